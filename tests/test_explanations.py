@@ -17,7 +17,7 @@ from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
 from whorl.runtimes.starting import Start
 from whorl.services.files.preflight import refusal, unknown_names
 from whorl.services.project import Project
-from whorl.services.replay import rehearse
+from whorl.services.rehearsing import rehearse
 from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:

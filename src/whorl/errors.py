@@ -240,6 +240,11 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     return "" if candidate is None else f"did you mean {candidate!r}?"
 
 
+def plural(number: int, noun: str, many: str = "") -> str:
+    """`1 call`, `2 calls`; `many` is the plural where an s does not make it."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
 def visible(text: str, *, tab: str = "    ") -> str:
     """Return the text with pictures of what a terminal would obey or not show."""
 

@@ -160,7 +160,8 @@ def test_without_leave_nothing_starts(tmp_path: Path, allowed: Any) -> None:
     fault = fault_of(stand_in, CLAUDE, table={"allow": {"commands": allowed}})
 
     assert fault.code == "R110"
-    assert 'commands = ["claude"]' in str(fault)
+    permitted = json.dumps([*(allowed or []), "claude"])
+    assert f"commands = {permitted}" in str(fault)
     assert stand_in.calls == []
 
 

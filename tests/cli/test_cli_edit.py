@@ -98,3 +98,27 @@ def test_new_files_are_listed_empty_or_copied(whorl: Whorl, project: Path) -> No
     assert (project / "e-copy.yaml").read_text() == FILE
     assert again.code == 2
     assert "known: native" in whorl("new", "--empty", "orka").err
+
+
+def test_a_field_that_nobody_knows_is_refused(whorl: Whorl, project: Path) -> None:
+    file = project / "e.yaml"
+    file.write_text(FILE)
+
+    refused = whorl("edit", "e.yaml", "set", "a", "modle", "x")
+    document = whorl("edit", "e.yaml", "set", "a", "modle", "x", "--json")
+
+    assert (refused.code, document.code) == (2, 2)
+    assert "error[W004]: step 'a' has no field 'modle'" in refused.err
+    assert "did you mean 'model'?" in refused.err
+    assert document.json["error"]["code"] == "W004"
+    assert file.read_text() == FILE
+
+
+def test_a_field_that_was_wrong_before_hinders_nobody(whorl: Whorl, project: Path) -> None:
+    file = project / "e.yaml"
+    file.write_text(FILE.replace("{ask: 'x'}", "{ask: 'x', modle: m}"))
+
+    done = whorl("edit", "e.yaml", "set", "b", "model", "m")
+
+    assert done.code == 0
+    assert "the file has 1 mistake now; see `whorl validate`" in done.err

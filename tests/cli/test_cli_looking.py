@@ -110,6 +110,57 @@ def test_why(whorl: Whorl, run: str) -> None:
     assert facts[1] == {"leaf": 2, "by": "score", "met": False, "score": 0.41, "at_least": 0.95}
 
 
+BEST = """
+whorl: 1
+name: best
+steps:
+  polish:
+    repeat:
+      until: [review.approved, {score: {from: "{{ review.score }}"}}]
+      at_most: 3
+      return: RETURN
+      steps:
+        review: {ask: "Grade", returns: {approved: boolean, score: number}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("returns", "replies", "words"),
+    [
+        (
+            "best",
+            [(0, 0.9), (0, 0.4), (1, 0.6)],
+            "iteration 3, the only one that was approved; approved counts more than the better "
+            "score of iteration 1",
+        ),
+        ("best", [(0, 0.4), (1, 0.6)], "iteration 2, the only one that was approved"),
+        (
+            "best",
+            [(0, 0.4), (0, 0.9), (0, 0.6)],
+            "iteration 2, the best one: no score is better than 0.90",
+        ),
+        ("last", [(0, 0.4), (0, 0.9), (0, 0.6)], "iteration 3, the last one that finished"),
+    ],
+)
+def test_why_tells_why_an_iteration_was_returned(
+    whorl: Whorl, project: Path, returns: str, replies: list[tuple[int, float]], words: str
+) -> None:
+    (project / "best.yaml").write_text(BEST.replace("RETURN", returns))
+    answers = [
+        f"{{json = {{approved = {str(bool(approved)).lower()}, score = {score}}}}}"
+        for approved, score in replies
+    ]
+    with (project / "whorl.toml").open("a") as config:
+        config.write('[[providers.canned.replies]]\nmatch = "Grade"\nby = "iteration"\n')
+        config.write(f"replies = [{', '.join(answers)}]\n")
+    whorl("run", "best.yaml")
+    why = whorl("why", "last").out.splitlines()
+
+    assert f"  returned: {words}" in why
+    assert "  ★ the best one: approved ones come first, then the score counts" in why
+    assert "★ is the best one" in whorl("show", "last").out
+
+
 def test_why_shows_what_was_warned_of(whorl: Whorl, project: Path) -> None:
     (project / "cut.yaml").write_text('whorl: 1\nsteps: {a: {ask: "Cut", max_tokens: 5}}\n')
     with (project / "whorl.toml").open("a") as config:
@@ -130,6 +181,20 @@ def test_why_of_a_failure_and_of_a_limit(whorl: Whorl) -> None:
     assert "error[" in whorl("why", "last").out
     whorl("run", "polish.yaml", "x", "--max-iterations", "1")
     assert "it reached its limit of iterations: max_iterations" in whorl("why", "last").out
+
+
+def test_why_of_a_loop_that_was_continued_and_is_not_at_its_limit(
+    whorl: Whorl, project: Path
+) -> None:
+    steps = "steps: {l: {repeat: {until: iteration == 1, at_most: 5, steps: {a: {value: 1}}}}}"
+    (project / "again.yaml").write_text(f"whorl: 1\n{steps}\n")
+    whorl("run", "again.yaml")
+    whorl("continue", "last", "--iterations", "2")
+    words = (
+        "3 iterations of at most 5; it ended because it made the iterations that it was continued"
+    )
+
+    assert words in whorl("why", "last").out
 
 
 def test_why_of_an_iteration_that_nothing_judged(whorl: Whorl, project: Path) -> None:

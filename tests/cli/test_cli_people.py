@@ -244,3 +244,9 @@ def test_a_loop_is_stopped_from_the_terminal(whorl: Whorl, project: Path) -> Non
     assert stopped.json["status"] == "succeeded"
     assert stopped.json["loops"][0]["exit_reason"] == "accepted"
     assert "has ended already" in whorl("stop", "last").err
+    why = whorl("why").out
+    assert "it ended because a person stopped it: accepted" in why
+    assert "a person accepted" not in why
+    accepted = whorl("accept", "last", "--iteration", "1")
+    assert accepted.code == 0, accepted.err
+    assert "a person accepted an iteration" in whorl("why").out

@@ -113,12 +113,12 @@ def test_a_run_without_its_functions_is_left_as_it_is_and_the_advice_helps(
 
     assert (code, "error[P114]" in printed) == (2, True)
     assert _whorl(capsys, "watch", "last", "--events")[1] == before
-    program, line = re.findall(r'`python -c "(.*?)"`|`(workflows.*?)`', printed)
+    program, line = re.findall(r'`python -c "(.*?)"`|`(python = .*?)` below \[workflows\]', printed)
     # It goes on, and waits for the answer again.
     path = os.pathsep.join(filter(None, sys.path))
     subprocess.run(
         [sys.executable, "-c", program[0]], check=True, env=os.environ | {"PYTHONPATH": path}
     )
-    (folder / "whorl.toml").write_text(f"{line[1]}\n[limits]\n")
+    (folder / "whorl.toml").write_text(f"[workflows]\n{line[1]}\n[limits]\n")
     code, printed = _whorl(capsys, "approve", "last", "--json")
     assert (code, _first(printed)["output"]) == (0, 8)

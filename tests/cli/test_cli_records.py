@@ -44,7 +44,10 @@ def test_the_overview_has_every_step(whorl: Whorl, run: str) -> None:
     assert "✓ pick/small  compute  3" in text
     assert "- pick/large  compute  skipped: case 'else' was taken" in text
     assert "✗ broken  compute" in text
-    assert "- end  compute  skipped: 'broken' should be succeeded, but is failed" in text
+    assert (
+        "- end  compute  skipped: it runs only after 'broken' has succeeded, but it has failed"
+        in text
+    )
 
 
 def test_an_item_has_its_steps(whorl: Whorl, run: str) -> None:

@@ -206,7 +206,7 @@ def test_command_without_leave_fails_before_anything_starts(whorl: Whorl, projec
     assert done.json["status"] == "failed"
     assert done.json["error"]["code"] == "R110"
     assert done.json["error"]["path"] == "touch"
-    assert "[allow] commands = true" in done.json["error"]["message"]
+    assert "`commands = true`" in done.json["error"]["message"]
     assert not (project / "ran.txt").exists()
     again = whorl("resume", "last")
     assert again.code == 2
@@ -283,6 +283,40 @@ outputs: {kind: "{{ l.w.kind }}", ok: "{{ check.approved }}"}
     assert result["outputs"] == {"kind": "short", "ok": True}
 
 
+BATCH = """
+whorl: 1
+inputs: {table: {type: file, default: reviews.csv}}
+steps:
+  rows: {read: "{{ table }}", as: csv}
+  labels:
+    each: "{{ rows.content }}"
+    as: row
+    steps: {label: {ask: "Write about {{ row.text }}"}}
+  save: {write: out/labels.csv, content: "{{ labels }}", as: json}
+outputs: {file: "{{ save.path }}", count: "{{ labels | length }}"}
+"""
+
+
+@pytest.mark.parametrize("rows", [None, 3])
+def test_dry_run_reads_files_that_are_there_and_invents_rows_of_others(
+    whorl: Whorl, project: Path, rows: int | None
+) -> None:
+    (project / "batch.yaml").write_text(BATCH)
+    if rows is not None:
+        (project / "reviews.csv").write_text("id,text\n" + "1,Good\n" * rows)
+
+    done = whorl("run", "batch.yaml", "--dry-run")
+    told = whorl("run", "batch.yaml", "--dry-run", "--json").json
+
+    # As of a run, reading and writing files is no call.
+    assert (done.code, told["usage"]["calls"]) == (0, rows or 1), done.err
+    assert told["outputs"] == {"file": "out/labels.csv", "count": rows or 1}
+    made = "3 calls" if rows else "1 call"
+    words = f"it would have made {made}; the number of calls depends on the inputs"
+    assert words in done.err
+    assert not (project / "out").exists()
+
+
 def test_key_starts_one_run(whorl: Whorl) -> None:
     first = whorl("run", "polish.yaml", "x", "--id", "monday", "--json")
     second = whorl("run", "polish.yaml", "x", "--id", "monday", "--json")
@@ -327,3 +361,49 @@ def test_wrong_configuration_names_its_line(
     assert done.code == 2
     assert "error[W901]" in done.err
     assert message in done.err
+
+
+FILES = """
+whorl: 1
+name: pages
+inputs: {pages: files, names: {type: list, default: []}}
+steps:
+  out: {value: "{{ pages + names }}"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "pages"),
+    [
+        (("-i", "pages=a.txt"), ["a.txt"]),
+        (("-i", "pages=a.txt", "-i", "pages=b.txt"), ["a.txt", "b.txt"]),
+        (("-i", 'pages:=["a.txt", "b.txt"]'), ["a.txt", "b.txt"]),
+        (("a.txt",), ["a.txt"]),
+        (("-i", "pages=a.txt", "-i", "names=x"), ["a.txt", "x"]),
+        (("-i", "pages=a.txt", "-i", "names=x", "-i", "names=y"), ["a.txt", "x", "y"]),
+        (("-i", "pages=a.txt", "-i", 'names=["x", "y"]'), ["a.txt", "x", "y"]),
+    ],
+)
+def test_files_are_given_one_by_one_or_as_a_list(
+    whorl: Whorl, project: Path, words: tuple[str, ...], pages: list[str]
+) -> None:
+    (project / "pages.yaml").write_text(FILES)
+
+    assert whorl("run", "pages.yaml", *words, "--json").json["outputs"] == {"out": pages}
+
+
+def test_the_only_file_that_a_workflow_needs_is_its_text(whorl: Whorl, project: Path) -> None:
+    file = project / "letter.yaml"
+    file.write_text(FILES.replace("pages: files", "pages: file").replace(" + names", ""))
+    alone = whorl("run", "letter.yaml", "a.txt", "--json")
+    file.write_text(FILES.replace("pages: files", "pages: file, other: file"))
+    of_two = whorl("run", "letter.yaml", "a.txt")
+
+    assert alone.json["outputs"] == {"out": "a.txt"}
+    assert "takes no text; its inputs: -i pages=..., -i other=..." in of_two.err
+
+
+def test_what_is_no_list_is_given_once(whorl: Whorl) -> None:
+    refused = whorl("run", "polish.yaml", "-i", "task=a", "-i", "task=b")
+
+    assert "-i gives 'task' twice" in refused.err

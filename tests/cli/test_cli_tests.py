@@ -118,7 +118,7 @@ def test_a_step_without_a_mock_fails_the_test_also_where_the_run_goes_on(
 @pytest.mark.parametrize(
     ("change", "place", "words"),
     [
-        ("whorl_tests: 1|whorl_tests: 2", "1:14", "must be one of 1, not 2"),
+        ("whorl_tests: 1|whorl_tests: 2", "1:14", "must be 1, not 2"),
         ("    review: {calls: 2}|    reveiw: {calls: 2}", "16:9", "did you mean 'review'"),
         ("      review:\n|      reviewer:\n", "9:7", "'reviewer' is not a step of workflow"),
         ("outputs: {approved: true|output: {approved: true", "11:11", "has no field 'output'"),
@@ -196,6 +196,28 @@ def test_a_run_becomes_a_test(project: Path, whorl: Whorl) -> None:
         (project / "polish.yaml").read_text().replace("review.approved", "review.score > 2")
     )
     assert "the 3 answers of the mock 'write' are used up" in whorl("test", "polish.yaml").out
+
+
+def test_saving_says_that_the_file_has_changed_since(project: Path, whorl: Whorl) -> None:
+    says = "polish.yaml has changed since run"
+    assert whorl("run", "polish.yaml", "a haiku").code == 0
+    assert says not in whorl("test", "polish.yaml", "--save", "same.test.yaml").err
+    (project / "polish.yaml").write_text((project / "polish.yaml").read_text() + "# edited\n")
+
+    for name in ("a.test.yaml", "a.json"):
+        saved = whorl("test", "polish.yaml", "--save", name)
+        assert saved.code == 0
+        assert says in saved.err
+
+
+def test_a_file_without_a_run_is_advised_with_the_inputs_it_needs(
+    project: Path, whorl: Whorl
+) -> None:
+    advised = "`whorl run polish.yaml -i task=VALUE`"
+    assert advised in whorl("test", "polish.yaml").err
+    assert whorl("run", "gated.yaml").code != 0
+    assert advised in whorl("test", "polish.yaml").err
+    assert whorl("run", "polish.yaml", "-i", "task=VALUE").code == 0
 
 
 def test_decisions_judges_and_failures_are_saved(project: Path, whorl: Whorl) -> None:

@@ -82,3 +82,50 @@ def test_what_a_try_does_outside_is_asked_about(whorl: Whorl, project: Path) -> 
     assert done.code == 0
     assert (project / "made").exists()
     assert "did you mean" in whorl("try", "polish.yaml", "--at", "review").err
+
+
+def test_the_result_of_the_tried_step_is_shown(whorl: Whorl, project: Path) -> None:
+    (project / "d.yaml").write_text("whorl: 1\nsteps:\n  my-step: {value: '{{ 1 + 2 }}'}\n")
+    words = ("try", "polish.yaml", "--at", "polish/write", "-i", "task=bees")
+
+    assert whorl(*words).out == "draft one\n"
+    assert whorl(*words, "--json").json["output"] == "draft one"
+    assert whorl("try", "d.yaml", "--at", "my-step").out == "3\n"
+    body = whorl("try", "polish.yaml", "--at", "polish", "-i", "task=bees", "--json").json["output"]
+    assert body["write"] == "draft one"
+    assert body["review"]["score"] == 0.41
+
+
+def test_the_result_of_a_secure_step_stays_hidden(whorl: Whorl, project: Path) -> None:
+    text = "whorl: 1\nsteps:\n  a: {ask: Write, secure: true}\n"
+    (project / "s.yaml").write_text(text)
+    done = whorl("try", "s.yaml", "--at", "a")
+
+    assert done.code == 0, done.err
+    assert "draft one" not in done.out
+
+
+def test_names_that_are_not_there_are_refused(whorl: Whorl, project: Path) -> None:
+    words = ("try", "polish.yaml", "--at", "polish", "-i", "task=bees")
+    wrong = {
+        ("--value", "hnt=x"): "did you mean 'hint'?",
+        ("--value", "polsh/hint=x"): "there is no value 'polsh/hint'",
+        ("--pin", "reviw=x"): "did you mean 'polish/review'?",
+        ("--pin", "reviw=x", "--keep-pins"): "did you mean 'polish/review'?",
+        ("-i", "tsk=x"): "did you mean 'task'?",
+    }
+    for options, message in wrong.items():
+        refused = whorl(*words, *options)
+        assert refused.code == 2, options
+        assert message in refused.err
+
+    assert whorl("ls", "--all", "--json").json == []
+
+
+def test_an_input_that_the_step_reads_is_asked_for(whorl: Whorl, project: Path) -> None:
+    refused = whorl("try", "polish.yaml", "--at", "polish/write")
+    alone = whorl("try", "polish.yaml", "--at", "polish/review", "--value", "write=A draft.")
+
+    assert refused.code == 2
+    assert "`-i task=VALUE`" in refused.err
+    assert alone.code == 0, alone.err

@@ -22,7 +22,7 @@ START = Path(__file__).parent.parent.parent / "docs" / "start.md"
 # `compopt` works in a shell that has a keyboard only; here it tells that files are completed.
 SCRIPT = """
 eval "$(whorl completion bash)"
-compopt() { COMPREPLY+=("files"); }
+compopt() { [[ $2 == nospace ]] || COMPREPLY+=("files"); }
 for line in "$@"; do
     COMPREPLY=() COMP_WORDS=($line)
     [[ $line == *" " ]] && COMP_WORDS+=("")
@@ -55,6 +55,11 @@ def test_bash_completes_commands_runs_places_steps_and_files(program: Path, whor
         "whorl show last/polish[1]/w": "last/polish[1]/write",
         "whorl try polish.yaml --at polish/re": "polish/review",
         "whorl schedule rm --sto": "--store",
+        "whorl new self": "self-refine",
+        "whorl explain W90": "W900 W901 W902 W903 W904 W905 W906 W907 W908 W909",
+        "whorl run polish.yaml -i ": "task=",
+        "whorl run polish.yaml --input ta": "task=",
+        "whorl run none.yaml -i ": "",
         "whorl show nothing/": "",
     }
 
@@ -83,6 +88,8 @@ def test_fish_completes_commands_runs_places_steps_and_files(
         "whorl show las": "last",
         f"whorl why {run[:6]}": run,
         "whorl try polish.yaml --at polish/re": "polish/review",
+        "whorl new self": "self-refine",
+        "whorl run polish.yaml -i t": "task=",
     }
     script = "whorl completion fish | source\nfor line in $argv\necho (complete -C $line)\nend"
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")

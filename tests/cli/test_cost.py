@@ -41,6 +41,55 @@ def whorl(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
+    ("step", "calls"),
+    [
+        ('{ask: "hi", model: dead/m, retry: 0}', 0),
+        ('{ask: "hi", model: nowhere/m, retry: 0}', 0),
+        ('{ask: "hi", model: dead/m, files: absent.md, retry: 0}', 0),
+        ('{http: "http://nowhere.invalid/", retry: 0}', 0),
+        ('{http: "http://169.254.169.254/", retry: 0}', 1),
+        ("{run: [no-such-program], retry: 0}", 0),
+        # The program ran, and has no price.
+        ('{run: ["false"], retry: 0}', 1),
+        ('{agent: absent, prompt: "hi", retry: 0}', 0),
+        ('{agent: closed, prompt: "hi", folder: "../x", retry: 0}', 0),
+    ],
+)
+def test_what_was_never_sent_or_has_no_price_leaves_the_cost_known(
+    tmp_path: Path, step: str, calls: int
+) -> None:
+    (tmp_path / "whorl.toml").write_text(
+        "[allow]\ncommands = true\n"
+        '[providers.dead]\nkind = "openai"\nbase_url = "http://127.0.0.1:9/v1"\n'
+        '[providers.nowhere]\nkind = "openai"\nbase_url = "https://nowhere.invalid/v1"\n'
+        '[agents.absent]\nkind = "claude-code"\nprogram = "no-such-program"\n'
+        '[agents.closed]\nkind = "text"\nprogram = "true"\n'
+    )
+    (tmp_path / "t.yaml").write_text(f"whorl: 1\nsteps:\n  a: {step}\n")
+
+    ran = whorl(tmp_path, "run", "t.yaml", "--json")
+
+    usage = json.loads(ran.stdout)["usage"]
+    assert (ran.returncode, usage["calls"], usage["cost_usd"]) == (1, calls, 0.0)
+    assert usage["in_doubt"] == usage.get("unpriced_calls", 0) == 0
+    total = json.loads(whorl(tmp_path, "cost", "--json").stdout)["total"]
+    assert (total["calls"], total["unpriced_calls"]) == (calls, 0)
+
+
+def test_what_a_function_told_of_its_models_counts_when_it_fails(tmp_path: Path) -> None:
+    (tmp_path / "whorl.toml").write_text('[tasks]\nspend = "python:spending:spend"\n')
+    (tmp_path / "spending.py").write_text(
+        "import whorl\ndef spend():\n"
+        "    whorl.current_call().used(10, 5, cost_usd=0.25)\n    raise ValueError('no')\n"
+    )
+    (tmp_path / "t.yaml").write_text("whorl: 1\nsteps:\n  a: {use: spend, retry: 0}\n")
+
+    usage = json.loads(whorl(tmp_path, "run", "t.yaml", "--json").stdout)["usage"]
+
+    assert (usage["calls"], usage["input_tokens"], usage["cost_usd"]) == (1, 10, 0.25)
+
+
+@pytest.mark.parametrize(
     ("by", "names"),
     [
         ("model", ["demo/scripted"]),

@@ -56,6 +56,20 @@ def test_a_file_is_drawn_with_its_problems(editor: Client) -> None:
     assert broken["diagnostics"][0]["line"]
 
 
+def test_a_file_is_drawn_before_it_is_checked(editor: Client, folder: Path) -> None:
+    (folder / "typo.yaml").write_text('whorl: 1\nsteps: {a: {set: {x: "{{ b }}"}}}\n')
+    (folder / "broken.yaml").write_text("whorl: 1\nsteps: [\n")
+    checked = editor.get("/workflows/sketch", file="typo.yaml")
+    drawn = editor.get("/workflows/sketch", file="typo.yaml", validate="false")
+    broken = editor.get("/workflows/sketch", file="broken.yaml", validate="false")
+
+    assert checked["diagnostics"]
+    assert drawn == {**checked, "diagnostics": None}
+    # Why there is no picture is told in any case.
+    assert broken["sketch"] is None
+    assert broken["diagnostics"][0]["line"]
+
+
 def test_operations_give_patches_in_utf16_units_and_save_nothing(
     editor: Client, folder: Path
 ) -> None:

@@ -28,7 +28,9 @@ experiment: 1
 workflow: failing.yaml
 cases: [{id: one}, {id: two}]
 variants: {other: {model: m2}}
-grade: {taste: {person: "Would you send this?", show: "{{ case.id }} {{ outputs.text }}"}}
+grade:
+  taste: {person: "Would you send this?", show: "{{ case.id }} {{ outputs.text }}"}
+  always: "1"
 """
 
 
@@ -151,7 +153,7 @@ def test_people_grade_in_a_queue_that_names_no_variant(tmp_path: Path) -> None:
             client.wait(each["run"], "succeeded")
         left = client.get("/experiments/people/queue")["gradings"]
         found = client.get("/experiments/people/report")["document"]
-        judged = client.get("/experiments/people/judge", against="taste", of="taste")
+        judged = client.get("/experiments/people/judge", against="always", of="taste")
 
     # Equal results of a case share a grading.
     assert sorted(each["show"] for each in queue) == ["one draft one", "two draft one"]

@@ -254,3 +254,11 @@ def _answers_among_dawdlers(address: str, *, count: int, requests: int) -> list[
             sock.close()
     tally("most ms (p99) with 200 slow clients", quantiles(took_ms, n=100)[98])
     return answers
+
+
+def test_a_body_that_is_not_json_is_told_in_plain_words(shared: Client) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = shared.http.post("/api/runs", content=b"abc", headers=headers)
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"] == "the body is not valid JSON, see line 1, column 1"

@@ -50,6 +50,16 @@ GITHUB = "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e1
 SEALS = Seals()
 
 
+def test_a_call_without_a_signature_is_told_so_whether_or_not_there_is_a_hook() -> None:
+    refused = set[str]()
+    for hook in (_row(SECRET), _row(SECRET, "github"), None):
+        with pytest.raises(UsageError, match="the signature is missing: ") as fault:
+            delivery_of(hook, SEALS, {"webhook-id": ID, "webhook-timestamp": AT}, BODY, float(AT))
+        refused.add(str(fault.value))
+
+    assert len(refused) == 1
+
+
 def test_signatures_are_those_that_are_published() -> None:
     assert standard_signature(SECRET, ID, AT, BODY) == SIGNATURE
     assert github_signature("It's a Secret to Everybody", b"Hello, World!") == GITHUB

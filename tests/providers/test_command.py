@@ -63,7 +63,7 @@ def test_without_leave_nothing_starts(tmp_path: Path, allow: Any) -> None:
 
     assert fault.code == "R110"
     assert "commands are not allowed" in str(fault)
-    assert "[allow] commands = true" in str(fault)
+    assert "`commands = true` permits all" in str(fault)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -121,7 +121,7 @@ def test_without_permission_nothing_of_the_project_is_written(
         perform(project, "file_write", path=path, content="x", write=write)
 
     assert refused.value.code == "P125"
-    assert "[allow] files = {write = [" in str(refused.value)
+    assert "files = {write = [" in str(refused.value)
     assert sorted(project.rglob("*")) == before
     assert (project / "notes.txt").read_text() == "notes"
 

@@ -182,7 +182,7 @@ def test_programs_need_leave(leave: Any) -> None:
     (fault,) = calls(settings(leave), tool("number"))
 
     assert fault.code == "R110"
-    assert "[allow] commands" in str(fault)
+    assert "below [allow]" in str(fault)
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_inputs_that_do_not_fit_make_no_run_and_use_no_key() -> None:
     for given, words in (
         ({}, r"needs the input 'n' \(integer\)$"),
         ({"m": 1}, "has no input 'm'"),
-        ({"n": "x"}, "must be a integer"),
+        ({"n": "x"}, "must be a whole number"),
     ):
         with pytest.raises(whorl.UsageError, match=words):
             whorl.run_sync(saying("integer"), given, key="order-17")

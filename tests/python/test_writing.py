@@ -215,7 +215,7 @@ def test_a_call_has_a_key_and_counts_what_it_used() -> None:
 
     assert [call.attempt for call in calls] == [1, 2]
     assert len({call.key for call in calls if call.key}) == 2
-    assert (result.output, result.usage.cost_usd, result.usage.output_tokens) == (3, 0.25, 5)
+    assert (result.output, result.usage.cost_usd, result.usage.output_tokens) == (3, 0.5, 10)
 
 
 def test_agents_and_runnables_of_other_packages_are_steps() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import nextafter
+
 import pytest
 
 from whorl.interfaces import figures
@@ -29,6 +31,17 @@ def test_seconds(amount: float, words: str) -> None:
 )  # fmt: skip
 def test_dollars(amount: float, words: str) -> None:
     assert figures.dollars(amount) == words
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"), [(0.02985, "$0.0299"), (0.125, "$0.13"), (0.00025, "$0.00025")]
+)
+def test_the_same_amount_is_written_alike_however_it_was_added_up(
+    amount: float, words: str
+) -> None:
+    added = [nextafter(amount, 0), amount, nextafter(amount, 1), amount - 1e-13, amount + 1e-13]
+
+    assert {figures.dollars(each) for each in added} == {words}
 
 
 def test_counts_scores_and_differences() -> None:

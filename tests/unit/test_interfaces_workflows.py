@@ -16,7 +16,7 @@ from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
 from whorl.services.files.forecasting import forecast
 from whorl.services.files.preflight import check_models, refusal
-from whorl.services.replay import invent
+from whorl.services.rehearsing import invent
 
 FILE = """
 whorl: 1

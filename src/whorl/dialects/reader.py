@@ -10,12 +10,12 @@ from whorl.dialects.files import NamedFile, Names, NoFiles, SourceFiles
 from whorl.errors import Diagnostic, InvalidWorkflow, SeveralWorkflows, Span, did_you_mean
 from whorl.lazily import dataclass
 from whorl.plugins import Plugins
-from whorl.source import Document, Mapping
+from whorl.source import Document, Mapping, Sequence
 from whorl.source.report import read_text
 from whorl.source.yaml import read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator
     from collections.abc import Mapping as MappingOf
     from typing import Literal
 
@@ -104,7 +104,7 @@ class History(Protocol):
     def __call__(
         self,
         run: MappingOf[str, Any],
-        records: Sequence[MappingOf[str, Any]],
+        records: Collection[MappingOf[str, Any]],
         workflow: ir.Workflow,
         /,
     ) -> Json: ...
@@ -270,7 +270,7 @@ class Files:
         """Returns another workflow file, read by its own dialect."""
         return self._library.call(self.path, reference, span)
 
-    def find(self, names: Sequence[str]) -> str | None:
+    def find(self, names: list[str] | tuple[str, ...]) -> str | None:
         """Returns the reference of the nearest file with one of these names; None if none is."""
         return self._library.files.find(self.path, names)
 
@@ -292,10 +292,32 @@ def files_beside(files: SourceFiles, file: str) -> Files:
     return Files(_Library(files, "", {}, ""), files.real_path(file), "")
 
 
+# Files that people take for workflows: by their ending, or by the fields that all of them have.
+_OTHER_ENDINGS = {
+    ".toml": ("a configuration", "name a workflow file; `whorl doctor` checks the configuration"),
+    ".py": (
+        "a program",
+        "name the function that has @whorl.workflow: `whorl run MODULE:NAME`; other programs are "
+        "run by `python`",
+    ),
+}
+_OTHER_FILES = (
+    (
+        frozenset({"nodes", "connections"}),
+        "an export of n8n",
+        "`whorl new` writes a loop to begin with; the guide `Coming from n8n` has one loop in both",
+    ),
+    (frozenset({"whorl_tests"}), "a file of tests", "`whorl test FILE` runs them"),
+    (frozenset({"experiment"}), "an experiment", "`whorl experiment run FILE` runs it"),
+)
+
+
 def parse(
     text: str, file: str, *, lenient: bool = False, joined: frozenset[str] | None = None
 ) -> Document:
     """Reads YAML or JSON, told apart by the file's name or else by its beginning."""
+    if what := next((words for end, words in _OTHER_ENDINGS.items() if file.endswith(end)), None):
+        raise InvalidWorkflow([Diagnostic("W018", f"this is {what[0]}, no workflow", help=what[1])])
     is_json = file.endswith(".json")
     if not file.endswith((".json", ".yaml", ".yml")):
         is_json = text.lstrip("\ufeff \t\r\n").startswith(("{", "["))
@@ -318,4 +340,11 @@ def _unknown(document: Document, readers: list[Reader]) -> Diagnostic:
     else:
         advice = "check that the file is complete, or write a new one with `whorl new`"
     message = f"no dialect recognises this file; looked for {looked_for}"
+    # Some programs export a list of what they have.
+    listed = document.root.items if isinstance(document.root, Sequence) else ()
+    if listed and isinstance(listed[0], Mapping):
+        keys = [entry.name for entry in listed[0]]
+    for marks, what, instead in _OTHER_FILES:
+        if marks <= set(keys):
+            message, advice = f"this is {what}, no workflow that is read here", instead
     return Diagnostic("W018", message, document.root.span, "not recognised", advice)

@@ -24,6 +24,12 @@ def explain(code: str) -> str | None:
     return _SECTION.sub(r"\n\n## \1\n\n", text)
 
 
+def title(code: str) -> str:
+    """Return what a known code is about, in one line."""
+    text = files(__name__).joinpath(f"{code}.md").read_text(encoding="utf-8")
+    return text.partition("\n")[0].partition(": ")[2]
+
+
 def codes() -> tuple[str, ...]:
     """Return every code that has a page, in order."""
     names = (page.name.removesuffix(".md") for page in files(__name__).iterdir())

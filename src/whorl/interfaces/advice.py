@@ -28,13 +28,16 @@ _FIELDS = {
 def advice(code: str, facts: Mapping[str, Any] | None, run: str = "RUN") -> str:
     """What to do about an error, a warning or a refusal: made from its code and its facts alone.
 
-    A message that passes another one on has the code of that one among its facts.
+    A message that passes another one on has the code of that one among its facts. Without a `run`
+    (it was only tried), no command is named that takes one.
     """
     if not facts:
         return ""
     match facts.get("code", code):
         case "R102":
             return f"raise {_raised_by(facts, run)}"
+        case "R103" if not run:
+            return "raise its budget"
         case "R103":
             verb = f"continue {run} --at '{facts['loop']}'" if "loop" in facts else f"resume {run}"
             return f"give it more: `whorl {verb} {flags(facts['more'])}`"
@@ -44,7 +47,7 @@ def advice(code: str, facts: Mapping[str, Any] | None, run: str = "RUN") -> str:
             return "give its loops lower limits, or raise `cpu` in [limits] of whorl.toml"
         case "R105":
             return "give its loops lower limits, or let them `wait` for a second from time to time"
-        case "R106":
+        case "R106" if run:
             return f"see why, then `whorl resume {run}` tries it again"
         case "R111":
             return f"give it with `-i {facts['input']}=VALUE`"
@@ -56,7 +59,7 @@ def advice(code: str, facts: Mapping[str, Any] | None, run: str = "RUN") -> str:
             return f"ask for a score{ends} in the prompt{f', or change {field}' if field else ''}"
         case "P124":
             return "raise max_turns"
-        case "W900" | "W905":
+        case "W900" | "W905" if run:
             return _after_refusal(facts, run)
     return ""
 
@@ -69,7 +72,7 @@ def _raised_by(facts: Mapping[str, Any], run: str) -> str:
         # A format without a field for it has the flag of the command line.
         field = fields.get("run", "--budget")
         field += f".{budget}" if "run" in fields and budget != "cost" else ""
-    if not facts["continues"]:
+    if not facts["continues"] or not run:
         return f"`{field}`"
     iterations = f"--iterations {facts['iterations']}" if facts["iterations"] else ""
     # More money alone is for all loops that lack it: one of many need not be named.
@@ -124,11 +127,15 @@ def advised(message: Mapping[str, Any], run: str = "RUN") -> str:
     return f"{words}; {help_}" if help_ else words
 
 
-def with_help(result: dict[str, Any]) -> dict[str, Any]:
-    """A result document in which errors and warnings say what to do about them."""
+def with_help(result: dict[str, Any], *, is_kept: bool = True) -> dict[str, Any]:
+    """A result document in which errors and warnings say what to do about them.
+
+    Of a run that was only tried, nothing `is_kept`.
+    """
+    run = result["run"] if is_kept else ""
     for message in (*result["warnings"], result["error"]):
         if message and message.get("facts"):
-            message["help"] = advice(message["code"], message["facts"], result["run"])
+            message["help"] = advice(message["code"], message["facts"], run)
     return result
 
 

@@ -18,6 +18,7 @@ _COLUMN_MIN = 6
 _DECIMALS_MAX = 15
 # What is less is not told from it.
 _SMALLEST = 0.000001
+_NUDGE = 1e-12
 # By less than this numbers differ that are the same to whoever computed them.
 _NOISE = 1e-9
 
@@ -47,7 +48,9 @@ def dollars(amount: float) -> str:
     """A sum of money: cents, of small ones two digits that count, never nothing for something."""
     if 0 < amount < _SMALLEST:
         return f"<${_SMALLEST:.6f}"
-    return f"${_trimmed(f'{amount:,.{_decimals(amount)}f}')}"
+    # Sums of the same amounts in another order differ behind what counts; halves are rounded up.
+    amount = round(amount, 9)
+    return f"${_trimmed(f'{amount + _NUDGE:,.{_decimals(amount)}f}')}"
 
 
 def dollars_at_most(amount: float) -> str:
@@ -175,11 +178,6 @@ def paragraphs(text: str) -> str:
 def plain_lines(text: str, indent: int = 0) -> list[str]:
     """The lines of a text as they are, however far they will be set in."""
     return paragraphs(text.removesuffix("\n")).split("\n")
-
-
-def plural(number: int, noun: str, many: str = "") -> str:
-    """`1 call`, `2 calls`; `many` is the plural where an s does not make it."""
-    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
 
 
 def written(value: Json) -> str:

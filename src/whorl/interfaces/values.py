@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypeAlias
 
-from whorl.errors import safe
-from whorl.interfaces.figures import line, plain_lines, plural
+from whorl.errors import plural, safe
+from whorl.interfaces.figures import line, plain_lines
 from whorl.lazily import regex
 
 if TYPE_CHECKING:

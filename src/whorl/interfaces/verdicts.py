@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interfaces.figures import bare, line, outside_words, plural, score
+from whorl.errors import plural
+from whorl.interfaces.figures import bare, line, outside_words, score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, assert_never
 
 from whorl import ir
-from whorl.errors import safe
-from whorl.interfaces.figures import allowed, bare, dollars, dollars_at_most, line, plural, score
+from whorl.errors import plural, safe
+from whorl.interfaces.figures import allowed, bare, dollars, dollars_at_most, line, score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +34,7 @@ _REASONS = {
     "accepted": "a person accepted an iteration",
     "rejected": "a person rejected it",
 }
+EXIT_REASONS = tuple(_REASONS)
 _STOPPED_BY = {
     "expression": "an expression became true",
     "score": "the score reached its goal",
@@ -51,6 +52,17 @@ _JUDGEMENT = {
     "met": "YES",
     "not_met": "NO",
     "ambiguous": "AMBIGUOUS ({answer})",
+}
+
+
+# A state of a step as a verb.
+_PAST = {
+    "passed": "has succeeded",
+    "succeeded": "has succeeded",
+    "failed": "has failed",
+    "skipped": "was skipped",
+    "timed_out": "has timed out",
+    "cancelled": "was cancelled",
 }
 
 
@@ -95,8 +107,9 @@ def skip_words(reason: str, facts: Mapping[str, Any]) -> str:
             when = line(str(facts.get("when") or ""), 100)
             return f"its condition is not true{f': {when}' if when else ''}"
         case "order":
-            wanted = " or ".join(map(str, facts["wanted"])).replace("passed", "succeeded")
-            return f"{step!r} should be {wanted}, but is {facts['status']}"
+            wanted = " or ".join(_PAST.get(str(one), str(one)) for one in facts["wanted"])
+            status = str(facts["status"])
+            return f"it runs only after {step!r} {wanted}, but it {_PAST.get(status, status)}"
         case "halt":
             return f"{step!r} failed, and nothing new begins after that"
         case "branch":

@@ -310,7 +310,7 @@ def _named_key(name: str, origin: str, keys: Mapping[str, KeySettings]) -> KeySe
 
 def _bound(key: KeySettings, origin: str) -> Credential:
     if not key.headers:
-        why = f"key {key.name!r} is empty: the variable that it names is not set"
+        why = f"key {key.name!r} is empty: the variable that it names is not set, or is empty"
         raise _not_authenticated(why)
     return Credential(origin, key.headers)
 

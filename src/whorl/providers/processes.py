@@ -20,6 +20,7 @@ from whorl.errors import ProviderError
 from whorl.ir.values import workspace_of
 from whorl.lazily import dataclass
 from whorl.providers.json_values import clean
+from whorl.providers.settings.lines import permit_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -58,8 +59,8 @@ class Finished:
 
 def check_permission(settings: Settings, program: str, what: str = "") -> None:
     if not settings.allow.permits_command(program):
-        advice = f'set [allow] commands = true, or commands = ["{program}"], in whorl.toml'
-        why = f"{what or repr(program)} was not started; to allow it, {advice}"
+        advice = f"to permit it, write {permit_command(settings.allow, program)}"
+        why = f"{what or repr(program)} was not started; {advice}"
         raise ProviderError(f"commands are not allowed: {why}", code="R110")
 
 
@@ -160,7 +161,7 @@ async def _start(
         why, exit_code = "may not be executed", 126
     except OSError as cause:
         why, exit_code = f"cannot be started ({cause}); pass long texts through stdin", 126
-    detail = {"stdout": "", "stderr": "", "exit_code": exit_code}
+    detail = {"stdout": "", "stderr": "", "exit_code": exit_code, "unsent": True}
     raise ProviderError(f"command {program.argv[0]!r} {why}", code="P109", detail=detail)
 
 

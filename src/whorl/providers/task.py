@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TypeAlias, TypeVar
 
@@ -113,6 +113,16 @@ class Reply:
     value: Json
     usage: Usage = Usage()
     detail: dict[str, Json] = field(default_factory=dict)
+
+
+@contextmanager
+def before_sending() -> Iterator[None]:
+    """What goes wrong here goes wrong before anything reaches the other side."""
+    try:
+        yield
+    except ProviderError as fault:
+        fault.detail["unsent"] = True
+        raise
 
 
 class TaskKind(Protocol):

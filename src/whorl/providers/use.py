@@ -99,7 +99,13 @@ class Use(OwnTask):
             self._imported[name] = import_function(place, self._settings)
         function = self._imported[name] if registered is None else registered.function
         with calling(own, emit) as made:
-            value = await _call(function, own, self._context.threads)
+            try:
+                value = await _call(function, own, self._context.threads)
+            except ProviderError as fault:
+                if made.usage != Usage(calls=1):
+                    # What it told of its models before it failed was paid for all the same.
+                    fault.detail["usage"] = made.usage.as_json()
+                raise
         return Reply(value, made.usage, {"task": name})
 
     def _own_plugin(self, name: str) -> TaskKind | None:
@@ -235,9 +241,9 @@ class Connector(OwnTask):
         why, missing = f"nothing answers for the connector {name!r}", inputs.text("missing")
         why += f" ({inputs.text('type')}{f': {missing}' if missing else ''})"
         raise ProviderError(
-            f'{why}; to answer for it, set [connectors] url = "http://..." in whorl.toml (it is '
-            f'sent POST /{quote(name, safe="")}), or replies, or [tasks] "{task}" = '
-            '"python:module:function"',
+            f'{why}; to answer for it, write `url = "http://..."` below [connectors] in whorl.toml '
+            f"(it is sent POST /{quote(name, safe='')}), or replies there, or "
+            f'`"{task}" = "python:module:function"` below [tasks]',
             code="P114",
         )
 

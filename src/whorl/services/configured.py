@@ -142,5 +142,6 @@ def _tasks(settings: Settings) -> Iterator[Finding]:
 
 def _keys(settings: Settings) -> Iterator[Finding]:
     for key in settings.keys.values():
-        words = f"for {key.url}" if key.headers else "empty: the variable that it names is not set"
+        missing = "empty: the variable that it names is not set, or is empty"
+        words = f"for {key.url}" if key.headers else missing
         yield Finding(f"key {key.name}", bool(key.headers), words)

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from whorl.errors import UsageError, did_you_mean
+from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interpreter.events import numbered, split_iteration
 from whorl.ir import Constant, Expression, Fields, Task
 from whorl.ir.walk import walk, with_nodes
@@ -94,10 +94,11 @@ def _iteration_meant(store: SqliteStore, run: RunId, at: str) -> tuple[str, int]
         raise UsageError(f"run {run} has no loop {wanted!r}", help=hint, code="W907")
     begun = rows[loop].iterations
     if number is None:
-        words = f"say which iteration to redo, from '{loop}[1]' to '{loop}[{begun}]'"
+        last = f" to '{loop}[{begun}]'" if begun > 1 else ""
+        words = f"say which iteration to redo: '{loop}[1]'{last}"
         raise UsageError(words, code="W903")
     if not 1 <= number <= begun:
-        had = f"{begun:,} iteration{'' if begun == 1 else 's'}"
+        had = plural(begun, "iteration")
         words = f"{loop!r} has no iteration {number}; it has begun {had}"
         raise UsageError(words, help=f"`whorl show {run}` lists them", code="W907")
     return loop, number

@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from whorl.errors import UsageError
+from whorl.providers.settings.lines import line_below, with_entry
 from whorl.services.files.preflight import unknown_names
 from whorl.services.inspecting.results import workflow_of
 
@@ -41,7 +42,8 @@ def check_functions(store: SqliteStore, providers: Providers, run: RunId) -> Non
         advice = f"in the program that defines it, call `asyncio.run({resume})`"
     else:
         advice = f'`python -c "import asyncio, {module}, whorl; asyncio.run({resume})"` goes on '
-        advice += f'with it; so does this command, after `workflows.python = ["{place}"]` at the '
-        advice += "top of whorl.toml, and `whorl trust`"
+        line = f"python = {with_entry(providers.settings.programs, place)}"
+        advice += f"with it; so does this command, with {line_below('workflows', line)}, after "
+        advice += "`whorl trust`"
     words = f"run {run} needs the functions of {place!r}, which commands have no permission to "
     raise UsageError(f"{words}import", help=advice, code="P114")

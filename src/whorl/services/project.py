@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from whorl.errors import Diagnostic, InvalidWorkflow, StoreError, UsageError, safe
+from whorl.errors import Diagnostic, InvalidWorkflow, StoreError, UsageError, nearest, safe
 from whorl.lazily import dataclass, regex
 from whorl.services.configuration.foreign import find_foreign, is_marked
 from whorl.services.configuration.sources import Configuration, line_of, read_configuration
@@ -103,12 +103,14 @@ class Project:
         """A workflow that is written in Python; it is imported where the operator permits it."""
         from whorl.dialects import Reading
         from whorl.providers.functions import import_function
+        from whorl.providers.settings.lines import line_below, with_entry
 
         settings = self.settings()
         if settings.untrusted is not None:
             raise settings.untrusted
         if place not in settings.programs:
-            advice = f'put `workflows.python = ["{place}"]` at the top of whorl.toml; `whorl trust`'
+            line = f"python = {with_entry(settings.programs, place)}"
+            advice = f"write {line_below('workflows', line)}; then `whorl trust`"
             why = f"{place!r} is code, which this folder has no permission to import"
             raise UsageError(why, help=advice, code="W908")
         definition = import_function(place, settings)
@@ -130,9 +132,11 @@ class Project:
         from whorl.dialects import ProjectFiles
         from whorl.dialects.projects import NAMES
         from whorl.plugins import load_reference
+        from whorl.source.paths import PATH, folders_in
 
         current = Path.cwd()
         folders = self._folders(self.configuration().table)
+        near = ""
         for base in dict.fromkeys((current, self.root)):
             files = ProjectFiles(str(base), folders if base == self.root else ())
             for reference in NAMES:
@@ -143,6 +147,12 @@ class Project:
                     raise UsageError(words, help="write the path of the one that you mean")
                 if named:
                     return os.path.relpath(base / named[0], current)
+                other = nearest(file, folders_in(base))
+                if other and not near and list(find(other, files, f"{base}/-")):
+                    near = other
+        if near and not os.path.exists(file):
+            words, advice = f"file {file!r} does not exist", f"did you mean {near!r}?"
+            raise InvalidWorkflow([Diagnostic(PATH, words, help=advice)])
         return file
 
     def read_text(

@@ -1,22 +1,18 @@
-"""Runs without calls: a run's recorded replies played to a changed workflow, and the dry run.
+"""A run's recorded replies played to a changed workflow, without any calls.
 
 Replies are found by address. A call whose inputs have changed is told with both versions and gets
-the reply that was recorded; a call that was never recorded is a miss, and misses are failures. A
-dry run invents answers of the right type; nothing is sent and nothing is stored.
+the reply that was recorded; a call that was never recorded is a miss, and misses are failures.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from copy import deepcopy
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, StoreError, UsageError
-from whorl.interpreter.events import Event, split_iteration
-from whorl.ir import Loop, Workflow
-from whorl.ir.walk import index_nodes
+from whorl.interpreter.events import Event
 from whorl.lazily import dataclass
 from whorl.providers.task import Cap, Effect, Emit, Estimate, Reply, Request, TaskKind, Usage, Worst
 from whorl.runtimes.journal.folding import fold
@@ -29,12 +25,12 @@ from whorl.services.inspecting.documents import document
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.redaction import Redaction
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.runtimes.starting import Start
 
 
 FORMAT = 1
@@ -49,16 +45,6 @@ _STEERING = {
 }
 # Gates that ask for ever are left where they are.
 DECISIONS_MAX = 1_000
-_DEPTH_MAX = 16
-# What a task of `use` gives is not known; most give fields, and none is read as null.
-_INVENTED: dict[str, Json] = {
-    "run": {"stdout": "(invented output)", "stderr": "", "exit_code": 0},
-    "http": {"status": 200, "headers": {}, "body": {}},
-    "file_read": {"path": "", "size": 0, "content": "(invented content)"},
-    "file_write": {"path": "", "size": 0},
-    "connector": {"statusCode": 200, "headers": {}, "body": {}},
-    "use": {},
-}
 
 
 @dataclass(slots=True)
@@ -275,76 +261,3 @@ def _comparable(result: dict[str, Any]) -> dict[str, Json]:
         "loops": [{k: value for k, value in loop.items() if k != "usage"} for loop in loops],
         "error": None if error is None else {"code": error["code"], "message": error["message"]},
     }
-
-
-class _Inventing:
-    """Answers every task at once, with a value of the right type."""
-
-    effect: Effect = "outside"
-
-    def __init__(self, workflow: Workflow, iterations: int | None) -> None:
-        loops = [node for node in index_nodes(workflow).values() if isinstance(node, Loop)]
-        limits = {loop.name: loop.limits.iterations for loop in loops}
-        self._limits = {name: n if isinstance(n, int) else 1 for name, n in limits.items()}
-        self._iterations = iterations
-
-    def estimate(self, request: Request) -> Estimate:
-        return Estimate()
-
-    async def perform(self, request: Request, emit: Emit) -> Reply:
-        return Reply(self._answer(request), Usage(calls=1), {"invented": True})
-
-    def _answer(self, request: Request) -> Json:
-        if request.kind == "judge":
-            loop, number = split_iteration(request.address.rpartition("/")[0])
-            name = loop.rpartition("/")[2].partition("#")[0]
-            if (number or 0) >= (self._iterations or self._limits.get(name, 1)):
-                return {"verdict": "met", "answer": "YES (invented, in the last iteration)"}
-            return {"verdict": "not_met", "answer": "NO (invented)"}
-        if request.returns is not None:
-            return invent(request.returns)
-        return deepcopy(_INVENTED.get(request.kind, f"(invented answer of {request.address})"))
-
-
-def rehearse(workflow: Workflow, start: Start, watcher: Watcher | None = None) -> dict[str, Json]:
-    runtime = SimulatedRuntime(OneKind(_Inventing(workflow, start.iterations)))
-    given: dict[str, Json] = {"limits": start.limits or None, "iterations": start.iterations}
-    options = {name: value for name, value in given.items() if value is not None}
-    run = runtime.start(workflow, start.input, run="dry-run", **options)
-    yes: dict[str, Json] = {"approved": True, "feedback": "", "by": "dry run"}
-    return simulate(runtime, run, lambda _: yes, watcher) | {"dry_run": True}
-
-
-def invent(schema: Any, name: str = "value", depth: int = 0) -> Json:
-    """A value that fits a JSON Schema, as far as a guess goes."""
-    if not isinstance(schema, dict) or depth > _DEPTH_MAX:
-        return f"(invented {name})"
-    for word in ("const", "default"):
-        if word in schema:
-            return cast("Json", schema[word])
-    for word in ("enum", "examples", "anyOf", "oneOf", "allOf"):
-        options = schema.get(word)
-        if isinstance(options, list) and options:
-            is_schema = word.endswith("Of")
-            return invent(options[0], name, depth + 1) if is_schema else cast("Json", options[0])
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        kind = next((name_of_type for name_of_type in kind if name_of_type != "null"), "null")
-    low, high = schema.get("minimum", 0), schema.get("maximum", 1)
-    match kind:
-        case "object":
-            properties = schema.get("properties")
-            fields = properties if isinstance(properties, dict) else {}
-            return {key: invent(part, key, depth + 1) for key, part in fields.items()}
-        case "array":
-            number = max(1, int(schema.get("minItems", 1)))
-            return [invent(schema.get("items"), name, depth + 1) for _ in range(min(number, 10))]
-        case "boolean":
-            return False
-        case "integer":
-            return int(max(low, min(1, high)))
-        case "number":
-            return float((low + max(low, high)) / 2)
-        case "null":
-            return None
-    return f"(invented {name})"

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from whorl.errors import UsageError, did_you_mean
+from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interpreter.constructs.loops.loop_limits import to_go_on
 from whorl.interpreter.events import Event, split_iteration
 from whorl.interpreter.refusals import Refused, chosen_loop, open_to_money, to_continue, to_raise
@@ -235,7 +235,7 @@ def stopped(store: SqliteStore, run: RunId, at: str) -> Event:
 
 
 def _iterations(count: int, more: str = "") -> str:
-    return f"{count:,} {more}iteration{'' if count == 1 else 's'}"
+    return plural(count, f"{more}iteration")
 
 
 def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from whorl import ir
 from whorl.errors import UsageError, did_you_mean
 from whorl.interpreter.events import numbered
-from whorl.ir.walk import blocks_of, walk
+from whorl.ir.expressions import Names, bound_names
+from whorl.ir.walk import blocks_of, is_hidden, walk
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.moments import moment
 from whorl.runtimes.sqlite.listing import TRY
@@ -25,6 +26,7 @@ from whorl.services.files.effects import Effects, effects_of
 from whorl.services.records import records_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from whorl.language import Json
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 BUDGET_USD = 0.25
 HAS_EFFECTS = "C113"
 _PINS, _PINS_BYTES_MAX = "pins.json", 5_000_000
+# What the output of a try is called.
+_RESULT = "result"
 _ALONE = (ir.Break, ir.Continue, ir.Stop)
 
 
@@ -104,6 +108,32 @@ def nodes_by_path(workflow: ir.Workflow) -> dict[str, ir.Node]:
     for path, node in walk(workflow.body):
         found.setdefault("/".join(part.partition("@")[0] for part in path.split("/")), node)
     return found
+
+
+def check_names(whole: ir.Workflow, wanted: Wanted) -> None:
+    """Refuses values and pins of what is not there; raises UsageError C105."""
+    nodes = nodes_by_path(whole)
+    for path in wanted.pins:
+        if path not in nodes:
+            raise _unknown("step", path, nodes)
+    names = {path.rpartition("/")[2] for path in nodes} | {port.name for port in whole.inputs}
+    names |= {name for name, _ in whole.variables} | Names().in_block(whole.body)
+    names |= {name for node in nodes.values() for name in bound_names(node)}
+    for path in wanted.values:
+        block, _, name = path.rpartition("/")
+        if name not in names or (block and block not in nodes):
+            raise _unknown("value", path, [*names, *nodes])
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
+    words = f"there is no {what} {name[:120]!r}"
+    return UsageError(words, help=did_you_mean(name, known), code="C105")
+
+
+def needed_inputs(whole: ir.Workflow, tried: ir.Workflow) -> tuple[ir.Port, ...]:
+    """The inputs of a workflow, of which only those are required that the tried step reads."""
+    names = Names().in_block(tried.body)
+    return tuple(replace(p, required=p.required and p.name in names) for p in whole.inputs)
 
 
 def check_effects(workflow: ir.Workflow, settings: Settings) -> None:
@@ -177,12 +207,17 @@ def _workflow(whole: ir.Workflow, node: Any, known: dict[str, Json]) -> ir.Workf
         whole,
         body=ir.Block((*givers, node)),
         inputs=ports,
-        outputs=(),
-        hidden_outputs=(),
+        outputs=((_RESULT, ir.Expression("jinja", _read_as(node.name))),),
+        hidden_outputs=(_RESULT,) if is_hidden(node, dict(whole.workflows)) else (),
         early_outputs=(),
         trigger=None,
         answer=None,
     )
+
+
+def _read_as(name: str) -> str:
+    """The result of a step, as an expression reads it."""
+    return name if name.isidentifier() else f"results[{json.dumps(name)}]"
 
 
 def _once(loop: ir.Loop, known: dict[str, Json]) -> tuple[ir.Loop, dict[str, Json]]:
@@ -243,8 +278,7 @@ def save_pins(
     nodes = _nodes(project, file, text, others)
     for path in values:
         if path not in nodes:
-            raise UsageError(f"there is no step {path[:120]!r}", help=did_you_mean(path, nodes),
-                             code="C105")  # fmt: skip
+            raise _unknown("step", path, nodes)
     target = _pins_path(project)
     kept = _read_pins(target)
     kept[file] = {at: {"value": value, "mark": mark_of(nodes[at])} for at, value in values.items()}

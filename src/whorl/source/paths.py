@@ -13,7 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
+from whorl.errors import Diagnostic, InvalidWorkflow, Span, nearest
 from whorl.lazily import dataclass, regex
 from whorl.source import LIMITS, Limits
 from whorl.source.report import read_text, shown
@@ -42,13 +42,14 @@ def resolve_beside(base_file: str, reference: str, *, root: str, span: Span | No
 
     The path is inside of `root` after all symbolic links; the file need not exist.
     """
+    seen_from = "the project's folder" if base_file == f"{root}/-" else "the file that names it"
     for is_refused, reason in (
         (not reference.strip(), "has no name"),
         (len(reference) > _LENGTH_MAX, f"is longer than {_LENGTH_MAX:,} characters"),
         (_CONTROL.search(reference), "holds a control character"),
         (_SCHEME.match(reference), f"is a URL or names a drive; {_ONLY_FILES}"),
-        (reference.startswith("/"), "is absolute; write it relative to the file that names it"),
-        (reference.startswith("~"), "begins with '~'; write it relative to the file that names it"),
+        (reference.startswith("/"), f"is absolute; write it relative to {seen_from}"),
+        (reference.startswith("~"), f"begins with '~'; write it relative to {seen_from}"),
         ("\\" in reference, "holds a backslash; write '/' between folders"),
         ("%" in reference, "holds '%'; write the characters themselves"),
     ):
@@ -104,7 +105,7 @@ def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> str:
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
-        near = _near(path) if isinstance(error, FileNotFoundError) else ""
+        near = _near(path, name) if isinstance(error, FileNotFoundError) else ""
         _refuse(name, _reason(error), span, near)
     if len(content) > size_max:
         _refuse(name, f"has more than {size_max:,} bytes", span)
@@ -155,14 +156,28 @@ def _reason(error: OSError | RuntimeError | ValueError) -> str:
     return f"cannot be read: {detail}"
 
 
-def _near(path: Path) -> str:
-    """The file that was probably meant, where there is none of that name."""
-    try:
-        with os.scandir(path.parent) as entries:
-            names = [entry.name for entry in islice(entries, _NEIGHBOURS_MAX) if entry.is_file()]
-    except OSError:
-        return f"there is no folder {str(path.parent)!r}"
-    return did_you_mean(path.name, names)
+def _near(path: Path, reference: str) -> str:
+    """The file that was probably meant, where there is none of that name, as it is referred to."""
+    folder = reference[: -len(path.name)] if reference.endswith(path.name) else ""
+    if not path.parent.is_dir():
+        other = nearest(path.parent.name, folders_in(path.parent.parent))
+        if other is None or not (path.parent.parent / other / path.name).is_file():
+            return f"there is no folder {str(path.parent)!r}"
+        above = folder.removesuffix(f"{path.parent.name}/")
+        return f"did you mean {f'{above}{other}/{path.name}'!r}?"
+    entries = islice(_entries(path.parent), _NEIGHBOURS_MAX)
+    files = [entry.name for entry in entries if entry.is_file()]
+    meant = [nearest(path.name, files), *(name for name in files if Path(name).stem == path.stem)]
+    below = (f"{name}/{path.name}" for name in folders_in(path.parent))
+    meant += (name for name in below if (path.parent / name).is_file())
+    found = next(filter(None, meant), None)
+    return f"did you mean {folder + found!r}?" if found else ""
+
+
+def folders_in(folder: Path) -> list[str]:
+    """The names of the folders in one, without those that hold what programs keep."""
+    entries = islice(_entries(folder), _NEIGHBOURS_MAX)
+    return [entry.name for entry in entries if entry.is_dir() and entry.name not in _SKIPPED]
 
 
 def _refuse(reference: str, reason: str, span: Span | None, advice: str = "") -> NoReturn:

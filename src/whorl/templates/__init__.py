@@ -6,8 +6,8 @@ from importlib.resources import files
 
 from whorl.lazily import dataclass
 
-_COMMANDS = "[allow] commands = true in whorl.toml"
-_FILES = '[allow] commands = true and files = {write = ["solution.py"]} in whorl.toml'
+_COMMANDS = "`commands = true` below [allow] in whorl.toml"
+_FILES = '`commands = true` and `files = {write = ["solution.py"]}` below [allow] in whorl.toml'
 _SEARCH = "an MCP server: [mcp.search] in whorl.toml, with a tool `search` that takes a query"
 
 

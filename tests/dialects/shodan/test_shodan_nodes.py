@@ -158,7 +158,7 @@ def test_without_leave_a_function_stops_the_run_before_anything_starts(project: 
     error = run(with_function(project)).error
 
     assert (error["code"], error["path"]) == ("R110", "then")
-    assert 'commands = ["node"]' in error["message"]
+    assert 'commands = ["sh", "node"]' in error["message"]
     assert not (project / "began").exists()
 
 

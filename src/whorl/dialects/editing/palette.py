@@ -20,7 +20,7 @@ def changes_of(dialect: str) -> type[Changes]:
     if not reference:
         known = ", ".join(name for name in plugins.names() if name == dialect or _is_edited(name))
         raise UsageError(
-            f"there is no palette for the dialect {dialect[:60]!r}", help=f"known: {known}"
+            f"files of a dialect {dialect[:60]!r} are not edited", help=f"known: {known}"
         )
     return cast("type[Changes]", load_reference(reference))
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from whorl.errors import plural
 from whorl.language.calls import text, whole
 from whorl.language.core.conversion import from_json
 from whorl.language.faults import EvaluationError
@@ -192,7 +193,7 @@ def vote(run: Run, answers: Value, share: Value, least: Value, wanted: Value) ->
     texts = [run.text(answer) for answer in answers if answer is not None]
     texts = [answer for answer in texts if answer.strip()]
     if len(texts) < whole(least, "vote", "least"):
-        missing = f"{len(texts)} of {len(answers)} models answered, {least} are needed"
+        missing = f"{len(texts)} of {plural(len(answers), 'model')} answered, not {least}"
         raise EvaluationError(f"no consensus: {missing}")
     for answer in texts:
         run.check_text(len(answer), "vote")

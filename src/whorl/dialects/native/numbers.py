@@ -39,7 +39,9 @@ class Number(Form):
         bounds = {"minimum": self.low, "maximum": self.high}
         given = {name: bound for name, bound in bounds.items() if bound is not None}
         self.json = {"type": "integer" if self.whole else "number", **given}
-        if self.high is not None:
+        if self.high is not None and self.low == self.high:
+            self.words = f"{self.high:,}"
+        elif self.high is not None:
             self.words += f" from {self.low:,} to {self.high:,}"
         elif self.low is not None:
             self.words += f" of at least {self.low:,}"

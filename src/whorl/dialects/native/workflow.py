@@ -149,9 +149,10 @@ def _main_input(context: Context, attributes: Attributes) -> str:
     inputs: tuple[ir.Port, ...] = attributes.get("inputs", ())
     if len(inputs) == 1:
         return inputs[0].name
-    plain = (port for port in inputs if port.required and not port.secret)
+    plain = [port for port in inputs if port.required and not port.secret]
     texts = [port.name for port in plain if port.type == "string"]
-    return texts[0] if texts else ""
+    files = [port.name for port in plain if port.type in ("file", "files")]
+    return texts[0] if texts else files[0] if len(files) == len(plain) == 1 else ""
 
 
 def _outputs(context: Context, attributes: Attributes) -> tuple[tuple[str, ir.Value], ...]:

@@ -48,7 +48,7 @@ class Field:
     def __str__(self) -> str:
         """What the field takes, for messages."""
         if self.kind == "word":
-            return "one of " + ", ".join(self.words)
+            return "one of " + ", ".join(self.words) if len(self.words) > 1 else self.words[0]
         if self.low is None or self.high is None:
             return _WORDS[self.kind]
         return f"{_WORDS[self.kind]} from {self.low:,} to {self.high:,}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.errors import Diagnostic, Span, columns, safe, visible
+from whorl.errors import Diagnostic, Span, columns, plural, safe, visible
 from whorl.lazily import regex
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def render_all(
     blocks = [render(d, texts.get(d.span.file) if d.span else None, color=color) for d in ordered]
     severities = [diagnostic.severity for diagnostic in ordered]
     counts = [(severities.count(severity), severity) for severity in ("error", "warning")]
-    words = [f"{n} {severity}{'' if n == 1 else 's'}" for n, severity in counts if n]
+    words = [plural(n, severity) for n, severity in counts if n]
     return "\n\n".join([*blocks, ", ".join(words)] if blocks else [])
 
 

@@ -188,7 +188,7 @@ def _words_of(fault: click.ClickException) -> tuple[str, str]:
         hint = did_you_mean(fault.option_name, fault.possibilities or ())
         words = f"there is no option {fault.option_name!r}"
         return f"{words}; {hint}" if hint else words, advice
-    message = fault.format_message().strip().rstrip(".")
+    message = " ".join(fault.format_message().split()).rstrip(".")
     message = message[:1].lower() + message[1:]
     if many := _TOO_MANY.fullmatch(message):
         advice = f"put quotes around a text of several words; {advice}"

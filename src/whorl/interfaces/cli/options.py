@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from whorl.errors import InvalidWorkflow, UsageError
+from whorl.errors import InvalidWorkflow, StoreError, UsageError
 from whorl.interfaces.cli.auditing import audited
 from whorl.interfaces.cli.terminal import is_ours
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Container, Iterable
+    from pathlib import Path
 
     from whorl.ir import Workflow
     from whorl.language import Json
+    from whorl.services.project import Project
 
 
 R = TypeVar("R")
@@ -26,8 +28,8 @@ R = TypeVar("R")
 STDIN_BYTES_MAX = 2_000_000
 NO_RUNS = "no runs yet; start one with `whorl run FILE`"
 FORMS = (
-    "write NAME=VALUE for a text, NAME:=JSON for any value; NAME=@FILE is the text of a file, and "
-    "NAME:=@FILE the JSON in it"
+    "write NAME=VALUE for a text or a path, NAME:=JSON for any value; NAME=@FILE is the text of a "
+    "file, and NAME:=@FILE the JSON in it; a list takes several -i"
 )
 
 
@@ -53,7 +55,13 @@ def located(
         project = find_project(
             os.environ, store=store, config=config, is_checked=is_checked, trusts=trusts
         )
-        return audited(ctx, project, options, partial(function, project, **options))
+        try:
+            return audited(ctx, project, options, partial(function, project, **options))
+        except (UsageError, StoreError) as fault:
+            from whorl.interfaces.cli.carrying import carrying
+
+            fault.help = carrying(fault.help)
+            raise
 
     words = "Trust the folder's whorl.toml for this call."
     option = click.option("--trust", "trusts", is_flag=True, help=words)
@@ -77,7 +85,9 @@ def _dollars(text: str, written: str = "") -> float:
     except ValueError:
         amount = -1.0
     if not 0 < amount < 1e9:
-        raise click.BadParameter(f"{written or text!r} is not an amount of dollars such as 0.50")
+        raise click.BadParameter(
+            f"{written or text!r} is not an amount of dollars above 0, such as 0.50"
+        )
     return amount
 
 
@@ -175,16 +185,38 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def read_values(written: Iterable[str], option: str, stdin: Callable[[], str]) -> dict[str, Json]:
-    """The values that an option gives as NAME=VALUE, NAME:=JSON or with @file; each name once."""
+def read_inputs(workflow: Workflow, written: Iterable[str]) -> dict[str, Json]:
+    """The inputs that are given by -i; each text that is given to a list is one of its items."""
+    lists = {port.name for port in workflow.inputs if port.type in ("list", "files")}
+    given = read_values(written, "-i", read_stdin, lists=lists)
+    for name in lists & given.keys():
+        text = given[name]
+        # The text may also be a whole list in JSON.
+        if isinstance(text, str) and text.lstrip()[:1] not in ("[", "{"):
+            given[name] = [text]
+    return given
+
+
+def read_values(
+    written: Iterable[str],
+    option: str,
+    stdin: Callable[[], str],
+    *,
+    lists: Container[str] = frozenset(),
+) -> dict[str, Json]:
+    """The values that an option gives as NAME=VALUE, NAME:=JSON or with @file; each name once.
+
+    Only those of `lists` may be given several times: each time is one item.
+    """
     values: dict[str, Json] = {}
+    items: dict[str, list[Json]] = {}
     for text in written:
         name, equals, value = text.partition("=")
         is_json = name.endswith(":")
         name = name.removesuffix(":").strip()
         if not equals or not name:
             raise UsageError(f"{option} {text[:60]!r} has no value", help=FORMS)
-        if name in values:
+        if name in values and name not in lists:
             raise UsageError(f"{option} gives {name!r} twice", help="leave one of them out")
         place = f"{option} {name}"
         if value == "@-":
@@ -192,7 +224,8 @@ def read_values(written: Iterable[str], option: str, stdin: Callable[[], str]) -
         elif value.startswith("@"):
             value = _read_file(value[1:], place)
         values[name] = _read_json(value, place) if is_json else value
-    return values
+        items.setdefault(name, []).append(values[name])
+    return values | {name: several for name, several in items.items() if len(several) > 1}
 
 
 def read_labels(written: Iterable[str]) -> dict[str, str]:
@@ -206,6 +239,37 @@ def read_labels(written: Iterable[str]) -> dict[str, str]:
         if labels.setdefault(name, value) != value:
             raise UsageError(f"--label gives {name!r} twice", help="leave one of them out")
     return labels
+
+
+def with_paths(project: Project, workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
+    """The inputs with the paths of files as the project sees them, not the current folder."""
+    paths = dict(given)
+    for port in workflow.inputs:
+        for name in (port.name, *port.aliases) if port.type in ("file", "files") else ():
+            value = given.get(name)
+            if port.type == "files" and isinstance(value, str):
+                is_list = value.lstrip().startswith("[")
+                value = _read_json(value, f"-i {name}") if is_list else [value]
+            if name in given:
+                paths[name] = _in_project(project.root, name, value)
+    return paths
+
+
+def _in_project(root: Path, name: str, value: Json) -> Json:
+    """A path of the command line, or a list of them, seen from the project's folder."""
+    if isinstance(value, list):
+        return [_in_project(root, name, path) for path in value]
+    if not isinstance(value, str) or not value.strip() or "://" in value:
+        return value
+    path = os.path.abspath(os.path.expanduser(value))
+    for place, top in ((path, str(root)), (os.path.realpath(path), os.path.realpath(root))):
+        if place.startswith(f"{top.rstrip(os.sep)}{os.sep}"):
+            return os.path.relpath(place, top).replace(os.sep, "/")
+    raise UsageError(
+        f"-i {name}: {value!r} is outside of the project {str(root)!r}, whose files alone are read",
+        help="copy it into the project",
+        code="R111",
+    )
 
 
 def add_secrets(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:

@@ -11,20 +11,22 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import StoreError, UsageError, safe
-from whorl.interfaces.advice import advice, with_help
+from whorl.errors import StoreError, UsageError, plural, safe
+from whorl.interfaces.advice import advice
 from whorl.interfaces.cli import watchers
 from whorl.interfaces.cli.asking import Gone, Left, ask
+from whorl.interfaces.cli.carrying import carrying, with_help
 from whorl.interfaces.cli.options import located, print_json, run_argument
+from whorl.interfaces.cli.printing.next_command import changed_words
 from whorl.interfaces.cli.printing.summary import final_lines, print_outputs
 from whorl.interfaces.cli.showing import Show, show_options
 from whorl.interfaces.cli.terminal import is_ours, say
 from whorl.interfaces.cli.trust import ask_for_trust
-from whorl.interfaces.figures import plural
 from whorl.interfaces.wording import EXIT_CODES
 from whorl.interpreter.events import Event
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import look_on
+from whorl.services.files.preflight import TOY, stand_in
 from whorl.services.inspecting.live_text import folder_of, listening
 from whorl.services.inspecting.places import split_place
 from whorl.services.inspecting.results import full_result
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence, Set
 
     from whorl.interfaces.cli.watchers import NullWatcher
+    from whorl.ir import Workflow
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.runtime import Runtime
@@ -105,6 +108,7 @@ class RunSession:
 
     async def take_up(self, run: RunId) -> int:
         """Goes on with a run that was interrupted, or watches whoever was quicker."""
+        self._say_changed(run)
         try:
             return await self.drive(run)
         except StoreError as fault:
@@ -119,7 +123,17 @@ class RunSession:
 
     async def steer(self, run: RunId, event: Event) -> int:
         """Carries a request out, and shows the run as it goes on; gives the exit code."""
+        self._say_changed(run)
         return await self.settle(run) if await self._carry_out(run, event) else 0
+
+    def _say_changed(self, run: RunId) -> None:
+        if words := changed_words(self.store, run):
+            say(carrying(safe(words)))
+
+    def say_toy(self, workflow: Workflow) -> None:
+        """Says that no real model answers: the run may have begun with another configuration."""
+        if stand_in(workflow, self.providers.settings) == TOY:
+            say(f"{TOY}; --config names the configuration of a run that began with another")
 
     async def settle(self, run: RunId) -> int:
         """Asks the person at the terminal what the run waits for; shows what it came to."""
@@ -154,7 +168,7 @@ class RunSession:
         return self.finish(run, shown)
 
     def _accept_tools(self) -> bool:
-        from whorl.interfaces.cli.accepting import accept_changes
+        from whorl.interfaces.cli.trust import accept_changes
 
         return accept_changes(self.project)
 
@@ -226,7 +240,7 @@ class RunSession:
                 self.watcher.offer({"q": ("stop watching", following.cancel)})
                 await following
         except asyncio.CancelledError:
-            say(f"run {run} continues; to watch it again: whorl watch {run}")
+            say(carrying(f"run {run} continues; to watch it again: whorl watch {run}"))
             return False
         return True
 

@@ -10,6 +10,7 @@ import click
 
 from whorl.errors import UsageError, safe
 from whorl.interfaces.advice import advised
+from whorl.interfaces.cli.carrying import carrying
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.figures import count, difference, dollars, joined, line, seconds, used
 from whorl.interfaces.progress import Progress
@@ -189,7 +190,7 @@ def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list
             place = event.address.partition("/:")[0]
             return [f"{safe(place)} asks: {line(str(body.get('message', '')), 200)}"]
         case "warning":
-            return [f"warning: {line(advised(body, progress.run), 400)}"]
+            return [f"warning: {line(carrying(advised(body, progress.run)), 400)}"]
         case "task.finished" | "task.failed" if verbose:
             return [step_line(progress, event)]
     return []

@@ -7,8 +7,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.errors import safe
-from whorl.interfaces.figures import allowed, line, plural, seconds
+from whorl.errors import plural, safe
+from whorl.interfaces.figures import allowed, line, seconds
 from whorl.interfaces.wording import condition_words
 from whorl.ir.walk import blocks_of
 

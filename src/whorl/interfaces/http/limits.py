@@ -192,6 +192,9 @@ def _reread(content: bytearray) -> bytes:
         value = as_json(json.loads(text, object_pairs_hook=_once))
     except RecursionError:
         raise Refusal(400, "W900", "the body is nested too deep") from None
+    except json.JSONDecodeError as fault:
+        place = f"line {fault.lineno}, column {fault.colno}"
+        raise Refusal(400, "W900", f"the body is not valid JSON, see {place}") from None
     except ValueError as fault:
         raise Refusal(400, "W900", f"the body is not valid JSON: {fault}") from None
     return json.dumps(value, ensure_ascii=False).encode("utf-8")

@@ -156,7 +156,7 @@ def _called(tasks: Tasks | None, own: Tasks | None) -> Tasks:
 
 
 def _outcome(tested: running.Outcome) -> Outcome:
-    result = values.result_from(with_help(tested.result))
+    result = values.result_from(with_help(tested.result, is_kept=False))
     known = {each.name: getattr(result, each.name) for each in fields(Result)}
     return Outcome(**known, _tested=tested)
 

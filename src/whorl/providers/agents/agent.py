@@ -31,7 +31,16 @@ from whorl.providers.redaction import Secret, redact, redact_error
 from whorl.providers.settings import AgentSettings, revealed
 from whorl.providers.settings.model_providers import KNOWN_PROVIDERS
 from whorl.providers.settings.sections import agents_from
-from whorl.providers.task import Effect, Emit, Estimate, Inputs, Reply, Request, Usage
+from whorl.providers.task import (
+    Effect,
+    Emit,
+    Estimate,
+    Inputs,
+    Reply,
+    Request,
+    Usage,
+    before_sending,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -75,16 +84,18 @@ class Agent(OwnTask):
         return Estimate(calls=1, cost_usd=_cost_limit(Inputs("agent", request.inputs)))
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        invocation = invocation_of(request, {**agents_from({}, {}), **self._settings.agents})
-        agent = invocation.settings
-        kind = PROGRAMS[agent.kind]
-        what = f"{agent.program!r} of agent {agent.name!r}"
-        check_permission(self._settings, agent.program, what)
-        kind.check(invocation)
-        make_workspace(self._settings.project_root, request)
+        with before_sending():
+            invocation = invocation_of(request, {**agents_from({}, {}), **self._settings.agents})
+            agent = invocation.settings
+            kind = PROGRAMS[agent.kind]
+            what = f"{agent.program!r} of agent {agent.name!r}"
+            check_permission(self._settings, agent.program, what)
+            kind.check(invocation)
+            make_workspace(self._settings.project_root, request)
         secrets = self._settings.secrets()
         with _schema_file(kind, invocation) as schema_file:
-            program = self._program(replace(invocation, schema_file=schema_file), kind)
+            with before_sending():
+                program = self._program(replace(invocation, schema_file=schema_file), kind)
             stream = Stream(kind.output(invocation), emit, secrets)
             limit_s = request.timeout_s or agent.timeout_s
             finished = await _run(program, stream, agent, limit_s=limit_s)

@@ -27,7 +27,7 @@ from whorl.providers.models.conversation import (
 from whorl.providers.models.selection import choose_models
 from whorl.providers.models.typed_answers import correction_for, instruction_for, typed_answer
 from whorl.providers.redaction import redact
-from whorl.providers.task import Effect, Emit, Estimate, Inputs, Reply, Request
+from whorl.providers.task import Effect, Emit, Estimate, Inputs, Reply, Request, before_sending
 
 if TYPE_CHECKING:
     from whorl.language import Json
@@ -57,16 +57,17 @@ class Ask(OwnTask):
         return self._context.models.estimate(choice, conversation_of(request, files=files))
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        choice = choose_models(self._settings, request.inputs)
-        own, offered = _own_offers(request), await self._offered(request)
-        if own is not None and offered is not None:
-            own.extend(offered)
-        inputs = Inputs("ask", request.inputs)
-        files: tuple[Attachment, ...] = ()
-        if inputs.get("images") or inputs.get("files"):
-            files = await asyncio.to_thread(read_files, inputs, self._settings, request.run)
-        offers = tuple(tools.offers) if (tools := own or offered) else ()
-        conversation = conversation_of(request, offers, files=files)
+        with before_sending():
+            choice = choose_models(self._settings, request.inputs)
+            own, offered = _own_offers(request), await self._offered(request)
+            if own is not None and offered is not None:
+                own.extend(offered)
+            inputs = Inputs("ask", request.inputs)
+            files: tuple[Attachment, ...] = ()
+            if inputs.get("images") or inputs.get("files"):
+                files = await asyncio.to_thread(read_files, inputs, self._settings, request.run)
+            offers = tuple(tools.offers) if (tools := own or offered) else ()
+            conversation = conversation_of(request, offers, files=files)
         answer, usage, detail = await self._context.models.ask(choice, conversation, request, emit)
         detail |= described(files)
         may_want = not (conversation.must_answer and answer.text)

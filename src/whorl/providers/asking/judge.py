@@ -13,7 +13,7 @@ from whorl.providers.json_values import as_text, clean, shorten, without_middle
 from whorl.providers.models.conversation import Conversation, Message
 from whorl.providers.models.selection import Choice, choose_models
 from whorl.providers.models.typed_answers import spoken
-from whorl.providers.task import Effect, Emit, Estimate, Inputs, Reply, Request
+from whorl.providers.task import Effect, Emit, Estimate, Inputs, Reply, Request, before_sending
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,9 +65,10 @@ class Judge(OwnTask):
         return self._context.models.estimate(choice, conversation, answer_tokens=tokens)
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        request = self._asked(request)
-        conversation, left_out = judgement_of(request)
-        choice = self._choice(request)
+        with before_sending():
+            request = self._asked(request)
+            conversation, left_out = judgement_of(request)
+            choice = self._choice(request)
         answer, usage, detail = await self._context.models.ask(choice, conversation, request, emit)
         value = judged_value(request.inputs, answer.text)
         return Reply(value, usage, detail | ({"text_left_out": left_out} if left_out else {}))

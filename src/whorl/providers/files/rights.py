@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from whorl.ir.values import workspace_of
 from whorl.lazily import dataclass
+from whorl.providers.settings.lines import permit_file
 from whorl.source.paths import fits_glob
 
 if TYPE_CHECKING:
@@ -61,19 +62,20 @@ def is_kept(parts: tuple[str, ...]) -> bool:
     return any(part.casefold() in ("whorl.toml", ".whorl") for part in parts)
 
 
-def refused_read(written: str) -> str:
-    return f"file {written[:200]!r} may not be read; {_permission('read', written)}"
+def refused_read(written: str, allow: Allow) -> str:
+    return f"file {written[:200]!r} may not be read; {_permission('read', written, allow)}"
 
 
-def refused_write(written: str) -> str:
+def refused_write(written: str, allow: Allow) -> str:
     may = "a workflow may write only below {{ workspace }} and where it has permission"
-    return f"file {written[:200]!r} may not be written: {may}; {_permission('write', written)}"
+    permission = _permission("write", written, allow)
+    return f"file {written[:200]!r} may not be written: {may}; {permission}"
 
 
-def _permission(verb: str, written: str) -> str:
+def _permission(verb: str, written: str, allow: Allow) -> str:
     """The line that permits it; the folder is named rather than one file in it."""
     parts = Path(written).parts
     if is_kept(parts):
         return "workflows can never open the store and the configuration"
     glob = f"{parts[0]}/**" if len(parts) > 1 else written
-    return f'[allow] files = {{{verb} = ["{glob[:200]}"]}} in whorl.toml permits it'
+    return f"to permit it, write {permit_file(allow, verb, glob[:200])}"

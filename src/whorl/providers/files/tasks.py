@@ -20,6 +20,7 @@ from whorl.errors import InvalidWorkflow, ProviderError
 from whorl.providers.context import OwnTask
 from whorl.providers.files.contents import from_bytes, to_bytes
 from whorl.providers.files.rights import FileRights, refused_read, refused_write
+from whorl.providers.settings.lines import line_below
 from whorl.providers.task import Effect, Emit, Inputs, Reply, Request
 from whorl.source.paths import resolve_beside
 
@@ -41,10 +42,13 @@ class _FileTask(OwnTask):
     calls = 0
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
+        return Reply(await asyncio.to_thread(self.work, request))
+
+    def work(self, request: Request) -> Json:
+        """What the task gives, in the thread of whoever asks. Raises ProviderError."""
         inputs = Inputs(request.kind, request.inputs)
         root = Path(self._settings.project_root).resolve()
-        rights = FileRights(root, self._settings.allow, request.run)
-        return Reply(await asyncio.to_thread(self._work, inputs, rights))
+        return self._work(inputs, FileRights(root, self._settings.allow, request.run))
 
     def _work(self, inputs: Inputs, rights: FileRights) -> Json:
         raise NotImplementedError
@@ -64,7 +68,7 @@ class FileRead(_FileTask):
         written = inputs.needed("path")
         path = self._path(written)
         if not rights.may_read(path):
-            raise ProviderError(refused_read(written), code="P125")
+            raise ProviderError(refused_read(written, rights.allow), code="P125")
         content = read_bytes(path, written, size_max=_size_max(inputs))
         value = from_bytes(content, inputs, written)
         return {"path": written, "content": value, "size": len(content)}
@@ -119,11 +123,11 @@ class FileWrite(_FileTask):
         written = inputs.needed("path")
         path = self._path(written)
         if path == rights.root or not rights.may_write(path):
-            raise ProviderError(refused_write(written), code="P125")
+            raise ProviderError(refused_write(written, rights.allow), code="P125")
         has_functions = any(task.startswith("python:") for task in self._settings.tasks.values())
         guards_code = has_functions and self._settings.allow.commands is not True
         if guards_code and path.suffix.lower() in _IMPORTED:
-            why = "only `[allow] commands = true` lets workflows write them"
+            why = f"only {line_below('allow', 'commands = true')} lets workflows write them"
             may = "functions of [tasks] may be imported from such files"
             inputs.refuse("path", f"names {written[:200]!r}, and {may}; {why}")
         content = to_bytes(inputs)

@@ -109,7 +109,12 @@ def misspelt(settings: Settings, model: str) -> str:
     """A question where a model's name begins with nearly the name of a provider."""
     first, slash, _ = model.partition("/")
     names = [*settings.providers, *KNOWN_PROVIDERS, *ALIASES]
-    return did_you_mean(first, names) if slash and first not in names else ""
+    if not slash or first in names:
+        return ""
+    # `mistralai` and `deepseek-ai` publish models under their own names, which others serve.
+    return did_you_mean(
+        first, (n for n in names if not first.startswith(n) or len(first) - len(n) < 2)
+    )
 
 
 def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
@@ -142,7 +147,7 @@ def missing_key(provider: ProviderSettings) -> str:
         return ""
     return (
         f"provider {provider.name!r} takes its key from the variable {provider.key_variable!r}, "
-        "which is not set"
+        "which is not set, or is empty"
     )
 
 

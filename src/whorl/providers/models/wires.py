@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from whorl.errors import ProviderError
+from whorl.errors import ProviderError, plural
 from whorl.providers.json_values import as_text, clean, table_of, tables_of
 from whorl.providers.models.answer_reader import AnswerReader
 from whorl.providers.models.conversation import Answer, Limit, counted, tool_calls
@@ -229,7 +229,7 @@ class ScriptedWire:
         raise ProviderError(why, code="P112")
 
     async def check(self, provider: ProviderSettings) -> str:
-        return f"{len(provider.rules)} rules"
+        return plural(len(provider.rules), "rule")
 
     def _number(self, key: tuple[str, int], rule: ReplyRule, conversation: Conversation) -> int:
         if rule.by == "attempt":

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 
 from whorl.errors import ProviderError
 from whorl.lazily import dataclass
+from whorl.providers.settings.lines import line_below, with_entry
 
 if TYPE_CHECKING:
     from whorl.providers.settings import Settings
@@ -287,9 +288,10 @@ class Policy:
         if self.hosts is None or f"{scheme}://{shown}:{port}" in self.origins:
             return
         if not any(_names_host(entry, host, port) for entry in self.hosts):
+            line = line_below("allow", f"hosts = {with_entry(self.hosts, shown)}")
             raise ProviderError(
                 f"{shown}:{port} is not among the hosts that workflows may call; the operator "
-                f'allows it with [allow] hosts = ["{shown}"] in whorl.toml',
+                f"permits it with {line}",
                 code="P107",
                 detail={"host": shown, "port": port},
             )
@@ -311,9 +313,11 @@ class Policy:
             elif not self._is_permitted(host, port, address, place):
                 named = shown if shown == text else f"{shown} ({text})"
                 kind = place if place in _GENERALLY_PERMITTED else f"{place} (private)"
+                permitted = with_entry(self.private_network, f"{shown}:{port}")
+                line = line_below("allow", f"private_network = {permitted}")
                 raise ProviderError(
                     f"{named} is a {kind} address, which a workflow may not call; the operator "
-                    f'allows it with [allow] private_network = ["{shown}:{port}"] in whorl.toml',
+                    f"permits it with {line}",
                     code="P107",
                     detail={**where, "address": text, "place": place},
                 )

@@ -16,6 +16,7 @@ from whorl.providers.settings.tables import (
     is_web_address,
     refuse,
     shown_url,
+    variable_of,
 )
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def providers_from(
     """The configured providers, and those whose variables are set; raises UsageError."""
     providers = {name: _provider(name, table, environment) for name, table in tables.items()}
     for name, public in KNOWN_PROVIDERS.items():
-        key = environment.get(public.key_variable, "")
+        key = variable_of(public.key_variable, environment)
         url = environment.get(public.url_variable, "")
         if name not in providers and (key or (url and not public.key_variable)):
             providers[name] = _provider(name, {}, environment)
@@ -143,6 +144,8 @@ def _provider_key(
     table: Table, base_url: str, public: KnownProvider | None
 ) -> tuple[Secret | None, str]:
     given, environment = table.text("api_key"), table.environment
+    if shell := re.fullmatch(r"\$\{?([A-Za-z_]\w*)\}?", given):
+        refuse(f"{table.place} api_key: a variable is written 'env:{shell[1]}', not {given!r}")
     if given and not given.startswith("env:"):
         return Secret(given), ""
     variable = given[4:].strip() if given else public.key_variable if public else ""
@@ -151,9 +154,9 @@ def _provider_key(
         own_url = environment.get(public.url_variable, "") or public.base_url
         if urlsplit(own_url).netloc != urlsplit(base_url).netloc:
             return None, ""
-        if urlsplit(base_url).scheme == "http" and not environment.get(variable):
+        if urlsplit(base_url).scheme == "http" and not variable_of(variable, environment):
             return None, ""  # a server of the operator's own, which needs no key unless it is named
-    key = environment.get(variable, "")
+    key = variable_of(variable, environment)
     return (Secret(key) if key else None), variable
 
 

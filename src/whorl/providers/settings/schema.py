@@ -75,7 +75,7 @@ run.drain                duration  how long calls may take to end when a command
 runtime.kind             runtime   where runs are driven
 runtime.temporal.address  text     the address of the Temporal server
 runtime.temporal.namespace  text   the namespace of the runs
-runtime.temporal.queue   text      the task queue of calls
+runtime.temporal.queue   text      the name with which all task queues begin
 runtime.temporal.tls     truth     whether the connection is encrypted
 runtime.temporal.api_key  text     env:VARIABLE
 runtime.temporal.values  text      a shared folder, or s3://BUCKET/PREFIX, for large values
@@ -85,7 +85,7 @@ runtime.temporal.s3_key  text      env:VARIABLE; without it AWS_ACCESS_KEY_ID, o
 runtime.temporal.s3_secret  text   env:VARIABLE; the secret that belongs to s3_key
 runtime.temporal.encrypt_with  text  env:VARIABLE; everything in Temporal is unreadable without it
 runtime.temporal.heartbeat  duration  a call whose worker is silent for this long is in doubt
-runtime.temporal.calls_at_once  whole  how many calls one worker makes
+runtime.temporal.calls_at_once  whole  how many calls of a queue one worker makes at once
 runtime.temporal.grace   duration  how long a worker that is told to stop waits for its calls
 runtime.temporal.queues  texts_by_name  kinds of tasks that need a certain machine
 server.drain             duration  how long calls may take to end when the server is stopped

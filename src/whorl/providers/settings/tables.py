@@ -118,7 +118,13 @@ def refuse(message: str) -> NoReturn:
 
 
 def resolve(text: str, environment: Mapping[str, str]) -> str:
-    return environment.get(text[4:].strip(), "") if text.startswith("env:") else text
+    return variable_of(text[4:].strip(), environment) if text.startswith("env:") else text
+
+
+def variable_of(name: str, environment: Mapping[str, str]) -> str:
+    """The text of a variable; one that holds only spaces is as good as none."""
+    text = environment.get(name, "")
+    return text if text.strip() else ""
 
 
 def is_web_address(url: str) -> bool:

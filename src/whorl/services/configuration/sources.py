@@ -206,4 +206,6 @@ def line_of(path: Path, message: str) -> str:
 
 def _bad_config(place: str, words: str) -> UsageError:
     advice = 'write texts in quotes: base_url = "https://..."'
+    if "table declaration" in words:
+        advice = "a section is a name in brackets on a line of its own, such as [allow]"
     return UsageError(f"{place}: {words}", help=advice, code="W901")

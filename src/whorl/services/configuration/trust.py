@@ -89,8 +89,8 @@ class Judged:
         why = "has changed since you trusted it" if self.standing == "changed" else "is not trusted"
         permits = "; ".join(f"{right.kind}: {right.text}" for right in self.rights[:_SHOWN_MAX])
         more = f"; and {len(self.rights) - _SHOWN_MAX} more" * (len(self.rights) > _SHOWN_MAX)
-        advice = "`whorl trust` shows all of it and remembers your yes; --trust is for one call, "
-        advice += f"{VARIABLE}=1 in the environment for CI and containers"
+        advice = "`whorl trust` shows all of it and remembers your yes; for one call, or in CI and "
+        advice += f"containers, set {VARIABLE}=1 in the environment"
         words = f"{str(self.path)!r} {why}, and would permit {permits}{more}"
         return UsageError(words, help=advice, code="W908")
 
@@ -244,5 +244,5 @@ def _write(environment: Mapping[str, str], records: Mapping[str, Trusted]) -> No
         os.replace(part, folder / RECORDS)
     except OSError as fault:
         words = f"{folder / RECORDS}: cannot be written: {fault.strerror or fault}"
-        advice = "--trust is for one call and writes nothing"
+        advice = f"{VARIABLE}=1 in the environment trusts it for one call, and writes nothing"
         raise UsageError(words, help=advice, code="W901") from fault

@@ -78,6 +78,13 @@ def diagnose(project: Project, text: str, file: str, others: Others = None) -> l
     return found if changes is None else [_placed(each, changes) for each in found]
 
 
+def new_fields(before: Sequence[Diagnostic], after: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The fields that nobody knows and that an operation has just written."""
+    known = {each.message for each in before}
+    unknown = (each for each in after if each.code == "W004" and each.severity == "error")
+    return [each for each in unknown if each.message not in known]
+
+
 def _placed(found: Diagnostic, changes: Changes) -> Diagnostic:
     if found.span is None or found.span.file != changes.editor.now.document.file:
         return found
@@ -142,7 +149,8 @@ def edited_dialects() -> list[str]:
 
 def empty_text(dialect: str) -> tuple[str, str]:
     """The smallest file of a dialect that is valid, and the ending of its name."""
-    text = changes_of(dialect).empty
+    made = _changes(dialect)
+    text = made.empty if made else ""
     if not text:
         known = ", ".join(edited_dialects())
         words = f"there is no empty file of the dialect {dialect[:60]!r}"

@@ -67,7 +67,28 @@ def refused_writes(task: Task, settings: Settings) -> str:
     except InvalidWorkflow as fault:
         return fault.diagnostics[0].message
     may_write = FileRights(Path(root).resolve(), settings.allow).may_write(path)
-    return "" if may_write else refused_write(written)
+    return "" if may_write else refused_write(written, settings.allow)
+
+
+def refused_reads(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
+    """The files that a task names and may not read: a code, and why not, for each."""
+    from whorl.providers.files.rights import FileRights, refused_read
+
+    inputs, root = dict(task.inputs.entries), settings.project_root
+    fields = {"file_read": ("path",), "ask": ("files", "images")}.get(task.kind, ())
+    named = [inputs[field] for field in fields if field in inputs]
+    values = [v for each in named for v in (each.items if isinstance(each, Items) else [each])]
+    known = [value.value for value in values if isinstance(value, Constant)]
+    for path in (p for each in known for p in (each if isinstance(each, list) else [each])):
+        if not isinstance(path, str) or not path:
+            continue
+        try:
+            place = resolve_beside(f"{root}/-", path, root=root)
+        except InvalidWorkflow as fault:
+            yield "P113", fault.diagnostics[0].message
+            continue
+        if not FileRights(Path(root).resolve(), settings.allow).may_read(place):
+            yield "P125", refused_read(path, settings.allow)
 
 
 def started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:

@@ -158,6 +158,21 @@ def models_of(workflow: Workflow, settings: Settings) -> list[str]:
     return sorted(names)
 
 
+def unpriced_models(workflow: Workflow, providers: Providers) -> list[str]:
+    """The models that the steps of a workflow ask and that have no known price."""
+    from whorl.providers.models.selection import choose_models
+
+    names: set[str] = set()
+    for request, _ in asked_in(workflow):
+        try:
+            if providers.kind(request.kind).estimate(request).cost_usd is None:
+                chosen = choose_models(providers.settings, request.inputs).candidates
+                names |= {f"{one.provider.name}/{one.model}" for one in chosen}
+        except (ProviderError, UsageError):
+            continue
+    return sorted(names)
+
+
 def _limit(part: Json, iterations: int) -> Json:
     """A workflow, or a part of one, with another limit of iterations in all its loops."""
     if isinstance(part, list):

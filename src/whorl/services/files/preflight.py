@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from whorl.errors import ProviderError, UsageError, did_you_mean, safe
 from whorl.ir import Constant, Task
 from whorl.lazily import dataclass, regex
+from whorl.providers.settings.lines import permit_command
 from whorl.services.configuration.trust import check_trusted
-from whorl.services.files.effects import nodes_of, refused_writes, started
+from whorl.services.files.effects import nodes_of, refused_reads, refused_writes, started
 from whorl.services.files.forecasting import MODELS, asked_in
 
 if TYPE_CHECKING:
@@ -80,29 +81,37 @@ def check_labels(labels: dict[str, str]) -> dict[str, str]:
 
 def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
     """Why the run may not start: a step runs a command, and the operator gave no permission."""
-    allowed = settings.allow.commands
+    return next(refusals(workflow, settings), None)
+
+
+def refusals(workflow: Workflow, settings: Settings) -> Iterator[dict[str, Json]]:
+    """Every permission that is missing; a line that permits a program has those before it, too."""
+    allow = settings.allow
     for _, path, task in nodes_of(workflow):
         if not isinstance(task, Task):
             continue
         for program, what in started(task, settings):
+            allowed = allow.commands
             if allowed is True or (isinstance(allowed, tuple) and program in (*allowed, "")):
                 continue
-            named = f' or commands = ["{program}"]' if program else ""
             message = (
                 f"commands are not allowed: step {task.name!r} would {what}; read the file, then "
-                f"set [allow] commands = true{named} in whorl.toml"
+                f"write {permit_command(allow, program)}"
             )
-            return {"code": "R110", "message": message, "path": path}
+            if program == "sh" and "argv" not in dict(task.inputs.entries):
+                message += "; a command that is one text is run by the shell, a list needs none"
+            yield {"code": "R110", "message": message, "path": path}
+            known = allowed if isinstance(allowed, tuple) else ()
+            allow = replace(allow, commands=(*known, program) if program else True)
         if words := refused_writes(task, settings):
-            return {"code": "R114", "message": f"step {task.name!r}: {words}", "path": path}
+            yield {"code": "R114", "message": f"step {task.name!r}: {words}", "path": path}
         if task.kind == "javascript":
             from whorl.providers.code.javascript import check_node
 
             try:
                 check_node(settings)
             except ProviderError as fault:
-                return {"code": "P109", "message": f"step {task.name!r}: {fault}", "path": path}
-    return None
+                yield {"code": "P109", "message": f"step {task.name!r}: {fault}", "path": path}
 
 
 def check_allowed(workflow: Workflow, providers: Providers) -> None:
@@ -163,8 +172,33 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
         if asked.kind == "ask":
             yield from _unknown_tools(asked, providers)
     for _, path, node in nodes_of(workflow):
-        if isinstance(node, Task) and node.kind in ("use", "http"):
+        if not isinstance(node, Task):
+            continue
+        if node.kind in ("use", "http"):
             yield from _unknown_task_or_key(path, node, providers)
+        if node.kind == "agent":
+            yield from _unknown_agent(path, node, providers.settings)
+        for code, why in refused_reads(node, providers.settings):
+            yield Unknown(path, code, f"cannot read what it names: {why}", is_doubt=True)
+
+
+def doubts(workflow: Workflow, providers: Providers) -> Iterator[tuple[str, str]]:
+    """What a run is started with all the same and most probably fails at: a code and why."""
+    for unknown in unknown_names(workflow, providers):
+        if unknown.is_doubt:
+            yield unknown.code, f"step {unknown.path!r} {unknown.message}"
+
+
+def _unknown_agent(path: str, node: Task, settings: Settings) -> Iterator[Unknown]:
+    from whorl.providers.settings.sections import agents_from
+
+    named = dict(node.inputs.entries).get("agent")
+    name = named.value if isinstance(named, Constant) else None
+    agents = {**agents_from({}, {}), **settings.agents}
+    if isinstance(name, str) and name not in agents:
+        near = did_you_mean(name, agents) or f"known: {', '.join(agents)}"
+        words = f"starts the agent {name!r}, which is not known ({near}); others are configured as "
+        yield Unknown(path, "P113", f"{words}[agents.NAME] in whorl.toml")
 
 
 def _unknown_task_or_key(path: str, node: Task, providers: Providers) -> Iterator[Unknown]:
@@ -177,7 +211,12 @@ def _unknown_task_or_key(path: str, node: Task, providers: Providers) -> Iterato
         field, code = "task", "P114"
     named = dict(node.inputs.entries).get(field)
     name = named.value if isinstance(named, Constant) else None
-    if not isinstance(name, str) or name in names or (is_task and context.plugin(name)):
+    if not isinstance(name, str) or (is_task and context.plugin(name)):
+        return
+    if not is_task and name in names and not context.settings.keys[name].headers:
+        why = f"uses the key {name!r}, which is empty: the variable that it names is not set"
+        yield Unknown(path, code, why)
+    if name in names:
         return
     near = did_you_mean(name, names)
     advice = how_to_give(name) if is_task else _NO_KEY
@@ -194,12 +233,16 @@ def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
             message = f"has no model to ask: {fault}"
             yield Unknown(asked.address, fault.code, message, is_named=named)
         return
-    from whorl.providers.models.selection import misspelt
+    from whorl.providers.models.selection import choose_models, misspelt
 
     models = asked.inputs.get("model")
     for model in models if isinstance(models, list) else [models]:
         if isinstance(model, str) and (near := misspelt(providers.settings, model)):
             message = f"asks the default provider for the model {model!r}: {near}"
+            try:
+                choose_models(providers.settings, {"model": model})
+            except ProviderError as fault:
+                message = f"passes over the model {model!r}: {fault}"
             yield Unknown(asked.address, _NO_PROVIDER, message, is_doubt=True)
 
 

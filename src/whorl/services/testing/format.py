@@ -258,9 +258,9 @@ def _object_faults(schema: dict[str, Any], value: dict[str, Any], path: Path) ->
 def _scalar_faults(schema: dict[str, Any], value: Any, path: Path) -> Iterator[Mistake]:
     choices = schema.get("enum")
     if choices is not None and value not in choices:
-        listed = ", ".join(map(str, choices))
+        listed = ("one of " if len(choices) > 1 else "") + ", ".join(map(str, choices))
         advice = did_you_mean(str(value), map(str, choices)) or f"write {listed}"
-        message = f"{_called(path)} must be one of {listed}, not {value!r:.40}"
+        message = f"{_called(path)} must be {listed}, not {value!r:.40}"
         yield Mistake(path, "W007", message, advice)
     least = schema.get("minimum")
     if least is not None and value < least:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from whorl.errors import InvalidWorkflow
 from whorl.ir.checks.scopes import View, uses_in
 from whorl.ir.walk import blocks_of, names_given, walk, with_nodes
 from whorl.language import LanguageError
-from whorl.lazily import dataclass
+from whorl.lazily import dataclass, regex
 from whorl.source import Lines, Mapping, Scalar, Value
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from whorl.language.names import NameUse, Path
 
 _EXIT_CODE = "exit_code"
+# A text that is the name of a file, and nothing that anybody asks.
+_PATH = regex(r"[\w./-]+\.[A-Za-z0-9]{1,8}")
 # The facts of a loop that are results of an iteration, or a list of them.
 _ITERATIONS = ("previous", "best", "history")
 
@@ -62,6 +65,20 @@ class Prompt(OneOf):
     """A prompt: right in its place, or in a file."""
 
     gives_value = True
+
+    def read(self, context: Context, value: Value, at: Location) -> Any:
+        if isinstance(value, Scalar) and _PATH.fullmatch(str(value.value)):
+            _check_path(context, str(value.value), value)
+        return super().read(context, value, at)
+
+
+def _check_path(context: Context, text: str, value: Scalar) -> None:
+    """Who asks with the name of a file most probably means what is in it (W023)."""
+    with suppress(InvalidWorkflow):
+        context.files.text(text, value.span)
+        message = f"the prompt is the text {text!r}, and there is a file of this name"
+        advice = f"to ask what is in the file, write `ask: {{file: {text}}}`"
+        context.warn("W023", message, value.span, label="not the file", help=advice)
 
 
 class TaskName(Text):

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rich.text import Text
 
+from whorl.errors import plural
 from whorl.interfaces.cli.live import rows, tables
 from whorl.interfaces.cli.live.outline import UNSEEN, Level
 from whorl.interfaces.cli.terminal import badge
-from whorl.interfaces.figures import line, plural, seconds
+from whorl.interfaces.figures import line, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

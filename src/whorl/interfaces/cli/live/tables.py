@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from whorl.errors import plural
 from whorl.interfaces import figures
 from whorl.interfaces.cli.live.rows import inside, loop_at
 from whorl.interfaces.cli.watchers import iteration_cells, verdict
@@ -108,7 +109,7 @@ def budgets(view: View, loop: LoopProgress | None) -> Iterator[Text]:
     if not shown and progress.calls:
         cost = progress.cost_usd
         words = f"{figures.count(progress.tokens)} tok", dollars(cost) if cost else ""
-        yield Text(f"used    {joined(figures.plural(progress.calls, 'call'), *words)}")
+        yield Text(f"used    {joined(plural(progress.calls, 'call'), *words)}")
 
 
 def _budget(view: View, name: str, amounts: tuple[float, float, float], more: str) -> Text:
@@ -139,4 +140,4 @@ def _iterations_left(left_usd: float, loop: LoopProgress | None) -> str:
     left = int(left_usd / (sum(costs) / len(costs)))
     if loop.limit:
         left = min(left, loop.limit - len(loop.iterations))
-    return f"~{figures.plural(max(0, left), 'iteration')} left"
+    return f"~{plural(max(0, left), 'iteration')} left"

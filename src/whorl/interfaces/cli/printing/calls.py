@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import safe
 from whorl.interfaces import wording
 from whorl.interfaces.advice import advised
+from whorl.interfaces.cli.carrying import carrying
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.terminal import indented, text_lines
 from whorl.interfaces.figures import joined, line, plain_lines, used
@@ -79,7 +80,7 @@ def _event_lines(run: RunId, event: Event, body: dict[str, Any], *, whole: bool)
         case "gate.decided":
             yield f"  {wording.request_words(Request(event.kind, event.address, body))}"
         case "warning":
-            yield f"  warning[{body.get('code')}]: {safe(advised(body, run))}"
+            yield f"  warning[{body.get('code')}]: {carrying(safe(advised(body, run)))}"
         case "timer.fired" if event.address.endswith("/:wait"):
             yield f"  the wait was over at {clock(event.at)}"
         case "node.skipped":

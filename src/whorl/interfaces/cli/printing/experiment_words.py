@@ -6,77 +6,25 @@ import csv
 import io
 import math
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
-from whorl.errors import safe
-from whorl.interfaces.figures import dollars, line, plural, seconds, table
+from whorl.errors import plural, safe
+from whorl.interfaces.figures import dollars, line, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from whorl.services.experiments.conducting import Forecast, Progress
-    from whorl.services.experiments.document import Experiment
-    from whorl.services.experiments.judging import JudgeReport
+    from whorl.services.experiments.reporting.agreement import JudgeReport
     from whorl.services.experiments.reporting.figures import Estimate
     from whorl.services.experiments.reporting.gate import Gate
     from whorl.services.experiments.reporting.notes import Commands
-    from whorl.services.experiments.reporting.report import Report, VariantReport
+    from whorl.services.experiments.reporting.report import Report
+    from whorl.services.experiments.reporting.variant import VariantReport
 
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
 _LISTED, _QUOTED_MAX = 12, 74
-# How wide the bar of a variant is.
-_BAR = 20
-
-
-def forecast_line(experiment: Experiment, forecast: Forecast, budget: float | None) -> str:
-    parts = [
-        f"{experiment.name}: {plural(len(experiment.cases), 'case')} x "
-        f"{plural(len(experiment.variants), 'variant')}: {plural(forecast.trials, 'trial')}"
-    ]
-    explored = ", ".join(f"{name} up to {most}" for name, most in experiment.explore.items())
-    parts += [f"explore {explored}"] if explored else []
-    parts += [f"{forecast.left} to run"] if forecast.left != forecast.trials else []
-    parts += [f"at most {forecast.calls:,} calls"] if forecast.calls is not None else []
-    parts += [f"at most {dollars(forecast.cost_usd)}"] if forecast.cost_usd else []
-    parts += [f"budget {dollars(budget)}"] if budget is not None else []
-    return ", ".join(parts)
-
-
-def progress_line(progress: Progress) -> str:
-    spent = dollars(progress.spent_usd)
-    budget = f" of {dollars(progress.budget_usd)}" if progress.budget_usd is not None else ""
-    graded = f", {progress.graded} graded" if progress.graded else ""
-    people = f", {progress.people} wait for a person" if progress.people else ""
-    trials = f"{progress.done} of {plural(progress.trials, 'trial')}"
-    return f"  {trials}{graded}{people}, {spent}{budget}"
-
-
-def progress_lines(progress: Progress, width: int, elapsed_s: float) -> list[str]:
-    """A bar for each variant, and how far all of it is; each fits into the width."""
-    each = progress.trials // max(1, len(progress.variants))
-    name_width = min(24, max(map(len, progress.variants), default=0))
-    rows = []
-    for name, done in progress.variants.items():
-        full = _BAR * done // max(1, each)
-        bar = "█" * full + "░" * (_BAR - full)
-        running = progress.under_way.get(name, 0)
-        cells = [f"{line(name, name_width):{name_width}}", f"{bar} {done}/{each}"]
-        cells += [dollars(progress.costs.get(name, 0.0))]
-        rows.append("   ".join([*cells, f"{running} running"] if running else cells))
-    last = progress_line(progress).strip()
-    if progress.done < progress.trials:
-        if progress.expected_usd:
-            last += f", about {dollars(progress.expected_usd)} in all"
-        if (made := progress.done - progress.before) > 0:
-            left = elapsed_s / made * (progress.trials - progress.done)
-            last += f", ~{seconds(left)} left"
-    return [f"  {row}"[: width - 1] for row in (*rows, last)]
-
-
-def expected_line(progress: Progress) -> str:
-    """What all of it will cost, once a whole case is done."""
-    case = plural(progress.whole, "case")
-    return f"  after {case}: about {dollars(progress.expected_usd or 0.0)} in all"
+# From so much on, a score tells something of the grade, and tells it fairly.
+_WEAK, _FAIR = 0.2, 0.6
 
 
 def missing_line(what: str, count: int, most_usd: float | None, budget: float) -> str:
@@ -128,8 +76,9 @@ def report_lines(
             lines.append(f"{safe(one.name)} against {safe(report.baseline)}: {each}: {command}")
         lines += [f"{safe(one.name)}: {one.noise}"] if one.noise else []
     if report.rho is not None:
-        lines.append(f"the score that the loop sees goes with the grade: rho {report.rho:.2f}")
-    lines += [*failure_lines(report), *report.left_out]
+        lines.append(f"the score that the loop sees {_along(report.rho)}: rho {report.rho:.2f}")
+    notes = (*map(safe, report.notes), *report.left_out, *map(safe, report.fewer))
+    lines += [*failure_lines(report), *notes]
     if report.left_out:
         lost = next(row["run"] for row in report.rows if row["is_outside"])
         lines.append(f"once it answers: {commands_for(file, pasted).again(lost)}")
@@ -143,11 +92,20 @@ def report_lines(
     lines += [f"X104: {safe(fault)}" for fault in report.faults[:_LISTED]]
     hidden = len(report.faults) - _LISTED
     lines += [f"and {hidden} more without a grade"] if hidden > 0 else []
-    if not report.done:
+    if not report.done or (report.done == report.trials and not report.is_complete):
         lines.append(f"next: {pasted('experiment', 'run', file)}")
     elif report.is_complete and is_answered:
         lines.append(f"next: {pasted('what-if', file)}")
     return lines
+
+
+def _along(rho: float) -> str:
+    """How far a score goes with the grade; the limits are those of kappa."""
+    if rho <= -_WEAK:
+        return "goes against the grade"
+    if rho < _WEAK:
+        return "does not go with the grade"
+    return "goes with the grade" if rho >= _FAIR else "goes only weakly with the grade"
 
 
 def commands_for(file: str, pasted: Callable[..., str]) -> Commands:
@@ -171,7 +129,7 @@ def failure_lines(report: Report) -> list[str]:
 
 def _variant_cells(one: VariantReport, baseline: str) -> list[str]:
     words = one.words
-    if one.could_see and math.isfinite(one.could_see):
+    if one.could_see:
         words += f"; {one.could_see:.2f} could have been"
     difference = "-" if one.name == baseline else f"{span(one.difference, '+')} {words}".strip()
     solved = "-" if one.solved is None else f"{100 * one.solved:.0f} %"
@@ -179,6 +137,8 @@ def _variant_cells(one: VariantReport, baseline: str) -> list[str]:
     per_solved, iterations = "-", "-"
     if one.cases:
         per_solved, iterations = _money(one.per_solved), f"{one.iterations:.1f}"
+    if one.unpriced:
+        cost = per_solved = "not known"
     return [safe(one.name), span(one.grade), difference, solved, cost, per_solved, iterations]
 
 
@@ -235,12 +195,13 @@ def markdown_lines(report: Report) -> list[str]:
     lines = [f"### {report.experiment}: {plural(report.cases, 'case')}", ""]
     lines += [f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns)]
     lines += ["| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in rows]
-    notes = [*failure_lines(report), *report.left_out]
+    notes = [*failure_lines(report), *map(safe, report.notes), *report.left_out]
+    notes += map(safe, report.fewer)
     return lines + (["", *(f"- {note}" for note in notes)] if notes else [])
 
 
 def gate_lines(gate: Gate) -> list[str]:
-    lines = [f"gate: {gate.verdict}, over {plural(gate.cases, 'case')}"]
+    lines = [f"gate: {gate.words}"]
     lines += [f"  grade {span(gate.difference, '+')}"] if gate.difference else []
     lines += [f"  cost times {span(gate.cost_ratio)}"] if gate.cost_ratio else []
     return lines + [f"  {reason}" for reason in gate.reasons]
@@ -250,23 +211,31 @@ def gate_document(gate: Gate) -> dict[str, Any]:
     def plain(one: Estimate | None) -> Any:
         return one and {"value": one.value, "low": one.low, "high": one.high}
 
-    made = {"verdict": gate.verdict, "reasons": gate.reasons, "cases": gate.cases}
+    names = ("verdict", "reasons", "cases", "margin")
+    made = {name: getattr(gate, name) for name in names}
     return made | {"difference": plain(gate.difference), "cost_ratio": plain(gate.cost_ratio)}
 
 
-def junit_text(report: Report, variant: str, before: dict[str, Any]) -> str:
-    """One test for each case; one that failed where it did not before is a failure."""
-    rows = [row for row in report.rows if row["variant"] == variant]
-    tests = []
-    for row in rows:
-        kept = before["cases"].get(row["case"], {"failed": 1})
-        is_new = row["status"] != "succeeded" and not kept["failed"]
-        name = f"name={quoteattr(str(row['case']))} classname={quoteattr(report.experiment)}"
-        inside = f"<failure message={quoteattr(row['error'] or row['status'])}/>" if is_new else ""
-        tests.append(f'<testcase {name} time="{row["seconds"]:.3f}">{inside}</testcase>')
+def junit_text(
+    report: Report, variant: str, gate: Gate, fallen: dict[str, str], *, is_failure: bool
+) -> str:
+    """One test for each case, and one for the gate; what fell is a failure where the gate fails."""
+    seconds: dict[str, float] = {}
+    for row in report.rows:
+        if row["variant"] == variant:
+            seconds[row["case"]] = seconds.get(row["case"], 0.0) + row["seconds"]
+    of, own = report.experiment, f"{gate.words}: {'; '.join(gate.reasons)}"
+    rows = [(name, of, time, fallen.get(name, "")) for name, time in seconds.items()]
+    tests: list[str] = []
+    for name, suite, time, note in [*rows, ("gate", f"{of}.gate", 0.0, own)]:
+        inside = f"<system-out>{escape(note)}</system-out>" if note else ""
+        if note and is_failure:
+            inside = f"<failure message={quoteattr(note)}/>"
+        head = f"<testcase name={quoteattr(name)} classname={quoteattr(suite)}"
+        tests.append(f'{head} time="{time:.3f}">{inside}</testcase>')
     failed = sum("<failure" in test for test in tests)
-    head = f'<testsuite name={quoteattr(report.experiment)} tests="{len(tests)}"'
-    return "\n".join([f'{head} failures="{failed}">', *tests, "</testsuite>", ""])
+    head = f'<testsuite name={quoteattr(of)} tests="{len(tests)}" failures="{failed}">'
+    return "\n".join([head, *tests, "</testsuite>", ""])
 
 
 def judge_csv(report: JudgeReport) -> str:
@@ -291,6 +260,7 @@ def judge_lines(report: JudgeReport) -> list[str]:
         f"  agrees {percent(accuracy.value)}{limits}; always saying {usual} would get "
         f"{percent(report.usual)}",
         f"  kappa {span(kappa)}: {report.words}" if kappa else f"  kappa {report.words}",
+        *(f"  {safe(note)}" for note in report.notes),
     ]
     kinds = (
         ("yes", "no", report.wrong_yes, "stops too early"),

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
-from shlex import quote
+from pathlib import Path
+from shlex import join, quote
 from typing import TYPE_CHECKING, Any
 
+from whorl.errors import safe
 from whorl.interfaces.advice import advice, flags, root_code
 from whorl.interfaces.figures import as_much_again
 from whorl.interpreter.requests import objection
+from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.sealing import shown
+from whorl.runtimes.sqlite.listing import EXPERIMENT
+from whorl.services.files.versions import changed_file
+from whorl.services.inspecting.results import workflow_of
 from whorl.services.steering import amounts_to_go_on, resumed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from whorl.language import Json
     from whorl.runtimes.journal.journal import LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
 
 # The reasons for which a loop ended that more iterations help against.
 _TOO_FEW = frozenset({"max_iterations", "rejected"})
+# A longer command is not repeated with its inputs.
+_COMMAND_MAX = 300
 
 
 def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
@@ -30,7 +42,16 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
             usual = f"whorl why {run}" if result["loops"] else f"whorl show {run}"
             return _more(store, run, result) or usual
         case "failed":
-            return _after_failure(store, run, result)
+            usual = _after_failure(store, run, result)
+            if usual.startswith("whorl resume") and (file := changed_file(store, run)):
+                command, note = run_again(store, run)
+                changed = f"{_seen(file)} has changed since this run began"
+                return f"{command}   # {note}{', ' if note else ''}{changed}"
+            if usual.startswith("whorl resume") and _is_of_file(store, run, result["error"] or {}):
+                command, note = run_again(store, run)
+                file = _seen(store.run(run).file)
+                return f"{command}   # {note}{', ' if note else ''}after you have corrected {file}"
+            return usual
         case "waiting":
             return "   # or: ".join(_answers(run, result["waiting_for"]))
         case "paused" if result["paused_by"] == "budget":
@@ -41,6 +62,104 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
         case "running":
             return f"whorl watch {run}"
     return f"whorl show {run}"
+
+
+def _is_of_file(store: SqliteStore, run: RunId, error: dict[str, Any]) -> bool:
+    """Whether a step would fail again for what the file says, however often it is tried."""
+    words = str(_root(error).get("message", ""))
+    match root_code(error):
+        case "R104":
+            is_own = True
+        case "P113":
+            # Others are about a file or a folder, which may be there the next time.
+            is_own = words.startswith("input ")
+        case "P125":
+            # Others advise a permission, with which it goes on.
+            is_own = "[allow]" not in words
+        case _:
+            is_own = False
+    return is_own and os.path.isfile(store.run(run).file)
+
+
+def _root(error: dict[str, Any]) -> dict[str, Any]:
+    cause = error.get("cause")
+    return _root(cause) if isinstance(cause, dict) and cause.get("code") else error
+
+
+def changed_words(store: SqliteStore, run: RunId, forking: Sequence[str] = ()) -> str:
+    """That a run goes on with another version of its file than there is now, and how to use that.
+
+    Nothing where its files are as it knows them. `forking` are the words that a fork was asked for.
+    """
+    file = changed_file(store, run)
+    if not file:
+        return ""
+    own, loops = _seen(store.run(run).file), store.loops(run)
+    outer = [row for row in loops if "[" not in row.address and row.iterations]
+    if not forking and outer:
+        forking = ["--at", f"{outer[-1].address}[{outer[-1].iterations}]"]
+    ways = [f"`{join(['whorl', 'fork', run, *forking, '--file', own])}`"]
+    ways = [] if not forking or _is_of_experiment(store, run) else ways
+    command, note = run_again(store, run)
+    ways.append(f"`{command}`{note and f' {note}'}")
+    return (
+        f"{_seen(file)} has changed since this run began; it goes on with the version it began "
+        f"with; to use the new one: {', or from the beginning: '.join(ways)}"
+    )
+
+
+def run_again(store: SqliteStore, run: RunId) -> tuple[str, str]:
+    """The command that runs the file of a run anew with what that was given, and what it lacks."""
+    if _is_of_experiment(store, run):
+        return join(["whorl", "experiment", "run", _seen(store.run(run).file)]), ""
+    body, workflow = shown(next(iter(store.read(run, limit=1))).event), workflow_of(store, run)
+    words = ["whorl", "run", _seen(store.run(run).file)]
+    secret = {port.name for port in workflow.inputs if port.secret}
+    given: Any = body.get("input") or {}
+    given = given | {
+        port.name: _seen_files(store.run(run).file, given[port.name])
+        for port in workflow.inputs
+        if port.type in ("file", "files") and port.name in given
+    }
+    texts = (f"{n}=VALUE" if n in secret else _given(n, v) for n, v in given.items())
+    inputs = [word for text in texts for word in ("-i", text)]
+    limits: Any = body.get("limits") or {}
+    options = []
+    if (budget := limits.get("cost_usd")) not in (None, workflow.limits.cost_usd):
+        options += ["--budget", f"{budget:g}"]
+    if iterations := body.get("iterations"):
+        options += ["--max-iterations", str(iterations)]
+    whole = join([*words, *inputs, *options])
+    if len(whole) > _COMMAND_MAX or HIDDEN in whole:
+        return join([*words, *options]), "with the same inputs"
+    return whole, ""
+
+
+def _is_of_experiment(store: SqliteStore, run: RunId) -> bool:
+    return store.run(run).key.startswith(EXPERIMENT)
+
+
+def _seen(file: str) -> str:
+    """A path as it is written in the current folder."""
+    return safe(os.path.relpath(file))
+
+
+def _seen_files(file: str, paths: Json) -> Json:
+    """Files that a run was given, as they are written in the current folder.
+
+    The run knows them as they are seen from the project, which lies around its own file.
+    """
+    if isinstance(paths, list):
+        return [_seen_files(file, path) for path in paths]
+    found = (os.path.join(folder, str(paths)) for folder in Path(file).parents)
+    return next((_seen(path) for path in found if os.path.exists(path)), paths)
+
+
+def _given(name: str, value: Json) -> str:
+    """An input as `-i` takes it."""
+    if isinstance(value, str) and value.isprintable() and not value.startswith("@"):
+        return f"{name}={value}"
+    return f"{name}:={json.dumps(value, ensure_ascii=False)}"
 
 
 def _advised(result: dict[str, Any], code: str) -> tuple[str, dict[str, Any]]:
@@ -72,9 +191,16 @@ def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
             amounts = f"--iterations 3 {amounts}".rstrip()
         elif not amounts:
             amounts = f"--budget {as_much_again(budget_of(store, run, loop['path']))}"
-        at = f" --at {quote(loop['path'])}" if len(outer) > 1 else ""
+        at = f" --at {quote(loop['path'])}" if _has_others(loop, result["loops"]) else ""
         return f"whorl continue {run}{at} {amounts}"
     return ""
+
+
+def _has_others(loop: dict[str, Any], loops: Sequence[dict[str, Any]]) -> bool:
+    """Whether there are loops beside one, also in `each`; those inside of it do not count."""
+    inside = (loop["path"], f"{loop['path']}[")
+    return any(other["path"] != inside[0] and not other["path"].startswith(inside[1])
+               for other in loops)  # fmt: skip
 
 
 def budget_of(store: SqliteStore, run: RunId, loop: str) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.interfaces import wording
+from whorl.interfaces.cli.carrying import carrying
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.calls import clock, result_lines
 from whorl.interfaces.cli.terminal import SIGNS, indented
@@ -58,7 +59,8 @@ def _items(records: RunRecords, each: Record) -> Iterator[str]:
     items = [record for record in inside if record.kind == "item"]
     yield from map(record_words, items[:_ITEMS_MAX])
     if (more := (each.repetitions or 0) - _ITEMS_MAX) > 0:
-        yield f"and {more} more: `whorl show '{records.run}/{each.address}[{_ITEMS_MAX + 1}]'`"
+        place = f"{records.run}/{each.address}[{_ITEMS_MAX + 1}]"
+        yield carrying(f"and {more} more: `whorl show '{place}'`")
 
 
 def quiet_lines(records: RunRecords, known: Collection[str]) -> Iterator[str]:
@@ -67,7 +69,8 @@ def quiet_lines(records: RunRecords, known: Collection[str]) -> Iterator[str]:
     quiet = [record for record in found if record.kind in _QUIET or record.status == "skipped"]
     yield from map(record_words, quiet[:_STEPS_MAX])
     if len(quiet) > _STEPS_MAX:
-        yield f"and {len(quiet) - _STEPS_MAX} more: `whorl show {records.run} --json`"
+        more = len(quiet) - _STEPS_MAX
+        yield carrying(f"and {more} more: `whorl show {records.run} --json`")
 
 
 def record_words(record: Record, *, short: bool = True) -> str:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import safe
+from whorl.errors import plural, safe
 from whorl.interfaces import figures, wording
 from whorl.interfaces.advice import advised, root_code
+from whorl.interfaces.cli.carrying import carrying
 from whorl.interfaces.cli.printing.next_command import next_command
 from whorl.interfaces.cli.terminal import badge, indented, paint, print_lines, room, text_lines
-from whorl.interfaces.figures import line, plural, written
+from whorl.interfaces.figures import line, written
 from whorl.interfaces.values import cut, value_lines
 from whorl.interfaces.verdicts import reason_lines, score_cell, verdict_words
 from whorl.interfaces.wording import exit_words
@@ -48,6 +49,7 @@ _ENDS = {
 # These end a loop, and say nothing about whether its result is good.
 _ENDS_ONLY = frozenset({"plateau", "stable"})
 _MET = frozenset({"condition_met", "accepted"})
+_TAKEN = {"first": ", the first one", "last": ", the last one that finished"}
 
 
 def print_outputs(outputs: dict[str, Json]) -> None:
@@ -99,7 +101,7 @@ def final_lines(
             yield from indented(gate_lines(gate))
     following = next_command(store, run, result)
     if following.split()[:2] != ["whorl", asked]:
-        yield f"  next: {following}"
+        yield f"  next: {carrying(following)}"
 
 
 def error_lines(error: dict[str, Any] | None) -> Iterator[str]:
@@ -109,7 +111,7 @@ def error_lines(error: dict[str, Any] | None) -> Iterator[str]:
     place = f"  at {safe(error['path'])}" if error.get("path") else ""
     own = (error.get("detail") or {}).get("code") if error["code"] == "R109" else None
     words = f"{own}: {advised(error)}" if own else advised(error)
-    yield f"error[{error['code']}]: {safe(words)}{place}"
+    yield f"error[{error['code']}]: {carrying(safe(words))}{place}"
     root = root_code(error)
     if root != error["code"]:
         yield f"  it comes from {root}: `whorl explain {root}`"
@@ -187,7 +189,7 @@ def loops_lines(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
 def all_loops(run: str, loops: Sequence[dict[str, Any]]) -> list[str]:
     """How to see all loops, where `loops_lines` does not tell each."""
     words = f"`whorl show {run}` lists all {len(loops):,} loops"
-    return [words] if len(loops) > ONE_BY_ONE_MAX else []
+    return [carrying(words)] if len(loops) > ONE_BY_ONE_MAX else []
 
 
 def _counts(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -228,21 +230,35 @@ def loop_words(loop: dict[str, Any]) -> str:
 
 
 def loop_lines(
-    row: LoopRow, iterations: list[IterationRow], *, workflow: Workflow, machine: Machine
+    row: LoopRow,
+    iterations: list[IterationRow],
+    *,
+    workflow: Workflow,
+    machine: Machine,
+    is_stopped: bool = False,
 ) -> Iterator[str]:
-    """Why a loop ended: its conditions and their values in each iteration."""
+    """Why a loop ended: its conditions and their values in each iteration.
+
+    One that `is_stopped` was ended by a person who chose no iteration.
+    """
+    is_stopped = is_stopped and row.exit_reason == "accepted"
     node = results.loop_node(workflow, row.path)
     limit = results.limit_now(machine, row)
     of = f" of at most {limit}" if limit is not None else ""
     ended = "it has not ended"
     if row.exit_reason:
         reason = (row.exit_reason, row.stopped_by)
-        ended = f"it ended because {wording.reason_words(*reason)}: {wording.exit_words(*reason)}"
+        why = "a person stopped it" if is_stopped else wording.reason_words(*reason)
+        if row.exit_reason == "max_iterations" and limit is not None and row.iterations < limit:
+            why = "it made the iterations that it was continued for"
+        ended = f"it ended because {why}: {wording.exit_words(*reason)}"
     yield f"{safe(row.address)}  {plural(row.iterations, 'iteration')}{of}; {ended}"
     if node is not None and node.until is not None:
         yield f"  until: {wording.condition_words(node.until)}"
     if row.returned_iteration is not None:
-        yield f"  returned: iteration {row.returned_iteration}"
+        takes = node.returns if node else ""
+        why = returned_words(takes, row, iterations, is_chosen=not is_stopped)
+        yield f"  returned: iteration {row.returned_iteration}{why}"
     rows, reasons = [("#", "score", "verdict", "why")], list[str]()
     for iteration in iterations:
         note = iteration.note
@@ -258,4 +274,29 @@ def loop_lines(
             reasons.append(f"    {number:>{len(str(row.iterations))}}  {text}")
     if len(rows) > 1:
         yield from inner_table(rows, right=1, shrink=3)
+        if row.best_iteration is not None:
+            yield "  ★ the best one: approved ones come first, then the score counts"
     yield from ["  the judge's reasons:", *reasons] if reasons else []
+
+
+def returned_words(
+    takes: str, row: LoopRow, iterations: Sequence[IterationRow], *, is_chosen: bool = True
+) -> str:
+    """Why a loop returned the iteration that it did, where that can be told."""
+    if row.exit_reason == "accepted" and is_chosen:
+        return ", which a person accepted"
+    own = next((one for one in iterations if one.number == row.returned_iteration), None)
+    if takes != "best" or own is None or row.best_iteration != own.number:
+        return _TAKEN.get(takes, "")
+    score = score_cell(own.note, own.score)
+    others = [one for one in iterations if one.number != own.number]
+    if not own.note.get("approved"):
+        return f", the best one: no score is better than {score}"
+    if any(one.note.get("approved") for one in others):
+        return f", the best one that was approved: none of those has a better score than {score}"
+    scores = {one.number: one.score for one in others if one.score is not None}
+    higher = max(scores, key=lambda number: scores[number], default=0)
+    words = ", the only one that was approved"
+    if own.score is None or scores.get(higher, own.score) <= own.score:
+        return words
+    return f"{words}; approved counts more than the better score of iteration {higher}"

@@ -6,14 +6,13 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import InvalidWorkflow, UsageError, safe
+from whorl.errors import InvalidWorkflow, UsageError, plural, safe
 from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.advice import with_help
 from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import print_json
 from whorl.interfaces.cli.printing.summary import error_lines, loop_lines
 from whorl.interfaces.cli.terminal import paint, print_lines
-from whorl.interfaces.figures import plural
 from whorl.services.catalogue import candidates
 from whorl.services.inspecting.results import status_words
 from whorl.services.testing.coverage import coverage_of
@@ -148,7 +147,7 @@ def _document(tested: list[Tested], covered: list[Coverage], mistakes: list[Any]
 
 def why_lines(outcome: Outcome) -> Iterator[str]:
     """The same as `whorl why` tells of a run: its loops, its failure, what it waits for."""
-    result = with_help(outcome.result)
+    result = with_help(outcome.result, is_kept=False)
     yield f"the run of {outcome.workflow.name} {status_words(str(result['status']))}"
     machine = outcome.machine()
     for row in outcome.journal.loops(outcome.run):

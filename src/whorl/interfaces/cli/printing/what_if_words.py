@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import safe
+from whorl.errors import plural, safe
 from whorl.interfaces.cli.printing.experiment_words import sheet, span
-from whorl.interfaces.figures import dollars, plural, sparkline, table
+from whorl.interfaces.figures import dollars, sparkline, table
 
 if TYPE_CHECKING:
     from whorl.services.experiments.document import Experiment
@@ -103,7 +103,7 @@ def _rule_cells(one: RuleResult, sweep: Sweep) -> list[str]:
 def _recommended(sweep: Sweep) -> list[str]:
     chosen, own = sweep.recommended, sweep.own
     if chosen is None:
-        return []
+        return [safe(sweep.not_recommended)]
     words = f"recommended: {safe(chosen.words)}"
     if own is not None and own.grades and own is not chosen:
         better = chosen.grade - own.grade
@@ -125,6 +125,9 @@ def answer_lines(found: WhatIf) -> list[str]:
     was, answer = found.as_it_was, found.answer
     of = f"run {found.run} of {safe(found.workflow)}, loop {found.loop}"
     lines = [of, f"  as it was   {_answer_words(was)}"]
+    if found.unpriced:
+        calls = plural(found.unpriced, "call")
+        lines.append(f"  no price is known for {calls} of the run: they are in no cost")
     if not answer.exact:
         code = f"{answer.code}: " if answer.code else ""
         return [*lines, f"  what if     not known: {code}{safe(answer.why)}"]

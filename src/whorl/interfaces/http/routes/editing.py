@@ -9,6 +9,7 @@ import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
+from pydantic import Field
 
 from whorl import templates
 from whorl.dialects.editing.palette import palette
@@ -22,6 +23,12 @@ from whorl.services.files import editing
 
 router = APIRouter(prefix="/api", tags=["editing"])
 log = logging.getLogger("whorl.http")
+
+
+class SketchQuery(FileQuery):
+    """Which file of the project, and whether its mistakes are wanted."""
+
+    checked: bool = Field(default=True, alias="validate", description="whether it is validated")
 
 
 class DialectQuery(Closed):
@@ -44,17 +51,25 @@ def _findings(state: State, text: str, file: str, others: editing.Others = None)
 
 
 def _sketched(
-    state: State, name: str, text: str, etag: str | None, others: editing.Others = None
+    state: State,
+    name: str,
+    text: str,
+    etag: str | None,
+    others: editing.Others = None,
+    *,
+    checked: bool = True,
 ) -> schemas.Sketched:
     path = str(state.file(name))
     dialect, sketch = editing.sketch_text(state.project, text, path)
+    # Why there is no picture is told in any case.
+    found = _findings(state, text, path, others) if checked or sketch is None else None
     return schemas.Sketched(
         file=name,
         dialect=dialect,
         text=text,
         etag=etag,
         sketch=sketch,
-        diagnostics=_findings(state, text, path, others),
+        diagnostics=found,
     )
 
 
@@ -64,10 +79,10 @@ _REFUSED: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/workflows/sketch")
-def show_sketch(state: State, query: Annotated[FileQuery, Query()]) -> schemas.Sketched:
+def show_sketch(state: State, query: Annotated[SketchQuery, Query()]) -> schemas.Sketched:
     """A workflow file as it is drawn to be edited, valid or not."""
     text, etag = editing.read_file(state.project, query.file)
-    return _sketched(state, query.file, text, etag)
+    return _sketched(state, query.file, text, etag, checked=query.checked)
 
 
 @router.post("/workflows/sketch", dependencies=[Depends(no_query)])

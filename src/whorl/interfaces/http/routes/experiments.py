@@ -152,7 +152,8 @@ async def what_if(state: State, name: Name, asked: AskedRule) -> Found:
 
     def work(study: Study) -> Found:
         loop = study.loop(asked.loop, asked.variant)
-        rules = [rule_of(loop, **asked.rule())] if any(asked.rule().values()) else None
+        given, workflow = asked.rule(), study.workflow(asked.variant)
+        rules = [rule_of(workflow, loop, **given)] if any(given.values()) else None
         return Found(document=document_of(study.sweep(asked.loop, asked.variant, rules), loop))
 
     return await _about(state, name, work)

@@ -12,7 +12,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from whorl.errors import UsageError
+from whorl.errors import UsageError, plural
 from whorl.interfaces.http.faults import Refusal, conflict
 from whorl.interfaces.http.routes.control import drive_first, limited
 from whorl.interfaces.http.state import KnownRun, ServerState, State
@@ -137,7 +137,7 @@ def _prepared(state: ServerState, name: str, trigger: str, call: Call) -> tuple[
 
 def _check_room(state: ServerState, workflow: Workflow, trigger: Trigger) -> None:
     if trigger.concurrency and state.store.queue_length(workflow.name) >= trigger.waiting_max:
-        words = f"{trigger.waiting_max} runs of {workflow.name!r} wait for their turn already"
+        words = f"{workflow.name!r} has {plural(trigger.waiting_max, 'waiting run')} already"
         raise Refusal(429, CODE, words, "try again later")
 
 

@@ -57,14 +57,14 @@ class NewFile(Closed):
 
 
 class Sketched(Closed):
-    """The picture of a text; none where it cannot be read."""
+    """The picture of a text; none where it cannot be read, no diagnostics where nobody asked."""
 
     file: str
     dialect: str
     text: str
     etag: str | None
     sketch: dict[str, Any] | None
-    diagnostics: list[Diagnostic]
+    diagnostics: list[Diagnostic] | None
 
 
 class Patch(Closed):

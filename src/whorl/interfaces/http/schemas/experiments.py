@@ -101,7 +101,7 @@ class TrialItem(Closed):
     error: str
     grades: dict[str, float | None]
     solved: bool | None
-    cost_usd: float
+    cost_usd: float | None = Field(description="null: a model has no price")
     iterations: int
     returned: int | None
 
@@ -112,7 +112,7 @@ class CaseCell(Closed):
     grade: float | None
     difference: float | None = Field(description="difference to the baseline")
     solved: float
-    cost_usd: float
+    cost_usd: float | None
     iterations: float
     trials: list[TrialItem]
 

@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from whorl.errors import UsageError
+from whorl.interfaces.cli.carrying import given_options
 from whorl.interfaces.cli.printing import experiment_words as words
+from whorl.interfaces.cli.printing import progress_words
 from whorl.interfaces.cli.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.experiments.conducting import Progress
     from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.reporting.report import Report
+    from whorl.services.experiments.running.progress import Progress
     from whorl.services.experiments.study import Study
     from whorl.services.project import Project
 
@@ -50,11 +52,7 @@ def _found(project: Project, file: str) -> Path | None:
 
 def pasted(*words: str) -> str:
     """A command to paste: with the configuration and the store that this one was given."""
-    context = click.get_current_context()
-    outer = context.find_root().obj or {}
-    given = {name: context.params.get(name) or outer.get(name) for name in ("config", "store")}
-    options = [part for name, value in given.items() if value for part in (f"--{name}", value)]
-    return shlex.join(["whorl", *options, *words])
+    return shlex.join(["whorl", *given_options(), *words])
 
 
 def study_of(project: Project, store: SqliteStore, experiment: Experiment) -> Study:
@@ -88,6 +86,7 @@ def conducted(
     project: Project, experiment: Experiment, *, fresh: bool, budget: str, is_quiet: bool
 ) -> Conducted:
     """Runs what is missing of an experiment; gives the report."""
+    amount = budget_of(budget, experiment)
 
     async def work() -> Progress:
         from whorl.providers.registry import Providers
@@ -101,9 +100,15 @@ def conducted(
             watch = (lambda _: None) if is_quiet else _teller()
             try:
                 conductor = Conductor(project, driving, providers, experiment, watch)
-                forecast = conductor.open(fresh=fresh, budget=budget_of(budget, experiment))
+                forecast = conductor.open(fresh=fresh, budget=amount)
                 if not is_quiet:
-                    say(words.forecast_line(experiment, forecast, conductor.progress.budget_usd))
+                    say(
+                        progress_words.forecast_line(
+                            experiment, forecast, conductor.progress.budget_usd
+                        )
+                    )
+                    for line in progress_words.unpriced_lines(forecast):
+                        say(line)
                     if conductor.remembers:
                         say("  trials see nothing of each other: memory across runs is off")
                 return await conductor.run()
@@ -126,12 +131,12 @@ def _teller() -> Callable[[Progress], None]:
 
     def watch(progress: Progress) -> None:
         if not foreseen and progress.expected_usd and progress.done < progress.trials:
-            foreseen.append(words.expected_line(progress))
+            foreseen.append(progress_words.expected_line(progress))
             say(foreseen[0])
         share = 10 * progress.done // max(1, progress.trials)
         if share > shown[0]:
             shown[0] = share
-            say(words.progress_line(progress))
+            say(progress_words.progress_line(progress))
 
     return watch
 
@@ -141,7 +146,7 @@ def _bars(columns: int, rows: int) -> Callable[[Progress], None]:
     began, drawn = time.monotonic(), [0]
 
     def watch(progress: Progress) -> None:
-        lines = words.progress_lines(progress, columns, time.monotonic() - began)
+        lines = progress_words.progress_lines(progress, columns, time.monotonic() - began)
         lines = lines if len(lines) < rows else lines[-1:]
         up = f"\x1b[{drawn[0]}A" if drawn[0] else ""
         text = "".join(f"{each}\x1b[K\n" for each in lines)
@@ -160,8 +165,17 @@ def more_budget(progress: Progress, experiment: Experiment) -> float:
 def budget_of(text: str, experiment: Experiment) -> float | None:
     if not text:
         return None
+    is_more = text.startswith("+")
     try:
-        amount = float(text.lstrip("+$"))
+        amount = float(text.removeprefix("+").removeprefix("$"))
     except ValueError:
-        raise UsageError(f"{text!r} is not an amount of dollars such as 5 or +5") from None
-    return (experiment.budget or 0.0) + amount if text.startswith("+") else amount
+        amount = math.nan
+    # As the field of the file: a number of dollars that is not negative.
+    if not 0 <= amount < math.inf:
+        raise UsageError(f"{text!r} is not an amount of dollars such as 5 or +5")
+    return (experiment.budget or 0.0) + amount if is_more else amount
+
+
+def to_save(file: str, save: str) -> str:
+    """How a report is saved for a gate."""
+    return f"save one before a change: {pasted('experiment', 'report', file, '--save', save)}"

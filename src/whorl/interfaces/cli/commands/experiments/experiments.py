@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError, did_you_mean, safe
+from whorl.errors import UsageError, did_you_mean, plural, safe
 from whorl.interfaces.cli.commands.experiments.conducting import (
     budget_of,
     conducted,
@@ -22,11 +22,12 @@ from whorl.interfaces.cli.commands.experiments.conducting import (
     read_file,
     recorded,
     study_of,
+    to_save,
 )
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.terminal import print_lines, say
-from whorl.interfaces.figures import dollars, plural
+from whorl.interfaces.figures import dollars
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -115,15 +116,16 @@ def report(
     from whorl.services.experiments.reporting.gate import saved
     from whorl.services.experiments.variants import no_variant
 
-    known = read_file(project, file).variants
-    if variant and variant not in known:
-        raise no_variant(variant, known)
+    read = read_file(project, file)
+    if variant and variant not in read.variants:
+        raise no_variant(variant, read.variants)
     with recorded(project, file) as study:
         found, is_answered = study.report(), study.is_answered()
         if save or variant:
             study.check_ended()
     if save:
-        write_file(save, json.dumps(saved(found), indent=1) + "\n", advice="name another FILE")
+        kept = json.dumps(saved(found, read), indent=1)
+        write_file(save, f"{kept}\n", advice="name another FILE")
     if as_json:
         print_json(found.document())
     elif as_csv:
@@ -154,7 +156,13 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
       whorl experiment gate polish.experiment.yaml --against baseline.json
       whorl experiment gate polish.experiment.yaml --against old.experiment.yaml
     """
-    from whorl.services.experiments.reporting.gate import gate_of, saved
+    from whorl.services.experiments.reporting.gate import (
+        check_comparable,
+        fallen,
+        gate_of,
+        margin_of,
+        saved,
+    )
     from whorl.services.experiments.variants import no_variant
 
     read = read_file(project, file)
@@ -162,34 +170,39 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
     budget = options["budget"]
     if not against:
         why = "say what to compare with: --against baseline.json, or a variant"
-        raise UsageError(why, help=_to_save(file, "baseline.json"))
+        raise UsageError(why, help=to_save(file, "baseline.json"))
     # What cannot be compared, or compared with, is told before anything is paid for.
     if variant not in read.variants:
         raise no_variant(variant, read.variants)
     before = None if against in read.variants else _baseline(project, read, against)
+    if before is not None:
+        check_comparable(read, before, against)
     done = conducted(project, read, fresh=False, budget=budget, is_quiet=True)
     found, progress = done.report, done.progress
     if before is None:
-        before = saved(replace(found, baseline=against))
+        before = saved(replace(found, baseline=against), read)
     decided = gate_of(found, read, variant, before)
+    if progress.is_paused:
+        # What is missing may decide otherwise.
+        missing = (
+            f"only {found.done} of {plural(found.trials, 'trial')} done; the budget allows no more"
+        )
+        decided.verdict, decided.reasons = "undecided", [missing]
     if as_json:
         print_json(words.gate_document(decided))
     else:
         print_lines(words.markdown_lines(found) if options["as_markdown"] else [])
         print_lines(words.gate_lines(decided))
+    is_failure = decided.verdict == "fail" or (decided.verdict == "undecided" and options["strict"])
     if options["junit"]:
-        text = words.junit_text(found, variant, before)
+        fell = fallen(found, variant, before, margin_of(read))
+        text = words.junit_text(found, variant, decided, fell, is_failure=is_failure)
         write_file(options["junit"], text, advice="name another FILE")
     if progress.is_paused:
         again = ("gate", file, "--variant", variant, "--against", against)
         _say_paused(found, f"+{more_budget(progress, read):g}", *again)
         return _PAUSED
-    is_failure = decided.verdict == "fail" or (decided.verdict == "undecided" and options["strict"])
     return _FAILED if is_failure else 0
-
-
-def _to_save(file: str, save: str) -> str:
-    return f"save one before a change: {pasted('experiment', 'report', file, '--save', save)}"
 
 
 def _baseline(project: Project, read: Experiment, against: str) -> dict[str, Any]:
@@ -199,7 +212,7 @@ def _baseline(project: Project, read: Experiment, against: str) -> dict[str, Any
 
     if not is_file(project, against):
         words = f"{against!r} is no variant of {read.name!r}, and there is no file of that name"
-        advice = did_you_mean(against, read.variants) or _to_save(read.file, against)
+        advice = did_you_mean(against, read.variants) or to_save(read.file, against)
         raise UsageError(words, help=advice, code="X100")
     if against.endswith(".json"):
         try:
@@ -209,7 +222,7 @@ def _baseline(project: Project, read: Experiment, against: str) -> dict[str, Any
         if not isinstance(value, dict) or "workflow" not in value:
             if not check_saved(value)["cases"]:
                 words = f"{against!r} has no case, so there is nothing to compare with"
-                raise UsageError(words, help=_to_save(read.file, against), code="X109")
+                raise UsageError(words, help=to_save(read.file, against), code="X109")
             return check_saved(value)
     other = read_file(project, against)
     found = None
@@ -221,7 +234,7 @@ def _baseline(project: Project, read: Experiment, against: str) -> dict[str, Any
         raise UsageError(words, help=pasted("experiment", "run", other.file), code="X109")
     if not found.is_complete:
         say(f"{against}: {found.done} of {plural(found.trials, 'trial')} done")
-    return saved(found)
+    return saved(found, other)
 
 
 @experiment.command(name="ls")
@@ -253,8 +266,8 @@ def ls_command(project: Project, *, as_json: bool) -> None:
 def rm_command(project: Project, *, name: str) -> None:
     """Delete all runs of an experiment: trials and gradings."""
     from whorl.runtimes.service.experiments import ExperimentTable
-    from whorl.services.experiments.study import FOLDER, clear_facts
     from whorl.services.experiments.trials import key_prefix
+    from whorl.services.experiments.what_if.facts import FOLDER, clear_facts
 
     async def work() -> int:
         async with project.open_store() as store:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError
+from whorl.errors import UsageError, plural
 from whorl.interfaces.cli.commands.experiments.conducting import (
     is_file,
     read_file,
@@ -20,7 +21,6 @@ from whorl.interfaces.cli.options import json_option, located, print_json, write
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.printing import what_if_words
 from whorl.interfaces.cli.terminal import print_lines, room, say
-from whorl.interfaces.figures import plural
 from whorl.runtimes.journal.journal import RunId
 from whorl.services.runs import find_run
 
@@ -49,7 +49,7 @@ csv_option = click.option(
     "--csv", "as_csv", is_flag=True, help="A row for each rule, or run, as CSV."
 )
 extend_budget = click.option(
-    "--budget", type=click.FloatRange(0), metavar="DOLLARS", help="What is recorded may cost."
+    "--budget", type=click.FloatRange(0, 1e9), metavar="DOLLARS", help="What is recorded may cost."
 )
 
 
@@ -162,6 +162,8 @@ def _extend(
 
     if budget is None:
         raise UsageError("what is missing costs money", help="give --budget", code="X111")
+    if math.isnan(budget):
+        raise UsageError("'nan' is not an amount of dollars such as 5")
     most = budget
 
     async def work() -> None:
@@ -170,7 +172,8 @@ def _extend(
             experiment, left = read_file(project, file), most
             study, driving = study_of(project, runtime.store, experiment), Driving(runtime)
             node = study.loop(loop, variant)
-            rules = [rule_of(node, **given)] if given and any(given.values()) else None
+            workflow = study.workflow(variant)
+            rules = [rule_of(workflow, node, **given)] if given and any(given.values()) else None
             lacking: dict[str, Callable[[], Sequence[Lacking]]] = {
                 "iteration": lambda: study.too_short(node, variant, rules or []),
                 "vote": lambda: study.missing_votes(node, variant, rules, votes),
@@ -198,7 +201,8 @@ def _of_experiment(study: Study, *, as_json: bool, **options: Any) -> int:
     start = time.perf_counter()
     loop = study.loop(options["loop"], options["variant"])
     given = {n: options[n] for n in ("until", "at_most", "returns")}
-    rules = [rule_of(loop, **given)] if any(given.values()) else None
+    workflow = study.workflow(options["variant"])
+    rules = [rule_of(workflow, loop, **given)] if any(given.values()) else None
     found = study.sweep(options["loop"], options["variant"], rules)
     if options["check"]:
         _check(study, loop, given, options)
@@ -238,7 +242,8 @@ def _check(study: Study, loop: Loop, given: dict[str, Any], options: dict[str, A
 @click.argument("name", metavar="[LOOP|GRADER]", default="")
 @click.option("--against", required=True, metavar="GRADER|FILE",
               help="Whose grades are the labels; or a .csv: case, iteration, label.")  # fmt: skip
-@click.option("--variant", default="", metavar="NAME", help="Default: the baseline.")
+@click.option("--variant", default="", metavar="NAME",
+              help="Default: of a loop the baseline, of a grader all.")  # fmt: skip
 @click.option("--votes", type=click.IntRange(1, 99), default=None, metavar="N",
               help="Ask for this many votes on each result.")  # fmt: skip
 @click.option("--csv", "as_csv", is_flag=True, help="The results on which they differ, as CSV.")

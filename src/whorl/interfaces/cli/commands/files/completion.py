@@ -1,4 +1,4 @@
-"""The command `completion`, and what a shell is answered: commands, options, runs, steps, files."""
+"""The command `completion`, and what a shell is answered: commands, options, and their values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 from whorl.interfaces.cli.group import LazyGroup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from whorl.services.project import Project
 
@@ -25,6 +25,8 @@ RUNS_MAX = 50
 ENTRIES_MAX = 20_000
 _ATTEMPT = re.compile(r"#[0-9]+(?=/|$)")
 _FILES = re.compile(r"FILE|PATH|OUT|OTHER|DATABASE|FOLDER")
+# What is given by -i.
+_INPUT = "INPUT"
 _PLACES = re.compile(r"ADDRESS|STEP|LOOP")
 _SHELLS: dict[str, type[shells.ShellComplete]] = {
     "bash": shells.BashComplete,
@@ -37,7 +39,7 @@ _SHELLS: dict[str, type[shells.ShellComplete]] = {
 @click.argument("shell", type=click.Choice(list(_SHELLS)))
 @click.pass_context
 def completion(ctx: click.Context, *, shell: str) -> None:
-    """Print the script that makes a SHELL complete commands, options, runs, steps and files.
+    """Print the script that makes a SHELL complete commands, options, runs, steps, files, names.
 
     \b
       whorl completion bash >> ~/.bashrc
@@ -45,7 +47,12 @@ def completion(ctx: click.Context, *, shell: str) -> None:
       whorl completion fish > ~/.config/fish/completions/whorl.fish
     """
     made = _SHELLS[shell](ctx.find_root().command, {}, "whorl", VARIABLE)
-    click.echo(made.source_template % made.source_vars(), nl=False)
+    # The value of an input follows its name at once.
+    closed = "COMPREPLY+=($value)"
+    script = made.source_template.replace(
+        closed, f"{closed}; [[ $value != *= ]] || compopt -o nospace"
+    )
+    click.echo(script % made.source_vars(), nl=False)
 
 
 def answer(group: LazyGroup, instruction: str) -> int:
@@ -70,6 +77,8 @@ def _items(group: LazyGroup, words: list[str], incomplete: str) -> list[Completi
         rows = [row for section, rows in part.table.items() if section for row in rows.items()]
         return [CompletionItem(n, help=h) for n, (_, h) in rows if n.startswith(incomplete)]
     wanted = (part.metavar or "") if isinstance(part, click.Parameter) else ""
+    if isinstance(part, click.Option) and part.name == "inputs":
+        wanted = _INPUT
     # Where the value of an option is still to come, click reads nothing of what is before it.
     is_option = bool(words) and words[-1].startswith("-")
     known = shells._resolve_context(group, {}, "whorl", words[:-1]) if is_option else ctx
@@ -80,9 +89,11 @@ def _items(group: LazyGroup, words: list[str], incomplete: str) -> list[Completi
 
 
 def _named(ctx: click.Context, wanted: str, incomplete: str) -> list[str]:
-    """The runs, and the places in them or in a file, that begin with what is there."""
+    """The names that begin with what is there: templates, codes, runs, places, inputs of a file."""
     from whorl.services.project import find_project
 
+    if wanted in _KNOWN:
+        return [name for name in _KNOWN[wanted]() if name.startswith(incomplete)]
     root = ctx.find_root().params
     given: dict[str, Any] = ctx.params
     store = given.get("store") or root.get("store")
@@ -95,9 +106,29 @@ def _named(ctx: click.Context, wanted: str, incomplete: str) -> list[str]:
             names = (f"{run}/{place}" for place in _addresses(project, run))
     elif _PLACES.search(wanted) and given.get("run"):
         names = _addresses(project, str(given["run"]).partition("/")[0])
+    elif wanted == _INPUT and given.get("file"):
+        names = _inputs(project, str(given["file"]))
     elif _PLACES.search(wanted) and given.get("file"):
         names = _steps(project, str(given["file"]))
     return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
+
+
+def _templates() -> list[str]:
+    from whorl.templates import TEMPLATES
+
+    return [template.name for template in TEMPLATES]
+
+
+def _codes() -> list[str]:
+    from whorl.explanations import codes
+
+    return [*codes(), "function"]
+
+
+_KNOWN: dict[str, Callable[[], list[str]]] = {
+    "[TEMPLATE]": _templates,
+    "CODE | function NAME": _codes,
+}
 
 
 def _runs(project: Project) -> Iterator[str]:
@@ -120,3 +151,8 @@ def _steps(project: Project, file: str) -> Iterator[str]:
     from whorl.ir.walk import index_nodes
 
     yield from index_nodes(project.read(file).workflow)
+
+
+def _inputs(project: Project, file: str) -> Iterator[str]:
+    workflow = project.read(project.locate(file)).workflow
+    yield from (f"{port.name}=" for port in workflow.inputs)

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import click
 
-from whorl.errors import EditRefused, UsageError, did_you_mean, safe
+from whorl.errors import EditRefused, UsageError, did_you_mean, plural, safe
 from whorl.errors import as_json as _finding
 from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
@@ -94,12 +94,15 @@ def edit(
         if not lists and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
             return _open_page(project, path)
         return _show(project, path, text, as_json=as_json)
-    from whorl.services.files.editing import answer, diagnose, edit_text
+    from whorl.services.files.editing import answer, diagnose, edit_text, new_fields
 
     try:
         edited = edit_text(project, text, path, operations, rewires=readers == "rewire")
     except EditRefused as fault:
         return _refused(fault, path, text, as_json=as_json)
+    found = diagnose(project, edited.text, path, edited.others)
+    if found and (unknown := new_fields(diagnose(project, text, path), found)):
+        return _refused(EditRefused(unknown[0]), path, edited.text, as_json=as_json)
     if not only_shows and edited.text != text:
         # Other files are new ones; what names them is written last.
         for name, other in edited.others.items():
@@ -107,12 +110,13 @@ def edit(
             write_file(target, other, advice="choose another name", mode="x")
         _write(path, edited.text)
     if as_json:
-        found = diagnose(project, edited.text, path, edited.others)
         print_json({**answer(text, edited), "diagnostics": [_finding(each) for each in found]})
     else:
         for name in edited.others:
             say(f"{'would write' if only_shows else 'wrote'} {safe(name)}")
-        _report(project, path, text, edited, "rewired" if readers == "rewire" else "left")
+        _report(path, text, edited, "rewired" if readers == "rewire" else "left")
+        if mistakes := [each for each in found if each.severity == "error"]:
+            say(f"the file has {plural(len(mistakes), 'mistake')} now; see `whorl validate`")
     return 0
 
 
@@ -217,9 +221,7 @@ def _refused(fault: EditRefused, path: str, text: str, *, as_json: bool) -> int:
     return 2
 
 
-def _report(project: Project, path: str, text: str, edited: Edited, what: str) -> None:
-    from whorl.services.files.editing import diagnose
-
+def _report(path: str, text: str, edited: Edited, what: str) -> None:
     before, after = (part.splitlines(keepends=True) for part in (text, edited.text))
     for line in difflib.unified_diff(before, after, path, path, n=1):
         click.echo(safe(line.rstrip("\r\n")))
@@ -227,10 +229,6 @@ def _report(project: Project, path: str, text: str, edited: Edited, what: str) -
         say(f"{what}: {safe(one.path) or 'the workflow'} {safe(one.field)}, line {one.line}")
     if edited.text == text:
         say("nothing changed")
-    found = diagnose(project, edited.text, path, edited.others)
-    mistakes = [each for each in found if each.severity == "error"]
-    if mistakes:
-        say(f"the file has {len(mistakes)} mistakes now; see `whorl validate`")
 
 
 def _value(written: str) -> tuple[str, Any]:
@@ -242,8 +240,9 @@ def _value(written: str) -> tuple[str, Any]:
         return name, rest
     try:
         return name[:-1], json.loads(rest)
-    except ValueError as fault:
-        raise UsageError(f"{rest[:60]!r} is not JSON: {fault}") from None
+    except ValueError:
+        advice = f"a text is given with {name[:-1]}=TEXT, or in JSON with quotes"
+        raise UsageError(f"{rest[:60]!r} is not JSON", help=advice) from None
 
 
 def _keys(written: str) -> list[str | int]:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import Diagnostic, InvalidWorkflow, SeveralWorkflows, Span, UsageError, safe
+from whorl.errors import (
+    Diagnostic,
+    InvalidWorkflow,
+    SeveralWorkflows,
+    Span,
+    UsageError,
+    plural,
+    safe,
+)
 from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import (
@@ -20,7 +28,6 @@ from whorl.interfaces.cli.options import (
 )
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.diagrams.text import limit_words
-from whorl.interfaces.figures import plural
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
@@ -149,7 +156,7 @@ def _report(
 def _needed(project: Project, reading: Reading) -> Iterator[Diagnostic]:
     """What a run needs and the configuration does not have: no mistake of the file."""
     from whorl.providers.registry import Providers
-    from whorl.services.files.preflight import refusal, unknown_names
+    from whorl.services.files.preflight import refusals, unknown_names
 
     settings = project.settings()
     for note in project.configuration().notes:
@@ -160,7 +167,7 @@ def _needed(project: Project, reading: Reading) -> Iterator[Diagnostic]:
         words, code = str(untrusted), untrusted.code
         yield Diagnostic(code, words, help=untrusted.help, severity="warning")
         return
-    if refused := refusal(reading.workflow, settings):
+    for refused in refusals(reading.workflow, settings):
         needs.append((str(refused["code"]), str(refused["message"]), str(refused["path"])))
     for name in unknown_names(reading.workflow, Providers(settings)):
         if name.is_named:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import InvalidWorkflow, UsageError, safe
+from whorl.errors import InvalidWorkflow, UsageError, plural, safe
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
 from whorl.interfaces.cli.terminal import print_lines, say
-from whorl.interfaces.figures import plural
 
 if TYPE_CHECKING:
     from whorl.services.project import Project

@@ -139,7 +139,7 @@ def _write_template(template: str, file: str | None, form: str | None, *, force:
 
 
 @click.command()
-@click.argument("what", metavar="CODE | function NAME", nargs=-1, required=True)
+@click.argument("what", metavar="CODE | function NAME", nargs=-1)
 def explain(what: tuple[str, ...]) -> None:
     """Explain an error CODE, or a function of expressions by its NAME.
 
@@ -149,6 +149,9 @@ def explain(what: tuple[str, ...]) -> None:
     """
     from whorl import explanations
 
+    if not what:
+        advice = "whorl explain W004"
+        raise UsageError("name the code that is to be explained: a message has it", help=advice)
     code, *others = what
     if code == "function":
         print_lines(_functions(others))
@@ -158,10 +161,24 @@ def explain(what: tuple[str, ...]) -> None:
         raise UsageError(message, help="whorl explain W004")
     page = explanations.explain(code)
     if page is None:
-        codes = explanations.codes()
-        advice = did_you_mean(code, codes) or f"known: {' '.join(codes)}"
-        raise UsageError(f"no error has the code {code!r}", help=advice)
+        raise UsageError(f"no error has the code {code!r}", help=_near_codes(code))
     click.echo(page.rstrip())
+
+
+def _near_codes(word: str) -> str:
+    """The codes that are like a word, or whose titles have it."""
+    from whorl import explanations
+
+    codes = explanations.codes()
+    letter, digits = word[:1].upper(), word[1:]
+    padded = f"{letter}{digits:0>3}" if digits.isdigit() else word
+    if near := did_you_mean(padded, codes) if padded not in codes else f"did you mean {padded!r}?":
+        return near
+    titles = {code: explanations.title(code) for code in codes}
+    found = [f"{c} ({title})" for c, title in titles.items() if word.lower() in title.lower()]
+    if found:
+        return f"did you mean {', '.join(found[:5])}?"
+    return "write a code as a message has it, such as W004; the page `Error codes` lists all"
 
 
 def _functions(names: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import shlex
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
@@ -12,23 +13,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import UsageError, safe
+from whorl.errors import UsageError, plural, safe
 from whorl.interfaces.cli.options import (
     json_option,
     located,
     print_json,
-    read_stdin,
-    read_values,
+    read_inputs,
+    with_paths,
     workflow_option,
     write_file,
 )
 from whorl.interfaces.cli.terminal import print_lines, say
-from whorl.interfaces.figures import plural
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
@@ -114,12 +115,12 @@ def _replayed(
     run, cassette, save = chosen
     workflow = project.read(*which).workflow
     if save is not None and save.endswith((".yaml", ".yml")):
-        return _save_test(project, which, run, save)
+        return _save_test(project, which, run, workflow, save)
     if cassette is not None:
         text = open_file(cassette, size_max=CASSETTE_BYTES_MAX)
         recorded = cassette_from_text(text, cassette)
     else:
-        recorded = _recorded(project, which, run)
+        recorded = _recorded(project, which, run, workflow, is_saved=save is not None)
     if save is not None:
         advice = "name a file: --save tests/NAME.json"
         write_file(save, recorded.to_text(), advice=advice, makes_folder=True, is_private=True)
@@ -128,7 +129,7 @@ def _replayed(
         else:
             click.echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
         return 0
-    given = read_values(inputs, "-i", read_stdin)
+    given = with_paths(project, workflow, read_inputs(workflow, inputs))
     replayed = replay(workflow, recorded, given)
     if as_json:
         print_json(asdict(replayed) | {"same": replayed.is_same})
@@ -137,14 +138,17 @@ def _replayed(
     return 0 if replayed.is_same else 1
 
 
-def _save_test(project: Project, which: tuple[str, str], run: str | None, save: str) -> int:
+def _save_test(
+    project: Project, which: tuple[str, str], run: str | None, workflow: Workflow, save: str
+) -> int:
     """Writes a test file with mocks by name; one that is there may hold what people wrote."""
     from whorl.services.testing.saving import saved_test
 
     if Path(save).exists():
         raise UsageError(f"{save!r} exists", help="name another file")
-    with closing(project.open_store()) as store:
-        chosen = _chosen(store, which, run)
+    with closing(_opened(project, which, workflow)) as store:
+        chosen = _chosen(store, which, run, workflow)
+        _say_changed(store, chosen)
         beside = os.path.relpath(which[0], os.path.dirname(save) or ".")
         text = saved_test(store, chosen, beside.replace(os.sep, "/"), f"as in run {chosen}")
     advice = "name a file: --save NAME.test.yaml"
@@ -154,17 +158,54 @@ def _save_test(project: Project, which: tuple[str, str], run: str | None, save: 
     return 0
 
 
-def _recorded(project: Project, which: tuple[str, str], run: str | None) -> Cassette:
+def _opened(project: Project, which: tuple[str, str], workflow: Workflow) -> SqliteStore:
+    """The store of the runs; there has to be one."""
+    if not project.has_runs():
+        raise _no_run(which[0], workflow)
+    return project.open_store()
+
+
+def _no_run(file: str, workflow: Workflow) -> UsageError:
+    """Nothing of a file can be replayed yet: it says how to run it, with the inputs it needs."""
+    needed = [port.name for port in workflow.inputs if port.required and port.default is None]
+    command = shlex.join(["whorl", "run", file]) + "".join(f" -i {name}=VALUE" for name in needed)
+    return UsageError(
+        f"no run of {file!r} has succeeded yet, so there is nothing to replay",
+        help=f"run it once: `{command}`; or name a run with --run",
+    )
+
+
+def _say_changed(store: SqliteStore, run: RunId) -> None:
+    """What is saved is what the run did, which may not be what its file says by now."""
+    from whorl.services.files.versions import changed_file
+
+    if file := changed_file(store, run):
+        changed = f"{safe(os.path.relpath(file))} has changed since run {run} began"
+        say(f"{changed}: what is saved is what the earlier version did")
+
+
+def _recorded(
+    project: Project,
+    which: tuple[str, str],
+    run: str | None,
+    workflow: Workflow,
+    *,
+    is_saved: bool,
+) -> Cassette:
     """The recording of a run, or else of the newest run of the file that nobody steered."""
     from whorl.services.inspecting.results import result_of
     from whorl.services.replay import cassette_from_run
 
-    with closing(project.open_store()) as store:
-        chosen = _chosen(store, which, run)
+    with closing(_opened(project, which, workflow)) as store:
+        chosen = _chosen(store, which, run, workflow)
+        if is_saved:
+            _say_changed(store, chosen)
         return cassette_from_run(store, chosen, result_of(store, chosen))
 
 
-def _chosen(store: SqliteStore, which: tuple[str, str], run: str | None) -> RunId:
+def _chosen(
+    store: SqliteStore, which: tuple[str, str], run: str | None, workflow: Workflow
+) -> RunId:
     from whorl.services.replay import steered
     from whorl.services.runs import find_run
 
@@ -179,10 +220,7 @@ def _chosen(store: SqliteStore, which: tuple[str, str], run: str | None) -> RunI
         ended = [row for row in rows if row.status == "succeeded"]
         runs = [row.id for row in ended if Path(row.file).resolve() == path]
         if not runs:
-            raise UsageError(
-                f"no run of {file!r} has succeeded yet, so there is nothing to replay",
-                help=f"run it once: `whorl run {file}`; or name a run with --run",
-            )
+            raise _no_run(file, workflow)
         chosen = next((run for run in runs if not steered(store, run)), runs[0])
         if chosen != runs[0]:
             say(f"replaying run {chosen}: newer ones were steered by a person")

@@ -37,6 +37,7 @@ def worker(project: Project, *, queue: str, calls_only: bool, setup: bool) -> No
     calls that are under way, and leaves. Needs [runtime] kind = "temporal" in whorl.toml.
     """
     from whorl.providers.registry import Providers
+    from whorl.providers.settings.lines import line_below
     from whorl.services.configuration.trust import check_trusted
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
@@ -45,7 +46,8 @@ def worker(project: Project, *, queue: str, calls_only: bool, setup: bool) -> No
     check_trusted(settings, ())
     if settings.runtime.kind != "temporal":
         words = "runs are driven by the processes that start them: there is nothing for a worker"
-        raise UsageError(words, help='set [runtime] kind = "temporal" in whorl.toml', code="W920")
+        line = line_below("runtime", 'kind = "temporal"')
+        raise UsageError(words, help=f"write {line}", code="W920")
     if setup:
         from whorl.services.serving.cluster import set_up_cluster
 

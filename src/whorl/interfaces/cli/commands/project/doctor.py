@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import StoreError, UsageError, safe
+from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.terminal import paint
-from whorl.interfaces.figures import age, bytes_words, plural, table
+from whorl.interfaces.figures import age, bytes_words, table
 from whorl.services.configured import Finding, configured
 
 if TYPE_CHECKING:

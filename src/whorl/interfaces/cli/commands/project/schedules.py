@@ -80,7 +80,8 @@ def schedule_add(
       whorl schedule add poll.yaml --every 15m --overlap queue -i source=inbox
     """
     read = project.read(project.locate(file), workflow).workflow
-    given = options.read_values(inputs, "-i", read_stdin)
+    given = options.read_inputs(read, inputs)
+    given = options.add_main_text(read, given, text, read_stdin)
     new = NewSchedule(
         file=file,
         named=workflow,
@@ -90,7 +91,7 @@ def schedule_add(
         zone=zone,
         overlap=overlap,
         backfill=backfill,
-        inputs=options.add_main_text(read, given, text, read_stdin),
+        inputs=options.with_paths(project, read, given),
         budget_usd=budget,
     )
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from whorl.errors import UsageError, did_you_mean
+from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
 from whorl.interfaces.cli.terminal import print_lines, say
-from whorl.interfaces.figures import age, bytes_words, line, plural, table
+from whorl.interfaces.figures import age, bytes_words, line, table
 from whorl.runtimes.sqlite import Pruned
 from whorl.runtimes.sqlite.listing import EXPERIMENT
 
@@ -184,7 +184,7 @@ def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None
 
 
 def _content(copied: Copied) -> str:
-    entries = f"{copied.entries:,} {'entry' if copied.entries == 1 else 'entries'}"
+    entries = plural(copied.entries, "entry", "entries")
     return f"{plural(copied.runs, 'run')}, {entries}, {bytes_words(copied.bytes)}"
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.errors import safe
-from whorl.interfaces.cli.accepting import accept_changes, known_tools
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.cli.trust import accept_changes, known_tools
 
 if TYPE_CHECKING:
     from whorl.services.project import Project

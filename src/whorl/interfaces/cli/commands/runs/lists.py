@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError, did_you_mean, safe
+from whorl.errors import UsageError, did_you_mean, plural, safe
 from whorl.interfaces import figures
 from whorl.interfaces.cli.options import (
     NO_RUNS,
@@ -24,7 +24,8 @@ from whorl.interfaces.cli.options import (
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import badge, paint, print_lines, room, say
-from whorl.interfaces.figures import age, dollars, line, plural, table, written
+from whorl.interfaces.figures import age, dollars, line, table, written
+from whorl.interfaces.wording import EXIT_REASONS
 from whorl.runtimes.sqlite import Which
 from whorl.runtimes.sqlite.listing import EXPERIMENT, SORTS, TRY
 from whorl.services.inspecting import costs, results
@@ -72,6 +73,8 @@ _RIGHT = ("AGE", "TIME", "CALLS", "TOKENS")
 # What a narrow terminal goes without, in this order; the columns that are cut without names.
 _LESS = ("curve", "budget", "loop", "exit")
 _SHRINKING = ("WORKFLOW", "KEY", "EXIT", "WHY", "INPUT", "ERROR", "FILE", "LABELS")
+# What `--exit` knows: why loops end, and the mark of a run in which one ended at a limit.
+_ENDS = (*EXIT_REASONS, "limit")
 _EMPTY_AS_NULL = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "held")
 _TIMES = "write how long ago (7d, 12h, 2w) or a date (2026-11-30)"
 _AGO = re.compile(r"[0-9.]+ *[a-z]+", re.IGNORECASE)
@@ -159,6 +162,10 @@ def ls(
             if not as_json:
                 left = list(results.each_left(rows, lambda row: _run_facts(store, row, wanted)))
                 rows, facts = [row for row, _ in left], [fact for _, fact in left]
+    ended = which.get("ended")
+    if not rows and ended and ended not in _ENDS:
+        advice = did_you_mean(ended, _ENDS) or f"there is {', '.join(_ENDS)}"
+        raise UsageError(f"no loop ends for the reason {ended!r}", help=advice)
     if rows and not as_json:
         _show_runs(rows, facts, wanted)
     elif not as_json:
@@ -305,7 +312,8 @@ def _cost_lines(found: costs.Costs) -> list[str]:
         lines.append(f"only the {costs.RUNS_MAX:,} runs that were changed last are looked into")
     if total.unpriced_calls:
         unknown = plural(total.unpriced_calls, "call")
-        lines.append(f"{unknown} had no known price and are not in the sum: set [prices.MODEL]")
+        are = "is" if total.unpriced_calls == 1 else "are"
+        lines.append(f"{unknown} had no known price and {are} not in the sum: set [prices.MODEL]")
     return lines
 
 

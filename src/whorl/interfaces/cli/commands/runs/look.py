@@ -10,7 +10,8 @@ import click
 
 from whorl.errors import UsageError, did_you_mean, safe
 from whorl.interfaces import figures, wording
-from whorl.interfaces.advice import advised, root_code, with_help
+from whorl.interfaces.advice import advised, root_code
+from whorl.interfaces.cli.carrying import carrying, with_help
 from whorl.interfaces.cli.options import json_option, located, place_option, print_json
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.next_command import next_command
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
 _LOOPS_MAX = 50
 _REQUESTS_MAX = 50
+# What a person asked who chose an iteration, or, without one, had the loop stopped.
+_ACCEPTED = "run.accepted"
 _WARNINGS_MAX = 20
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -79,13 +82,18 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
         yield from summary.loops_lines(result["loops"])
         loops = [row for row in loops if row.exit_reason != "condition_met"][:_LOOPS_MAX]
         yield f"below: {len(loops)} that did not meet their condition; --at shows any other"
+    asked = results.requests_of(store, run)
+    stopped = {one.place: "iteration" not in one.body for one in asked if one.kind == _ACCEPTED}
     for loop in loops:
         yield ""
         rows = results.begun_iterations(store, run, loop)
-        yield from summary.loop_lines(loop, rows, workflow=workflow, machine=machine)
+        is_stopped = stopped.get(loop.address, False)
+        yield from summary.loop_lines(
+            loop, rows, workflow=workflow, machine=machine, is_stopped=is_stopped
+        )
     if not result["loops"] and not result["error"] and result["status"] == "succeeded":
         yield "it has no loop; all its steps are done"
-    requests = [f"  {wording.request_words(item)}" for item in results.requests_of(store, run)]
+    requests = [f"  {wording.request_words(item)}" for item in asked]
     yield from ["", "people:", *requests[-_REQUESTS_MAX:]] if requests else []
     warnings = [_warning(item) for item in result["warnings"][-_WARNINGS_MAX:]]
     yield from ["", *warnings] if warnings else []
@@ -93,15 +101,16 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
         yield from ["", summary.pause_words(result)]
     if result["error"]:
         yield from ["", *summary.error_lines(result["error"])]
-        yield f"  `whorl explain {root_code(result['error'])}` says more"
+        if root_code(result["error"]) == result["error"]["code"]:
+            yield f"  `whorl explain {result['error']['code']}` says more"
     for gate in result["waiting_for"]:
         yield from ["", *summary.gate_lines(gate)]
-    yield from ["", f"next: {following}"] if not following.startswith("whorl why") else []
+    yield from ["", f"next: {carrying(following)}"] if not following.startswith("whorl why") else []
 
 
 def _warning(warning: dict[str, Any]) -> str:
     where = f" ({safe(str(warning.get('path', '')))})" if warning.get("path") else ""
-    return f"warning[{warning.get('code')}]{where}: {line(advised(warning), 300)}"
+    return f"warning[{warning.get('code')}]{where}: {line(carrying(advised(warning)), 300)}"
 
 
 @click.command()
@@ -168,7 +177,7 @@ def _iterations_meant(words: tuple[str, ...]) -> tuple[str, int, int]:
     for word in numbers:
         if not word.isdecimal() or int(word) < 1:
             message = f"{word!r} is not the number of an iteration"
-            raise UsageError(message, help="iterations count from 1")
+            raise UsageError(message, help="name two of them: `whorl diff last 1 2`")
     return run, int(numbers[0]), int(numbers[1])
 
 

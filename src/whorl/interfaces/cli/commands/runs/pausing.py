@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.errors import StoreError, UsageError, safe
-from whorl.interfaces.advice import advice, given_flags, with_help
+from whorl.interfaces.advice import advice, given_flags
 from whorl.interfaces.cli import options
+from whorl.interfaces.cli.carrying import carrying, with_help
 from whorl.interfaces.cli.options import json_option, located, more_options, print_json
 from whorl.interfaces.cli.session import PATIENCE_S, POLL_S, objections, run_session
 from whorl.interfaces.cli.showing import Show, show_options
@@ -94,7 +95,7 @@ async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> 
         await asyncio.sleep(POLL_S)
     if status == wanted:
         after = "" if wanted == "cancelled" else f"; go on with `whorl resume {run}`"
-        return f"run {run} {status_words(wanted)}{after}"
+        return f"run {run} {status_words(wanted)}{carrying(after)}"
     return f"run {run} has been asked, and {status_words(status)}: a step that runs now ends first"
 
 
@@ -168,6 +169,8 @@ async def _resume(session: RunSession, run: RunId, *, more: More) -> int:
     if status in ("succeeded", "cancelled"):
         _say_ended(session, run, status, more)
         return session.finish(run)
+    if status != "running":
+        session.say_toy(workflow_of(session.store, run))
     match "" if more.amounts() else status:
         case "running":
             say(str(is_running(run)))
@@ -175,7 +178,7 @@ async def _resume(session: RunSession, run: RunId, *, more: More) -> int:
         case "waiting":
             # Whoever was asked may have been given a time, which is over by now.
             say(f"run {run} waits for a person")
-            return await session.drive(run)
+            return await session.take_up(run)
         case "interrupted":
             return await session.take_up(run)
     return await session.steer(run, steering.resumed(more))
@@ -197,4 +200,4 @@ def _say_ended(session: RunSession, run: RunId, status: str, more: More) -> None
             usual = f"`whorl show {run}`"
         help_ = advice("W905", refusal.facts, run) if refusal else ""
         raise UsageError(str(refusal or ended), help=help_ or usual, code="W905")
-    say(ended)
+    say(carrying(ended))

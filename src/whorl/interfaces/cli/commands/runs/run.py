@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError, safe
+from whorl.errors import UsageError, plural, safe
 from whorl.interfaces.advice import advised
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.auditing import note_start
+from whorl.interfaces.cli.carrying import carrying, with_help
 from whorl.interfaces.cli.options import located, print_json, read_stdin
 from whorl.interfaces.cli.printing.summary import loop_words, print_outputs
 from whorl.interfaces.cli.session import on_run, run_session
@@ -23,7 +24,6 @@ from whorl.interfaces.cli.showing import Show, show_options
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
-from whorl.interfaces.figures import plural
 from whorl.interfaces.wording import EXIT_CODES, calls_words, effects_words, forecast_words
 from whorl.providers.settings.runtime import VARIABLE
 from whorl.services.files import forecasting, preflight
@@ -57,7 +57,9 @@ _UNFIT = (
 @click.option("--max-iterations", type=click.IntRange(1), metavar="N",
               help="Limit of iterations for every loop, instead of the file's.")  # fmt: skip
 @click.option("--detach", is_flag=True, help="Run in the background and print the run's id.")
-@click.option("--dry-run", is_flag=True, help="Try it with invented answers; nothing is sent.")
+@click.option(
+    "--dry-run", is_flag=True, help="Try it with invented answers; files are read, nothing is sent."
+)
 @click.option("--id", "key", default="", metavar="KEY", help="Start at most one run for this key.")
 @options.workflow_option
 @click.option("--explore", multiple=True, metavar="LOOP=N",
@@ -102,8 +104,9 @@ def run_command(
         say(f"{safe(named)} is {safe(file)}")
     reading = project.read(file, workflow)
     show.check(reading.workflow)
-    given = options.read_values(inputs, "-i", read_stdin)
+    given = options.read_inputs(reading.workflow, inputs)
     given = options.add_main_text(reading.workflow, given, text, read_stdin)
+    given = options.with_paths(project, reading.workflow, given)
     given = options.add_secrets(reading.workflow, given)
     preflight.check_given(reading.workflow, given, advice=options.FORMS, has_options=True)
     start = Start(
@@ -129,7 +132,7 @@ def run_command(
             print_json({"runs": [], "reason": starts.reason})
         return 0
     if dry_run:
-        return max(_rehearse(reading.workflow, each, show) for each in starts.each)
+        return max(_rehearse(project, reading.workflow, each, show) for each in starts.each)
     if not show.is_silent:
         ask_for_trust(project)
     return asyncio.run(_run(project, reading, starts, show, detach=detach))
@@ -160,6 +163,8 @@ async def _run(
     if start.refused is not None and detach:
         raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
     if start.refused is None:
+        for code, why in preflight.doubts(reading.workflow, providers):
+            say(f"warning[{code}]: {safe(why)}")
         budget: Any = start.limits.get("cost_usd")
         iterations = start.iterations
         foreseen = forecasting.forecast(
@@ -216,7 +221,7 @@ def _detach(session: RunSession, run: RunId) -> int:
         session.report({"run": run, "status": "running", "log": log})
     else:
         click.echo(run)
-        say(f"it runs in the background; next: whorl watch {run}")
+        say(carrying(f"it runs in the background; next: whorl watch {run}"))
     return 0
 
 
@@ -247,14 +252,22 @@ def start_elsewhere(project: Project, command: list[str], name: str) -> str:
     return str(path)
 
 
-def _rehearse(workflow: Workflow, start: Start, show: Show) -> int:
+def _rehearse(project: Project, workflow: Workflow, start: Start, show: Show) -> int:
     """Shows how a run would go, with invented answers; gives the exit code."""
     from whorl.ir.worst_case import worst_case
-    from whorl.services.replay import rehearse
+    from whorl.providers.registry import Providers
+    from whorl.services.rehearsing import rehearse
 
     say("dry run: the answers are invented, nothing is sent, nothing is stored")
     shown = Events() if show.events else Lines(verbose=show.verbose)
-    result: dict[str, Any] = rehearse(workflow, start, NullWatcher() if show.as_json else shown)
+    kinds: Any = Providers(project.settings())
+    tried: dict[str, Any] = rehearse(
+        workflow,
+        start,
+        NullWatcher() if show.as_json else shown,
+        lambda request: kinds.kind(request.kind).work(request),
+    )
+    result = with_help(tried, is_kept=False)
     if show.as_json:
         print_json(result)
     elif not show.events:
@@ -268,6 +281,8 @@ def _rehearse(workflow: Workflow, start: Start, show: Show) -> int:
                 say(f"  {_UNFIT}")
         worst = worst_case(workflow)
         most = f"; a run makes {calls_words(worst.calls, worst.typical)}" if worst.calls else ""
+        if worst.calls is None:
+            most = f"; {calls_words(None, None)}"
         calls = plural(int(result["usage"]["calls"]), "call")
         say(f"dry run {result['status']}; it would have made {calls}{most}")
     return EXIT_CODES.get(str(result["status"]), 1)

@@ -10,7 +10,7 @@ import click
 
 from whorl.errors import safe
 from whorl.interfaces import wording
-from whorl.interfaces.advice import with_help
+from whorl.interfaces.cli.carrying import with_help
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.calls import clock, result_lines, step_lines, steps_in
@@ -177,7 +177,8 @@ def loop_table(loop: LoopProgress) -> Iterator[str]:
     of = f"/{loop.limit}" if loop.limit else ""
     ended = wording.exit_words(loop.exit_reason, loop.stopped_by)
     head = f"{'!' if loop.mark else '↻'} {safe(loop.address)}"
-    yield joined(head, f"{loop.number}{of}", ended)
+    legend = "★ is the best one" if loop.best and loop.iterations else ""
+    yield joined(head, f"{loop.number}{of}", ended, legend)
     rows: list[tuple[str, ...]] = [("#", "score", "Δ", "time", "tokens", "cost", "verdict")]
     for done in loop.iterations:
         number, measured, *others = iteration_cells(done)

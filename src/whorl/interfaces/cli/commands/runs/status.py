@@ -10,7 +10,7 @@ import click
 
 from whorl.errors import safe
 from whorl.interfaces import wording
-from whorl.interfaces.advice import with_help
+from whorl.interfaces.cli.carrying import carrying, with_help
 from whorl.interfaces.cli.options import json_option, located, print_json, run_option
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.next_command import next_command
@@ -135,7 +135,7 @@ class _Status:
         if result["output"] is not None:
             yield "output", line(written(result["output"]), 200)
         yield from _below("error", summary.error_lines(result["error"]))
-        yield "next", next_command(self.store, row.id, result)
+        yield "next", carrying(next_command(self.store, row.id, result))
 
     def _loop_rows(self) -> Iterator[tuple[str, str]]:
         loops = self.result["loops"]

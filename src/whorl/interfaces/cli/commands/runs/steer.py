@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import UsageError
+from whorl.errors import UsageError, plural, safe
 from whorl.interfaces.cli import options
+from whorl.interfaces.cli.carrying import carrying
 from whorl.interfaces.cli.options import more_options
+from whorl.interfaces.cli.printing.next_command import changed_words
 from whorl.interfaces.cli.session import on_run
 from whorl.interfaces.cli.terminal import say
-from whorl.interfaces.figures import plural
 from whorl.interfaces.wording import more_words
 from whorl.interpreter.budget import NAMES
 from whorl.runtimes.journal.forking import Fork
 from whorl.services import steering
-from whorl.services.files import preflight
 from whorl.services.forking import new_fork, with_steps
 from whorl.services.inspecting.places import loop_around
 from whorl.services.inspecting.results import full_result, workflow_of
@@ -25,7 +25,6 @@ from whorl.services.inspecting.results import full_result, workflow_of
 if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
     from whorl.interpreter.events import Event
-    from whorl.ir import Workflow
     from whorl.runtimes.journal.journal import RunId
     from whorl.services.steering import More
 
@@ -54,15 +53,9 @@ async def continue_command(
     `whorl resume`.
     """
     event = steering.continued(session.store, run, at, iterations=iterations, more=more)
-    say_toy(session, workflow_of(session.store, run))
+    session.say_toy(workflow_of(session.store, run))
     _say_given(session, run, event)
     return await session.steer(run, event)
-
-
-def say_toy(session: RunSession, workflow: Workflow) -> None:
-    """Says that no real model answers: the run may have begun with another configuration."""
-    if preflight.stand_in(workflow, session.providers.settings) == preflight.TOY:
-        say(f"{preflight.TOY}; --config names the configuration of a run that began with another")
 
 
 def _say_given(session: RunSession, run: RunId, event: Event) -> None:
@@ -79,7 +72,7 @@ def _say_given(session: RunSession, run: RunId, event: Event) -> None:
         result = full_result(session.store, run)
         is_paused = result["status"] == "paused" and result.get("paused_by") != "budget"
         after = f"; the run stays paused until `whorl resume {run}`" if is_paused else ""
-        say(f"{event.body['at']!r} gets {more_words(event.body)}{after}")
+        say(f"{event.body['at']!r} gets {more_words(event.body)}{carrying(after)}")
 
 
 def _say_raised(session: RunSession, run: RunId, event: Event) -> None:
@@ -224,16 +217,23 @@ async def fork(
             steps.setdefault(name, {})[field] = str(text)
     if steps:
         changed = with_steps(changed or workflow_of(session.store, run), steps)
+    values = options.read_values(sets, "--set", options.read_stdin)
+    now = changed or workflow_of(session.store, run)
     fork = Fork(
         at=at,
-        values=options.read_values(sets, "--set", options.read_stdin),
+        values=options.with_paths(session.project, now, values),
         limits={} if budget is None else {"cost_usd": budget},
         workflow=changed,
         sources=dict(reading.sources) if reading else None,
         file=os.path.abspath(file) if file else "",
     )
-    session.show.check(fork.workflow or workflow_of(session.store, run))
-    say_toy(session, fork.workflow or workflow_of(session.store, run))
+    session.show.check(now)
+    session.say_toy(now)
+    given = {"--at": (at,), "--set": sets, "--model": models, "--prompt": prompts}
+    words = [word for name, texts in given.items() for text in texts for word in (name, text)]
+    words += [] if budget is None else ["--budget", f"{budget:g}"]
+    if not file and (notice := changed_words(session.store, run, words)):
+        say(carrying(safe(notice)))
     new, _ = await new_fork(session.runtime, session.providers, run, fork)
     say(f"run {new} is a fork of {run} at {at}")
     return await session.drive(new)

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import click
 
 from whorl.errors import UsageError, safe
 from whorl.interfaces.cli import options
-from whorl.interfaces.cli.options import located, read_stdin
+from whorl.interfaces.cli.options import located, read_stdin, with_paths
 from whorl.interfaces.cli.session import run_session
 from whorl.interfaces.cli.showing import Show, show_options
 from whorl.interfaces.cli.terminal import say
@@ -74,8 +75,9 @@ def try_command(
     path = project.locate(file)
     with open(path, encoding="utf-8", newline="") as stream:
         text = stream.read()
-    name = os.path.relpath(os.path.abspath(path), project.root)
+    name, read = os.path.relpath(os.path.abspath(path), project.root), project.read_text(text, path)
     given = {_inside(at, step): value for step, value in _read(pins, "--pin").items()}
+    tries.check_names(read.workflow, tries.Wanted(text, path, at, pins=given))
     if keep_pins:
         before = {step: pin.value for step, pin in tries.pins_of(project, name).items()
                   if not pin.is_stale}  # fmt: skip
@@ -88,15 +90,16 @@ def try_command(
         text,
         os.path.abspath(path),
         at,
-        _read(inputs, "-i"),
+        with_paths(project, read.workflow, _read(inputs, "-i")),
         _read(values, "--value"),
         {step: pin.value for step, pin in kept.items() if not pin.is_stale} | given,
         _source(project, values_of),
         tries.BUDGET_USD if budget is None else budget,
     )
+    tries.check_names(read.workflow, replace(wanted, pins={}))
     if not show.is_silent:
         ask_for_trust(project)
-    return asyncio.run(_try(project, wanted, show, may=may))
+    return asyncio.run(_try(project, read.workflow, wanted, show, may=may))
 
 
 def _read(words: tuple[str, ...], option: str) -> dict[str, Json]:
@@ -118,12 +121,16 @@ def _source(project: Project, written: str | None) -> tries.Source | None:
         return tries.Source(find_run(store, found["run"]), found["loop"], int(found["number"]))
 
 
-async def _try(project: Project, wanted: tries.Wanted, show: Show, *, may: bool) -> int:
+async def _try(
+    project: Project, whole: Workflow, wanted: tries.Wanted, show: Show, *, may: bool
+) -> int:
     from whorl.providers.registry import Providers
 
     providers = Providers(project.settings())
     async with run_session(project, show, providers=providers) as session:
         workflow, start = tries.prepare(project, session.store, wanted)
+        needed = replace(workflow, inputs=tries.needed_inputs(whole, workflow))
+        preflight.check_given(needed, start.input, advice=options.FORMS, has_options=True)
         show.check(workflow)
         if not may:
             _ask(workflow, providers.settings)

@@ -1,0 +1,250 @@
+"""Advice works when it is pasted: lines of whorl.toml, options and commands that messages name."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from command_line import Whorl
+
+TOUCH = "whorl: 1\nname: touch\nsteps:\n  a: {run: [touch, made]}\n"
+WRITE = "whorl: 1\nname: write\nsteps:\n  a: {write: out/a.txt, content: x}\n"
+CALL = "whorl: 1\nname: call\nsteps:\n  a: {http: 'http://127.0.0.1:9/'}\n"
+READ = "whorl: 1\nname: read\nsteps:\n  a: {read: docs/a.txt}\n"
+HIDDEN = "whorl: 1\nname: hidden\nsteps:\n  a: {read: docs/a.txt}\n  b: {read: .docs/a.txt}\n"
+FILES = {"touch.yaml": TOUCH, "write.yaml": WRITE, "call.yaml": CALL, "read.yaml": READ}
+FILES |= {"hidden.yaml": HIDDEN}
+LINE = re.compile(r"`(\w+) = ([^`]*)` below \[(\w+)\] in whorl.toml")
+
+
+def paste(path: Path, words: str) -> None:
+    """Does what a message says: the line takes the place of the one that is there, or is added."""
+    match = LINE.search(words)
+    assert match, words
+    key, value, section = match.groups()
+    lines = path.read_text().splitlines()
+    lines = [line for line in lines if not line.startswith(f"{key} = ")]
+    if f"[{section}]" not in lines:
+        lines.append(f"[{section}]")
+    lines.insert(lines.index(f"[{section}]") + 1, f"{key} = {value}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("file", "config", "permitted"),
+    [
+        ("touch", "", {"commands": ["touch"]}),
+        ("touch", '[allow]\nhosts = ["a"]\n', {"hosts": ["a"], "commands": ["touch"]}),
+        ("touch", '[allow]\ncommands = ["git"]\n', {"commands": ["git", "touch"]}),
+        ("write", "[allow]\ncommands = true\n", {"commands": True, "files": {"write": ["out/**"]}}),
+        (
+            "write",
+            '[allow]\nfiles = {read = ["docs/**"], write = ["x/**"]}\n',
+            {"files": {"read": ["docs/**"], "write": ["x/**", "out/**"]}},
+        ),
+        (
+            "read",
+            '[allow]\nfiles = {read = ["b"], write = ["x/**"]}\n',
+            {"files": {"read": ["b", "docs/**"], "write": ["x/**"]}},
+        ),
+        ("hidden", "", {"files": {"read": ["**", ".docs/**"]}}),
+        ("call", "[allow]\ncommands = true\n", {"commands": True, "private_network": ["IT"]}),
+        (
+            "call",
+            '[allow]\nprivate_network = ["db:1"]\n',
+            {"private_network": ["db:1", "IT"]},
+        ),
+        ("call", '[allow]\nhosts = ["a"]\n', {"hosts": ["a", "127.0.0.1"]}),
+    ],
+)
+def test_a_permission_is_advised_as_a_line_that_can_be_pasted(
+    project: Path, whorl: Whorl, file: str, config: str, permitted: dict[str, object]
+) -> None:
+    for name, text in FILES.items():
+        (project / name).write_text(text)
+    for folder in ("docs", ".docs"):
+        (project / folder).mkdir()
+        (project / folder / "a.txt").write_text("a")
+    config_file = project / "whorl.toml"
+    config_file.write_text(config)
+
+    refused = whorl("run", f"{file}.yaml")
+    paste(config_file, refused.err)
+    after = whorl("run", f"{file}.yaml")
+
+    shown = config_file.read_text().replace("127.0.0.1:9", "IT")
+    assert tomllib.loads(shown) == {"allow": permitted}
+    advised = [LINE.search(done.err) for done in (refused, after)]
+    assert advised[0]
+    assert advised[1] is None or advised[1][1] != advised[0][1]
+    # Nobody listens at the address.
+    assert after.code == (0 if file != "call" else 1)
+
+
+def test_code_is_permitted_beside_other_workflows(project: Path, whorl: Whorl) -> None:
+    (project / "flows.py").write_text("import whorl\n")
+    config = project / "whorl.toml"
+    config.write_text('[workflows]\nfolders = ["flows"]\n')
+
+    refused = whorl("validate", "flows:letter")
+    paste(config, refused.err)
+
+    assert tomllib.loads(config.read_text())["workflows"] == {
+        "folders": ["flows"],
+        "python": ["flows:letter"],
+    }
+    assert "permission to import" not in whorl("validate", "flows:letter").err
+
+
+def test_trust_is_advised_in_a_way_that_every_command_has(
+    project: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(project / "home"))
+    (project / "whorl.toml").write_text('[workflows]\npython = ["flows:letter"]\n')
+    (project / "flows.py").write_text(
+        "import whorl\n\n\n@whorl.workflow\ndef letter(w):\n    return w.value(1)\n"
+    )
+    monkeypatch.delenv("WHORL_TRUST")
+    for words in (("validate", "flows:letter"), ("graph", "flows:letter")):
+        refused = whorl(*words)
+        assert "error[W908]" in refused.err
+        assert "--trust" not in refused.err, f"{words[0]} has no such option"
+        assert "set WHORL_TRUST=1 in the environment" in refused.err
+    monkeypatch.setenv("WHORL_TRUST", "1")
+    assert "W908" not in whorl("validate", "flows:letter").err
+
+
+@pytest.mark.parametrize("ends", ["fail", "finish"])
+def test_a_dry_run_advises_nothing_that_needs_a_run(project: Path, whorl: Whorl, ends: str) -> None:
+    (project / "strict.yaml").write_text(
+        "whorl: 1\nname: strict\nsteps:\n  l:\n    repeat:\n      until: r.ok\n"
+        f"      at_most: 2\n      on_limit: {ends}\n      steps:\n"
+        "        r: {ask: 'ok?', returns: {ok: boolean}}\n"
+    )
+
+    tried = whorl("run", "strict.yaml", "--dry-run")
+    document = whorl("run", "strict.yaml", "--dry-run", "--json").json
+
+    assert "raise `at_most.iterations`" in tried.err
+    assert "whorl continue" not in tried.err
+    found = [document["error"]] if ends == "fail" else document["warnings"]
+    assert [each["help"] for each in found] == ["raise `at_most.iterations`"]
+
+
+def advised_command(words: str) -> list[str]:
+    """The command after `next:`, as a shell would take it."""
+    line = next(line for line in words.splitlines() if "next: " in line)
+    return shlex.split(line.partition("next: ")[2], comments=True)
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+def test_advised_commands_have_the_configuration_and_the_store_of_this_one(
+    project: Path, whorl: Whorl, is_before: bool
+) -> None:
+    (project / "my config.toml").write_text((project / "whorl.toml").read_text())
+    (project / "whorl.toml").unlink()
+    given = ("--config", "my config.toml", "--store", "kept")
+    words = ("run", "polish.yaml", "bees", "--max-iterations", "1")
+
+    ran = whorl(*given, *words) if is_before else whorl(*words, *given)
+    command = advised_command(ran.err)
+    went_on = whorl(*command[1:])
+
+    assert command[:6] == ["whorl", *given, "continue"]
+    assert went_on.code == 0, went_on.err
+    assert "toy model" not in went_on.err
+    assert advised_command(went_on.err)[:6] == ["whorl", *given, "why"]
+    refused = whorl("show", "abcdefg", *given)
+    assert "`whorl --config 'my config.toml' --store kept ls`" in refused.err
+    failed = whorl("run", "failing.yaml", *given)
+    for looked in (whorl("why", "last", *given).out, whorl("status", "last", *given).out):
+        assert "whorl --config 'my config.toml' --store kept resume" in looked, looked
+    assert advised_command(failed.err)[:6] == ["whorl", *given, "resume"]
+
+
+def test_resume_without_a_provider_says_who_answers(project: Path, whorl: Whorl) -> None:
+    (project / "other.toml").write_text((project / "whorl.toml").read_text())
+    (project / "whorl.toml").unlink()
+    assert whorl("run", "failing.yaml", "--config", "other.toml").code == 1
+
+    assert "no provider is configured" in whorl("resume", "last").err
+
+
+BESIDE = """
+whorl: 1
+name: beside
+steps:
+  all:
+    each: "{{ ['p', 'q'] }}"
+    steps:
+      l: {repeat: {until: "false", at_most: 1, steps: {x: {value: "{{ item }}{{ iteration }}"}}}}
+  b: {repeat: {until: "false", at_most: 1, steps: {y: {value: "{{ iteration }}"}}}}
+outputs: {b: "{{ b.y }}"}
+"""
+
+
+def test_the_loop_that_is_continued_is_named_beside_loops_in_each(
+    project: Path, whorl: Whorl
+) -> None:
+    (project / "beside.yaml").write_text(BESIDE)
+    command = advised_command(whorl("run", "beside.yaml").err)
+
+    assert command[3:5] == ["--at", "b"]
+    assert whorl(*command[1:]).out == "4\n"
+
+
+def test_a_run_with_a_secret_is_advised_with_a_place_for_it(project: Path, whorl: Whorl) -> None:
+    text = "whorl: 1\ninputs: {key: {type: string, secret: true}, n: number}\n"
+    text += "steps:\n  a: {ask: Fail}\n"
+    (project / "s.yaml").write_text(text)
+    whorl("run", "s.yaml", "-i", "key=abc", "-i", "n=1")
+    (project / "s.yaml").write_text(text.replace("Fail", "Report"))
+    command = advised_command(whorl("why", "last").out)
+
+    assert "key=VALUE" in command
+    assert whorl(*command[1:]).out == "the report\n"
+
+
+@pytest.mark.parametrize(
+    ("step", "is_of_file"),
+    [
+        ("{value: \"{{ 1 / 'a' }}\"}", True),
+        ('{ask: Report, files: "{{ 5 }}"}', True),
+        ("{read: .whorl/store.db}", True),
+        ("{read: absent.txt}", False),
+        ("{read: .hidden/a.txt}", False),
+        ("{ask: Fail}", False),
+    ],
+)
+def test_resume_is_not_advised_where_the_file_has_to_be_corrected(
+    project: Path, whorl: Whorl, step: str, is_of_file: bool
+) -> None:
+    (project / ".hidden").mkdir()
+    (project / ".hidden" / "a.txt").write_text("a")
+    (project / "f.yaml").write_text(f"whorl: 1\nsteps:\n  w: {{ask: Write}}\n  a: {step}\n")
+    ran = whorl("run", "f.yaml")
+
+    assert ran.code == 1, ran.out
+    assert advised_command(ran.err)[1] == ("run" if is_of_file else "resume"), ran.err
+    assert ("after you have corrected f.yaml" in ran.err) == is_of_file
+
+
+def test_validate_lists_every_permission_that_is_missing(project: Path, whorl: Whorl) -> None:
+    steps = ("run: [touch, a]", "run: [ls]", "run: [touch, b]", "write: out/a.txt, content: x")
+    lines = [f"  s{number}: {{{step}}}" for number, step in enumerate(steps)]
+    (project / "many.yaml").write_text("\n".join(["whorl: 1", "steps:", *lines, ""]))
+    checked = whorl("validate", "many.yaml").err
+    advised = [match for match in LINE.finditer(checked) if match[1] == "commands"]
+
+    assert checked.count("warning[R110]") == 2
+    assert checked.count("warning[R114]") == 1
+    config = project / "whorl.toml"
+    config.write_text(f"[allow]\n{advised[-1][1]} = {advised[-1][2]}\n")
+    assert "R110" not in whorl("validate", "many.yaml").err
