@@ -106,6 +106,11 @@ function Parts({ editor, node, condition }: Omit<PartProps, "last"> & { conditio
         <>
           <NumberField {...part("at_least")} label={hidden("at least")} usual="no threshold" />
           {partOf(condition, "pattern") === undefined ? <NamesField {...part("from")} label="from" at={node.path} opens="braces" /> : <TextField {...part("pattern")} label="pattern" className="mono" />}
+          <details className="inspector-more">
+            <summary>between…</summary>
+            <NumberField {...part("low")} label="lowest score" usual="any" />
+            <NumberField {...part("high")} label="highest score" usual="any" />
+          </details>
         </>
       );
     case "judge":
