@@ -336,6 +336,25 @@ def test_only_what_is_in_view_is_drawn(site: Site, page: Page) -> None:
     assert nodes.count() < 200
 
 
+def test_a_large_file_opens_at_its_beginning(site: Site, page: Page) -> None:
+    kinds = ["input", *["llm"] * 98, "output"]
+    nodes = [
+        {"id": f"s{at}", "type": kind, "position": {"x": at % 20 * 260, "y": at // 20 * 180}}
+        for at, kind in enumerate(kinds)
+    ]
+    (site.project / "wide.json").write_text(json.dumps({"nodes": nodes, "edges": []}))
+    opened(site, page, "wide.json")
+    settle(page)
+    drawn = page.locator(".edit-canvas .react-flow__node")
+
+    # Half the size of a step: its title can be read.
+    assert size(page, "s0")[0] >= 80
+    assert drawn.count() < 100
+
+    fit(page)
+    expect(drawn).to_have_count(100)
+
+
 def zoomed(page: Page, frame: str, *, is_pinch: bool) -> float:
     """By how much a turn of the wheel zooms a picture."""
     scale = """frame => {

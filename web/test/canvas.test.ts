@@ -4,6 +4,7 @@ import { rememberedPieces, type FlowInput } from "../src/editor/canvas/flow";
 import { pictureOf } from "../src/editor/canvas/layout";
 import { contains, PADDING, STEP, type Box, type Picture } from "../src/editor/canvas/model";
 import { holderAt, slotAt } from "../src/editor/canvas/slots";
+import { viewOf } from "../src/editor/canvas/viewing";
 import type { Sketch, SketchEdge, SketchNode } from "../src/editor/contract";
 import { holderOf } from "../src/editor/screen/clipboard";
 import { reselected } from "../src/editor/state/store";
@@ -169,5 +170,45 @@ describe("what is cut", () => {
     expect(of("studio", "first", "outer/inner/deep")).toBeUndefined();
     // In a native file, the text of a container has its steps.
     expect(of("native", "outer")).toBeUndefined();
+  });
+});
+
+describe("the first view", () => {
+  const FRAME = { width: 800, height: 600 };
+  const chain = (length: number): Sketch => ({
+    nodes: Array.from({ length }, (_, at) => node(`s${at}`)),
+    edges: Array.from({ length: length - 1 }, (_, at) => order(`s${at}`, `s${at + 1}`)),
+  });
+
+  it("shows the whole of a small picture", () => {
+    const picture = drawn(LEVELS);
+    const { x, y, zoom } = viewOf(picture, FRAME);
+    for (const box of picture.boxes) {
+      expect(box.x * zoom + x).toBeGreaterThanOrEqual(0);
+      expect(box.y * zoom + y).toBeGreaterThanOrEqual(0);
+      expect((box.x + box.width) * zoom + x).toBeLessThanOrEqual(FRAME.width);
+      expect((box.y + box.height) * zoom + y).toBeLessThanOrEqual(FRAME.height);
+    }
+  });
+
+  it("shows the beginning of a large one, at a scale that can be read", () => {
+    const picture = drawn(chain(60));
+    const { x, y, zoom } = viewOf(picture, FRAME);
+    const first = boxOf(picture, "s0");
+    expect(zoom).toBe(0.5);
+    expect(first.x * zoom + x).toBe(24);
+    expect(first.y * zoom + y).toBeGreaterThan(24);
+  });
+
+  it("has the step in its middle that a link names", () => {
+    const picture = drawn(chain(60));
+    const { x, y, zoom } = viewOf(picture, FRAME, "s30");
+    const named = boxOf(picture, "s30");
+    expect((named.x + named.width / 2) * zoom + x).toBeCloseTo(FRAME.width / 2);
+    expect((named.y + named.height / 2) * zoom + y).toBeCloseTo(FRAME.height / 2);
+  });
+
+  it("knows what to do where nothing is drawn", () => {
+    expect(viewOf({ boxes: [], empty: [], edges: [], isPlaced: false }, FRAME).zoom).toBeLessThanOrEqual(1.1);
   });
 });

@@ -15,10 +15,10 @@ import { problemsByPath } from "./problems";
 import { useConnecting } from "./connecting";
 import { useDragging, type Hint } from "./dragging";
 import type { CanvasAsk } from "./asking";
+import { useSteady, useView, WHOLE, ZOOM_MIN } from "./viewing";
 
 const NODE_TYPES = { step: EditStep, container: EditContainer, empty: EmptySpot };
 const EDGE_TYPES = { on: OnEdge, back: BackEdge };
-const FIT = { padding: 0.12, maxZoom: 1.1 };
 const MAP_NODES_MIN = 12;
 
 export interface EditCanvasProps {
@@ -105,7 +105,7 @@ function Canvas({ picture, isDragging, onOpen, ask, linking, chosenEdge, onEdge,
     [ask, onPick],
   );
   useSteady(picture);
-  useFitted(frame);
+  useView(frame, picture);
   useTree(frame, nodes.length > 0);
   useFocus(frame);
   return (
@@ -141,13 +141,11 @@ function Canvas({ picture, isDragging, onOpen, ask, linking, chosenEdge, onEdge,
           disableKeyboardA11y
           zoomOnDoubleClick={false}
           onlyRenderVisibleElements
-          fitView
-          fitViewOptions={FIT}
-          minZoom={0.1}
+          minZoom={ZOOM_MIN}
           aria-label={`canvas of ${file}`}
         >
           <Background gap={18} />
-          <Controls showInteractive={false} />
+          <Controls showInteractive={false} fitViewOptions={WHOLE} />
           {picture.boxes.length >= MAP_NODES_MIN && <MiniMap pannable zoomable ariaLabel="overview" />}
           {dragging.hint && <DropHint hint={dragging.hint} />}
         </ReactFlow>
@@ -164,43 +162,6 @@ function DropHint({ hint }: { hint: Hint }) {
       {hint.mark && <div className="drop-mark" style={at(hint.mark)} />}
     </ViewportPortal>
   );
-}
-
-/** What an operation did not touch stays where it is on the screen: the view moves along with the first such box. */
-function useSteady(picture: Picture): void {
-  const { getViewport, setViewport } = useReactFlow();
-  const before = useRef(picture);
-  useEffect(() => {
-    const earlier = new Map(before.current.boxes.map((box) => [box.node.path, box]));
-    before.current = picture;
-    const anchor = picture.boxes.find((box) => earlier.has(box.node.path) && box.parent === "" && !picture.isPlaced);
-    const old = anchor && earlier.get(anchor.node.path);
-    if (!anchor || !old || (old.x === anchor.x && old.y === anchor.y)) return;
-    const { x, y, zoom } = getViewport();
-    void setViewport({ x: x + (old.x - anchor.x) * zoom, y: y + (old.y - anchor.y) * zoom, zoom });
-  }, [picture, getViewport, setViewport]);
-}
-
-/** Shows the whole when another container is opened, and when the frame gets another size. */
-function useFitted(frame: RefObject<HTMLDivElement | null>): void {
-  const { fitView } = useReactFlow();
-  const drill = useEditorState((state) => state.drill);
-  const isOpen = useEditorState((state) => state.isOpen);
-  useEffect(() => {
-    const timer = requestAnimationFrame(() => void fitView(FIT));
-    return () => cancelAnimationFrame(timer);
-  }, [drill, isOpen, fitView]);
-  useEffect(() => {
-    if (!frame.current) return;
-    let width = frame.current.clientWidth;
-    const watcher = new ResizeObserver(([entry]) => {
-      const now = entry?.contentRect.width ?? width;
-      if (Math.abs(now - width) > 80) void fitView(FIT);
-      width = now;
-    });
-    watcher.observe(frame.current);
-    return () => watcher.disconnect();
-  }, [frame, fitView]);
 }
 
 const TREE = [["role", "tree"], ["aria-label", "steps"], ["aria-multiselectable", "true"]] as const;
