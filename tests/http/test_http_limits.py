@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from served import CONFIG, TOKEN, Client, connected, make_project, running
 
+from campaign import IS_CAMPAIGN
 from threats import tally
 from waiting import PATIENCE_S
 from whorl.interfaces.http import limits
@@ -252,7 +253,9 @@ def _answers_among_dawdlers(address: str, *, count: int, requests: int) -> list[
     finally:
         for sock in socks:
             sock.close()
-    tally("most ms (p99) with 200 slow clients", quantiles(took_ms, n=100)[98])
+    # A campaign keeps the processors busy for hours: it says nothing about times.
+    if not IS_CAMPAIGN:
+        tally("most ms (p99) with 200 slow clients", quantiles(took_ms, n=100)[98])
     return answers
 
 
