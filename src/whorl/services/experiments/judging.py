@@ -14,6 +14,7 @@ from whorl.services.experiments.grading import FAILED, SOLVED, is_known
 from whorl.services.experiments.labels import GradeLabels, some
 from whorl.services.experiments.naming import check_judged, judge_in
 from whorl.services.experiments.reporting.agreement import Judged, JudgeReport, reliability
+from whorl.services.experiments.reporting.figures import finite
 from whorl.services.experiments.study import iteration_names
 from whorl.services.experiments.what_if.answering import Prepared, result_of
 from whorl.services.experiments.what_if.facts import atom_of, atoms_in, count_votes, votes_in
@@ -137,7 +138,7 @@ def _words(study: Study, one: Judged, place: re.Pattern[str]) -> list[str]:
 
 def _effect(
     study: Study, loop: Loop, judge: Judge, variant: str, votes: list[int]
-) -> dict[str, tuple[float, float]]:
+) -> dict[str, tuple[float, float | None]]:
     """What the judge costs its loop: the rule with other votes, and one that is always right."""
     own = own_rule(loop)
     try:
@@ -151,9 +152,9 @@ def _effect(
     changed = {n: _with_judge(own.until, judge, replace(judge, votes=n)) for n in votes}
     rules = {str(n): replace(own, until=until) for n, until in changed.items()} | {"yours": own}
     found = {n: result_of(loop, rule, subjects, prepared) for n, rule in rules.items()}
-    made = {n: (one.grade, one.cost_usd) for n, one in found.items() if not one.unknown}
+    made = {n: (one.grade, finite(one.cost_usd)) for n, one in found.items() if not one.unknown}
     right = ideal_rows(loop, subjects, prepared, own.at_most)["the judge is always right"]
-    return made | {"always right": right[:2]}
+    return made | {"always right": (right[0], finite(right[1]))}
 
 
 def _with_judge(until: Condition | None, judge: Judge, other: Judge) -> Condition | None:

@@ -219,7 +219,8 @@ class Study:
             solved = frozenset(n for n, grade in grades.items() if is_solved({main: grade}))
             case = outcome.trial.case
             group = case.group if self.experiment.is_grouped else ""
-            subjects.append(Subject(facts, grades, case.id, group, solved, name, failed))
+            made = Subject(facts, grades, case.id, group, solved, name, failed)
+            subjects.append(replace(made, is_priced=not outcome.unpriced))
         cache.write()
         return [replace(s, facts=self.with_votes(s.facts)) for s in subjects]
 

@@ -6,7 +6,7 @@ import { Link, runPath } from "../../app/router";
 import { useLoad } from "../../app/session";
 import { quoted } from "../../dialogs/commands";
 import { words } from "../../journal";
-import { gradeWords, limitsWords, NOTHING_YET, percentWords, type JudgeReport } from "./documents";
+import { costWords, gradeWords, limitsWords, NOTHING_YET, percentWords, type JudgeReport } from "./documents";
 
 export function Judge({ detail }: { detail: ExperimentDetail }) {
   const judges = [...detail.loops, ...detail.graders.filter((one) => one.kind === "judge").map((one) => one.name)];
@@ -149,7 +149,7 @@ function Effect({ judge }: { judge: JudgeReport }) {
           <tr key={name}>
             <th scope="row">{/^[0-9]+$/.test(name) ? `${name} ${name === "1" ? "vote" : "votes"}` : name}</th>
             <td>{gradeWords(grade)}</td>
-            <td>{words.dollars(cost)}</td>
+            <td>{costWords(cost)}</td>
           </tr>
         ))}
       </tbody>

@@ -8,7 +8,7 @@ import { quoted } from "../../dialogs/commands";
 import { words } from "../../journal";
 import { answerAll, type Facts, type Rule, type RuleAnswer } from "./answering";
 import { CaseAnswers } from "./CaseAnswers";
-import { gradeWords, limitsWords, NOTHING_YET, shownRules, type RuleRow, type Sweep } from "./documents";
+import { costWords, gradeWords, limitsWords, NOTHING_YET, shownRules, type RuleRow, type Sweep } from "./documents";
 import { Frontier } from "./Frontier";
 import { RuleEditor } from "./RuleEditor";
 import { firstRule } from "./rules";
@@ -105,7 +105,7 @@ function Answer({ found }: { found: RuleAnswer }) {
   }
   return (
     <p role="status" className="answer">
-      <span aria-hidden="true">◎</span> {words.visible(found.words)}: grade <strong>{gradeWords(found.grade)}</strong> for <strong>{words.dollars(found.cost_usd ?? 0)}</strong> a run, {(found.iterations ?? 0).toFixed(1)} iterations
+      <span aria-hidden="true">◎</span> {words.visible(found.words)}: grade <strong>{gradeWords(found.grade)}</strong> for <strong>{found.cost_usd === null ? "a cost that is not known" : `${words.dollars(found.cost_usd)} a run`}</strong>, {(found.iterations ?? 0).toFixed(1)} iterations
     </p>
   );
 }
@@ -134,7 +134,7 @@ function RuleTable({ sweep, onChoose }: { sweep: Sweep; onChoose: (row: RuleRow)
                 </button>
               </th>
               <td className="figure">{gradeWords(row.grade)}</td>
-              <td className="figure">{words.dollars(row.cost_usd ?? 0)}</td>
+              <td className="figure">{costWords(row.cost_usd)}</td>
               <td className="figure">{(row.iterations ?? 0).toFixed(1)}</td>
               <td className="figure">{row.to_best?.value == null ? "–" : `${row.to_best.value.toFixed(2)}${limitsWords(row.to_best)}`}</td>
             </tr>
@@ -143,7 +143,7 @@ function RuleTable({ sweep, onChoose }: { sweep: Sweep; onChoose: (row: RuleRow)
             <tr key={name} className="faint">
               <th scope="row">{words.visible(name)}</th>
               <td className="figure">{gradeWords(ideal.grade)}</td>
-              <td className="figure">{words.dollars(ideal.cost_usd)}</td>
+              <td className="figure">{costWords(ideal.cost_usd)}</td>
               <td className="figure">{ideal.iterations.toFixed(1)}</td>
               <td />
             </tr>

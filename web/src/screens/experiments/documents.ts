@@ -69,7 +69,7 @@ export interface Sweep {
   /** Why no rule is recommended. */
   not_recommended: string;
   honest: { grade: number; cost_usd: number; times: number; of: number } | null;
-  ideal: Record<string, { grade: number; cost_usd: number; iterations: number }>;
+  ideal: Record<string, { grade: number; cost_usd: number | null; iterations: number }>;
   curve: Record<string, number[]>;
   bands: Record<string, [low: number, high: number][]>;
   words: string[];
@@ -93,7 +93,7 @@ export interface JudgeReport {
   not_unanimous: number | null;
   votes: Record<string, [accuracy: number, calls: number]>;
   /** What the loop gives and costs: by votes, with its own rule, with a judge that is always right. */
-  loop: Record<string, [grade: number, cost: number]>;
+  loop: Record<string, [grade: number, cost: number | null]>;
   disagreements: Disagreement[];
   /** Results that have no verdict or no label, and what to do about it. */
   notes: string[];
@@ -109,6 +109,9 @@ export interface Disagreement {
 }
 
 export const gradeWords = (grade: number | null | undefined): string => (grade == null ? "–" : grade.toFixed(2));
+
+/** What something costs; not known where a model has no price. */
+export const costWords = (usd: number | null | undefined): string => (usd == null ? "not known" : words.dollars(usd));
 
 export const percentWords = (share: number): string => `${Math.round(share * 100)} %`;
 
@@ -152,9 +155,10 @@ export function perSolvedWords(span: Span | null): string {
   return span.low == null ? words.dollars(span.value) : `${words.dollars(span.value)} (${words.dollars(span.low)} to ${most})`;
 }
 
-/** The rules that a person wants to see: the frontier, their own, the recommended one; each once, by cost. */
+/** The rules that a person wants to see: the frontier, or where no cost is known the best one, their own, the recommended one; each once, by cost. */
 export function shownRules(sweep: Sweep): RuleRow[] {
-  const wanted = (row: RuleRow) => row.is_frontier || row.rule === sweep.own || row.rule === sweep.recommended;
+  const best = sweep.rules.some((row) => row.is_frontier) ? undefined : sweep.rules.reduce<RuleRow | undefined>((top, row) => ((row.grade ?? 0) > (top?.grade ?? -1) ? row : top), undefined);
+  const wanted = (row: RuleRow) => row.is_frontier || row === best || row.rule === sweep.own || row.rule === sweep.recommended;
   const byName = new Map(sweep.rules.filter(wanted).map((row) => [row.rule, row]));
   return [...byName.values()].sort((one, other) => (one.cost_usd ?? 0) - (other.cost_usd ?? 0));
 }

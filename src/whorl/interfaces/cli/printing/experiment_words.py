@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
 from whorl.errors import plural, safe
-from whorl.interfaces.figures import dollars, line, table
+from whorl.interfaces.figures import dollars, dollars_if_known, line, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -298,7 +298,7 @@ def _disagreement_lines(report: JudgeReport) -> list[str]:
 def _effect_lines(report: JudgeReport) -> list[str]:
     """What the judge costs its loop, and which of its mistakes is more frequent."""
     named = {n: f"{n} votes" if n.isdigit() else n for n in report.loop} | {"1": "1 vote"}
-    rows = [[f"  {named[n]}", f"{g:.2f}", dollars(c)] for n, (g, c) in report.loop.items()]
+    rows = [[f"  {named[n]}", f"{g:.2f}", dollars_if_known(c)] for n, (g, c) in report.loop.items()]
     if not rows:
         return []
     lines = table([["  the loop with", "grade", "cost"], *rows])

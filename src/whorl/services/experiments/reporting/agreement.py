@@ -51,8 +51,9 @@ class JudgeReport:
     unclear: int
     not_unanimous: float | None
     votes: dict[int, tuple[float, float]] = field(default_factory=dict)
-    # What the loop gives and costs: grade and dollars, by votes, with its own rule, always right.
-    loop: dict[str, tuple[float, float]] = field(default_factory=dict)
+    # What the loop gives and costs: grade and dollars, by votes, with its own rule, always right;
+    # no dollars where a model has no price.
+    loop: dict[str, tuple[float, float | None]] = field(default_factory=dict)
     # Where the judge and the label differ, with the judge's words.
     disagreements: list[dict[str, Any]] = field(default_factory=list)
     of: str = ""

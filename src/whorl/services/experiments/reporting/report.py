@@ -122,7 +122,7 @@ def _plain(one: VariantReport) -> dict[str, Any]:
 def plain_estimate(estimate: Estimate) -> dict[str, Any]:
     """An estimate as JSON, which has no infinite numbers."""
     numbers = {name: getattr(estimate, name) for name in ("value", "low", "high")}
-    return {n: v if v is not None and math.isfinite(v) else None for n, v in numbers.items()}
+    return {n: v if v is None else figures.finite(v) for n, v in numbers.items()}
 
 
 def report_of(
