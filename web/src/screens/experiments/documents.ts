@@ -17,6 +17,8 @@ export interface VariantReport {
   wins: number;
   ties: number;
   losses: number;
+  /** Whether the difference to the baseline is one that does not matter. */
+  within_margin: boolean;
   noise: string;
   /** How many of its trials have failed by themselves, by code, and how many have ended. */
   failed: Record<string, number>;
@@ -141,12 +143,13 @@ export function failureWords(report: Report): string[] {
 }
 
 /** `+0.06 (0.02 to 0.10) better`. */
-export function differenceWords({ difference, words: said, could_see }: VariantReport): string {
+export function differenceWords({ difference, words: said, could_see, within_margin }: VariantReport): string {
   if (!difference || difference.value === null) return "";
   const signed = `${difference.value > 0 ? "+" : ""}${difference.value.toFixed(2)}`;
   const interval = intervalWords(difference);
   const could = could_see == null ? "" : `; ${could_see.toFixed(2)} could have been`;
-  return [signed, interval && `(${interval})`, said && `${said}${could}`].filter(Boolean).join(" ");
+  const small = within_margin && ["better", "worse"].includes(said) ? ", within the margin" : "";
+  return [signed, interval && `(${interval})`, said && `${said}${small}${could}`].filter(Boolean).join(" ");
 }
 
 export function perSolvedWords(span: Span | null): string {

@@ -62,7 +62,7 @@ def report_lines(
     if not report.is_complete:
         head.append(f"so far: {report.done} of {plural(report.trials, 'trial')}; no result yet")
     columns = ["variant", "grade (95 %)", f"to {report.baseline}", "solved", "cost", "per solved"]
-    rows = [_variant_cells(one, report.baseline) for one in report.variants.values()]
+    rows = [_variant_cells(one, report) for one in report.variants.values()]
     lines = [*head, "", *table([[*columns, "iterations"], *rows])]
     if report.extra_usd:
         lines.append(
@@ -72,6 +72,7 @@ def report_lines(
     for one in report.variants.values():
         if one.difference:
             each = f"{one.wins} better, {one.ties} the same, {one.losses} worse"
+            each += f" (margin {report.margin:g})"
             command = pasted("experiment", "report", file, "--cases", one.name)
             lines.append(f"{safe(one.name)} against {safe(report.baseline)}: {each}: {command}")
         lines += [f"{safe(one.name)}: {one.noise}"] if one.noise else []
@@ -127,11 +128,15 @@ def failure_lines(report: Report) -> list[str]:
     return lines
 
 
-def _variant_cells(one: VariantReport, baseline: str) -> list[str]:
+def _variant_cells(one: VariantReport, report: Report) -> list[str]:
     words = one.words
+    if one.within_margin and one.words in ("better", "worse"):
+        words += f", within the margin of {report.margin:g}"
     if one.could_see:
         words += f"; {one.could_see:.2f} could have been"
-    difference = "-" if one.name == baseline else f"{span(one.difference, '+')} {words}".strip()
+    difference = (
+        "-" if one.name == report.baseline else f"{span(one.difference, '+')} {words}".strip()
+    )
     solved = "-" if one.solved is None else f"{100 * one.solved:.0f} %"
     cost = dollars(one.cost_usd.value) if math.isfinite(one.cost_usd.value) else "-"
     per_solved, iterations = "-", "-"
@@ -191,7 +196,7 @@ def _cell(value: Any) -> str:
 def markdown_lines(report: Report) -> list[str]:
     columns = ["variant", "grade (95 %)", f"to {report.baseline}", "solved", "cost", "per solved"]
     columns.append("iterations")
-    rows = [_variant_cells(one, report.baseline) for one in report.variants.values()]
+    rows = [_variant_cells(one, report) for one in report.variants.values()]
     lines = [f"### {report.experiment}: {plural(report.cases, 'case')}", ""]
     lines += [f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns)]
     lines += ["| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in rows]
@@ -202,8 +207,10 @@ def markdown_lines(report: Report) -> list[str]:
 
 def gate_lines(gate: Gate) -> list[str]:
     lines = [f"gate: {gate.words}"]
-    lines += [f"  grade {span(gate.difference, '+')}"] if gate.difference else []
-    lines += [f"  cost times {span(gate.cost_ratio)}"] if gate.cost_ratio else []
+    for name, found, sign in (("grade", gate.difference, "+"), ("cost times", gate.cost_ratio, "")):
+        if found is not None:
+            level = "" if found.low is None else f", at {100 * gate.level:g} %"
+            lines.append(f"  {name} {span(found, sign)}{level}")
     return lines + [f"  {reason}" for reason in gate.reasons]
 
 
@@ -211,7 +218,7 @@ def gate_document(gate: Gate) -> dict[str, Any]:
     def plain(one: Estimate | None) -> Any:
         return one and {"value": one.value, "low": one.low, "high": one.high}
 
-    names = ("verdict", "reasons", "cases", "margin")
+    names = ("verdict", "reasons", "cases", "margin", "level")
     made = {name: getattr(gate, name) for name in names}
     return made | {"difference": plain(gate.difference), "cost_ratio": plain(gate.cost_ratio)}
 
