@@ -94,8 +94,15 @@ export interface JudgeReport {
   unclear: number;
   not_unanimous: number | null;
   votes: Record<string, [accuracy: number, calls: number]>;
+  /** On how many results judge and label agree, and by how many votes each verdict is. */
+  agreed: number;
+  verdict_votes: number;
+  /** The results that have most votes, whose votes are compared. */
+  voted: { results: number; cases: number; votes: number; differing: number } | null;
   /** What the loop gives and costs: by votes, with its own rule, with a judge that is always right. */
   loop: Record<string, [grade: number, cost: number | null]>;
+  /** Over so many runs. */
+  loop_runs: number;
   disagreements: Disagreement[];
   /** Results that have no verdict or no label, and what to do about it. */
   notes: string[];

@@ -260,11 +260,13 @@ def judge_lines(report: JudgeReport) -> list[str]:
     limits = ""
     if accuracy.low is not None and accuracy.high is not None:
         limits = f" ({percent(accuracy.low)} to {percent(min(1.0, accuracy.high))})"
-    usual = "yes" if report.usual_label else "no"
+    usual, results = "yes" if report.usual_label else "no", plural(report.results, "result")
     lines = [
         f"judge of {safe(report.of)}, {safe(report.question)!r}: "
-        f"{plural(report.results, 'result')} of {plural(report.cases, 'case')} with a label",
-        f"  agrees {percent(accuracy.value)}{limits}; always saying {usual} would get "
+        f"{results} of {plural(report.cases, 'case')} with a label, each verdict by "
+        f"{plural(report.verdict_votes, 'vote')}",
+        f"  agrees in {report.agreed} of {results}, {percent(accuracy.value)}{limits}; always "
+        f"saying {usual} would agree in {round(report.usual * report.results)}, "
         f"{percent(report.usual)}",
         f"  kappa {span(kappa)}: {report.words}" if kappa else f"  kappa {report.words}",
         *(f"  {safe(note)}" for note in report.notes),
@@ -278,14 +280,21 @@ def judge_lines(report: JudgeReport) -> list[str]:
         words = f"said {verdict} where the label is {label}: {count} of {of}"
         lines.append(f"  {words}, {share}: {effect}")
     if report.unclear:
-        lines.append(f"  {report.unclear} with unclear answers, which count as no")
-    if report.not_unanimous is not None:
-        lines.append(f"  votes differ in {percent(report.not_unanimous)}")
+        lines.append(f"  {report.unclear} of {results} with unclear answers, which count as no")
+    if report.voted is not None and report.not_unanimous is not None:
+        voted, share = report.voted, percent(report.not_unanimous)
+        among = f"{plural(voted['results'], 'result')} with {voted['votes']} votes"
+        lines.append(f"  votes differ in {voted['differing']} of {among}, {share}")
         lines += [
-            f"  {plural(n, 'vote')}: accuracy {percent(a)}, {c:.1f} calls a verdict"
+            f"  {_votes_of(n, voted['votes'])}: accuracy {percent(a)}, {c:.1f} calls a verdict"
             for n, (a, c) in report.votes.items()
         ]
     return lines + _effect_lines(report) + _disagreement_lines(report)
+
+
+def _votes_of(count: int, votes: int) -> str:
+    """So many of the votes that were cast, whichever: what they give is a mean over all orders."""
+    return f"all {votes} votes" if count == votes else f"any {count} of these {votes} votes"
 
 
 def _disagreement_lines(report: JudgeReport) -> list[str]:
@@ -308,7 +317,8 @@ def _effect_lines(report: JudgeReport) -> list[str]:
     rows = [[f"  {named[n]}", f"{g:.2f}", dollars_if_known(c)] for n, (g, c) in report.loop.items()]
     if not rows:
         return []
-    lines = table([["  the loop with", "grade", "cost"], *rows])
+    over = plural(report.loop_runs, "run")
+    lines = table([[f"  the loop over {over} with", "grade", "cost"], *rows])
     if report.wrong_yes[0] != report.wrong_no[0]:
         is_lax = report.wrong_yes[0] > report.wrong_no[0]
         more, less = ("yes", "no") if is_lax else ("no", "yes")
