@@ -100,7 +100,7 @@ describe("cost against grade", () => {
   it("shows rules that not all runs answer hollow, between their bounds, with the reason", () => {
     const row = (rule: string, more: Partial<RuleRow>): RuleRow => ({ rule, grade: 0.5, cost_usd: 1, iterations: 2, to_best: null, is_frontier: false, unknown: 0, why: "", asked: FACTS.own as Rule, ...more });
     const unknown = row("at_most 9", { grade: 0.9, unknown: 3, why: "would have gone on after iteration 5", bounds: [0.4, 0.8] });
-    const sweep: Sweep = { loop: "polish", runs: 10, rules: [row("one", { is_frontier: true }), row("two", { cost_usd: 2, grade: 0.7 })], not_ranked: [unknown], own: "one", recommended: "one", not_recommended: "", honest: null, ideal: {}, curve: {}, bands: {}, words: [], use: [] };
+    const sweep: Sweep = { loop: "polish", runs: 10, trials: 10, rules: [row("one", { is_frontier: true }), row("two", { cost_usd: 2, grade: 0.7 })], not_ranked: [unknown], own: "one", recommended: "one", not_recommended: "", honest: null, ideal: {}, curve: {}, bands: {}, words: [], use: [] };
     const shown = renderToStaticMarkup(createElement(Frontier, { sweep, asked: null, onChoose: () => undefined }));
 
     expect(shown).toContain("is-hollow");
@@ -110,7 +110,7 @@ describe("cost against grade", () => {
 
   it("is no picture where no cost is known, and the best rule is listed beside the own one", () => {
     const row = (rule: string, grade: number): RuleRow => ({ rule, grade, cost_usd: null, iterations: 2, to_best: null, is_frontier: false, unknown: 0, why: "", asked: FACTS.own as Rule });
-    const sweep: Sweep = { loop: "polish", runs: 10, rules: [row("one", 0.5), row("two", 0.7), row("three", 0.6)], not_ranked: [], own: "one", recommended: null, not_recommended: "", honest: null, ideal: {}, curve: {}, bands: {}, words: [], use: [] };
+    const sweep: Sweep = { loop: "polish", runs: 10, trials: 10, rules: [row("one", 0.5), row("two", 0.7), row("three", 0.6)], not_ranked: [], own: "one", recommended: null, not_recommended: "", honest: null, ideal: {}, curve: {}, bands: {}, words: [], use: [] };
     const shown = renderToStaticMarkup(createElement(Frontier, { sweep, asked: null, onChoose: () => undefined }));
 
     expect(shown).toContain("the cost of these runs is not known");

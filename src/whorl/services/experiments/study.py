@@ -18,6 +18,7 @@ from whorl.services.experiments.naming import loop_named, outputs_unknown, workf
 from whorl.services.experiments.reporting import money, notes
 from whorl.services.experiments.reporting.notes import Commands
 from whorl.services.experiments.reporting.report import Report, report_of
+from whorl.services.experiments.reporting.standing import tell_of_trials
 from whorl.services.experiments.trials import (
     blocks_of,
     digest,
@@ -157,7 +158,10 @@ class Study:
             raise UsageError(words, code="X109")
         tried = default_rules(loop, subjects) if rules is None else rules
         found = sweep_of(loop, subjects, tried, margin=self.experiment.margin)
-        money.tell_of_costs(found, self.store, self._flat(variant or self.experiment.baseline))
+        flat = self._flat(variant or self.experiment.baseline)
+        outcomes, margin = [one.outcome for one in flat], self.experiment.margin
+        tell_of_trials(found, self.store, outcomes, self.commands, margin)
+        money.tell_of_costs(found, self.store, flat)
         if not found.rules:
             longest = max(len(s.facts.iterations) for s in subjects)
             why = found.not_ranked[0].why

@@ -8,7 +8,7 @@ import { quoted } from "../../dialogs/commands";
 import { words } from "../../journal";
 import { answerAll, type Facts, type Rule, type RuleAnswer } from "./answering";
 import { CaseAnswers } from "./CaseAnswers";
-import { costWords, gradeWords, limitsWords, NOTHING_YET, shownRules, type RuleRow, type Sweep } from "./documents";
+import { costWords, countWords, gradeWords, limitsWords, NOTHING_YET, shownRules, type RuleRow, type Sweep } from "./documents";
 import { Frontier } from "./Frontier";
 import { RuleEditor } from "./RuleEditor";
 import { firstRule } from "./rules";
@@ -30,7 +30,7 @@ function Rules({ detail }: { detail: ExperimentDetail }) {
     <div className="what-if">
       <section aria-label="grade by iteration">
         <h2>
-          Grade by iteration <span className="faint side-note">loop {words.visible(sweep.value.loop)}, {sweep.value.runs} runs</span>
+          Grade by iteration <span className="faint side-note">loop {words.visible(sweep.value.loop)}, {sweep.value.runs} of {countWords(sweep.value.trials, "trial")}</span>
         </h2>
         <GradeCurve sweep={sweep.value} />
         <ul className="experiment-notes">
@@ -159,7 +159,7 @@ function Recommended({ sweep, file }: { sweep: Sweep; file: string }) {
     <div className="experiment-notes">
       {sweep.recommended && sweep.honest && (
         <p>
-          Recommended: {words.visible(sweep.recommended)}. On cases that were not used to choose it: grade {gradeWords(sweep.honest.grade)}, {words.dollars(sweep.honest.cost_usd)}; chosen {sweep.honest.times} times of {sweep.honest.of}.
+          Recommended: {words.visible(sweep.recommended)}. On cases that were not used to choose it: grade {gradeWords(sweep.honest.grade)}, {words.dollars(sweep.honest.cost_usd)}; chosen {sweep.honest.times} times of {sweep.honest.of}; {sweep.runs} of {countWords(sweep.trials, "trial")} stand behind it.
         </p>
       )}
       {sweep.not_recommended && <p>{words.visible(sweep.not_recommended)}.</p>}

@@ -63,7 +63,9 @@ export interface RuleRow {
 
 export interface Sweep {
   loop: string;
+  /** So many of so many trials are in these numbers. */
   runs: number;
+  trials: number;
   rules: RuleRow[];
   not_ranked: RuleRow[];
   own: string | null;

@@ -115,6 +115,8 @@ def _recommended(sweep: Sweep) -> list[str]:
         honest = sweep.honest
         words += f"; on cases it was not chosen with: grade {honest['grade']:.2f}, "
         words += f"{dollars(honest['cost_usd'])}; chosen {honest['times']:.0f} times of 10"
+    trials = plural(sweep.trials, "trial")
+    words += f"; {sweep.runs} of {trials} stand behind it"
     return [words]
 
 

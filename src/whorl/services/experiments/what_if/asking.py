@@ -291,6 +291,7 @@ def document_of(sweep: Sweep, loop: Loop) -> dict[str, Any]:
         "sweep": 1,
         "loop": sweep.loop,
         "runs": sweep.runs,
+        "trials": sweep.trials,
         "rules": [_row(result, names, n in sweep.frontier) for n, result in enumerate(sweep.rules)],
         "not_ranked": [_row(result, names) for result in sweep.not_ranked],
         "own": None if own is None else own.words,

@@ -62,6 +62,8 @@ class Sweep:
     # The limits of each mean of the curve; none of them where there are too few cases.
     bands: dict[str, list[tuple[float, float]]]
     words: list[str]
+    # How many trials there are; `runs` of them are in these numbers.
+    trials: int = 0
 
 
 def default_rules(loop: Loop, subjects: Sequence[Subject]) -> list[Rule]:
