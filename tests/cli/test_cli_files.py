@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from command_line import CONFIG
 
 if TYPE_CHECKING:
@@ -97,6 +98,27 @@ def test_the_nearest_command_is_named(whorl: Whorl) -> None:
     assert "did you mean 'schedule'?" in whorl("schdule").err
     assert "did you mean '--json'?" in whorl("run", "--jsn").err
     assert "did you mean" not in whorl("zz").err
+
+
+@pytest.mark.parametrize(
+    ("group", "word", "meant"),
+    [
+        ("experiment", "rn", "run"),
+        ("hook", "rotat", "rotate"),
+        ("memory", "lss", "ls"),
+        ("schedule", "pase", "pause"),
+        ("token", "rotte", "rotate"),
+        ("tools", "acept", "accept"),
+    ],
+)
+def test_the_nearest_command_of_a_group_is_named(
+    whorl: Whorl, group: str, word: str, meant: str
+) -> None:
+    told = whorl(group, word)
+
+    assert told.code == 2
+    assert f"there is no command {word!r}; did you mean {meant!r}?" in told.err
+    assert f"`whorl {group} --help`" in told.err
 
 
 def test_a_key_that_is_not_configured_is_named_before_the_run(project: Path, whorl: Whorl) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from experiments.guess import EXPERIMENT, folder, run_json, whorl
-from whorl.services.experiments.reporting.agreement import kappa_words
+from whorl.services.experiments.reporting.agreement import Judged, kappa_words, reliability
 from whorl.services.experiments.reporting.figures import Estimate
 
 if TYPE_CHECKING:
@@ -164,3 +164,56 @@ def test_a_grader_is_judged_by_the_results_of_all_variants_as_its_help_says(judg
     assert "of a loop the baseline, of a grader all" in whorl("judge", "--help").stdout
     assert (usual["results"], base["results"], longer["results"]) == (24, 12, 12)
     assert (base["accuracy"]["value"], longer["accuracy"]["value"]) == (1.0, 0.0)
+
+
+VOTED = 'until: [{judge: {question: "It is short", of: write}}]\n'
+SCORE = 'until: [{score: {from: "{{ review.score }}", at_least: 0.9}}]\n'
+
+
+def test_every_share_of_a_judge_names_what_it_is_a_share_of(folder: Path) -> None:
+    """Three cases of five iterations; what the judge says first differs from what it says later."""
+    text = (folder / "guess.yaml").read_text()
+    assert SCORE in text
+    (folder / "guess.yaml").write_text(text.replace(SCORE, VOTED))
+    (folder / "cases.csv").write_text("n\n1\n2\n3\n")
+    variants = "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n"
+    (folder / FILE).write_text(EXPERIMENT.replace(variants, "").replace(GRADE, RIGHT))
+    with (folder / "whorl.toml").open("a") as file:
+        file.write('[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["NO", "YES"]\n')
+    run_json("experiment", "run", FILE)
+    asked = ("judge", FILE, "--against", "right")
+
+    found, told = run_json(*asked), whorl(*asked).stdout
+    whorl(*asked, "--votes", "3", "--budget", "5")
+    voted, voted_told = run_json(*asked), whorl(*asked).stdout
+
+    results, agreed = found["results"], found["agreed"]
+    assert (results, found["cases"], found["verdict_votes"], found["voted"]) == (15, 3, 1, None)
+    assert agreed == round(found["accuracy"]["value"] * results)
+    head = "15 results of 3 cases with a label, each verdict by 1 vote"
+    assert told.splitlines()[0].endswith(head)
+    assert f"  agrees in {agreed} of 15 results, {100 * agreed / 15:.0f} %" in told
+    assert "would agree in 12, 80 %" in told
+    assert f"  the loop over {found['loop_runs']} runs with " in told
+    assert found["loop_runs"] == 3
+
+    base = voted["voted"]
+    assert (base["results"], base["cases"], base["votes"]) == (15, 3, 3)
+    assert base["differing"] == round(voted["not_unanimous"] * 15)
+    share = f"{100 * base['differing'] / 15:.0f} %"
+    assert (
+        f"  votes differ in {base['differing']} of 15 results with 3 votes, {share}" in voted_told
+    )
+    assert "  any 1 of these 3 votes: accuracy " in voted_told
+    assert "  all 3 votes: accuracy " in voted_told
+    assert "each verdict by 1 vote" in voted_told.splitlines()[0]
+
+
+def test_shares_of_votes_are_those_of_results_that_have_them_all() -> None:
+    judged = [Judged(f"{n % 4}", True, True, (True, False, True)) for n in range(8)]
+    judged += [Judged("other", True, False, (True,)) for _ in range(4)]
+
+    found = reliability("?", judged, "seed", verdict_votes=1)
+
+    assert (found.results, found.agreed) == (12, 8)
+    assert found.voted == {"results": 8, "cases": 4, "votes": 3, "differing": 8}

@@ -38,6 +38,42 @@ RULE = "at_most: 4, return: best"
         ),
         ((GRADE, 'grade: "run.cots < 1"\n'), "W005", "'run' has no 'cots'", "there is cost_usd"),
         (
+            (GRADE, 'grade: "results.wrte == case.n"\n'),
+            "W005",
+            "'results' has no 'wrte'",
+            "did you mean 'write'?",
+        ),
+        (
+            (GRADE, 'grade: {equals: "{{ results.review.scor }}", of: "{{ case.n }}"}\n'),
+            "W005",
+            "'results.review' has no 'scor'",
+            "did you mean 'score'?",
+        ),
+        (
+            (GRADE, 'grade: "results.polish.write == case.n"\n'),
+            "W005",
+            "'results' has no 'polish'",
+            "write results.write: the results are those of the steps in loop 'polish'",
+        ),
+        (
+            (GRADE, 'grade: "results.polsh.wrte == case.n"\n'),
+            "W005",
+            "'results' has no 'polsh'",
+            "the results are those of the steps in loop 'polish': write, review",
+        ),
+        (
+            (GRADE, 'grade: "results.write.text == case.n"\n'),
+            "W005",
+            "'results.write' has no 'text'",
+            "it is a text or another plain value",
+        ),
+        (
+            (GRADE, 'grade: {person: "Good?", show: "{{ outputs.text.firts }}"}\n'),
+            "W005",
+            "'outputs.text' has no 'firts'",
+            "it is a text or another plain value",
+        ),
+        (
             ("at_once: 6", 'inputs: {n: "{{ case.m }}"}'),
             "W005",
             "'case' has no 'm'",
@@ -101,6 +137,85 @@ def test_no_output_is_unknown_where_a_workflow_cannot_be_read(folder: Path) -> N
     assert told.exit_code == 2
     assert "vlaue" in told.stdout + told.stderr
     assert "has no 'more'" not in told.stdout + told.stderr
+
+
+FREE = """
+whorl: 1
+name: guess
+inputs: {n: integer}
+steps:
+  polish:
+    repeat:
+      until: iteration > 1
+      at_most: 2
+      steps:
+        write: {ask: "Guess {{ n }} now {{ iteration }}"}
+        note: {value: {any: 1}}
+        open:
+          ask: "Review {{ write }}"
+          returns: {type: object, properties: {score: {type: number}}, additionalProperties: true}
+outputs: {text: "{{ polish.write }}", note: "{{ polish.note }}"}
+"""
+
+
+@pytest.mark.parametrize(
+    "grade",
+    [
+        "results.note.other == 1",
+        "results.open.more == 1",
+        "results['write'].upper() == 'A'",
+        "results | length > 1",
+        "outputs.note.other == 1",
+        "outputs.text.startswith('a')",
+        "outputs.text[0] == 'a'",
+    ],
+)
+def test_what_nobody_knows_of_results_may_be_read(folder: Path, grade: str) -> None:
+    (folder / "guess.yaml").write_text(FREE)
+    (folder / FILE).write_text(
+        EXPERIMENT.replace(GRADE, f'grade: "{grade}"\n').replace(", return: best", "")
+    )
+
+    told = whorl("validate", FILE)
+
+    assert told.exit_code == 0, told
+
+
+def test_a_step_that_one_variant_has_may_be_read(folder: Path) -> None:
+    (folder / "other.yaml").write_text(FREE)
+    text = EXPERIMENT.replace("variants:\n", "variants:\n  o: {workflow: other.yaml}\n")
+    (folder / FILE).write_text(text.replace(GRADE, 'grade: "results.open.more == 1"\n'))
+
+    assert whorl("validate", FILE).exit_code == 0
+
+
+def test_steps_of_a_loop_in_a_workflow_that_is_called_are_known(folder: Path) -> None:
+    (folder / "inner.yaml").write_text((folder / "guess.yaml").read_text())
+    flow = "whorl: 1\ninputs: {n: integer}\nsteps:\n"
+    flow += '  called: {call: inner.yaml, with: {n: "{{ n }}"}}\n'
+    (folder / "guess.yaml").write_text(flow + 'outputs: {text: "{{ called.text }}"}\n')
+    head = "experiment: 1\nname: guess\nworkflow: guess.yaml\ncases: cases.csv\n"
+    (folder / FILE).write_text(head + "grade: \"results.wrte == 'ab'\"\n")
+    told = whorl("validate", FILE)
+    assert told.exit_code == 2
+    assert "did you mean 'write'?" in told.stderr
+
+    (folder / FILE).write_text(head + "grade: \"results.write == 'ab'\"\n")
+
+    assert run_json("experiment", "run", FILE)["variants"]["base"]["grade"]["value"] == 1
+
+
+def test_a_workflow_without_a_loop_has_no_results(folder: Path) -> None:
+    flow = 'whorl: 1\ninputs: {n: integer}\nsteps: {write: {ask: "Guess {{ n }}"}}\n'
+    (folder / "guess.yaml").write_text(flow + 'outputs: {text: "{{ write }}"}\n')
+    head = "experiment: 1\nworkflow: guess.yaml\ncases: cases.csv\n"
+    (folder / FILE).write_text(head + 'grade: "results.write == case.n"\n')
+
+    told = whorl("validate", FILE)
+
+    assert told.exit_code == 2
+    assert "'results' has no 'write'" in told.stderr
+    assert "there is no loop, whose steps `results` has: grade `outputs`" in told.stderr
 
 
 def test_two_columns_of_one_name_are_told(folder: Path) -> None:

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import { answerAll, answerOf, isKnown, type Answer, type Facts, type Rule } from "../src/screens/experiments/answering";
-import type { RuleRow, Sweep } from "../src/screens/experiments/documents";
+import { answerAll, answerOf, isKnown, type Answer, type Facts, type Rule, type RunFacts } from "../src/screens/experiments/answering";
+import { costWords, shownRules, type RuleRow, type Sweep } from "../src/screens/experiments/documents";
 import { Frontier } from "../src/screens/experiments/Frontier";
 import { addable, dialOf, withLeaf, withNumber, without } from "../src/screens/experiments/rules";
 
@@ -43,6 +43,17 @@ describe("what another rule would have done", () => {
         else expect(found.grade).toBeCloseTo(grade, 8);
         if (cost_usd !== null) expect(found.cost_usd).toBeCloseTo(cost_usd, 8);
       }
+    }
+  });
+
+  it("costs what nobody knows where a run has no price", () => {
+    const { facts, asked } = VECTORS.find((one) => one.asked.some(({ cost_usd }) => cost_usd !== null)) as (typeof VECTORS)[number];
+    const [first, ...rest] = facts.runs;
+    const unpriced = { ...facts, runs: [{ ...(first as RunFacts), is_priced: false }, ...rest] };
+    for (const { rule, grade } of asked) {
+      const found = answerAll(unpriced, rule);
+      expect(found.cost_usd).toBeNull();
+      if (grade !== null) expect(found.grade).toBeCloseTo(grade, 8);
     }
   });
 
@@ -89,11 +100,21 @@ describe("cost against grade", () => {
   it("shows rules that not all runs answer hollow, between their bounds, with the reason", () => {
     const row = (rule: string, more: Partial<RuleRow>): RuleRow => ({ rule, grade: 0.5, cost_usd: 1, iterations: 2, to_best: null, is_frontier: false, unknown: 0, why: "", asked: FACTS.own as Rule, ...more });
     const unknown = row("at_most 9", { grade: 0.9, unknown: 3, why: "would have gone on after iteration 5", bounds: [0.4, 0.8] });
-    const sweep: Sweep = { loop: "polish", runs: 10, rules: [row("one", { is_frontier: true }), row("two", { cost_usd: 2, grade: 0.7 })], not_ranked: [unknown], own: "one", recommended: "one", not_recommended: "", honest: null, ideal: {}, curve: {}, bands: {}, words: [], use: [] };
+    const sweep: Sweep = { loop: "polish", runs: 10, trials: 10, rules: [row("one", { is_frontier: true }), row("two", { cost_usd: 2, grade: 0.7 })], not_ranked: [unknown], own: "one", recommended: "one", not_recommended: "", honest: null, ideal: {}, curve: {}, bands: {}, words: [], use: [] };
     const shown = renderToStaticMarkup(createElement(Frontier, { sweep, asked: null, onChoose: () => undefined }));
 
     expect(shown).toContain("is-hollow");
     expect(shown).toContain("not known for 3 of 10 runs: would have gone on after iteration 5; grade 0.40 to 0.80 for at least");
     expect(shown).toContain("1 not known for all runs");
+  });
+
+  it("is no picture where no cost is known, and the best rule is listed beside the own one", () => {
+    const row = (rule: string, grade: number): RuleRow => ({ rule, grade, cost_usd: null, iterations: 2, to_best: null, is_frontier: false, unknown: 0, why: "", asked: FACTS.own as Rule });
+    const sweep: Sweep = { loop: "polish", runs: 10, trials: 10, rules: [row("one", 0.5), row("two", 0.7), row("three", 0.6)], not_ranked: [], own: "one", recommended: null, not_recommended: "", honest: null, ideal: {}, curve: {}, bands: {}, words: [], use: [] };
+    const shown = renderToStaticMarkup(createElement(Frontier, { sweep, asked: null, onChoose: () => undefined }));
+
+    expect(shown).toContain("the cost of these runs is not known");
+    expect(shownRules(sweep).map(({ rule }) => rule)).toEqual(["one", "two"]);
+    expect([costWords(null), costWords(0)]).toEqual(["not known", "$0"]);
   });
 });

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from math import ceil, floor, log10
+from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING
 
 from whorl.errors import columns, safe
@@ -51,6 +51,11 @@ def dollars(amount: float) -> str:
     # Sums of the same amounts in another order differ behind what counts; halves are rounded up.
     amount = round(amount, 9)
     return f"${_trimmed(f'{amount + _NUDGE:,.{_decimals(amount)}f}')}"
+
+
+def dollars_if_known(amount: float | None) -> str:
+    """The same, of a sum that may be none, or not a number, where a model has no price."""
+    return "not known" if amount is None or not isfinite(amount) else dollars(amount)
 
 
 def dollars_at_most(amount: float) -> str:

@@ -54,7 +54,22 @@ _NO_NUMBER = regex(r"('[^']*') is not a valid integer(?: range)?")
 _TOO_SMALL = regex(r"(\S+) is not in the range x>=(\S+)")
 
 
-class LazyGroup(click.Group):
+class CommandGroup(click.Group):
+    """A group that names the nearest of its commands where there is none of a name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Finds a command; for an unknown one, names the nearest."""
+        command = self.get_command(ctx, args[0])
+        if command is None:
+            hint = _nearest_command(args[0], self.list_commands(ctx))
+            words = f"there is no command {args[0]!r}"
+            raise click.UsageError(f"{words}; {hint}" if hint else words, ctx)
+        return args[0], command, args[1:]
+
+
+class LazyGroup(CommandGroup):
     """A group that knows its commands by a table, and loads one of them."""
 
     table: CommandTable
@@ -83,17 +98,6 @@ class LazyGroup(click.Group):
                 assert isinstance(command, click.Command)
                 return command
         return None
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Finds a command; for an unknown one, names the nearest."""
-        command = self.get_command(ctx, args[0])
-        if command is None:
-            hint = _nearest_command(args[0], self.list_commands(ctx))
-            words = f"there is no command {args[0]!r}"
-            raise click.UsageError(f"{words}; {hint}" if hint else words, ctx)
-        return args[0], command, args[1:]
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Exit codes"):

@@ -119,6 +119,8 @@ def _curve(sweep: Sweep) -> list[str]:
 
 
 def _frontier(sweep: Sweep) -> list[str]:
+    if sweep.rules and not sweep.frontier:
+        return [f'<text x="{_WIDTH + _EDGE}" y="16">the cost is not known</text>']
     points = [(rule.cost_usd, rule.grade) for rule in sweep.rules]
     across = _range([cost for cost, _ in points])
     plot = _Plot(_WIDTH, across, _grades([grade for _, grade in points]), "grade against cost")

@@ -151,7 +151,8 @@ class ExperimentReport:
 class WhatIfAnswer:
     """What a rule would have done in a run; where it is not `exact`, `why` says why not.
 
-    A rule with a time limit is answered `by_clock`, the recorded one.
+    A rule with a time limit is answered `by_clock`, the recorded one. `cost_usd` is None where a
+    model of the run has no price.
     """
 
     def __init__(self, found: Any) -> None:
@@ -162,7 +163,7 @@ class WhatIfAnswer:
         self.returned: int | None = answer.returned
         self.exit_reason: str = answer.exit_reason
         self.stopped_by: str = answer.stopped_by
-        self.cost_usd: float = answer.usage.get("cost_usd", 0.0)
+        self.cost_usd: float | None = found.cost_of(answer)
         self.by_clock: bool = answer.by_clock
         self.outputs: dict[str, Any] | None = found.outputs
         self.results: dict[str, Any] | None = found.results

@@ -81,7 +81,7 @@ class Shapes:
             case nodes.Task():
                 return _KINDS.get(node.kind)
             case nodes.Call() if node.workflow in self._called:
-                return self._of_outputs(self._called[node.workflow])
+                return self.of_outputs(self._called[node.workflow])
             case nodes.Gate():
                 return _DECISION
             case nodes.Loop():
@@ -132,7 +132,8 @@ class Shapes:
             fields[collect.name] = Shape("list", items=shape) if collect.take == "all" else shape
         return Shape("object", fields | {"loop": _LOOP})
 
-    def _of_outputs(self, workflow: nodes.Workflow) -> Shape | None:
+    def of_outputs(self, workflow: nodes.Workflow) -> Shape | None:
+        """The shape of what a workflow gives; None where it names no outputs."""
         results = self.of_block(workflow.body).fields
         fields = {name: self.of_value(value, results.get) for name, value in workflow.outputs}
         return Shape("object", fields) if fields else None

@@ -14,6 +14,7 @@ from whorl.services.experiments.grading import FAILED, SOLVED, is_known
 from whorl.services.experiments.labels import GradeLabels, some
 from whorl.services.experiments.naming import check_judged, judge_in
 from whorl.services.experiments.reporting.agreement import Judged, JudgeReport, reliability
+from whorl.services.experiments.reporting.figures import finite
 from whorl.services.experiments.study import iteration_names
 from whorl.services.experiments.what_if.answering import Prepared, result_of
 from whorl.services.experiments.what_if.facts import atom_of, atoms_in, count_votes, votes_in
@@ -70,7 +71,8 @@ def judge_of(
         question = str(graders[name].fields.get("judge", name))
         judged = list(_of_grader(study, name, labels, variant, lacking=lacking))
         notes = [*_not_judged(study, name, lacking), *labels.notes(lacking.label, lacking.of)]
-        found = _reliability(study, question, judged, notes)
+        votes = int(graders[name].fields.get("votes", 1))
+        found = _reliability(study, question, judged, notes, votes)
         found.disagreements = _disagreements(study, judged, _VOTE)
         found.of = f"grader {name}"
         return found
@@ -81,8 +83,8 @@ def judge_of(
     judged = list(_of_loop(study, loop, judge, labels, variant, lacking=lacking))
     never = [] if lacking.of else [("the judge was asked of no result", "")]
     notes = [*never, *labels.notes(lacking.label, lacking.of)]
-    found = _reliability(study, question, judged, notes)
-    found.loop = _effect(study, loop, judge, variant, [1, *found.votes])
+    found = _reliability(study, question, judged, notes, judge.votes)
+    found.loop, found.loop_runs = _effect(study, loop, judge, variant, [1, *found.votes])
     found.disagreements = _disagreements(study, judged, _ASKED.format(re.escape(loop.name)))
     found.of = f"loop {loop.name}"
     return found
@@ -99,7 +101,7 @@ def _not_judged(study: Study, name: str, lacking: _Lacking) -> Iterator[Note]:
 
 
 def _reliability(
-    study: Study, question: str, judged: Sequence[Judged], notes: Sequence[Note]
+    study: Study, question: str, judged: Sequence[Judged], notes: Sequence[Note], votes: int
 ) -> JudgeReport:
     """How they agree; raises UsageError X109 where there is nothing to compare."""
     if not judged:
@@ -107,7 +109,7 @@ def _reliability(
         command = next((command for _, command in notes if command), "")
         advice = command or "name a grader with --against that has grades"
         raise UsageError(words.replace("; ", ": ", 1), help=advice, code="X109")
-    found = reliability(question, judged, study.experiment.name)
+    found = reliability(question, judged, study.experiment.name, verdict_votes=votes)
     found.notes = [f"{words}: {command}" if command else words for words, command in notes]
     return found
 
@@ -137,23 +139,26 @@ def _words(study: Study, one: Judged, place: re.Pattern[str]) -> list[str]:
 
 def _effect(
     study: Study, loop: Loop, judge: Judge, variant: str, votes: list[int]
-) -> dict[str, tuple[float, float]]:
-    """What the judge costs its loop: the rule with other votes, and one that is always right."""
+) -> tuple[dict[str, tuple[float, float | None]], int]:
+    """What the judge costs its loop: the rule with other votes, and one that is always right.
+
+    Also over how many runs.
+    """
     own = own_rule(loop)
     try:
         subjects = study.subjects(loop, variant)
     except UsageError:
         # Outputs of other iterations are not known, and so are their grades.
-        return {}
+        return {}, 0
     if own is None or not subjects:
-        return {}
+        return {}, 0
     prepared = [Prepared(subject.facts) for subject in subjects]
     changed = {n: _with_judge(own.until, judge, replace(judge, votes=n)) for n in votes}
     rules = {str(n): replace(own, until=until) for n, until in changed.items()} | {"yours": own}
     found = {n: result_of(loop, rule, subjects, prepared) for n, rule in rules.items()}
-    made = {n: (one.grade, one.cost_usd) for n, one in found.items() if not one.unknown}
+    made = {n: (one.grade, finite(one.cost_usd)) for n, one in found.items() if not one.unknown}
     right = ideal_rows(loop, subjects, prepared, own.at_most)["the judge is always right"]
-    return made | {"always right": right[:2]}
+    return made | {"always right": (right[0], finite(right[1]))}, len(subjects)
 
 
 def _with_judge(until: Condition | None, judge: Judge, other: Judge) -> Condition | None:

@@ -18,6 +18,7 @@ from whorl.services.experiments.naming import loop_named, outputs_unknown, workf
 from whorl.services.experiments.reporting import money, notes
 from whorl.services.experiments.reporting.notes import Commands
 from whorl.services.experiments.reporting.report import Report, report_of
+from whorl.services.experiments.reporting.standing import tell_of_trials
 from whorl.services.experiments.trials import (
     blocks_of,
     digest,
@@ -157,7 +158,10 @@ class Study:
             raise UsageError(words, code="X109")
         tried = default_rules(loop, subjects) if rules is None else rules
         found = sweep_of(loop, subjects, tried, margin=self.experiment.margin)
-        money.tell_of_costs(found, self.store, self._flat(variant or self.experiment.baseline))
+        flat = self._flat(variant or self.experiment.baseline)
+        outcomes, margin = [one.outcome for one in flat], self.experiment.margin
+        tell_of_trials(found, self.store, outcomes, self.commands, margin)
+        money.tell_of_costs(found, self.store, flat)
         if not found.rules:
             longest = max(len(s.facts.iterations) for s in subjects)
             why = found.not_ranked[0].why
@@ -219,7 +223,8 @@ class Study:
             solved = frozenset(n for n, grade in grades.items() if is_solved({main: grade}))
             case = outcome.trial.case
             group = case.group if self.experiment.is_grouped else ""
-            subjects.append(Subject(facts, grades, case.id, group, solved, name, failed))
+            made = Subject(facts, grades, case.id, group, solved, name, failed)
+            subjects.append(replace(made, is_priced=not outcome.unpriced))
         cache.write()
         return [replace(s, facts=self.with_votes(s.facts)) for s in subjects]
 

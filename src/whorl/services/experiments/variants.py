@@ -23,12 +23,12 @@ from whorl.language import LanguageError
 from whorl.language import parse as parse_expression
 from whorl.lazily import dataclass
 from whorl.services.experiments.cases import check_cases, inputs_given
-from whorl.services.experiments.checking import RUN_FACTS, check_members, expressions_of
+from whorl.services.experiments.checking import check_members, expressions_of, members_of
 from whorl.services.experiments.document import workflow_beside
 from whorl.source import Mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from whorl.dialects import Reading
     from whorl.ir import Node, Workflow
@@ -72,25 +72,20 @@ def prepare(project: Project, experiment: Experiment) -> dict[str, Prepared]:
         prepared[variant.name] = one
     root: Any = experiment.document.root
     graders = expressions_of(root.get("grade"))
-    mistakes += check_members(graders, _members(experiment, prepared))
+    columns = [name for case in experiment.cases for name in case.row]
+    members, loops = members_of(columns, _workflows(experiment, prepared))
+    mistakes += check_members(graders, members, loops)
     if mistakes:
         raise InvalidWorkflow(mistakes)
     experiment.prepared = prepared
     return dict(prepared)
 
 
-def _members(experiment: Experiment, prepared: dict[str, Prepared]) -> dict[str, Collection[str]]:
-    """What graders find in each of their names; of those left out nobody knows."""
-    columns = {name for case in experiment.cases for name in case.row}
-    members: dict[str, Collection[str]] = {"case": columns, "run": RUN_FACTS}
+def _workflows(experiment: Experiment, prepared: dict[str, Prepared]) -> list[Workflow]:
+    """The workflows of all variants; none where not all of them can be read."""
     if any(one.workflow for name, one in experiment.variants.items() if name not in prepared):
-        return members
-    workflows = [experiment.reading.workflow, *(one.workflow for one in prepared.values())]
-    if not any(one.open_inputs for one in workflows):
-        members["inputs"] = {port.name for one in workflows for port in one.inputs}
-    if all(one.outputs for one in workflows):
-        members["outputs"] = {name for one in workflows for name, _ in one.outputs}
-    return members
+        return []
+    return [experiment.reading.workflow, *(one.workflow for one in prepared.values())]
 
 
 def _prepared(project: Project, experiment: Experiment, variant: Variant) -> Prepared:

@@ -2,7 +2,7 @@
 import { Link, runPath } from "../../app/router";
 import { words } from "../../journal";
 import { isKnown, type CaseAnswer, type RuleAnswer } from "./answering";
-import { gradeWords } from "./documents";
+import { costWords, gradeWords } from "./documents";
 
 const ROWS_MAX = 500;
 
@@ -46,7 +46,7 @@ function Row({ one: { run, answer, grade } }: { one: CaseAnswer }) {
           <td className="figure">{answer.returned === null || answer.exit_reason === "failed" ? "–" : `#${answer.returned} of ${answer.iterations}`}</td>
           <td className="figure faint">{was}</td>
           <td className="figure">{gradeWords(grade)}</td>
-          <td className="figure">{words.dollars(answer.cost_usd + run.outside_usd)}</td>
+          <td className="figure">{costWords(run.is_priced ? answer.cost_usd + run.outside_usd : null)}</td>
           <td>{endWords(answer)}</td>
         </>
       ) : (

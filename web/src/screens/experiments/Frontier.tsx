@@ -32,7 +32,7 @@ export function Frontier({ sweep, asked, onChoose }: FrontierProps) {
   const unknown = sweep.not_ranked.flatMap(hollow);
   const tried: Placed | null = asked && asked.grade !== null && asked.cost_usd !== null ? { rule: asked.words, grade: asked.grade, cost_usd: asked.cost_usd } : null;
   const all: Placed[] = [...rows, ...unknown, ...(tried ? [tried] : [])];
-  if (all.length === 0) return <p className="faint">No rule is known for all runs.</p>;
+  if (all.length === 0) return <p className="faint">{sweep.rules.length > 0 ? "There is no picture, since the cost of these runs is not known: a model has no price." : "No rule is known for all runs."}</p>;
   const x = scale(rangeOf([0, ...all.map((row) => row.cost_usd)]), [PAD.left, WIDTH - PAD.right]);
   const isFlat = new Set(all.map((row) => row.grade)).size < 2;
   // A grade lies between 0 and 1.

@@ -6,7 +6,7 @@ import { Link, runPath } from "../../app/router";
 import { useLoad } from "../../app/session";
 import { quoted } from "../../dialogs/commands";
 import { words } from "../../journal";
-import { gradeWords, limitsWords, NOTHING_YET, percentWords, type JudgeReport } from "./documents";
+import { costWords, countWords, gradeWords, limitsWords, NOTHING_YET, percentWords, type JudgeReport } from "./documents";
 
 export function Judge({ detail }: { detail: ExperimentDetail }) {
   const judges = [...detail.loops, ...detail.graders.filter((one) => one.kind === "judge").map((one) => one.name)];
@@ -58,12 +58,12 @@ function Reliability({ detail: { name, file }, of, against }: { detail: Experime
   return (
     <>
       <p>
-        “{words.visible(judge.question)}”: {judge.results} results of {judge.cases} cases that have a label.
+        “{words.visible(judge.question)}”: {countWords(judge.results, "result")} of {countWords(judge.cases, "case")} that have a label, each verdict by {countWords(judge.verdict_votes, "vote")}.
       </p>
       <ul className="experiment-notes">
         <li>
-          It agrees in <strong>{percentWords(judge.accuracy.value ?? 0)}</strong>
-          {limitsWords(judge.accuracy, (share) => percentWords(Math.min(1, Math.max(0, share))))}; always saying {judge.usual_label ? "yes" : "no"} would get {percentWords(judge.usual)}.
+          It agrees in {judge.agreed} of {countWords(judge.results, "result")}, <strong>{percentWords(judge.accuracy.value ?? 0)}</strong>
+          {limitsWords(judge.accuracy, (share) => percentWords(Math.min(1, Math.max(0, share))))}; always saying {judge.usual_label ? "yes" : "no"} would agree in {Math.round(judge.usual * judge.results)}, {percentWords(judge.usual)}.
         </li>
         <li>
           Kappa{judge.kappa?.value == null ? "" : ` ${gradeWords(judge.kappa.value)}${limitsWords(judge.kappa)}`}: {words.visible(judge.words)}
@@ -71,8 +71,12 @@ function Reliability({ detail: { name, file }, of, against }: { detail: Experime
         {judge.notes.map((note) => (
           <li key={note}>{words.visible(note)}</li>
         ))}
-        {judge.unclear > 0 && <li>{judge.unclear} answers were not clear, and count as no.</li>}
-        {judge.not_unanimous !== null && <li>{percentWords(judge.not_unanimous)} of the verdicts were not unanimous.</li>}
+        {judge.unclear > 0 && <li>{judge.unclear} of {countWords(judge.results, "result")} have unclear answers, which count as no.</li>}
+        {judge.voted && (
+          <li>
+            The votes differ in {judge.voted.differing} of {countWords(judge.voted.results, "result")} with {judge.voted.votes} votes, {percentWords(judge.not_unanimous ?? 0)}.
+          </li>
+        )}
       </ul>
       <table className="figures judge-table">
         <caption>What it said, and what the label says</caption>
@@ -102,7 +106,7 @@ function Reliability({ detail: { name, file }, of, against }: { detail: Experime
       </table>
       {Object.keys(judge.votes).length > 0 && (
         <table className="figures judge-table">
-          <caption>Fewer votes</caption>
+          <caption>{judge.voted ? `Fewer of the ${judge.voted.votes} votes, over ${countWords(judge.voted.results, "result")}` : "Fewer votes"}</caption>
           <thead>
             <tr>
               <th scope="col">votes</th>
@@ -136,7 +140,7 @@ function Effect({ judge }: { judge: JudgeReport }) {
   if (rows.length === 0) return null;
   return (
     <table className="figures judge-table">
-      <caption>The loop with</caption>
+      <caption>The loop over {countWords(judge.loop_runs, "run")} with</caption>
       <thead>
         <tr>
           <td />
@@ -149,7 +153,7 @@ function Effect({ judge }: { judge: JudgeReport }) {
           <tr key={name}>
             <th scope="row">{/^[0-9]+$/.test(name) ? `${name} ${name === "1" ? "vote" : "votes"}` : name}</th>
             <td>{gradeWords(grade)}</td>
-            <td>{words.dollars(cost)}</td>
+            <td>{costWords(cost)}</td>
           </tr>
         ))}
       </tbody>

@@ -8,7 +8,7 @@ import { quoted } from "../../dialogs/commands";
 import { words } from "../../journal";
 import { answerAll, type Facts, type Rule, type RuleAnswer } from "./answering";
 import { CaseAnswers } from "./CaseAnswers";
-import { gradeWords, limitsWords, NOTHING_YET, shownRules, type RuleRow, type Sweep } from "./documents";
+import { costWords, countWords, gradeWords, limitsWords, NOTHING_YET, shownRules, type RuleRow, type Sweep } from "./documents";
 import { Frontier } from "./Frontier";
 import { RuleEditor } from "./RuleEditor";
 import { firstRule } from "./rules";
@@ -30,7 +30,7 @@ function Rules({ detail }: { detail: ExperimentDetail }) {
     <div className="what-if">
       <section aria-label="grade by iteration">
         <h2>
-          Grade by iteration <span className="faint side-note">loop {words.visible(sweep.value.loop)}, {sweep.value.runs} runs</span>
+          Grade by iteration <span className="faint side-note">loop {words.visible(sweep.value.loop)}, {sweep.value.runs} of {countWords(sweep.value.trials, "trial")}</span>
         </h2>
         <GradeCurve sweep={sweep.value} />
         <ul className="experiment-notes">
@@ -105,7 +105,7 @@ function Answer({ found }: { found: RuleAnswer }) {
   }
   return (
     <p role="status" className="answer">
-      <span aria-hidden="true">◎</span> {words.visible(found.words)}: grade <strong>{gradeWords(found.grade)}</strong> for <strong>{words.dollars(found.cost_usd ?? 0)}</strong> a run, {(found.iterations ?? 0).toFixed(1)} iterations
+      <span aria-hidden="true">◎</span> {words.visible(found.words)}: grade <strong>{gradeWords(found.grade)}</strong> for <strong>{found.cost_usd === null ? "a cost that is not known" : `${words.dollars(found.cost_usd)} a run`}</strong>, {(found.iterations ?? 0).toFixed(1)} iterations
     </p>
   );
 }
@@ -134,7 +134,7 @@ function RuleTable({ sweep, onChoose }: { sweep: Sweep; onChoose: (row: RuleRow)
                 </button>
               </th>
               <td className="figure">{gradeWords(row.grade)}</td>
-              <td className="figure">{words.dollars(row.cost_usd ?? 0)}</td>
+              <td className="figure">{costWords(row.cost_usd)}</td>
               <td className="figure">{(row.iterations ?? 0).toFixed(1)}</td>
               <td className="figure">{row.to_best?.value == null ? "–" : `${row.to_best.value.toFixed(2)}${limitsWords(row.to_best)}`}</td>
             </tr>
@@ -143,7 +143,7 @@ function RuleTable({ sweep, onChoose }: { sweep: Sweep; onChoose: (row: RuleRow)
             <tr key={name} className="faint">
               <th scope="row">{words.visible(name)}</th>
               <td className="figure">{gradeWords(ideal.grade)}</td>
-              <td className="figure">{words.dollars(ideal.cost_usd)}</td>
+              <td className="figure">{costWords(ideal.cost_usd)}</td>
               <td className="figure">{ideal.iterations.toFixed(1)}</td>
               <td />
             </tr>
@@ -159,7 +159,7 @@ function Recommended({ sweep, file }: { sweep: Sweep; file: string }) {
     <div className="experiment-notes">
       {sweep.recommended && sweep.honest && (
         <p>
-          Recommended: {words.visible(sweep.recommended)}. On cases that were not used to choose it: grade {gradeWords(sweep.honest.grade)}, {words.dollars(sweep.honest.cost_usd)}; chosen {sweep.honest.times} times of {sweep.honest.of}.
+          Recommended: {words.visible(sweep.recommended)}. On cases that were not used to choose it: grade {gradeWords(sweep.honest.grade)}, {words.dollars(sweep.honest.cost_usd)}; chosen {sweep.honest.times} times of {sweep.honest.of}; {sweep.runs} of {countWords(sweep.trials, "trial")} stand behind it.
         </p>
       )}
       {sweep.not_recommended && <p>{words.visible(sweep.not_recommended)}.</p>}

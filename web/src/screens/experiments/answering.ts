@@ -52,6 +52,8 @@ export interface RunFacts {
   run: string;
   case: string;
   outside_usd: number;
+  /** False: a model of the run has no price, so that nobody knows what it costs. */
+  is_priced: boolean;
   steered: string;
   returned: number | null;
   made: number;
@@ -372,7 +374,7 @@ export interface RuleAnswer {
   rule: Rule;
   words: string;
   cases: CaseAnswer[];
-  /** Means over all runs; null where not all of them are known. */
+  /** Means over all runs; null where not all of them are known, the cost also where a run has no price. */
   grade: number | null;
   cost_usd: number | null;
   iterations: number | null;
@@ -399,7 +401,7 @@ export function answerAll(facts: Facts, rule: Rule): RuleAnswer {
   const first = cases.find(({ answer, grade }) => !isKnown(answer) || grade === null)?.answer;
   const why = !first ? "" : !isKnown(first) ? first.why : hasFailed(first) ? FAILS : NO_GRADE;
   const mean = (pick: (one: (typeof known)[number]) => number) => (unknown > 0 || known.length === 0 ? null : known.reduce((sum, one) => sum + pick(one), 0) / known.length);
-  return { rule, words: ruleWords(rule), cases, grade: mean((one) => one.grade), cost_usd: mean((one) => one.cost), iterations: mean((one) => one.count), unknown, why };
+  return { rule, words: ruleWords(rule), cases, grade: mean((one) => one.grade), cost_usd: facts.runs.every((run) => run.is_priced) ? mean((one) => one.cost) : null, iterations: mean((one) => one.count), unknown, why };
 }
 
 /** A rule in a line. */

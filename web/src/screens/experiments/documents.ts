@@ -17,6 +17,8 @@ export interface VariantReport {
   wins: number;
   ties: number;
   losses: number;
+  /** Whether the difference to the baseline is one that does not matter. */
+  within_margin: boolean;
   noise: string;
   /** How many of its trials have failed by themselves, by code, and how many have ended. */
   failed: Record<string, number>;
@@ -61,7 +63,9 @@ export interface RuleRow {
 
 export interface Sweep {
   loop: string;
+  /** So many of so many trials are in these numbers. */
   runs: number;
+  trials: number;
   rules: RuleRow[];
   not_ranked: RuleRow[];
   own: string | null;
@@ -69,7 +73,7 @@ export interface Sweep {
   /** Why no rule is recommended. */
   not_recommended: string;
   honest: { grade: number; cost_usd: number; times: number; of: number } | null;
-  ideal: Record<string, { grade: number; cost_usd: number; iterations: number }>;
+  ideal: Record<string, { grade: number; cost_usd: number | null; iterations: number }>;
   curve: Record<string, number[]>;
   bands: Record<string, [low: number, high: number][]>;
   words: string[];
@@ -92,8 +96,15 @@ export interface JudgeReport {
   unclear: number;
   not_unanimous: number | null;
   votes: Record<string, [accuracy: number, calls: number]>;
+  /** On how many results judge and label agree, and by how many votes each verdict is. */
+  agreed: number;
+  verdict_votes: number;
+  /** The results that have most votes, whose votes are compared. */
+  voted: { results: number; cases: number; votes: number; differing: number } | null;
   /** What the loop gives and costs: by votes, with its own rule, with a judge that is always right. */
-  loop: Record<string, [grade: number, cost: number]>;
+  loop: Record<string, [grade: number, cost: number | null]>;
+  /** Over so many runs. */
+  loop_runs: number;
   disagreements: Disagreement[];
   /** Results that have no verdict or no label, and what to do about it. */
   notes: string[];
@@ -109,6 +120,9 @@ export interface Disagreement {
 }
 
 export const gradeWords = (grade: number | null | undefined): string => (grade == null ? "–" : grade.toFixed(2));
+
+/** What something costs; not known where a model has no price. */
+export const costWords = (usd: number | null | undefined): string => (usd == null ? "not known" : words.dollars(usd));
 
 export const percentWords = (share: number): string => `${Math.round(share * 100)} %`;
 
@@ -138,12 +152,13 @@ export function failureWords(report: Report): string[] {
 }
 
 /** `+0.06 (0.02 to 0.10) better`. */
-export function differenceWords({ difference, words: said, could_see }: VariantReport): string {
+export function differenceWords({ difference, words: said, could_see, within_margin }: VariantReport): string {
   if (!difference || difference.value === null) return "";
   const signed = `${difference.value > 0 ? "+" : ""}${difference.value.toFixed(2)}`;
   const interval = intervalWords(difference);
   const could = could_see == null ? "" : `; ${could_see.toFixed(2)} could have been`;
-  return [signed, interval && `(${interval})`, said && `${said}${could}`].filter(Boolean).join(" ");
+  const small = within_margin && ["better", "worse"].includes(said) ? ", within the margin" : "";
+  return [signed, interval && `(${interval})`, said && `${said}${small}${could}`].filter(Boolean).join(" ");
 }
 
 export function perSolvedWords(span: Span | null): string {
@@ -152,9 +167,10 @@ export function perSolvedWords(span: Span | null): string {
   return span.low == null ? words.dollars(span.value) : `${words.dollars(span.value)} (${words.dollars(span.low)} to ${most})`;
 }
 
-/** The rules that a person wants to see: the frontier, their own, the recommended one; each once, by cost. */
+/** The rules that a person wants to see: the frontier, or where no cost is known the best one, their own, the recommended one; each once, by cost. */
 export function shownRules(sweep: Sweep): RuleRow[] {
-  const wanted = (row: RuleRow) => row.is_frontier || row.rule === sweep.own || row.rule === sweep.recommended;
+  const best = sweep.rules.some((row) => row.is_frontier) ? undefined : sweep.rules.reduce<RuleRow | undefined>((top, row) => ((row.grade ?? 0) > (top?.grade ?? -1) ? row : top), undefined);
+  const wanted = (row: RuleRow) => row.is_frontier || row === best || row.rule === sweep.own || row.rule === sweep.recommended;
   const byName = new Map(sweep.rules.filter(wanted).map((row) => [row.rule, row]));
   return [...byName.values()].sort((one, other) => (one.cost_usd ?? 0) - (other.cost_usd ?? 0));
 }

@@ -39,7 +39,7 @@ function Panel({ id, facts }: { id: string; facts: Facts }) {
       <p role="status" className="answer">
         {isKnown(answer) ? (
           <>
-            {words.visible(ruleWords(rule))}: {answer.iterations === 1 ? "1 iteration" : `${answer.iterations} iterations`}, returns <strong>{answer.returned === null ? "nothing" : `#${answer.returned}`}</strong>, {endWords(answer)}, {words.dollars(answer.cost_usd)}
+            {words.visible(ruleWords(rule))}: {answer.iterations === 1 ? "1 iteration" : `${answer.iterations} iterations`}, returns <strong>{answer.returned === null ? "nothing" : `#${answer.returned}`}</strong>, {endWords(answer)}, {run.is_priced ? words.dollars(answer.cost_usd) : "cost not known"}
           </>
         ) : (
           <>

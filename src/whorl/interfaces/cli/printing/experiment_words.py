@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
 from whorl.errors import plural, safe
-from whorl.interfaces.figures import dollars, line, table
+from whorl.interfaces.figures import dollars, dollars_if_known, line, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -62,7 +62,7 @@ def report_lines(
     if not report.is_complete:
         head.append(f"so far: {report.done} of {plural(report.trials, 'trial')}; no result yet")
     columns = ["variant", "grade (95 %)", f"to {report.baseline}", "solved", "cost", "per solved"]
-    rows = [_variant_cells(one, report.baseline) for one in report.variants.values()]
+    rows = [_variant_cells(one, report) for one in report.variants.values()]
     lines = [*head, "", *table([[*columns, "iterations"], *rows])]
     if report.extra_usd:
         lines.append(
@@ -72,6 +72,7 @@ def report_lines(
     for one in report.variants.values():
         if one.difference:
             each = f"{one.wins} better, {one.ties} the same, {one.losses} worse"
+            each += f" (margin {report.margin:g})"
             command = pasted("experiment", "report", file, "--cases", one.name)
             lines.append(f"{safe(one.name)} against {safe(report.baseline)}: {each}: {command}")
         lines += [f"{safe(one.name)}: {one.noise}"] if one.noise else []
@@ -127,11 +128,15 @@ def failure_lines(report: Report) -> list[str]:
     return lines
 
 
-def _variant_cells(one: VariantReport, baseline: str) -> list[str]:
+def _variant_cells(one: VariantReport, report: Report) -> list[str]:
     words = one.words
+    if one.within_margin and one.words in ("better", "worse"):
+        words += f", within the margin of {report.margin:g}"
     if one.could_see:
         words += f"; {one.could_see:.2f} could have been"
-    difference = "-" if one.name == baseline else f"{span(one.difference, '+')} {words}".strip()
+    difference = (
+        "-" if one.name == report.baseline else f"{span(one.difference, '+')} {words}".strip()
+    )
     solved = "-" if one.solved is None else f"{100 * one.solved:.0f} %"
     cost = dollars(one.cost_usd.value) if math.isfinite(one.cost_usd.value) else "-"
     per_solved, iterations = "-", "-"
@@ -191,7 +196,7 @@ def _cell(value: Any) -> str:
 def markdown_lines(report: Report) -> list[str]:
     columns = ["variant", "grade (95 %)", f"to {report.baseline}", "solved", "cost", "per solved"]
     columns.append("iterations")
-    rows = [_variant_cells(one, report.baseline) for one in report.variants.values()]
+    rows = [_variant_cells(one, report) for one in report.variants.values()]
     lines = [f"### {report.experiment}: {plural(report.cases, 'case')}", ""]
     lines += [f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns)]
     lines += ["| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in rows]
@@ -202,8 +207,10 @@ def markdown_lines(report: Report) -> list[str]:
 
 def gate_lines(gate: Gate) -> list[str]:
     lines = [f"gate: {gate.words}"]
-    lines += [f"  grade {span(gate.difference, '+')}"] if gate.difference else []
-    lines += [f"  cost times {span(gate.cost_ratio)}"] if gate.cost_ratio else []
+    for name, found, sign in (("grade", gate.difference, "+"), ("cost times", gate.cost_ratio, "")):
+        if found is not None:
+            level = "" if found.low is None else f", at {100 * gate.level:g} %"
+            lines.append(f"  {name} {span(found, sign)}{level}")
     return lines + [f"  {reason}" for reason in gate.reasons]
 
 
@@ -211,7 +218,7 @@ def gate_document(gate: Gate) -> dict[str, Any]:
     def plain(one: Estimate | None) -> Any:
         return one and {"value": one.value, "low": one.low, "high": one.high}
 
-    names = ("verdict", "reasons", "cases", "margin")
+    names = ("verdict", "reasons", "cases", "margin", "level")
     made = {name: getattr(gate, name) for name in names}
     return made | {"difference": plain(gate.difference), "cost_ratio": plain(gate.cost_ratio)}
 
@@ -253,11 +260,13 @@ def judge_lines(report: JudgeReport) -> list[str]:
     limits = ""
     if accuracy.low is not None and accuracy.high is not None:
         limits = f" ({percent(accuracy.low)} to {percent(min(1.0, accuracy.high))})"
-    usual = "yes" if report.usual_label else "no"
+    usual, results = "yes" if report.usual_label else "no", plural(report.results, "result")
     lines = [
         f"judge of {safe(report.of)}, {safe(report.question)!r}: "
-        f"{plural(report.results, 'result')} of {plural(report.cases, 'case')} with a label",
-        f"  agrees {percent(accuracy.value)}{limits}; always saying {usual} would get "
+        f"{results} of {plural(report.cases, 'case')} with a label, each verdict by "
+        f"{plural(report.verdict_votes, 'vote')}",
+        f"  agrees in {report.agreed} of {results}, {percent(accuracy.value)}{limits}; always "
+        f"saying {usual} would agree in {round(report.usual * report.results)}, "
         f"{percent(report.usual)}",
         f"  kappa {span(kappa)}: {report.words}" if kappa else f"  kappa {report.words}",
         *(f"  {safe(note)}" for note in report.notes),
@@ -271,14 +280,21 @@ def judge_lines(report: JudgeReport) -> list[str]:
         words = f"said {verdict} where the label is {label}: {count} of {of}"
         lines.append(f"  {words}, {share}: {effect}")
     if report.unclear:
-        lines.append(f"  {report.unclear} with unclear answers, which count as no")
-    if report.not_unanimous is not None:
-        lines.append(f"  votes differ in {percent(report.not_unanimous)}")
+        lines.append(f"  {report.unclear} of {results} with unclear answers, which count as no")
+    if report.voted is not None and report.not_unanimous is not None:
+        voted, share = report.voted, percent(report.not_unanimous)
+        among = f"{plural(voted['results'], 'result')} with {voted['votes']} votes"
+        lines.append(f"  votes differ in {voted['differing']} of {among}, {share}")
         lines += [
-            f"  {plural(n, 'vote')}: accuracy {percent(a)}, {c:.1f} calls a verdict"
+            f"  {_votes_of(n, voted['votes'])}: accuracy {percent(a)}, {c:.1f} calls a verdict"
             for n, (a, c) in report.votes.items()
         ]
     return lines + _effect_lines(report) + _disagreement_lines(report)
+
+
+def _votes_of(count: int, votes: int) -> str:
+    """So many of the votes that were cast, whichever: what they give is a mean over all orders."""
+    return f"all {votes} votes" if count == votes else f"any {count} of these {votes} votes"
 
 
 def _disagreement_lines(report: JudgeReport) -> list[str]:
@@ -298,10 +314,11 @@ def _disagreement_lines(report: JudgeReport) -> list[str]:
 def _effect_lines(report: JudgeReport) -> list[str]:
     """What the judge costs its loop, and which of its mistakes is more frequent."""
     named = {n: f"{n} votes" if n.isdigit() else n for n in report.loop} | {"1": "1 vote"}
-    rows = [[f"  {named[n]}", f"{g:.2f}", dollars(c)] for n, (g, c) in report.loop.items()]
+    rows = [[f"  {named[n]}", f"{g:.2f}", dollars_if_known(c)] for n, (g, c) in report.loop.items()]
     if not rows:
         return []
-    lines = table([["  the loop with", "grade", "cost"], *rows])
+    over = plural(report.loop_runs, "run")
+    lines = table([[f"  the loop over {over} with", "grade", "cost"], *rows])
     if report.wrong_yes[0] != report.wrong_no[0]:
         is_lax = report.wrong_yes[0] > report.wrong_no[0]
         more, less = ("yes", "no") if is_lax else ("no", "yes")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import plural, safe
 from whorl.interfaces.cli.printing.experiment_words import sheet, span
-from whorl.interfaces.figures import dollars, sparkline, table
+from whorl.interfaces.figures import dollars, dollars_if_known, sparkline, table
 
 if TYPE_CHECKING:
     from whorl.services.experiments.document import Experiment
@@ -32,11 +32,13 @@ def sweep_lines(
     lines = [head, "", *_curve_lines(sweep), *sweep.words, ""]
     lines += plot_lines(sweep, width or _PLOT_WIDTH)
     shown = [sweep.rules[index] for index in sweep.frontier]
-    shown += [one for one in (sweep.recommended, sweep.own) if one is not None]
-    unique = {id(one): one for one in shown if one in sweep.rules}
-    rows = [_rule_cells(one, sweep) for one in sorted(unique.values(), key=lambda r: r.cost_usd)]
+    # Where no cost is known there is no frontier.
+    best = [max(sweep.rules, key=lambda one: one.grade)] if sweep.rules and not shown else []
+    shown += [one for one in (sweep.recommended, sweep.own, *best) if one is not None]
+    wanted = {id(one) for one in shown}
+    rows = [_rule_cells(one, sweep) for one in sweep.rules if id(one) in wanted]
     ideal = sweep.ideal.items()
-    rows += [[f"  {n}", f"{g:.2f}", dollars(c), f"{i:.1f}", ""] for n, (g, c, i) in ideal]
+    rows += [[f"  {n}", f"{g:.2f}", dollars_if_known(c), f"{i:.1f}", ""] for n, (g, c, i) in ideal]
     lines += table([["  rule", "grade", "cost", "iterations", "to the best"], *rows])
     lines += _recommended(sweep)
     if sweep.not_ranked:
@@ -47,7 +49,7 @@ def sweep_lines(
 
 def plot_lines(sweep: Sweep, width: int) -> list[str]:
     """Cost against grade with a sign for each rule; nothing where there is no room for it."""
-    points = [(one.cost_usd, one.grade) for one in sweep.rules]
+    points = [(one.cost_usd, one.grade) for one in sweep.rules if sweep.frontier]
     if width < _PLOT_MIN or len(set(points)) < 2:
         return []
     across, up = min(width, _PLOT_WIDTH) - 10, _PLOT_ROWS - 1
@@ -96,7 +98,7 @@ def _curve_lines(sweep: Sweep) -> list[str]:
 def _rule_cells(one: RuleResult, sweep: Sweep) -> list[str]:
     mark = "★ " if one is sweep.recommended else "◆ yours: " if one is sweep.own else "  "
     iterations = sum(one.iterations) / max(1, len(one.iterations))
-    cells = [mark + safe(one.words), f"{one.grade:.2f}", dollars(one.cost_usd)]
+    cells = [mark + safe(one.words), f"{one.grade:.2f}", dollars_if_known(one.cost_usd)]
     return [*cells, f"{iterations:.1f}", span(one.to_best, "+")]
 
 
@@ -113,6 +115,8 @@ def _recommended(sweep: Sweep) -> list[str]:
         honest = sweep.honest
         words += f"; on cases it was not chosen with: grade {honest['grade']:.2f}, "
         words += f"{dollars(honest['cost_usd'])}; chosen {honest['times']:.0f} times of 10"
+    trials = plural(sweep.trials, "trial")
+    words += f"; {sweep.runs} of {trials} stand behind it"
     return [words]
 
 
@@ -124,14 +128,14 @@ def _unknown_line(one: RuleResult, sweep: Sweep) -> str:
 def answer_lines(found: WhatIf) -> list[str]:
     was, answer = found.as_it_was, found.answer
     of = f"run {found.run} of {safe(found.workflow)}, loop {found.loop}"
-    lines = [of, f"  as it was   {_answer_words(was)}"]
+    lines = [of, f"  as it was   {_answer_words(was, found.cost_of(was))}"]
     if found.unpriced:
         calls = plural(found.unpriced, "call")
-        lines.append(f"  no price is known for {calls} of the run: they are in no cost")
+        lines.append(f"  no price is known for {calls} of the run")
     if not answer.exact:
         code = f"{answer.code}: " if answer.code else ""
         return [*lines, f"  what if     not known: {code}{safe(answer.why)}"]
-    lines.append(f"  what if     {_answer_words(answer)}")
+    lines.append(f"  what if     {_answer_words(answer, found.cost_of(answer))}")
     pair = (answer.returned, was.returned)
     if all(pair) and pair[0] != pair[1] and "[" not in found.loop:
         lines.append(f"  the difference: whorl diff {found.run} {pair[0]} {pair[1]}")
@@ -153,15 +157,17 @@ def answers_lines(answers: list[WhatIf]) -> list[str]:
         return sum(values) / len(values)
 
     counts = [mean([float(pair[at].iterations) for pair in known]) for at in (0, 1)]
-    costs = [mean([pair[at].usage.get("cost_usd", 0.0) for pair in known]) for at in (0, 1)]
     title = f"{len(known)} of {plural(len(answers), 'run')} answered, on average"
     each = f"{counts[0]:.1f} iterations became {counts[1]:.1f}"
+    if any(one.unpriced for one in answers):
+        return [f"{title}: {each}, cost not known"]
+    costs = [mean([pair[at].usage.get("cost_usd", 0.0) for pair in known]) for at in (0, 1)]
     return [f"{title}: {each}, {dollars(costs[0])} became {dollars(costs[1])}"]
 
 
-def _answer_words(answer: Answer) -> str:
+def _answer_words(answer: Answer, cost_usd: float | None) -> str:
     by = f" ({answer.stopped_by})" if answer.stopped_by else ""
-    cost = dollars(answer.usage.get("cost_usd", 0.0))
+    cost = "cost not known" if cost_usd is None else dollars(cost_usd)
     returned = "nothing" if answer.returned is None else answer.returned
     words = f"{plural(answer.iterations, 'iteration')}, returned {returned}"
     clock = ", by the recorded clock" if answer.by_clock else ""
@@ -188,7 +194,7 @@ def answers_csv(answers: list[WhatIf]) -> str:
     rows = [
         [one.run, one.loop, one.answer.exact]
         + [getattr(one.answer, name) if one.answer.exact else None for name in names]
-        + [one.answer.usage.get("cost_usd", 0.0) if one.answer.exact else None, one.answer.why]
+        + [one.cost_of(one.answer) if one.answer.exact else None, one.answer.why]
         for one in answers
     ]
     return sheet(["run", "loop", "exact", *names, "cost_usd", "why"], rows)

@@ -36,7 +36,11 @@ class Judged:
 
 @dataclass(slots=True)
 class JudgeReport:
-    """How a judge and labels agree; `votes` has accuracy, calls and flips for fewer votes."""
+    """How a judge and labels agree; `votes` has accuracy and calls for fewer votes.
+
+    All but that is of all `results`: on so many of them they have `agreed`, and each verdict is
+    that of `verdict_votes`. Flips and fewer votes are of those that have most votes: `voted`.
+    """
 
     question: str
     results: int
@@ -51,8 +55,15 @@ class JudgeReport:
     unclear: int
     not_unanimous: float | None
     votes: dict[int, tuple[float, float]] = field(default_factory=dict)
-    # What the loop gives and costs: grade and dollars, by votes, with its own rule, always right.
-    loop: dict[str, tuple[float, float]] = field(default_factory=dict)
+    agreed: int = 0
+    verdict_votes: int = 1
+    # How many results of how many cases have how many votes, and in how many of them these differ.
+    voted: dict[str, int] | None = None
+    # What the loop gives and costs: grade and dollars, by votes, with its own rule, always right;
+    # no dollars where a model has no price.
+    loop: dict[str, tuple[float, float | None]] = field(default_factory=dict)
+    # Over so many runs.
+    loop_runs: int = 0
     # Where the judge and the label differ, with the judge's words.
     disagreements: list[dict[str, Any]] = field(default_factory=list)
     of: str = ""
@@ -67,7 +78,9 @@ class JudgeReport:
         return {"judge": 1, **made}
 
 
-def reliability(question: str, judged: Sequence[Judged], seed: str) -> JudgeReport:
+def reliability(
+    question: str, judged: Sequence[Judged], seed: str, *, verdict_votes: int = 1
+) -> JudgeReport:
     """Accuracy, kappa and what fewer votes would give; intervals resample cases."""
     pairs = [(one.verdict, one.label) for one in judged]
     right = [float(verdict == label) for verdict, label in pairs]
@@ -79,6 +92,7 @@ def reliability(question: str, judged: Sequence[Judged], seed: str) -> JudgeRepo
     kappa = _kappa(judged, seed)
     most = max((len(one.votes) for one in judged), default=0)
     flips = [one for one in judged if len(one.votes) == most and most > 1]
+    voted = _voted(flips, most)
     return JudgeReport(
         question=question,
         results=len(judged),
@@ -91,11 +105,20 @@ def reliability(question: str, judged: Sequence[Judged], seed: str) -> JudgeRepo
         wrong_yes=(wrong_yes, no, figures.wilson(wrong_yes, no) if no else (0.0, 1.0)),
         wrong_no=(wrong_no, yes, figures.wilson(wrong_no, yes) if yes else (0.0, 1.0)),
         unclear=sum(one.is_unclear for one in judged),
-        not_unanimous=figures.mean([float(len(set(one.votes)) > 1) for one in flips])
-        if flips
-        else None,
+        not_unanimous=voted["differing"] / len(flips) if voted else None,
         votes={n: _with_votes(flips, n) for n in range(1, most + 1, 2)} if flips else {},
+        agreed=round(sum(right)),
+        verdict_votes=verdict_votes,
+        voted=voted,
     )
+
+
+def _voted(judged: Sequence[Judged], votes: int) -> dict[str, int] | None:
+    if not judged:
+        return None
+    cases, differing = {one.case for one in judged}, [len(set(one.votes)) > 1 for one in judged]
+    made = {"results": len(judged), "cases": len(cases), "votes": votes}
+    return made | {"differing": sum(differing)}
 
 
 def _kappa(judged: Sequence[Judged], seed: str) -> Estimate | None:

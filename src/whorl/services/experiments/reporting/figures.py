@@ -53,6 +53,11 @@ def too_few(count: int, noun: str) -> str:
     return f"{count} {noun} is too few" if count == 1 else f"{count} {noun}s are too few"
 
 
+def finite(number: float) -> float | None:
+    """A number as JSON has it, which knows none that is infinite or no number."""
+    return number if math.isfinite(number) else None
+
+
 def mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 

@@ -10,6 +10,7 @@ from whorl.errors import UsageError, plural
 from whorl.lazily import dataclass
 from whorl.services.experiments.grading import grader_digest
 from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.reporting.variant import difference_seed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,6 +36,8 @@ class Gate:
     cost_ratio: Estimate | None = None
     cases: int = 0
     margin: float = 0.0
+    # At which level the intervals hold.
+    level: float = figures.LEVEL
 
     @property
     def words(self) -> str:
@@ -51,6 +54,7 @@ def saved(report: Report, experiment: Experiment) -> dict[str, Any]:
     """What a later gate compares with: who graded, grades and costs by case, no texts."""
     grader = grader_digest(experiment.graders[report.grader])
     made = {"baseline": FORMAT, "experiment": report.experiment, "grader": grader}
+    made["variant"] = report.baseline
     return made | {"cases": _by_case(report)}
 
 
@@ -90,7 +94,9 @@ def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[
     seed = f"gate {experiment.name} {variant}"
     groups = {case.id: case.group for case in experiment.cases}
     units = [groups[case] for case in both] if experiment.is_grouped else None
-    difference = figures.difference_estimate(pairs, units, seed=seed)
+    # As in a report of these two; only its level is another one where that has more variants.
+    drawn = difference_seed(experiment, variant, against.get("variant", report.baseline))
+    difference = figures.difference_estimate(pairs, units, seed=drawn)
     found = Gate("undecided", [], difference, cases=len(pairs), margin=options["margin"])
     costs, earlier = ([_cost(of[case]) for case in both] for of in (own, before))
     is_priced = not any(map(math.isnan, (*costs, *earlier)))

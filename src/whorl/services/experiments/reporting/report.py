@@ -18,6 +18,7 @@ from whorl.services.experiments.reporting.variant import (
     VariantReport,
     costs_of,
     fewer_words,
+    level_words,
     table_of,
     variant_of,
 )
@@ -63,6 +64,8 @@ class Report:
     # Who grades, and when a trial is solved.
     graded_by: str = ""
     solved: str = ""
+    # A difference in grade that does not matter: wins and losses of a variant are beyond it.
+    margin: float = 0.02
 
     def document(self) -> dict[str, Any]:
         made = {name: getattr(self, name) for name in self.__slots__}
@@ -122,7 +125,7 @@ def _plain(one: VariantReport) -> dict[str, Any]:
 def plain_estimate(estimate: Estimate) -> dict[str, Any]:
     """An estimate as JSON, which has no infinite numbers."""
     numbers = {name: getattr(estimate, name) for name in ("value", "low", "high")}
-    return {n: v if v is not None and math.isfinite(v) else None for n, v in numbers.items()}
+    return {n: v if v is None else figures.finite(v) for n, v in numbers.items()}
 
 
 def report_of(
@@ -174,9 +177,10 @@ def report_of(
         faults=notes.faults(flat),
         on_failure=experiment.on_failure,
         others=others,
-        notes=[*money.ungraded(experiment, flat), *notes_of_money],
+        notes=[*money.ungraded(experiment, flat), *notes_of_money, *level_words(experiment)],
         graded_by=notes.grader_words(experiment.graders[main]),
         solved=experiment.solved or f"{main} >= {SOLVED}",
+        margin=experiment.margin,
     )
 
 

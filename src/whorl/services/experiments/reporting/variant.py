@@ -34,6 +34,10 @@ class VariantReport:
     wins: int = 0
     ties: int = 0
     losses: int = 0
+    # Whether the difference is one that does not matter, by the margin that wins and losses have.
+    within_margin: bool = False
+    # At which level the interval of the difference holds: all of them hold together at 95 %.
+    level: float | None = None
     noise: str = ""
     # How many of its trials have failed by themselves, by code, and how many have ended.
     failed: dict[str, int] = field(default_factory=dict)
@@ -146,6 +150,31 @@ def _noise(repeats: list[list[float]]) -> str:
     return "more repeats help" if share > 0.5 else "more cases help"
 
 
+def difference_seed(experiment: Experiment, one: str, other: str) -> str:
+    """What the interval of a difference is drawn with, whoever asks and whichever comes first."""
+    return " ".join((experiment.name, *sorted((one, other))))
+
+
+def shared_level(experiment: Experiment) -> float:
+    """The level of each interval, so that those of all variants hold together at 95 %."""
+    return 1 - (1 - figures.LEVEL) / max(1, len(experiment.variants) - 1)
+
+
+def level_words(experiment: Experiment) -> list[str]:
+    """What the intervals of several variants say, and why the gate's is narrower."""
+    others, each, level = len(experiment.variants) - 1, shared_level(experiment), figures.LEVEL
+    if others < 2:
+        return []
+    together = f"hold for {others} variants together at {100 * level:g} %, each at"
+    words = f"differences to {experiment.baseline} {together} {round(100 * each, 2):g} %"
+    return [f"{words}; the gate compares one, at {100 * level:g} %"]
+
+
+def _side(difference: float, margin: float) -> int:
+    """1: better, -1: worse, 0: the difference does not matter; of a case, and of the mean."""
+    return (difference > margin) - (difference < -margin)
+
+
 def _compare(
     experiment: Experiment,
     table: dict[str, dict[str, Cell]],
@@ -160,14 +189,13 @@ def _compare(
     units = [groups[case] for case in both] if experiment.is_grouped else None
     if not pairs:
         return
-    seed = f"{experiment.name} {base} {one.name}"
+    seed = difference_seed(experiment, base, one.name)
     # One interval for the eye and for the words, at a level that all variants share.
-    level = 1 - (1 - figures.LEVEL) / max(1, len(experiment.variants) - 1)
+    one.level = level = shared_level(experiment)
     one.difference = figures.difference_estimate(pairs, units, seed=seed, level=level)
-    margin = experiment.margin
-    one.wins = sum(pair > margin for pair in pairs)
-    one.losses = sum(pair < -margin for pair in pairs)
-    one.ties = len(pairs) - one.wins - one.losses
+    sides = [_side(pair, experiment.margin) for pair in pairs]
+    one.wins, one.ties, one.losses = (sides.count(side) for side in (1, 0, -1))
+    one.within_margin = _side(one.difference.value, experiment.margin) == 0
     if not is_complete:
         return
     if not one.difference.is_known:

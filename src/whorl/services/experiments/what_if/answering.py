@@ -205,7 +205,10 @@ def fast_answer(loop: Loop, rule: Rule) -> Callable[[Prepared], Found | None] | 
 
 @dataclass(slots=True)
 class RuleResult:
-    """What a rule gives over all runs; `unknown` are the runs that do not answer it."""
+    """What a rule gives over all runs; `unknown` are the runs that do not answer it.
+
+    What a run costs whose model has no price is not a number.
+    """
 
     rule: Rule
     words: str
@@ -249,7 +252,7 @@ def result_of(
         result.iterations.append(number)
         result.returned.append(returned)
         result.grades.append(grade)
-        result.costs.append(cost + ready.outside_usd)
+        result.costs.append(cost + ready.outside_usd if subject.is_priced else math.nan)
     if result.unknown:
         known, count = math.fsum(result.grades), len(subjects)
         result.bounds = (known / count, (known + result.unknown) / count)

@@ -17,6 +17,7 @@ from whorl.ir import content_hash, from_json
 from whorl.ir.loop_rules import LoopLimits
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import Which
+from whorl.services.experiments.reporting.figures import finite
 from whorl.services.experiments.trials import unpriced_in
 from whorl.services.experiments.variants import find_loop, rule_from_text, with_loop
 from whorl.services.experiments.what_if.exporting import atom_names, rule_document
@@ -56,7 +57,7 @@ class WhatIf:
     `outputs` are those of the run under the rule, where no step behind the loop makes a call;
     `results` are those of the iteration that it returns, by step. `remembers`: the run has seen
     what other runs left, so that several of them are no sample. So many calls of the run are
-    `unpriced`: costs do not have them.
+    `unpriced`: what it cost, and would have cost, is not known then.
     """
 
     run: str
@@ -72,7 +73,14 @@ class WhatIf:
     def document(self) -> dict[str, Any]:
         made: dict[str, Any] = {"run": self.run, "loop": self.loop, "outputs": self.outputs}
         made |= {"unpriced_calls": self.unpriced}
-        return made | {"as_it_was": asdict(self.as_it_was), "answer": asdict(self.answer)}
+        made |= {"as_it_was": asdict(self.as_it_was), "answer": asdict(self.answer)}
+        for each in (made["as_it_was"], made["answer"]) if self.unpriced else ():
+            each["usage"] = each["usage"] | {"cost_usd": None}
+        return made
+
+    def cost_of(self, answer: Answer) -> float | None:
+        """What the run cost, or would have; None: a model of it has no price."""
+        return None if self.unpriced else answer.usage.get("cost_usd", 0.0)
 
 
 def rule_of(
@@ -128,12 +136,11 @@ def what_ifs_of(
     found = facts_of(store, run, atoms, loop=loop.name, names=names, keep_results=True)
     if not found:
         raise UsageError(f"run {run} has not reached loop {loop.name!r}", code="X109")
-    ends = [entry.event.body for entry in store.read(run, kinds=frozenset({"run.finished"}))]
-    answers = []
+    unpriced, answers = _unpriced(store, run), []
     for facts in found:
         made = WhatIf(str(run), facts.address, _as_it_was(facts), answer(facts, loop, rule))
         made.results = facts.results.get(made.answer.returned or 0)
-        made.workflow, made.unpriced = workflow.name, unpriced_in(ends[-1]) if ends else 0
+        made.workflow, made.unpriced = workflow.name, unpriced
         made.remembers = loop.memory is not None and loop.memory.across_runs
         if made.answer.exact and "[" not in facts.address:
             cassette = cassette_from_run(store, run, result_of(store, run))
@@ -168,7 +175,13 @@ def run_facts(store: SqliteStore, run: RunId, loop_name: str = "") -> tuple[Loop
     found = facts_of(store, run, atoms_in([loop.until]), loop=loop.name)
     if not found:
         raise UsageError(f"run {run} has not reached loop {loop.name!r}", code="X109")
-    return loop, Subject(found[0], {})
+    return loop, Subject(found[0], {}, is_priced=not _unpriced(store, run))
+
+
+def _unpriced(store: SqliteStore, run: RunId) -> int:
+    """How many calls of a run had no known price; 0 where it has not ended."""
+    ends = [entry.event.body for entry in store.read(run, kinds=frozenset({"run.finished"}))]
+    return unpriced_in(ends[-1]) if ends else 0
 
 
 def _as_it_was(facts: LoopFacts) -> Answer:
@@ -278,6 +291,7 @@ def document_of(sweep: Sweep, loop: Loop) -> dict[str, Any]:
         "sweep": 1,
         "loop": sweep.loop,
         "runs": sweep.runs,
+        "trials": sweep.trials,
         "rules": [_row(result, names, n in sweep.frontier) for n, result in enumerate(sweep.rules)],
         "not_ranked": [_row(result, names) for result in sweep.not_ranked],
         "own": None if own is None else own.words,
@@ -285,7 +299,7 @@ def document_of(sweep: Sweep, loop: Loop) -> dict[str, Any]:
         "not_recommended": sweep.not_recommended,
         "honest": sweep.honest or None,
         "ideal": {
-            name: {"grade": grade, "cost_usd": cost, "iterations": count}
+            name: {"grade": grade, "cost_usd": finite(cost), "iterations": count}
             for name, (grade, cost, count) in sweep.ideal.items()
         },
         "curve": sweep.curve,
@@ -297,14 +311,14 @@ def document_of(sweep: Sweep, loop: Loop) -> dict[str, Any]:
 
 def _row(result: RuleResult, names: dict[str, str], is_frontier: bool = False) -> dict[str, Any]:
     to_best = result.to_best
-    known = len(result.grades)
+    count = len(result.grades)
     return {
         "rule": result.words,
         "at_most": result.rule.at_most,
         "return": result.rule.returns,
-        "grade": result.grade if known else None,
-        "cost_usd": result.cost_usd if known else None,
-        "iterations": sum(result.iterations) / known if known else None,
+        "grade": result.grade if count else None,
+        "cost_usd": finite(result.cost_usd),
+        "iterations": sum(result.iterations) / count if count else None,
         "to_best": to_best and {"value": to_best.value, "low": to_best.low, "high": to_best.high},
         "is_frontier": is_frontier,
         "unknown": result.unknown,

@@ -98,6 +98,7 @@ def _run(subject: Subject, names: dict[str, str]) -> dict[str, Any]:
         "case": subject.case,
         "group": subject.group,
         "outside_usd": facts.outside.get("cost_usd", 0.0),
+        "is_priced": subject.is_priced,
         "steered": facts.steered,
         "returned": facts.returned,
         "made": facts.made,

@@ -188,6 +188,7 @@ class Subject:
     """A recorded run: its facts, and the grade of each iteration.
 
     `failed_grade` is that of a run that fails with its loop; None: it has none, or is not known.
+    What a run cost that is not `is_priced` nobody knows: a model of it has no price.
     """
 
     facts: LoopFacts
@@ -197,6 +198,7 @@ class Subject:
     solved: frozenset[int] = frozenset()
     variant: str = ""
     failed_grade: float | None = None
+    is_priced: bool = True
 
 
 class FactsCache:

@@ -192,17 +192,19 @@ def ideal_rows(
 ) -> dict[str, tuple[float, float, float]]:
     """Rows that nobody can run and everybody should see: grade, cost and iterations.
 
-    A judge that is always right goes on as far as the record does, or `at_most` so far.
+    A judge that is always right goes on as far as the record does, or `at_most` so far. The cost is
+    not a number where a model has no price.
     """
     names = ("no loop at all", "the judge is always right", "the best that was made")
     rows: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
     judges = [part for part in conditions_in(loop.until) if isinstance(part, Judge)]
     for subject, ready in zip(subjects, prepared, strict=True):
         grades, judged = subject.grades, [ready.judge(judge)[2] for judge in judges]
+        outside = ready.outside_usd if subject.is_priced else math.nan
         if not grades:
             if subject.failed_grade is not None:
                 made = len(ready.rows)
-                usd = ready.body_cost(made) + ready.outside_usd
+                usd = ready.body_cost(made) + outside
                 for row in rows.values():
                     row.append((subject.failed_grade, usd, made))
             continue
@@ -222,7 +224,7 @@ def ideal_rows(
             (grades[best], ready.body_cost(max(grades)), max(grades)),
         )
         for name, (grade, usd, made) in zip(names, found, strict=True):
-            rows[name].append((grade, usd + ready.outside_usd, made))
+            rows[name].append((grade, usd + outside, made))
     columns = {name: list(zip(*row, strict=True)) for name, row in rows.items() if row}
     means = {n: [figures.mean(list(column)) for column in each] for n, each in columns.items()}
     return {name: (grade, cost, count) for name, (grade, cost, count) in means.items()}

@@ -42,7 +42,10 @@ FOLDS = 10
 
 @dataclass(slots=True)
 class Sweep:
-    """All rules that were tried, in order of cost; indices lead into `rules`."""
+    """All rules that were tried, in order of cost; indices lead into `rules`.
+
+    Where a model has no price their costs are not numbers, and no rule is on the frontier.
+    """
 
     loop: str
     runs: int
@@ -59,6 +62,8 @@ class Sweep:
     # The limits of each mean of the curve; none of them where there are too few cases.
     bands: dict[str, list[tuple[float, float]]]
     words: list[str]
+    # How many trials there are; `runs` of them are in these numbers.
+    trials: int = 0
 
 
 def default_rules(loop: Loop, subjects: Sequence[Subject]) -> list[Rule]:
@@ -136,7 +141,10 @@ def sweep_of(
         tried.append(own)
     prepared = [Prepared(subject.facts) for subject in subjects]
     results = [result_of(loop, rule, subjects, prepared) for rule in tried]
-    ranked = sorted((r for r in results if not r.unknown), key=lambda r: (r.cost_usd, -r.grade))
+    is_priced = all(subject.is_priced for subject in subjects)
+    ranked = sorted(
+        (r for r in results if not r.unknown), key=_by_cost if is_priced else _by_length
+    )
     others = [result for result in results if result.unknown]
     mine = next((r for r in results if own is not None and _same(own, r.rule)), None)
     units = Units(subjects)
@@ -158,7 +166,7 @@ def sweep_of(
         runs=len(subjects),
         rules=ranked,
         not_ranked=others,
-        frontier=frontier_of([(r.cost_usd, r.grade) for r in ranked]),
+        frontier=frontier_of([(r.cost_usd, r.grade) for r in ranked]) if is_priced else [],
         own=mine,
         recommended=None if why_not else chosen,
         not_recommended=why_not,
@@ -171,6 +179,15 @@ def sweep_of(
             *(growth_words(values, units, margin) if values else []),
         ],
     )
+
+
+def _by_cost(result: RuleResult) -> tuple[float, float]:
+    return result.cost_usd, -result.grade
+
+
+def _by_length(result: RuleResult) -> tuple[float, float]:
+    """The order of rules where nobody knows what they cost."""
+    return figures.mean(result.iterations), -result.grade
 
 
 def _same(first: Rule, second: Rule) -> bool:

@@ -24,6 +24,7 @@ from whorl.interfaces.cli.commands.experiments.conducting import (
     study_of,
     to_save,
 )
+from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.terminal import print_lines, say
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 _PAUSED, _FAILED = 5, 1
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def experiment() -> None:
     """Run a workflow over cases and variants, grade what comes out, and compare.
 

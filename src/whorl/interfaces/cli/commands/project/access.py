@@ -13,6 +13,7 @@ import click
 
 from whorl.errors import UsageError
 from whorl.interfaces.cli.commands.runs.lists import since_option
+from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import print_lines, say
@@ -47,7 +48,7 @@ _expires_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def token() -> None:
     """Make tokens for a server of this store, each with a name and a role.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from whorl.errors import UsageError, safe
+from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import json_option, located, print_json, workflow_option
 from whorl.interfaces.cli.terminal import print_lines, say
 from whorl.interfaces.figures import age, table
@@ -26,7 +27,7 @@ R = TypeVar("R")
 _ONCE = "the secret is shown this once; `whorl hook rotate` makes another one"
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def hook() -> None:
     """Make addresses that start workflows, for other systems to call.
 

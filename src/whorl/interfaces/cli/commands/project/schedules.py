@@ -10,6 +10,7 @@ import click
 
 from whorl.errors import safe
 from whorl.interfaces.cli import options
+from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import json_option, located, print_json, read_stdin
 from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import print_lines, say
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _NO_SCHEDULES = "no schedules yet; make one with `whorl schedule add FILE --cron EXPR`"
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def schedule() -> None:
     """Let the clock start workflows; a server (`whorl serve`) does it.
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from whorl.errors import UsageError, did_you_mean, plural
+from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
 from whorl.interfaces.cli.terminal import print_lines, say
 from whorl.interfaces.figures import age, bytes_words, line, table
@@ -188,7 +189,7 @@ def _content(copied: Copied) -> str:
     return f"{plural(copied.runs, 'run')}, {entries}, {bytes_words(copied.bytes)}"
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def memory() -> None:
     """List or delete what loops remember across runs.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.errors import safe
+from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.terminal import print_lines, say
 from whorl.interfaces.cli.trust import accept_changes, known_tools
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def tools() -> None:
     """Show what tools of MCP servers say about themselves, and accept what has changed.
 

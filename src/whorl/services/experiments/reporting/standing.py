@@ -1,0 +1,100 @@
+"""Which trials stand behind a rule that is recommended, and whether others could change that."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from whorl.errors import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.reporting.notes import Commands
+    from whorl.services.experiments.trials import Outcome
+    from whorl.services.experiments.what_if.answering import RuleResult
+    from whorl.services.experiments.what_if.sweep import Sweep
+
+
+def tell_of_trials(
+    found: Sweep,
+    store: SqliteStore,
+    outcomes: Sequence[Outcome],
+    commands: Commands,
+    margin: float,
+) -> None:
+    """Says which trials are not in a sweep; a rule that they could change is not recommended."""
+    waiting = [one for one in outcomes if not one.is_done]
+    failed = [one for one in outcomes if one.is_outside]
+    found.trials, missing = len(outcomes), len(waiting) + len(failed)
+    parts = (
+        [f"{len(waiting)} {'has' if len(waiting) == 1 else 'have'} not ended"] if waiting else []
+    )
+    parts += [f"{len(failed)} failed because of the provider"] if failed else []
+    without = found.trials - found.runs - missing
+    parts += [f"{without} ended without this loop"] if without else []
+    stand = f"{found.runs} of {plural(found.trials, 'trial')}"
+    if parts:
+        found.words.append(f"{stand} are in these numbers: {', '.join(parts)}")
+    cut = sum(_is_cut(store, one) for one in outcomes)
+    if cut:
+        words = f"{cut} of {plural(found.trials, 'trial')} {'was' if cut == 1 else 'were'} cut by"
+        words += " the budget of the run: raise trial_budget, then run all anew"
+        found.words.append(f"{words}: {commands.fresh}")
+    chosen, own = found.recommended, found.own
+    if chosen is None:
+        return
+    mine = own.grades if own is not None and not own.unknown else None
+    why = ""
+    if could_change(chosen.grades, mine, (one.grades for one in found.rules), missing, margin):
+        advice = f"complete them: {commands.run}"
+        advice = advice if waiting else commands.again(str(failed[0].run))
+        others = "the other" if missing == 1 else f"the {missing} others"
+        why = f"{stand} stand behind the choice, and {others} could change it; {advice}"
+    elif cut:
+        why = _cut_words(found, chosen, cut, margin)
+    if why:
+        found.recommended, found.honest = None, {}
+        found.not_recommended = f"no rule is recommended: {why}"
+
+
+def could_change(
+    chosen: Sequence[float],
+    own: Sequence[float] | None,
+    rules: Iterable[Sequence[float]],
+    missing: int,
+    margin: float,
+) -> bool:
+    """Whether trials that are missing could make another choice, whatever grades they have.
+
+    It is made by grades: the chosen rule must not become worse than another one by the margin, nor
+    lose what it has over the own one.
+    """
+    if not missing:
+        return False
+    count, total = len(chosen) + missing, math.fsum(chosen)
+    best = max((math.fsum(grades) for grades in rules), default=total)
+    if best - total + missing > margin * count:
+        return True
+    gain = total - math.fsum(own) if own is not None else math.inf
+    return gain <= missing if gain > 0 else gain - missing < -margin * count
+
+
+def _is_cut(store: SqliteStore, outcome: Outcome) -> bool:
+    """Whether the budget of a run has ended it, or its loop, before its time."""
+    if outcome.run is None or outcome.status == "paused":
+        return outcome.run is not None
+    reached = store.read(outcome.run, kinds=frozenset({"budget.reached"}))
+    bodies = (entry.event.body for entry in reached)
+    return any(body.get("scope") == "run" and not body.get("pauses") for body in bodies)
+
+
+def _cut_words(found: Sweep, chosen: RuleResult, cut: int, margin: float) -> str:
+    """A rule that could be better, and that only trials do not answer which were cut."""
+    open_rules = [one for one in found.not_ranked if one.unknown <= cut and one.bounds is not None]
+    best = max(open_rules, key=lambda one: one.bounds[1] if one.bounds else 0.0, default=None)
+    if best is None or best.bounds is None or best.bounds[1] <= chosen.grade + margin:
+        return ""
+    missing = f"{best.unknown} of {plural(found.runs, 'run')} {'was' if cut == 1 else 'were'} cut"
+    return f"{missing} before the end of {best.words}, which could be better"
