@@ -24,6 +24,7 @@ from whorl.interfaces.verdicts import fact_words, verdict_words
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.runtimes.journal.sealing import shown
+from whorl.services.files.versions import changed_file
 from whorl.services.inspecting.documents import usage_document
 from whorl.services.inspecting.results import (
     limit_now,
@@ -216,6 +217,7 @@ def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
         started_at=first.at,
         ended_at=row.updated_at if row.status in ENDED else None,
         warnings=[safe(advised(warning)) for warning in result["warnings"]],
+        changed_file=safe(state.shown_file(changed_file(store, run))) or None,
     )
 
 
