@@ -67,6 +67,7 @@ const iterationStarted: Change = (journal, { seq, address, at, body }) => {
     startedAt: at,
     endedAt: null,
     seconds: null,
+    stood: 0,
     score: null,
     outside: null,
     met: null,
@@ -96,11 +97,15 @@ const iterationFinished: Change = (journal, { seq, address, at, body }) => {
   const facts = factsFrom(body["facts"]);
   const score = numberFrom(body["score"]);
   const best = body["best"] === true;
+  const isAgain = begun.endedAt !== null && begun.address === address;
+  const stood = begun.stood + (isAgain ? Math.max(0, journal.run.wentOnAt - (begun.endedAt ?? 0)) : 0);
+  const seconds = numberFrom(body["seconds"]);
   putIteration(loop.iterations, {
     ...begun,
     status: textFrom(body["status"]) as IterationStatus,
     endedAt: at,
-    seconds: numberFrom(body["seconds"]),
+    seconds: seconds === null ? null : Math.max(0, seconds - stood),
+    stood,
     score,
     outside: outsideFrom(body["outside"]),
     met: typeof body["met"] === "boolean" ? body["met"] : null,
