@@ -365,3 +365,17 @@ def test_an_iteration_shows_what_it_worked_without_the_time_until_it_was_resumed
     assert [note["seconds"] for note in notes] == [round(ends[-1]["body"]["seconds"] - stood, 3)]
     assert f"  {notes[0]['seconds']:.1f}s " in whorl("show", "last").out
     assert f"  {notes[0]['seconds']:.1f}s  " in done.err
+
+
+def test_why_says_in_json_why_an_iteration_was_returned(whorl: Whorl) -> None:
+    whorl("run", "polish.yaml", "x")
+    [met] = whorl("why", "last", "--json").json["loops"]
+    whorl("accept", "last", "--iteration", "1")
+    [chosen] = whorl("why", "last", "--json").json["loops"]
+
+    assert (met["returned_iteration"], met["why"]) == (3, "an expression became true")
+    assert met["returned_because"] == "the last one that finished"
+    assert (chosen["returned_iteration"], chosen["returned_because"]) == (
+        1,
+        "which a person accepted",
+    )

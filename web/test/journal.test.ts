@@ -292,3 +292,15 @@ it("shows what an iteration worked, without the time until the run was resumed",
 
   expect(journal.loops.get("polish")?.iterations.map((one) => one.seconds)).toEqual([5]);
 });
+
+it("tells a loop that a person stopped from one of which an iteration was accepted", () => {
+  const told = (body: Record<string, Json>) =>
+    reduced([
+      { seq: 1, kind: "loop.started", address: "polish", at: 0, body: {} },
+      { seq: 2, kind: "iteration.started", address: "polish[1]", at: 0, body: { number: 1 } },
+      { seq: 3, kind: "run.accepted", address: "", at: 1, body: { at: "polish", ...body } },
+      { seq: 4, kind: "loop.finished", address: "polish", at: 1, body: { exit_reason: "accepted", returned_iteration: 1 } },
+    ]).loops.get("polish")?.isStopped;
+
+  expect([told({}), told({ iteration: 1 })]).toEqual([true, false]);
+});

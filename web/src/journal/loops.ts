@@ -37,13 +37,14 @@ function loopAt(journal: Journal, address: string, at: number): LoopState {
     mark: null,
     isEdited: false,
     isStopping: false,
+    isStopped: false,
     usage: NOTHING,
     startedAt: at,
     endedAt: null,
   };
 }
 
-const REOPENED = { status: "running", exitReason: null, stoppedBy: null, mark: null, isEdited: false, isStopping: false, returned: null, endedAt: null } as const;
+const REOPENED = { status: "running", exitReason: null, stoppedBy: null, mark: null, isEdited: false, isStopping: false, isStopped: false, returned: null, endedAt: null } as const;
 
 const loopStarted: Change = (journal, { address, at, body }) => {
   const place = placeOf(address);
@@ -143,6 +144,7 @@ const loopFinished: Change = (journal, { address, at, body }) => {
     mark: markFrom(body["mark"]),
     isEdited: body["edited"] === true,
     isStopping: false,
+    isStopped: loop.isStopping && body["exit_reason"] === "accepted",
     usage: usageFrom(body["usage"]),
     endedAt: at,
   });

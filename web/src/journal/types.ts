@@ -166,6 +166,8 @@ export interface LoopState {
   readonly isEdited: boolean;
   /** Whether it ends after the iteration that is under way, because a person wants it. */
   readonly isStopping: boolean;
+  /** Whether a person ended it without choosing an iteration. */
+  readonly isStopped: boolean;
   readonly usage: Usage;
   readonly startedAt: number;
   readonly endedAt: number | null;

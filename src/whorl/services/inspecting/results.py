@@ -230,6 +230,13 @@ def requests_of(store: SqliteStore, run: RunId) -> list[Request]:
     return requests[-_REQUESTS_MAX:]
 
 
+def stopped_loops(store: SqliteStore, run: RunId) -> frozenset[str]:
+    """The loops that a person stopped, without choosing an iteration (any more)."""
+    accepted = (one for one in requests_of(store, run) if one.kind == "run.accepted")
+    stopped = {request.place: "iteration" not in request.body for request in accepted}
+    return frozenset(place for place, is_stopped in stopped.items() if is_stopped)
+
+
 def open_gates(store: SqliteStore, run: RunId, machine: Machine | None = None) -> list[Gate]:
     machine = machine or fold(store, run).machine
     gates = []

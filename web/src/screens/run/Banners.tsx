@@ -187,6 +187,7 @@ function Exit({ id, loop, can, fault }: { id: string; loop: LoopState; can: RunD
 
 /** Why it stopped, with the very condition that was met. */
 function stopWords(loop: LoopState): string {
+  if (loop.isStopped) return "a person stopped it";
   const why = words.reasonWords(loop.exitReason ?? "", loop.stoppedBy);
   const last = loop.exitReason === "condition_met" ? iterationOf(loop, loop.number) : undefined;
   const fact = last?.facts.find((one) => one.met && one.by === loop.stoppedBy);

@@ -16,6 +16,7 @@ from whorl.interfaces.cli.options import json_option, located, place_option, pri
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.next_command import next_command
 from whorl.interfaces.cli.terminal import badge, paint, print_lines
+from whorl.interfaces.ends import why_document
 from whorl.interfaces.figures import dollars, line, seconds
 from whorl.interfaces.progress import usage_of
 from whorl.interfaces.values import changes
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 _LOOPS_MAX = 50
 _REQUESTS_MAX = 50
-# What a person asked who chose an iteration, or, without one, had the loop stopped.
-_ACCEPTED = "run.accepted"
 _WARNINGS_MAX = 20
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -65,7 +64,7 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
             meant = meant or [loop_named(store, chosen, at)]
             loops = [row for row in loops if row.address in meant]
         if as_json:
-            print_json(with_help(results.why_document(store, chosen, loops)))
+            print_json(with_help(why_document(store, chosen, loops)))
         else:
             print_lines(_why_lines(store, chosen, loops))
 
@@ -83,11 +82,11 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
         loops = [row for row in loops if row.exit_reason != "condition_met"][:_LOOPS_MAX]
         yield f"below: {len(loops)} that did not meet their condition; --at shows any other"
     asked = results.requests_of(store, run)
-    stopped = {one.place: "iteration" not in one.body for one in asked if one.kind == _ACCEPTED}
+    stopped = results.stopped_loops(store, run)
     for loop in loops:
         yield ""
         rows = results.begun_iterations(store, run, loop)
-        is_stopped = stopped.get(loop.address, False)
+        is_stopped = loop.address in stopped
         yield from summary.loop_lines(
             loop, rows, workflow=workflow, machine=machine, is_stopped=is_stopped
         )
