@@ -80,7 +80,7 @@ def final_lines(
     row = store.run(run)
     words, color = badge(status, row.mark)
     head = paint(words, color, bold=True)
-    took = figures.seconds(row.seconds or row.updated_at - row.created_at)
+    took = figures.seconds(worked) if (worked := figures.worked(row)) else ""
     used = usage_words(result["usage"])
     yield figures.joined(head, line(row.name, 60), took, used, f"run {run}")
     yield from indented(loops_lines(result["loops"]))
@@ -219,7 +219,7 @@ def _ends(ends: Mapping[str, int]) -> str:
 
 def loop_words(loop: dict[str, Any]) -> str:
     iterations = plural(loop["iterations"], "iteration")
-    words = f"{iterations} so far"
+    words = f"{iterations} so far" if loop["iterations"] else "not begun"
     if loop["exit_reason"]:
         words = f"{exit_words(loop['exit_reason'], loop['stopped_by'] or '')} after {iterations}"
     if loop["returned_iteration"] is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError, did_you_mean, safe
+from whorl.errors import UsageError, did_you_mean, plural, safe
 from whorl.interfaces import figures, wording
 from whorl.interfaces.advice import advised, root_code
 from whorl.interfaces.cli.carrying import carrying, with_help
@@ -21,9 +21,10 @@ from whorl.interfaces.figures import dollars, line, seconds
 from whorl.interfaces.progress import usage_of
 from whorl.interfaces.values import changes
 from whorl.interfaces.verdicts import goals_of
+from whorl.interpreter.events import numbered
 from whorl.runtimes.journal.folding import fold
 from whorl.services.inspecting import results
-from whorl.services.inspecting.iterations import loop_named, sides
+from whorl.services.inspecting.iterations import loop_named, loops_inside, sides
 from whorl.services.inspecting.places import loops_meant, split_place
 from whorl.services.runs import find_run
 
@@ -145,11 +146,12 @@ def diff(
         loop = loop_named(store, run, at)
         other = run if with_run is None else find_run(store, with_run)
         both = sides(store, run, loop, (first, second), other)
+        inside = loops_inside(store, (run, numbered(loop, first)), (other, numbered(loop, second)))
     changed = _changes(both, node)
     if as_json:
         iterations = [{"note": side.row.note, "results": side.results} for side in both]
         texts = {name: "\n".join(map("".join, lines)) for name, lines in changed.items()}
-        print_json({"loop": loop, "iterations": iterations, "diff": texts})
+        print_json({"loop": loop, "iterations": iterations, "diff": texts, "loops": inside})
         return
     of_other = "" if other == run else f" of {other}"
     head = f"{safe(loop)}  iteration {first} → {second}{of_other}"
@@ -158,6 +160,9 @@ def diff(
         click.echo(f"\n{line(name, 80)}{'' if lines else ': no change'}")
         for mark, text in lines:
             click.echo(_painted(mark, text))
+    for name, counts in inside.items() if node is None else ():
+        before, after = (plural(count, "iteration") if count else "not begun" for count in counts)
+        click.echo(f"\n{line(name, 80)}: {before} → {after}")
 
 
 def _painted(mark: str, text: str) -> str:
