@@ -145,7 +145,9 @@ def test_a_warning_of_a_limit_says_how_many_loops_it_holds_for(whorl: Whorl, pro
 
     told = [each for each in whorl("why", "last", "--json").json["warnings"] if "loops" in each]
     assert [(each["code"], each["loops"]) for each in told] == [("R102", 10)]
-    assert "before it was done, in 10 loops of this name; `whorl continue" in whorl("why", "last").out
+    assert (
+        "before it was done, in 10 loops of this name; `whorl continue" in whorl("why", "last").out
+    )
 
 
 def test_a_comparison_says_how_many_iterations_the_loops_inside_made(
