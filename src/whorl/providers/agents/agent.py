@@ -285,7 +285,8 @@ def reply_of(
         else:
             value, faults = fit(schema, output.structured)
         if faults:
-            why = f"the answer of agent {invocation.agent!r} does not fit: {'; '.join(faults[:3])}"
+            said = typed_answers.told(faults)
+            why = f"the answer of agent {invocation.agent!r} does not fit: {said}"
             unfit: dict[str, Json] = {"answer": text, "errors": [*faults]}
             raise redact_error(ProviderError(why, code="P105"), secrets, paid | unfit)
     if invocation.whole:
