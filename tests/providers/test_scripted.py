@@ -8,7 +8,7 @@ import pytest
 from provider_server import ask, say, scripted
 
 from whorl.providers.json_values import NotJson, parse_json
-from whorl.providers.models.typed_answers import told, typed_answer
+from whorl.providers.models.typed_answers import fault_words, typed_answer
 from whorl.providers.task import Request
 
 
@@ -69,5 +69,5 @@ def test_a_text_that_is_not_json_is_told_in_plain_words(text: str, words: str) -
 def test_the_faults_of_an_answer_name_its_fields() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]}
 
-    assert told(typed_answer(schema, "{}")[1]) == "it needs 'a'"
-    assert told(typed_answer(schema, '{"a": "x"}')[1]) == "a must be number, not string"
+    assert fault_words(typed_answer(schema, "{}")[1]) == "it needs 'a'"
+    assert fault_words(typed_answer(schema, '{"a": "x"}')[1]) == "a must be number, not string"

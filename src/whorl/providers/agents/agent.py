@@ -285,8 +285,8 @@ def reply_of(
         else:
             value, faults = fit(schema, output.structured)
         if faults:
-            said = typed_answers.told(faults)
-            why = f"the answer of agent {invocation.agent!r} does not fit: {said}"
+            words = typed_answers.fault_words(faults)
+            why = f"the answer of agent {invocation.agent!r} does not fit: {words}"
             unfit: dict[str, Json] = {"answer": text, "errors": [*faults]}
             raise redact_error(ProviderError(why, code="P105"), secrets, paid | unfit)
     if invocation.whole:

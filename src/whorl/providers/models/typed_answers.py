@@ -49,7 +49,7 @@ def typed_answer(schema: Json, text: str) -> tuple[Json, list[str]]:
     return fit(schema, without_nulls(schema, value))
 
 
-def told(faults: list[str]) -> str:
+def fault_words(faults: list[str]) -> str:
     """The first faults of an answer for people: fields by their names, the answer itself as it."""
     names = (re.sub(r"^\$\.?", "it" if fault[1:2] != "." else "", fault) for fault in faults[:3])
     return "; ".join(names)
