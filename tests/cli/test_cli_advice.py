@@ -138,6 +138,28 @@ def test_a_dry_run_advises_nothing_that_needs_a_run(project: Path, whorl: Whorl,
     assert [each["help"] for each in found] == ["raise `at_most.iterations`"]
 
 
+def test_what_goes_on_after_more_iterations_is_the_run_and_not_its_file(
+    project: Path, whorl: Whorl
+) -> None:
+    (project / "strict.yaml").write_text(
+        "whorl: 1\nname: strict\nsteps:\n  l:\n    repeat:\n      until: 'false'\n"
+        "      at_most: 2\n      steps: {r: {ask: 'Write'}}\n"
+    )
+    first = whorl("run", "strict.yaml", "--json").json
+
+    for count in (5, 8):
+        found = re.match(r"`whorl (.*?)` goes on;", first["warnings"][-1]["help"])
+        assert found is not None
+        first = whorl(*shlex.split(found[1]), "--json").json
+        assert first["loops"][0]["iterations"] == count
+    assert (
+        whorl("run", "strict.yaml", "--max-iterations", "3", "--json").json["loops"][0][
+            "iterations"
+        ]
+        == 3
+    )
+
+
 def advised_command(words: str) -> list[str]:
     """The command after `next:`, as a shell would take it."""
     line = next(line for line in words.splitlines() if "next: " in line)

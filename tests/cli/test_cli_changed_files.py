@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from typing import TYPE_CHECKING
@@ -146,3 +147,43 @@ def test_a_file_that_is_gone_or_cannot_be_read_says_nothing_wrong(
 
     assert SAYS not in done.err
     assert "next: whorl resume" in done.err
+
+
+def test_one_of_several_workflows_of_a_file_is_named_in_what_is_advised(
+    whorl: Whorl, project: Path
+) -> None:
+    def write(name: str, address: str) -> None:
+        call = {"type": "Http", "inputs": {"method": "GET", "uri": address}}
+        until = {"type": "Until", "expression": "@equals(1, 1)", "limit": {"count": 3}}
+        definitions = [{"actions": {"Say": {"type": "Compose", "inputs": "a"}}}]
+        definitions.append({"actions": {"Again": until | {"actions": {"Call": call}}}})
+        kind = "Microsoft.Logic/workflows"
+        resources = [
+            {"type": kind, "name": name, "properties": {"definition": definition}}
+            for name, definition in zip(("first", name), definitions, strict=True)
+        ]
+        template = {"$schema": "deploymentTemplate.json#", "resources": resources}
+        (project / "template.json").write_text(json.dumps(template))
+
+    write("the second", "http://127.0.0.1:9/a")
+    assert whorl("run", "template.json", "--workflow", "the second").code != 0
+    write("the second", "http://127.0.0.1:9/b")
+
+    done = whorl("resume", "last")
+
+    assert advised(done.err, "run") == ["run", "template.json", "--workflow", "the second"]
+    assert advised(done.err, "fork")[-4:] == ["--file", "template.json", "--workflow", "the second"]
+
+
+def test_a_test_without_a_run_names_the_workflow_that_it_is_of(whorl: Whorl, project: Path) -> None:
+    said = {"actions": {"Say": {"type": "Compose", "inputs": "a"}}}
+    kind = "Microsoft.Logic/workflows"
+    resources = [
+        {"type": kind, "name": name, "properties": {"definition": said}} for name in ("one", "two")
+    ]
+    template = {"$schema": "deploymentTemplate.json#", "resources": resources}
+    (project / "template.json").write_text(json.dumps(template))
+
+    done = whorl("test", "template.json", "--workflow", "two")
+
+    assert advised(done.err, "run") == ["run", "template.json", "--workflow", "two"]

@@ -345,3 +345,37 @@ def test_doctor_says_that_its_configuration_is_not_there(whorl: Whorl) -> None:
     assert line.startswith("✗")
     assert "nope.toml" in line
     assert "✓  whorl" in done.out
+
+
+def test_an_iteration_shows_what_it_worked_without_the_time_until_it_was_resumed(
+    whorl: Whorl, project: Path
+) -> None:
+    (project / "loop.yaml").write_text(
+        "whorl: 1\nname: loop\nsteps:\n  l:\n    repeat:\n      until: iteration >= 1\n"
+        "      at_most: 2\n      steps: {w: {ask: 'Fail {{ iteration }}'}}\n"
+    )
+    done = [whorl(*words) for words in (("run", "loop.yaml"), *[("resume", "last")] * 2)][-1]
+
+    events = [json.loads(line) for line in whorl("watch", "last", "--events").out.splitlines()]
+    ends = [each for each in events if each["kind"] == "iteration.finished"]
+    went_on = [each["at"] for each in events if each["kind"] == "run.resumed"]
+    assert (len(ends), len(went_on)) == (3, 2)
+    stood = sum(on - end["at"] for on, end in zip(went_on, ends, strict=False))
+    notes = whorl("why", "last", "--json").json["loops"][0]["iterations"]
+    assert [note["seconds"] for note in notes] == [round(ends[-1]["body"]["seconds"] - stood, 3)]
+    assert f"  {notes[0]['seconds']:.1f}s " in whorl("show", "last").out
+    assert f"  {notes[0]['seconds']:.1f}s  " in done.err
+
+
+def test_why_says_in_json_why_an_iteration_was_returned(whorl: Whorl) -> None:
+    whorl("run", "polish.yaml", "x")
+    [met] = whorl("why", "last", "--json").json["loops"]
+    whorl("accept", "last", "--iteration", "1")
+    [chosen] = whorl("why", "last", "--json").json["loops"]
+
+    assert (met["returned_iteration"], met["why"]) == (3, "an expression became true")
+    assert met["returned_because"] == "the last one that finished"
+    assert (chosen["returned_iteration"], chosen["returned_because"]) == (
+        1,
+        "which a person accepted",
+    )

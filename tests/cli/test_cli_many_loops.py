@@ -138,3 +138,47 @@ def test_a_proposed_amount_is_enough(whorl: Whorl, project: Path) -> None:
 
     assert advised[0] == "resume"
     assert whorl(*advised, "--json").json["status"] == "failed"
+
+
+def test_a_warning_of_a_limit_says_how_many_loops_it_holds_for(whorl: Whorl, project: Path) -> None:
+    many(whorl, project, 13)
+
+    told = [each for each in whorl("why", "last", "--json").json["warnings"] if "loops" in each]
+    assert [(each["code"], each["loops"]) for each in told] == [("R102", 10)]
+    assert (
+        "before it was done, in 10 loops of this name; `whorl continue" in whorl("why", "last").out
+    )
+
+
+def test_a_comparison_says_how_many_iterations_the_loops_inside_made(
+    whorl: Whorl, project: Path
+) -> None:
+    (project / "outer.yaml").write_text(OUTER)
+    whorl("run", "outer.yaml")
+
+    assert "\ninner: 1 iteration → 1 iteration\n" in whorl("diff", "last", "1", "2").out
+    assert whorl("diff", "last", "1", "2", "--json").json["loops"] == {"inner": [1, 1]}
+
+
+def test_a_loop_that_has_not_begun_is_said_not_to_have(whorl: Whorl, project: Path) -> None:
+    (project / "gated.yaml").write_text(
+        "whorl: 1\nname: gated\nsteps:\n  l:\n    repeat:\n      until: w == 'x'\n"
+        "      at_most: {iterations: 2, cost: 0.0000001}\n      on_limit: pause\n"
+        "      steps: {w: {ask: 'Write it'}}\n"
+    )
+
+    done = whorl("run", "gated.yaml")
+
+    assert "0 iterations so far" not in done.err
+    assert "l: not begun" in done.err
+
+
+def test_a_run_that_only_computes_shows_no_time_that_nobody_measured(
+    whorl: Whorl, project: Path
+) -> None:
+    (project / "sum.yaml").write_text("whorl: 1\nname: sum\nsteps: {a: {value: '{{ 1 + 1 }}'}}\n")
+
+    done = whorl("run", "sum.yaml")
+
+    assert "0.0s" not in done.err + whorl("status").out + whorl("ls").out
+    assert "succeeded  sum  run " in done.err

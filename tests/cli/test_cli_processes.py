@@ -105,15 +105,20 @@ def test_all_interrupted_runs_go_on(whorl: Whorl, spawn: Spawn, project: Path) -
             process.kill()
             process.communicate()
     (project / "whorl.toml").write_text(config)
+    (project / "task.yaml").write_text(slow)
 
     done = whorl("resume", "--all", "--json")
 
     assert done.code == 5
+    changed = [document["changed_file"] for document in done.json]
+    assert changed == [None, None, str(project / "task.yaml")]
     ends = [(document["status"], document["reason"]) for document in done.json]
     assert ends[:2] == [("succeeded", None)] * 2
     assert ends[2][0] == "interrupted"
     assert "uses the task 'mine', which is not known" in ends[2][1]
-    assert "⏸ interrupted" in whorl("resume", "--all").out
+    again = whorl("resume", "--all").out
+    assert "⏸ interrupted" in again
+    assert "task.yaml has changed since this run began; it goes on with the version" in again
     assert whorl("resume").code == whorl("resume", "last", "--all").code == 2
 
 

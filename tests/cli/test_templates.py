@@ -240,7 +240,7 @@ def test_new_tells_what_to_run_and_what_is_needed(whorl: Whorl, project: Path) -
     done = whorl("new", "until-tests-pass", "mine.json")
 
     assert done.out.startswith("whorl run mine.json 'a function slug")
-    assert "it needs `commands = true`" in done.err
+    assert 'it needs `commands = ["sh"]`' in done.err
     assert (project / "mine.json").read_text() == read("until-tests-pass", "studio")
 
 

@@ -142,7 +142,9 @@ def test_a_loop_is_stopped_after_its_iteration(tmp_path: Path) -> None:
         client.post(f"/runs/{run}/stop", {"loop": "letter"})
         found = client.wait(run, "succeeded")
         again = client.post(f"/runs/{run}/stop", {}, 409)
+        [loop] = client.get(f"/runs/{run}/loops")["loops"]
 
+    assert loop["why"] == "a person stopped it; iteration 1 is returned"
     assert (found["iteration"], found["exit_reason"]) == (1, "accepted")
     assert "stop" not in found["can"]
     assert "has ended already" in again["error"]["message"]

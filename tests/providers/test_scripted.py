@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from provider_server import ask, say, scripted
 
+from whorl.providers.json_values import NotJson, parse_json
+from whorl.providers.models.typed_answers import fault_words, typed_answer
 from whorl.providers.task import Request
 
 
@@ -43,3 +48,26 @@ def test_scripted_faults() -> None:
 
     assert (fault.code, fault.retry_after_s) == ("P102", 3.0)
     assert (used_up.code, unmatched.code) == ("P112", "P112")
+    assert "matches the prompt 'nothing'; add one below [providers." in str(unmatched)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Sure! Here", "it begins with other words, at line 1, column 1"),
+        ('{"a": 1', "it ends too early, at line 1, column 8"),
+        ('{"a" 1}', "a colon is missing at line 1, column 6"),
+        ("{a: 1}", "a name in double quotes is missing at line 1, column 2"),
+        ("", "it is empty"),
+    ],
+)
+def test_a_text_that_is_not_json_is_told_in_plain_words(text: str, words: str) -> None:
+    with pytest.raises(NotJson, match=f"^{re.escape(words)}$"):
+        parse_json(text)
+
+
+def test_the_faults_of_an_answer_name_its_fields() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]}
+
+    assert fault_words(typed_answer(schema, "{}")[1]) == "it needs 'a'"
+    assert fault_words(typed_answer(schema, '{"a": "x"}')[1]) == "a must be number, not string"

@@ -171,9 +171,20 @@ LIMIT = {
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ({}, "raise `at_most.iterations`, or `whorl continue r1 --at 'polish' --iterations 3`"),
-        ({"continues": False}, "raise `at_most.iterations`"),
-        ({"continues": False, "fields": {"max_iterations": "max_loops"}}, "raise `max_loops`"),
+        (
+            {},
+            "`whorl continue r1 --at 'polish' --iterations 3` goes on; for a new run, raise "
+            "`at_most.iterations` or give `whorl run` a higher `--max-iterations`",
+        ),
+        (
+            {"continues": False},
+            "raise `at_most.iterations` or give `whorl run` a higher `--max-iterations`",
+        ),
+        (
+            {"continues": False, "fields": {"max_iterations": "max_loops"}},
+            "raise `max_loops` or give `whorl run` a higher `--max-iterations`",
+        ),
+        ({"continues": False, "reason": "timeout"}, "raise `at_most.time`"),
         (
             {"reason": "budget", "limit": "calls", "of_run": True, "continues": False},
             "raise `budget.calls`",
@@ -195,7 +206,8 @@ LIMIT = {
                 "iterations": 0,
                 "more": {"cost_usd": 0.0123},
             },
-            "raise `at_most.cost`, or `whorl continue r1 --at 'polish' --budget +0.013`",
+            "`whorl continue r1 --at 'polish' --budget +0.013` goes on; "
+            "for a new run, raise `at_most.cost`",
         ),
     ],
 )

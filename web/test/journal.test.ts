@@ -277,3 +277,30 @@ it("takes the last of ten thousand events about as fast as the first", () => {
   expect(second).toBeLessThan(5 * first + 20_000);
   expect(journal.loops.get("polish")?.usage.cost_usd).toBeCloseTo(4, 6);
 });
+
+it("shows what an iteration worked, without the time until the run was resumed", () => {
+  const at = (seq: number, kind: string, address: string, time: number, body: Record<string, Json> = {}) => ({ seq, kind, address, at: time, body });
+  const journal = reduced([
+    at(1, "run.started", "", 0),
+    at(2, "loop.started", "polish", 0),
+    at(3, "iteration.started", "polish[1]", 0, { number: 1 }),
+    at(4, "iteration.finished", "polish[1]", 2, { number: 1, status: "failed", seconds: 2 }),
+    at(5, "run.finished", "", 2, { status: "failed" }),
+    at(6, "run.resumed", "", 100),
+    at(7, "iteration.finished", "polish[1]", 103, { number: 1, status: "succeeded", seconds: 103 }),
+  ]);
+
+  expect(journal.loops.get("polish")?.iterations.map((one) => one.seconds)).toEqual([5]);
+});
+
+it("tells a loop that a person stopped from one of which an iteration was accepted", () => {
+  const told = (body: Record<string, Json>) =>
+    reduced([
+      { seq: 1, kind: "loop.started", address: "polish", at: 0, body: {} },
+      { seq: 2, kind: "iteration.started", address: "polish[1]", at: 0, body: { number: 1 } },
+      { seq: 3, kind: "run.accepted", address: "", at: 1, body: { at: "polish", ...body } },
+      { seq: 4, kind: "loop.finished", address: "polish", at: 1, body: { exit_reason: "accepted", returned_iteration: 1 } },
+    ]).loops.get("polish")?.isStopped;
+
+  expect([told({}), told({ iteration: 1 })]).toEqual([true, false]);
+});

@@ -35,7 +35,7 @@ def advice(code: str, facts: Mapping[str, Any] | None, run: str = "RUN") -> str:
         return ""
     match facts.get("code", code):
         case "R102":
-            return f"raise {_raised_by(facts, run)}"
+            return _after_limit(facts, run)
         case "R103" if not run:
             return "raise its budget"
         case "R103":
@@ -64,21 +64,29 @@ def advice(code: str, facts: Mapping[str, Any] | None, run: str = "RUN") -> str:
     return ""
 
 
-def _raised_by(facts: Mapping[str, Any], run: str) -> str:
-    """The field that raises a limit, and the command where the loop can go on."""
+def _after_limit(facts: Mapping[str, Any], run: str) -> str:
+    """The command with which a loop goes on, where it can, and what raises the limit of a new run.
+
+    A run keeps the file that it began with, so that a field there does nothing for it.
+    """
     fields, budget = facts.get("fields") or _FIELDS, _BUDGETS.get(facts["limit"], "")
     field = fields.get(budget) or fields.get(facts["reason"], "the limit")
     if facts["of_run"]:
         # A format without a field for it has the flag of the command line.
         field = fields.get("run", "--budget")
         field += f".{budget}" if "run" in fields and budget != "cost" else ""
-    if not facts["continues"] or not run:
-        return f"`{field}`"
+    raised = f"raise `{field}`"
+    if not run:
+        return raised
+    if facts["reason"] == "max_iterations":
+        raised += " or give `whorl run` a higher `--max-iterations`"
+    if not facts["continues"]:
+        return raised
     iterations = f"--iterations {facts['iterations']}" if facts["iterations"] else ""
     # More money alone is for all loops that lack it: one of many need not be named.
     at = "" if budget and "[" in facts["address"] else f"--at '{facts['address']}'"
     amounts = (part for part in (run, at, iterations, flags(facts["more"])) if part)
-    return f"`{field}`, or `whorl continue {' '.join(amounts)}`"
+    return f"`whorl continue {' '.join(amounts)}` goes on; for a new run, {raised}"
 
 
 def _after_refusal(facts: Mapping[str, Any], run: str) -> str:
@@ -122,6 +130,8 @@ def _amount(name: str, much: float) -> str:
 def advised(message: Mapping[str, Any], run: str = "RUN") -> str:
     """An error or a warning with what to do about it."""
     words, help_ = str(message.get("message", "")), message.get("help")
+    if message.get("loops"):
+        words += f", in {message['loops']} loops of this name"
     if help_ is None:
         help_ = advice(str(message.get("code", "")), message.get("facts"), run)
     return f"{words}; {help_}" if help_ else words

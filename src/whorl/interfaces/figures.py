@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
     from whorl.language import Json
+    from whorl.runtimes.journal.journal import RunRow
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _COLUMN_MIN = 6
@@ -21,6 +22,8 @@ _SMALLEST = 0.000001
 _NUDGE = 1e-12
 # By less than this numbers differ that are the same to whoever computed them.
 _NOISE = 1e-9
+# A run cannot take less: between its making and its beginning, clocks are read twice.
+_MEASURED_MIN_S = 0.001
 
 
 def seconds(amount: float) -> str:
@@ -34,6 +37,13 @@ def seconds(amount: float) -> str:
     if hours:
         return f"{hours}h{minutes_left:02d}m"
     return f"{minutes}m{rest:02d}s" if minutes else f"{rest}s"
+
+
+def worked(row: RunRow) -> float:
+    """How long a run has worked, in seconds; 0: its journal does not tell."""
+    amount = row.seconds or row.updated_at - row.created_at
+    # Where a run only computes, all its entries have the time of its beginning.
+    return amount if amount > _MEASURED_MIN_S else 0.0
 
 
 def age(amount: float) -> str:

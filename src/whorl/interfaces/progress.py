@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interfaces.figures import line
 from whorl.interfaces.verdicts import score_cell, verdict_words
-from whorl.interpreter.events import unescape
+from whorl.interpreter.events import Event, unescape
 from whorl.lazily import dataclass, regex
 from whorl.runtimes.journal.fields import amount_of, count_of, iteration_of
 from whorl.runtimes.journal.projection import LoopFold, RunFold
+from whorl.runtimes.journal.standing import KINDS, Standing
 
 if TYPE_CHECKING:
-    from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.runtimes.journal.journal import Entry
 
@@ -134,8 +134,11 @@ class Progress(RunFold[LoopProgress]):
     # What has ended and may be let go, the oldest first.
     _past_steps: dict[str, None] = field(default_factory=dict)
     _past_loops: dict[str, None] = field(default_factory=dict)
+    _standing: Standing = field(default_factory=Standing)
 
     def take(self, event: Event) -> bool:
+        if event.kind in KINDS and (body := self._standing.take(event)) is not event.body:
+            event = Event(event.kind, event.address, event.at, body)
         if not RunFold.take(self, event):
             return False
         match event.kind.partition("."):

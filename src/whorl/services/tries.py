@@ -23,6 +23,7 @@ from whorl.runtimes.journal.moments import moment
 from whorl.runtimes.sqlite.listing import TRY
 from whorl.runtimes.starting import Start
 from whorl.services.files.effects import Effects, effects_of
+from whorl.services.files.preflight import check_given
 from whorl.services.records import records_of
 
 if TYPE_CHECKING:
@@ -71,8 +72,13 @@ class Wanted:
     others: Others = None
 
 
-def prepare(project: Project, journal: Journal, wanted: Wanted) -> tuple[ir.Workflow, Start]:
-    """The workflow of a try, and how it starts; raises InvalidWorkflow or UsageError."""
+def prepare(
+    project: Project, journal: Journal, wanted: Wanted, *, forms: str = ""
+) -> tuple[ir.Workflow, Start]:
+    """The workflow of a try, and how it starts; raises InvalidWorkflow or UsageError.
+
+    `forms` say how inputs are given on the command line, if they are given there.
+    """
     reading = project.read_text(wanted.text, wanted.file, others=wanted.others)
     nodes = nodes_by_path(reading.workflow)
     node = nodes.get(wanted.at)
@@ -89,9 +95,13 @@ def prepare(project: Project, journal: Journal, wanted: Wanted) -> tuple[ir.Work
             known[path.rpartition("/")[2]] = value
     held = {path: value for path, value in pins.items() if path.startswith(within)}
     known = {p.rpartition("/")[2]: v for p, v in pins.items() if not p.startswith(within)} | known
+    check_names(reading.workflow, replace(wanted, pins={}))
     workflow = _workflow(reading.workflow, _pinned(node, wanted.at, held), known)
     ports = {port.name for port in workflow.inputs}
     given = {name: value for name, value in known.items() if name in ports} | wanted.inputs
+    needed = replace(workflow, inputs=_needed(reading.workflow, workflow))
+    advice = forms or "see `inputs` of the workflow"
+    check_given(needed, given, advice=advice, has_options=bool(forms))
     start = Start(
         input=given,
         limits={"cost_usd": wanted.budget_usd},
@@ -130,7 +140,7 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     return UsageError(words, help=did_you_mean(name, known), code="C105")
 
 
-def needed_inputs(whole: ir.Workflow, tried: ir.Workflow) -> tuple[ir.Port, ...]:
+def _needed(whole: ir.Workflow, tried: ir.Workflow) -> tuple[ir.Port, ...]:
     """The inputs of a workflow, of which only those are required that the tried step reads."""
     names = Names().in_block(tried.body)
     return tuple(replace(p, required=p.required and p.name in names) for p in whole.inputs)

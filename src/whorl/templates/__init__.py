@@ -6,8 +6,9 @@ from importlib.resources import files
 
 from whorl.lazily import dataclass
 
-_COMMANDS = "`commands = true` below [allow] in whorl.toml"
-_FILES = '`commands = true` and `files = {write = ["solution.py"]}` below [allow] in whorl.toml'
+_SHELL = '`commands = ["sh"]` (["bash"] for the canvas)'
+_COMMANDS = f"{_SHELL} below [allow] in whorl.toml"
+_FILES = f'{_SHELL} and `files = {{write = ["solution.py"]}}` below [allow] in whorl.toml'
 _SEARCH = "an MCP server: [mcp.search] in whorl.toml, with a tool `search` that takes a query"
 
 

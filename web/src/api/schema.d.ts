@@ -3037,6 +3037,11 @@ export interface components {
              * @description the requests that the run accepts now
              */
             can: ("pause" | "resume" | "cancel" | "stop" | "continue" | "accept" | "fork" | "approve" | "reject")[];
+            /**
+             * Changed File
+             * @description a file that has changed since the run began, which keeps what it began with
+             */
+            changed_file: string | null;
             /** Cost Usd */
             cost_usd: number;
             /** Created At */

@@ -85,7 +85,7 @@ function itemOf(journal: Journal, list: string, number: number, records: Records
   const address = iterationAddress(list, number);
   const record = records.get(address);
   const told = record ? { status: ITEMS[record.status] ?? "failed", usage: record.usage, startedAt: record.started_at ?? 0, endedAt: record.ended_at, seconds: record.seconds } : fromInside(journal, address);
-  return { number, address, ...told, score: null, outside: null, met: null, approved: false, best: false, by: "", facts: [], error: null, seq: 0 };
+  return { number, address, ...told, stood: 0, score: null, outside: null, met: null, approved: false, best: false, by: "", facts: [], error: null, seq: 0 };
 }
 
 const ITEMS: Record<string, IterationStatus> = { running: "running", waiting: "running", succeeded: "succeeded", skipped: "cancelled", cancelled: "cancelled" };

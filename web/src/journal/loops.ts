@@ -37,13 +37,14 @@ function loopAt(journal: Journal, address: string, at: number): LoopState {
     mark: null,
     isEdited: false,
     isStopping: false,
+    isStopped: false,
     usage: NOTHING,
     startedAt: at,
     endedAt: null,
   };
 }
 
-const REOPENED = { status: "running", exitReason: null, stoppedBy: null, mark: null, isEdited: false, isStopping: false, returned: null, endedAt: null } as const;
+const REOPENED = { status: "running", exitReason: null, stoppedBy: null, mark: null, isEdited: false, isStopping: false, isStopped: false, returned: null, endedAt: null } as const;
 
 const loopStarted: Change = (journal, { address, at, body }) => {
   const place = placeOf(address);
@@ -67,6 +68,7 @@ const iterationStarted: Change = (journal, { seq, address, at, body }) => {
     startedAt: at,
     endedAt: null,
     seconds: null,
+    stood: 0,
     score: null,
     outside: null,
     met: null,
@@ -96,11 +98,15 @@ const iterationFinished: Change = (journal, { seq, address, at, body }) => {
   const facts = factsFrom(body["facts"]);
   const score = numberFrom(body["score"]);
   const best = body["best"] === true;
+  const isAgain = begun.endedAt !== null && begun.address === address;
+  const stood = begun.stood + (isAgain ? Math.max(0, journal.run.wentOnAt - (begun.endedAt ?? 0)) : 0);
+  const seconds = numberFrom(body["seconds"]);
   putIteration(loop.iterations, {
     ...begun,
     status: textFrom(body["status"]) as IterationStatus,
     endedAt: at,
-    seconds: numberFrom(body["seconds"]),
+    seconds: seconds === null ? null : Math.max(0, seconds - stood),
+    stood,
     score,
     outside: outsideFrom(body["outside"]),
     met: typeof body["met"] === "boolean" ? body["met"] : null,
@@ -138,6 +144,7 @@ const loopFinished: Change = (journal, { address, at, body }) => {
     mark: markFrom(body["mark"]),
     isEdited: body["edited"] === true,
     isStopping: false,
+    isStopped: loop.isStopping && body["exit_reason"] === "accepted",
     usage: usageFrom(body["usage"]),
     endedAt: at,
   });

@@ -36,6 +36,7 @@ export function emptyJournal(): Journal {
       error: null,
       pausedFor: "",
       forkedFrom: "",
+      wentOnAt: 0,
     },
     nodes: new Map(),
     loops: new Map(),

@@ -6,12 +6,14 @@ import { isObject, NOTHING, usageFrom } from "./usage";
 const WARNINGS_MAX = 1_000;
 
 /** A person lets the run go on, perhaps with more money. */
-const goOn: Change = (journal, { body }) => {
+const goOn: Change = (journal, { kind, at, body }) => {
   const limits: Limits = { ...journal.run.limits };
   for (const name of ["cost_usd", "tokens"] as const) {
     const [more, limit] = [body[name], limits[name]];
     if (typeof more === "number" && limit !== undefined) limits[name] = limit + more;
   }
+  // What has not ended was paused, and counts no time meanwhile.
+  if (kind === "run.continued" || (kind === "run.resumed" && journal.run.endedAt !== null)) changeRun(journal, { wentOnAt: at });
   changeRun(journal, { status: "running", error: null, endedAt: null, pausedFor: "", limits });
 };
 

@@ -113,7 +113,10 @@ export interface Iteration {
   readonly status: IterationStatus;
   readonly startedAt: number;
   readonly endedAt: number | null;
+  /** How long it has worked: without the time between an end and the run's going on with it. */
   readonly seconds: number | null;
+  /** How much of the time since it began was not worked. */
+  readonly stood: number;
   readonly score: number | null;
   readonly outside: Outside | null;
   readonly met: boolean | null;
@@ -163,6 +166,8 @@ export interface LoopState {
   readonly isEdited: boolean;
   /** Whether it ends after the iteration that is under way, because a person wants it. */
   readonly isStopping: boolean;
+  /** Whether a person ended it without choosing an iteration. */
+  readonly isStopped: boolean;
   readonly usage: Usage;
   readonly startedAt: number;
   readonly endedAt: number | null;
@@ -203,6 +208,8 @@ export interface RunState {
   readonly error: Fault | null;
   readonly pausedFor: string;
   readonly forkedFrom: string;
+  /** When it last went on after it had ended, or a loop of it. */
+  readonly wentOnAt: number;
 }
 
 /** Where things happen: the run ("") or one iteration of a loop or item of a list. */

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError, did_you_mean
 from whorl.interfaces.advice import with_help
+from whorl.interfaces.ends import why_document
 from whorl.interfaces.python.values import Iteration, count, text, usage_from
 from whorl.interfaces.values import changes
-from whorl.services.inspecting import results
 from whorl.services.inspecting.costs import WAYS, Costs, costs_of
 from whorl.services.inspecting.iterations import loop_named, results_of, sides
 
@@ -48,7 +48,7 @@ class Past:
     def why(self) -> dict[str, Any]:
         """Why the loops ended, as `whorl why --json` says it: each iteration with its verdicts."""
         with self._reading() as store:
-            return with_help(results.why_document(store, self._run, store.loops(self._run)))
+            return with_help(why_document(store, self._run, store.loops(self._run)))
 
     def diff(self, first: int, second: int, *, at: str = "", step: str = "") -> dict[str, str]:
         """How the results of two iterations of a loop differ, by step."""

@@ -285,7 +285,8 @@ def reply_of(
         else:
             value, faults = fit(schema, output.structured)
         if faults:
-            why = f"the answer of agent {invocation.agent!r} does not fit: {'; '.join(faults[:3])}"
+            words = typed_answers.fault_words(faults)
+            why = f"the answer of agent {invocation.agent!r} does not fit: {words}"
             unfit: dict[str, Json] = {"answer": text, "errors": [*faults]}
             raise redact_error(ProviderError(why, code="P105"), secrets, paid | unfit)
     if invocation.whole:

@@ -25,7 +25,12 @@ from whorl.providers.models.conversation import (
     turn_number,
 )
 from whorl.providers.models.selection import choose_models
-from whorl.providers.models.typed_answers import correction_for, instruction_for, typed_answer
+from whorl.providers.models.typed_answers import (
+    correction_for,
+    fault_words,
+    instruction_for,
+    typed_answer,
+)
 from whorl.providers.redaction import redact
 from whorl.providers.task import Effect, Emit, Estimate, Inputs, Reply, Request, before_sending
 
@@ -82,8 +87,9 @@ class Ask(OwnTask):
             value, faults = typed_answer(request.returns, answer.text)
             if faults:
                 cut = answer.finish == "length"
-                advice = "; the answer was cut off, so raise max_tokens" if cut else ""
-                why = f"the answer of {detail['model']} does not fit: {'; '.join(faults[:3])}"
+                advice = "; describe the fields in the prompt, or take a stronger model"
+                advice = "; the answer was cut off, so raise max_tokens" if cut else advice
+                why = f"the answer of {detail['model']} does not fit: {fault_words(faults)}"
                 unfit = {"answer": answer.text, "errors": faults, "usage": usage.as_json()}
                 raise ProviderError(f"{why}{advice}", code="P105", detail={**detail, **unfit})
         if offered is not None and offered.pins:

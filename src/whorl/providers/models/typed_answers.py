@@ -49,6 +49,12 @@ def typed_answer(schema: Json, text: str) -> tuple[Json, list[str]]:
     return fit(schema, without_nulls(schema, value))
 
 
+def fault_words(faults: list[str]) -> str:
+    """The first faults of an answer for people: fields by their names, the answer itself as it."""
+    names = (re.sub(r"^\$\.?", "it" if fault[1:2] != "." else "", fault) for fault in faults[:3])
+    return "; ".join(names)
+
+
 def without_nulls(schema: Json, value: Json) -> Json:
     """The value without the optional fields that are null: so models say that there is nothing."""
     if not isinstance(schema, dict):

@@ -225,8 +225,11 @@ class ScriptedWire:
                 answer = _answer(reply, prompt, name, conversation.cap)
                 emit(answer.text)
                 return answer
-        why = f"no rule of the scripted provider {name!r} matches {prompt[:200]!r}; add one"
-        raise ProviderError(why, code="P112")
+        # What is asked comes last; before it stand the system's words, such as a whole schema.
+        asked = conversation.messages[-1].text if conversation.messages else ""
+        why = f"no rule of the scripted provider {name!r} matches the prompt {asked[:200]!r}"
+        advice = f"add one below [providers.{name}] whose `match` is found in it"
+        raise ProviderError(f"{why}; {advice}", code="P112")
 
     async def check(self, provider: ProviderSettings) -> str:
         return plural(len(provider.rules), "rule")

@@ -13,6 +13,7 @@ from whorl.interpreter.events import split_iteration
 from whorl.runtimes.journal.fields import iteration_of, number_of, text_of
 from whorl.runtimes.journal.journal import Entry, IterationRow, LoopRow
 from whorl.runtimes.journal.projection import LoopFold
+from whorl.runtimes.journal.standing import KINDS, Standing
 from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.checking import LOOP_TYPES, fits
 from whorl.runtimes.sqlite.connection import fetch
@@ -112,27 +113,39 @@ class EntryReading:
     ) -> list[IterationRow]:
         """The finished iterations of a loop whose number is above `after`, in order."""
         first = (self.loop_start(run, loop) or 1) - 1
-        notes: dict[str, Entry] = {}
+        notes: dict[str, list[Entry]] = {}
         for entry in self._entries(run, _ITERATIONS, first, loop, after):
             address, number = iteration_of(entry.event)
             if address == loop and number > after:
-                # Of one that went on after it was cut short, the last note has all.
-                notes[entry.event.address] = entry
+                notes.setdefault(entry.event.address, []).append(entry)
             if len(notes) > limit:
                 break
-        return [_iteration(loop, entry) for entry in islice(notes.values(), limit)]
+        return self._rows(run, loop, list(islice(notes.values(), limit)))
 
     def newest_iterations(self, run: str, loop: str, limit: int = 100) -> list[IterationRow]:
-        return [_iteration(loop, entry) for entry in self._newest(run, loop, limit)]
+        return self._rows(run, loop, self._newest(run, loop, limit))
 
-    def _newest(self, run: str, loop: str, limit: int) -> list[Entry]:
-        notes: dict[str, Entry] = {}
-        for entry in self._entries(run, _BACKWARDS, SEQ_MAX, loop, size=min(limit, _PAGE)):
-            if split_iteration(entry.event.address)[0] == loop:
-                notes.setdefault(entry.event.address, entry)
-            if len(notes) == limit:
+    def _newest(self, run: str, loop: str, limit: int) -> list[list[Entry]]:
+        notes: dict[str, list[Entry]] = {}
+        for entry in self._entries(run, _BACKWARDS, SEQ_MAX, loop, size=min(limit + 1, _PAGE)):
+            address = entry.event.address
+            if split_iteration(address)[0] != loop:
+                continue
+            if len(notes) == limit and address not in notes:
                 break
+            notes.setdefault(address, []).insert(0, entry)
         return list(notes.values())[::-1]
+
+    def _rows(self, run: str, loop: str, notes: list[list[Entry]]) -> list[IterationRow]:
+        """Iterations by their notes; of one that went on after it had ended, the last has all."""
+        again = [entry for ends in notes if len(ends) > 1 for entry in ends]
+        worked: dict[int, dict[str, Json]] = {}
+        if again:
+            others = self.read(run, kinds=KINDS - {"iteration.finished"})
+            standing = Standing()
+            for entry in sorted([*others, *again], key=lambda entry: entry.seq):
+                worked[entry.seq] = standing.take(entry.event)
+        return [_iteration(loop, ends[-1], worked.get(ends[-1].seq)) for ends in notes]
 
     def loop_start(self, run: str, loop: str) -> int | None:
         rows = self._reader.rows(_LOOP_START, (self._number(run), loop))
@@ -174,7 +187,7 @@ class EntryReading:
         if finished is not None:
             entries += self._page(_ONE, (number, finished), run)
         else:
-            entries += self._newest(run, address, _BEST_SOUGHT)
+            entries += [ends[-1] for ends in self._newest(run, address, _BEST_SOUGHT)]
             entries += self._page(_BEGUN, (number, entries[-1].seq if entries else 0, address), run)
         loop = LoopFold(address, started_seq=started)
         for entry in entries:
@@ -236,7 +249,7 @@ def _entry(payload: Callable[[int], Json], run: str, seq: int, *row: Any) -> Ent
         raise damaged(run, seq, str(error)) from error
 
 
-def _iteration(loop: str, entry: Entry) -> IterationRow:
-    event, note = entry.event, entry.event.body
+def _iteration(loop: str, entry: Entry, worked: dict[str, Json] | None) -> IterationRow:
+    event, note = entry.event, worked or entry.event.body
     status, score = text_of(note.get("status")), number_of(note.get("score"))
     return IterationRow(loop, iteration_of(event)[1], status, score, entry.seq, event.at, note)

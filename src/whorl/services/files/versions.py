@@ -1,11 +1,12 @@
-"""Whether the files that a run was read from have changed since; it keeps what it began with."""
+"""What became of the files that a run was read from; it keeps what it began with."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import InvalidWorkflow, StoreError
+from whorl.dialects import read_workflow
+from whorl.errors import InvalidWorkflow, SeveralWorkflows, StoreError
 from whorl.ir import from_json
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.sealing import opened, redaction_of, secrets_of, shown_sources
@@ -39,6 +40,18 @@ def changed_file(store: SqliteStore, run: RunId) -> str:
         there = {path: now for path, now in found.items() if now is not None}
         if there and text not in shown_sources(there, redaction).values() and text != own:
             return next(iter(there))
+    return ""
+
+
+def one_of_several(store: SqliteStore, run: RunId) -> str:
+    """The name of a run's workflow, where its file has several now and needs to be told which."""
+    row = store.run(run)
+    try:
+        read_workflow(open_file(row.file), row.file)
+    except SeveralWorkflows as fault:
+        return row.name if row.name.lower() in map(str.lower, fault.names) else ""
+    except InvalidWorkflow:
+        pass
     return ""
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from whorl.lazily import regex
 from whorl.runtimes.journal.journal import RunId
 
 if TYPE_CHECKING:
@@ -16,6 +18,8 @@ _WARNING: Final = frozenset({"warning"})
 _OF_WARNINGS: Final = frozenset({"warning", "loop.continued", "run.accepted"})
 _WARNINGS_MAX: Final = 1_000
 _AT_LIMIT: Final = "R102"
+# An iteration, an item or a further attempt in an address.
+_REPEATED: Final = regex(r"\[[0-9]+\]|#[0-9]+")
 _USAGE: Final = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
 
 
@@ -86,3 +90,17 @@ def warnings_of(journal: Journal, run: RunId) -> list[Json]:
         if len(warnings) == _WARNINGS_MAX:
             break
     return [*warnings]
+
+
+def count_warnings(result: dict[str, Any]) -> None:
+    """A run warns of a limit once for each loop of its file: says for how many loops it holds."""
+    ends = Counter((_in_file(loop["path"]), loop["exit_reason"]) for loop in result["loops"])
+    for warning in result["warnings"]:
+        facts = warning.get("facts") or {}
+        if warning["code"] == _AT_LIMIT and "reason" in facts:
+            count = ends[_in_file(warning["path"]), facts["reason"]]
+            warning.update({"loops": count} if count > 1 else {})
+
+
+def _in_file(address: str) -> str:
+    return _REPEATED.sub("", address)

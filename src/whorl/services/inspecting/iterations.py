@@ -65,6 +65,19 @@ def sides(
     return first, second
 
 
+def loops_inside(
+    store: SqliteStore, first: tuple[RunId, str], second: tuple[RunId, str]
+) -> dict[str, list[int]]:
+    """The loops right inside of two iterations, by name: how many iterations each has begun."""
+    found: dict[str, list[int]] = {}
+    for at, (run, iteration) in enumerate((first, second)):
+        for row in store.loops(run):
+            name = row.address.removeprefix(f"{iteration}/")
+            if name != row.address and "[" not in name:
+                found.setdefault(name, [0, 0])[at] = row.iterations
+    return found
+
+
 def _side(store: SqliteStore, run: RunId, loop: str, number: int) -> Side:
     row = iteration_row(store, run, loop, number)
     return Side(row, results_of(store, run, loop, (number,)).get(number, {}))

@@ -17,7 +17,12 @@ from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.sealing import shown
 from whorl.services.files.forecasting import asks_models
-from whorl.services.inspecting.documents import document, usage_document, warnings_of
+from whorl.services.inspecting.documents import (
+    count_warnings,
+    document,
+    usage_document,
+    warnings_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -120,6 +125,7 @@ def result_of(
     # Reading the whole journal for warnings is left out where none was given.
     warnings = warnings_of(store, run) if state["warned"] else []
     result = document(run, status, final, store, warnings=warnings)
+    count_warnings(cast("dict[str, Any]", result))
     _complete_usage(store, run, machine, cast("dict[str, Any]", result))
     if state["usage"].get("calls") and asks_models(machine.plan.workflow):
         result["warnings"] = [*_of_toy(store, run), *cast("list[Json]", result["warnings"])]
@@ -228,6 +234,13 @@ def requests_of(store: SqliteStore, run: RunId) -> list[Request]:
             place = event.address.partition("/:")[0] or str(event.body.get("at") or "")
             requests.append(Request(event.kind, place, event.body))
     return requests[-_REQUESTS_MAX:]
+
+
+def stopped_loops(store: SqliteStore, run: RunId) -> frozenset[str]:
+    """The loops that a person stopped, without choosing an iteration (any more)."""
+    accepted = (one for one in requests_of(store, run) if one.kind == "run.accepted")
+    stopped = {request.place: "iteration" not in request.body for request in accepted}
+    return frozenset(place for place, is_stopped in stopped.items() if is_stopped)
 
 
 def open_gates(store: SqliteStore, run: RunId, machine: Machine | None = None) -> list[Gate]:

@@ -132,8 +132,9 @@ def _check_schema(workflow: Workflow, trigger: Trigger, given: Values) -> None:
 
     if faults := misfits(trigger.schema, body):
         words = "; ".join(map(str, faults[:_SHOWN]))
-        message = f"trigger {trigger.name!r} has a schema that its body does not fit: {words}"
-        raise UsageError(message, help="the file says which body it takes", code=CODE)
+        message = f"the body does not fit the schema of trigger {trigger.name!r}: {words}"
+        help_ = "correct the body ($ is all of it), or `schema` of the trigger in the file"
+        raise UsageError(message, help=help_, code=CODE)
 
 
 def _split(workflow: Workflow, trigger: Trigger, given: Values, now: float) -> list[Values]:

@@ -48,6 +48,7 @@ export function Banners({ id, detail, loop }: BannersProps) {
           )}
         </Banner>
       )}
+      {detail?.changed_file && <Changed file={detail.changed_file} />}
       {status === "waiting" && detail?.due != null && <Due at={detail.due} isAsking={gates.length > 0} />}
       {gates.length > 0 && status !== "interrupted" && <Waiting id={id} gates={gates} />}
       {run.status === "failed" && run.error && loop?.exitReason !== "failed" && (
@@ -73,6 +74,15 @@ export function Banners({ id, detail, loop }: BannersProps) {
         </details>
       )}
     </div>
+  );
+}
+
+/** A run keeps its file: what is corrected there does nothing for it. */
+function Changed({ file }: { file: string }) {
+  return (
+    <Banner tone="idle" glyph="≠" title={file}>
+      has changed since this run began; the run keeps the file that it began with. To use the new one, start a new run.
+    </Banner>
   );
 }
 
@@ -177,6 +187,7 @@ function Exit({ id, loop, can, fault }: { id: string; loop: LoopState; can: RunD
 
 /** Why it stopped, with the very condition that was met. */
 function stopWords(loop: LoopState): string {
+  if (loop.isStopped) return "a person stopped it";
   const why = words.reasonWords(loop.exitReason ?? "", loop.stoppedBy);
   const last = loop.exitReason === "condition_met" ? iterationOf(loop, loop.number) : undefined;
   const fact = last?.facts.find((one) => one.met && one.by === loop.stoppedBy);

@@ -54,7 +54,7 @@ function Elapsed({ isMoving }: { isMoving: boolean }) {
   const until = endedAt ?? (isMoving ? Math.max(now, lastAt) : lastAt);
   return (
     <span className="figure faint" title="since it began">
-      {words.duration(until - startedAt)}
+      {isMoving || until - startedAt > 0.001 ? words.duration(until - startedAt) : "–"}
     </span>
   );
 }

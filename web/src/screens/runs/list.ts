@@ -61,7 +61,7 @@ const SORTED_BY: Record<string, (run: RunItem) => number> = {
   time: secondsOf,
 };
 
-/** How long a run has worked. */
+/** How long a run has worked; 0: its journal does not tell, since it only computed. */
 export function secondsOf(run: Pick<RunItem, "seconds" | "updated_at" | "created_at">): number {
   return run.seconds > 0 ? run.seconds : Math.max(0, run.updated_at - run.created_at);
 }

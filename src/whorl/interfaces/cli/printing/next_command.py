@@ -17,7 +17,7 @@ from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.sealing import shown
 from whorl.runtimes.sqlite.listing import EXPERIMENT
-from whorl.services.files.versions import changed_file
+from whorl.services.files.versions import changed_file, one_of_several
 from whorl.services.inspecting.results import workflow_of
 from whorl.services.steering import amounts_to_go_on, resumed
 
@@ -94,11 +94,11 @@ def changed_words(store: SqliteStore, run: RunId, forking: Sequence[str] = ()) -
     file = changed_file(store, run)
     if not file:
         return ""
-    own, loops = _seen(store.run(run).file), store.loops(run)
+    own, loops = _file_words(store, run), store.loops(run)
     outer = [row for row in loops if "[" not in row.address and row.iterations]
     if not forking and outer:
         forking = ["--at", f"{outer[-1].address}[{outer[-1].iterations}]"]
-    ways = [f"`{join(['whorl', 'fork', run, *forking, '--file', own])}`"]
+    ways = [f"`{join(['whorl', 'fork', run, *forking, '--file', *own])}`"]
     ways = [] if not forking or _is_of_experiment(store, run) else ways
     command, note = run_again(store, run)
     ways.append(f"`{command}`{note and f' {note}'}")
@@ -113,7 +113,7 @@ def run_again(store: SqliteStore, run: RunId) -> tuple[str, str]:
     if _is_of_experiment(store, run):
         return join(["whorl", "experiment", "run", _seen(store.run(run).file)]), ""
     body, workflow = shown(next(iter(store.read(run, limit=1))).event), workflow_of(store, run)
-    words = ["whorl", "run", _seen(store.run(run).file)]
+    words = ["whorl", "run", *_file_words(store, run)]
     secret = {port.name for port in workflow.inputs if port.secret}
     given: Any = body.get("input") or {}
     given = given | {
@@ -133,6 +133,12 @@ def run_again(store: SqliteStore, run: RunId) -> tuple[str, str]:
     if len(whole) > _COMMAND_MAX or HIDDEN in whole:
         return join([*words, *options]), "with the same inputs"
     return whole, ""
+
+
+def _file_words(store: SqliteStore, run: RunId) -> list[str]:
+    """The file of a run, and which of its workflows is meant, as commands take them."""
+    name = one_of_several(store, run)
+    return [_seen(store.run(run).file), *(["--workflow", name] if name else [])]
 
 
 def _is_of_experiment(store: SqliteStore, run: RunId) -> bool:

@@ -14,6 +14,7 @@ from whorl.interfaces.advice import advised, root_code
 from whorl.interfaces.cli.carrying import carrying
 from whorl.interfaces.cli.printing.next_command import next_command
 from whorl.interfaces.cli.terminal import badge, indented, paint, print_lines, room, text_lines
+from whorl.interfaces.ends import end_words, returned_words
 from whorl.interfaces.figures import line, written
 from whorl.interfaces.values import cut, value_lines
 from whorl.interfaces.verdicts import reason_lines, score_cell, verdict_words
@@ -49,7 +50,6 @@ _ENDS = {
 # These end a loop, and say nothing about whether its result is good.
 _ENDS_ONLY = frozenset({"plateau", "stable"})
 _MET = frozenset({"condition_met", "accepted"})
-_TAKEN = {"first": ", the first one", "last": ", the last one that finished"}
 
 
 def print_outputs(outputs: dict[str, Json]) -> None:
@@ -80,7 +80,7 @@ def final_lines(
     row = store.run(run)
     words, color = badge(status, row.mark)
     head = paint(words, color, bold=True)
-    took = figures.seconds(row.seconds or row.updated_at - row.created_at)
+    took = figures.seconds(worked) if (worked := figures.worked(row)) else ""
     used = usage_words(result["usage"])
     yield figures.joined(head, line(row.name, 60), took, used, f"run {run}")
     yield from indented(loops_lines(result["loops"]))
@@ -219,7 +219,7 @@ def _ends(ends: Mapping[str, int]) -> str:
 
 def loop_words(loop: dict[str, Any]) -> str:
     iterations = plural(loop["iterations"], "iteration")
-    words = f"{iterations} so far"
+    words = f"{iterations} so far" if loop["iterations"] else "not begun"
     if loop["exit_reason"]:
         words = f"{exit_words(loop['exit_reason'], loop['stopped_by'] or '')} after {iterations}"
     if loop["returned_iteration"] is not None:
@@ -241,24 +241,22 @@ def loop_lines(
 
     One that `is_stopped` was ended by a person who chose no iteration.
     """
-    is_stopped = is_stopped and row.exit_reason == "accepted"
     node = results.loop_node(workflow, row.path)
     limit = results.limit_now(machine, row)
     of = f" of at most {limit}" if limit is not None else ""
     ended = "it has not ended"
     if row.exit_reason:
-        reason = (row.exit_reason, row.stopped_by)
-        why = "a person stopped it" if is_stopped else wording.reason_words(*reason)
+        why = end_words(row, is_stopped=is_stopped)
         if row.exit_reason == "max_iterations" and limit is not None and row.iterations < limit:
             why = "it made the iterations that it was continued for"
-        ended = f"it ended because {why}: {wording.exit_words(*reason)}"
+        ended = f"it ended because {why}: {exit_words(row.exit_reason, row.stopped_by)}"
     yield f"{safe(row.address)}  {plural(row.iterations, 'iteration')}{of}; {ended}"
     if node is not None and node.until is not None:
         yield f"  until: {wording.condition_words(node.until)}"
     if row.returned_iteration is not None:
         takes = node.returns if node else ""
-        why = returned_words(takes, row, iterations, is_chosen=not is_stopped)
-        yield f"  returned: iteration {row.returned_iteration}{why}"
+        why = returned_words(takes, row, iterations, is_stopped=is_stopped)
+        yield f"  returned: iteration {row.returned_iteration}{why and f', {why}'}"
     rows, reasons = [("#", "score", "verdict", "why")], list[str]()
     for iteration in iterations:
         note = iteration.note
@@ -277,26 +275,3 @@ def loop_lines(
         if row.best_iteration is not None:
             yield "  ★ the best one: approved ones come first, then the score counts"
     yield from ["  the judge's reasons:", *reasons] if reasons else []
-
-
-def returned_words(
-    takes: str, row: LoopRow, iterations: Sequence[IterationRow], *, is_chosen: bool = True
-) -> str:
-    """Why a loop returned the iteration that it did, where that can be told."""
-    if row.exit_reason == "accepted" and is_chosen:
-        return ", which a person accepted"
-    own = next((one for one in iterations if one.number == row.returned_iteration), None)
-    if takes != "best" or own is None or row.best_iteration != own.number:
-        return _TAKEN.get(takes, "")
-    score = score_cell(own.note, own.score)
-    others = [one for one in iterations if one.number != own.number]
-    if not own.note.get("approved"):
-        return f", the best one: no score is better than {score}"
-    if any(one.note.get("approved") for one in others):
-        return f", the best one that was approved: none of those has a better score than {score}"
-    scores = {one.number: one.score for one in others if one.score is not None}
-    higher = max(scores, key=lambda number: scores[number], default=0)
-    words = ", the only one that was approved"
-    if own.score is None or scores.get(higher, own.score) <= own.score:
-        return words
-    return f"{words}; approved counts more than the better score of iteration {higher}"

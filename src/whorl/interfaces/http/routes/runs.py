@@ -85,9 +85,14 @@ def show_run(state: State, run: KnownRun) -> schemas.RunDetail:
 def list_loops(state: State, run: KnownRun) -> schemas.LoopList:
     """The loops of a run; nested ones once for each outer iteration."""
     rows, workflow = state.store.loops(run), results.workflow_of(state.store, run)
-    machine = fold(state.store, run).machine
+    machine, stopped = fold(state.store, run).machine, results.stopped_loops(state.store, run)
     items = [
-        run_views.loop_item(row, results.loop_node(workflow, row.path), machine)
+        run_views.loop_item(
+            row,
+            results.loop_node(workflow, row.path),
+            machine,
+            is_stopped=row.address in stopped,
+        )
         for row in rows[-LOOPS_MAX:]
     ]
     return schemas.LoopList(loops=items, more=len(rows) > LOOPS_MAX)

@@ -156,6 +156,9 @@ class RunDetail(RunItem):
     started_at: float
     ended_at: float | None
     warnings: list[str]
+    changed_file: str | None = Field(
+        description="a file that has changed since the run began, which keeps what it began with"
+    )
 
 
 class JournalEvent(Closed):

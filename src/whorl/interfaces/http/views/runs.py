@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 from whorl.errors import UsageError, safe
 from whorl.interfaces import wording
 from whorl.interfaces.advice import advice, advised, with_help
+from whorl.interfaces.ends import end_words
 from whorl.interfaces.figures import paragraphs, written
 from whorl.interfaces.http.schemas import runs as schemas
 from whorl.interfaces.http.schemas.queries import RECORDS_MAX
@@ -24,6 +25,7 @@ from whorl.interfaces.verdicts import fact_words, verdict_words
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.runtimes.journal.sealing import shown
+from whorl.services.files.versions import changed_file
 from whorl.services.inspecting.documents import usage_document
 from whorl.services.inspecting.results import (
     limit_now,
@@ -104,11 +106,17 @@ def journal_event(run: str, entry: Entry) -> schemas.JournalEvent:
     )
 
 
-def loop_item(row: LoopRow, node: Loop | None, machine: Machine) -> schemas.LoopItem:
+def loop_item(
+    row: LoopRow, node: Loop | None, machine: Machine, *, is_stopped: bool
+) -> schemas.LoopItem:
+    """A loop; one that `is_stopped` was ended by a person who chose no iteration."""
+    why = end_words(row, is_stopped=is_stopped) if row.exit_reason else ""
+    if row.exit_reason == "accepted" and row.returned_iteration is not None:
+        why += f"; iteration {row.returned_iteration} is returned"
     now = loop_frame(machine, row.address)
     values = _fields(row) | {
         "iterations_max": limit_now(machine, row),
-        "why": wording.reason_words(row.exit_reason, row.stopped_by) if row.exit_reason else "",
+        "why": why,
         "target": wording.target_of(node.until) if node is not None else None,
         "until": wording.condition_words(node.until) if node is not None else "",
         "usage": usage_item(row.usage if row.exit_reason else now.get("usage")),
@@ -216,6 +224,7 @@ def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
         started_at=first.at,
         ended_at=row.updated_at if row.status in ENDED else None,
         warnings=[safe(advised(warning)) for warning in result["warnings"]],
+        changed_file=safe(state.shown_file(changed_file(store, run))) or None,
     )
 
 

@@ -161,14 +161,16 @@ def _save_test(
 def _opened(project: Project, which: tuple[str, str], workflow: Workflow) -> SqliteStore:
     """The store of the runs; there has to be one."""
     if not project.has_runs():
-        raise _no_run(which[0], workflow)
+        raise _no_run(which, workflow)
     return project.open_store()
 
 
-def _no_run(file: str, workflow: Workflow) -> UsageError:
+def _no_run(which: tuple[str, str], workflow: Workflow) -> UsageError:
     """Nothing of a file can be replayed yet: it says how to run it, with the inputs it needs."""
     needed = [port.name for port in workflow.inputs if port.required and port.default is None]
-    command = shlex.join(["whorl", "run", file]) + "".join(f" -i {name}=VALUE" for name in needed)
+    file, name = which
+    command = shlex.join(["whorl", "run", file, *(["--workflow", name] if name else [])])
+    command += "".join(f" -i {each}=VALUE" for each in needed)
     return UsageError(
         f"no run of {file!r} has succeeded yet, so there is nothing to replay",
         help=f"run it once: `{command}`; or name a run with --run",
@@ -220,7 +222,7 @@ def _chosen(
         ended = [row for row in rows if row.status == "succeeded"]
         runs = [row.id for row in ended if Path(row.file).resolve() == path]
         if not runs:
-            raise _no_run(file, workflow)
+            raise _no_run(which, workflow)
         chosen = next((run for run in runs if not steered(store, run)), runs[0])
         if chosen != runs[0]:
             say(f"replaying run {chosen}: newer ones were steered by a person")

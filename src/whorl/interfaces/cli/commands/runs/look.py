@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError, did_you_mean, safe
+from whorl.errors import UsageError, did_you_mean, plural, safe
 from whorl.interfaces import figures, wording
 from whorl.interfaces.advice import advised, root_code
 from whorl.interfaces.cli.carrying import carrying, with_help
@@ -16,13 +16,15 @@ from whorl.interfaces.cli.options import json_option, located, place_option, pri
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.next_command import next_command
 from whorl.interfaces.cli.terminal import badge, paint, print_lines
+from whorl.interfaces.ends import why_document
 from whorl.interfaces.figures import dollars, line, seconds
 from whorl.interfaces.progress import usage_of
 from whorl.interfaces.values import changes
 from whorl.interfaces.verdicts import goals_of
+from whorl.interpreter.events import numbered
 from whorl.runtimes.journal.folding import fold
 from whorl.services.inspecting import results
-from whorl.services.inspecting.iterations import loop_named, sides
+from whorl.services.inspecting.iterations import loop_named, loops_inside, sides
 from whorl.services.inspecting.places import loops_meant, split_place
 from whorl.services.runs import find_run
 
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
 
 _LOOPS_MAX = 50
 _REQUESTS_MAX = 50
-# What a person asked who chose an iteration, or, without one, had the loop stopped.
-_ACCEPTED = "run.accepted"
 _WARNINGS_MAX = 20
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -65,7 +65,7 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
             meant = meant or [loop_named(store, chosen, at)]
             loops = [row for row in loops if row.address in meant]
         if as_json:
-            print_json(with_help(results.why_document(store, chosen, loops)))
+            print_json(with_help(why_document(store, chosen, loops)))
         else:
             print_lines(_why_lines(store, chosen, loops))
 
@@ -83,11 +83,11 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
         loops = [row for row in loops if row.exit_reason != "condition_met"][:_LOOPS_MAX]
         yield f"below: {len(loops)} that did not meet their condition; --at shows any other"
     asked = results.requests_of(store, run)
-    stopped = {one.place: "iteration" not in one.body for one in asked if one.kind == _ACCEPTED}
+    stopped = results.stopped_loops(store, run)
     for loop in loops:
         yield ""
         rows = results.begun_iterations(store, run, loop)
-        is_stopped = stopped.get(loop.address, False)
+        is_stopped = loop.address in stopped
         yield from summary.loop_lines(
             loop, rows, workflow=workflow, machine=machine, is_stopped=is_stopped
         )
@@ -146,11 +146,12 @@ def diff(
         loop = loop_named(store, run, at)
         other = run if with_run is None else find_run(store, with_run)
         both = sides(store, run, loop, (first, second), other)
+        inside = loops_inside(store, (run, numbered(loop, first)), (other, numbered(loop, second)))
     changed = _changes(both, node)
     if as_json:
         iterations = [{"note": side.row.note, "results": side.results} for side in both]
         texts = {name: "\n".join(map("".join, lines)) for name, lines in changed.items()}
-        print_json({"loop": loop, "iterations": iterations, "diff": texts})
+        print_json({"loop": loop, "iterations": iterations, "diff": texts, "loops": inside})
         return
     of_other = "" if other == run else f" of {other}"
     head = f"{safe(loop)}  iteration {first} → {second}{of_other}"
@@ -159,6 +160,9 @@ def diff(
         click.echo(f"\n{line(name, 80)}{'' if lines else ': no change'}")
         for mark, text in lines:
             click.echo(_painted(mark, text))
+    for name, counts in inside.items() if node is None else ():
+        before, after = (plural(count, "iteration") if count else "not begun" for count in counts)
+        click.echo(f"\n{line(name, 80)}: {before} → {after}")
 
 
 def _painted(mark: str, text: str) -> str:

@@ -13,6 +13,7 @@ from whorl.interfaces.advice import advice, given_flags
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.carrying import carrying, with_help
 from whorl.interfaces.cli.options import json_option, located, more_options, print_json
+from whorl.interfaces.cli.printing.next_command import changed_words
 from whorl.interfaces.cli.session import PATIENCE_S, POLL_S, objections, run_session
 from whorl.interfaces.cli.showing import Show, show_options
 from whorl.interfaces.cli.terminal import badge, say
@@ -20,8 +21,10 @@ from whorl.interfaces.figures import line
 from whorl.interfaces.wording import ENDED, EXIT_CODES
 from whorl.interpreter.requests import objection
 from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.journal import RunId
 from whorl.services import steering
 from whorl.services.files import preflight
+from whorl.services.files.versions import changed_file
 from whorl.services.inspecting.results import full_result, status_words, workflow_of
 from whorl.services.programs import check_functions
 from whorl.services.runs import RUNS_MAX, find_run, is_running
@@ -29,7 +32,7 @@ from whorl.services.runs import RUNS_MAX, find_run, is_running
 if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
     from whorl.interpreter.events import Event
-    from whorl.runtimes.journal.journal import RunId, RunRow
+    from whorl.runtimes.journal.journal import RunRow
     from whorl.services.project import Project
     from whorl.services.steering import More
 
@@ -143,6 +146,9 @@ async def _resume_all(session: RunSession, *, as_json: bool) -> int:
         reason = f"  {document['reason']}" if document["reason"] else ""
         words = badge(document["status"] or "")[0]
         click.echo(f"{words}  {line(document['workflow'] or '', 40)}  {document['run']}{reason}")
+        if document["changed_file"]:
+            run = RunId(str(document["run"]))
+            click.echo(f"  {carrying(safe(changed_words(session.store, run)))}")
     if not rows:
         say("no run is interrupted")
     return max((EXIT_CODES.get(each["status"] or "", 1) for each in documents), default=0)
@@ -160,8 +166,9 @@ async def _take_up(
         reason = store.run(row.id).error
     except (UsageError, StoreError) as fault:
         reason = str(is_running(row.id) if fault.code == "R902" else fault)
-    status = store.run(row.id).status
-    return {"run": row.id, "workflow": row.name, "status": status, "reason": safe(reason) or None}
+    document = {"run": row.id, "workflow": row.name, "status": store.run(row.id).status}
+    changed = safe(changed_file(store, row.id)) or None
+    return document | {"reason": safe(reason) or None, "changed_file": changed}
 
 
 async def _resume(session: RunSession, run: RunId, *, more: More) -> int:

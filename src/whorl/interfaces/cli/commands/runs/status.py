@@ -16,7 +16,7 @@ from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.next_command import next_command
 from whorl.interfaces.cli.terminal import badge, paint, print_lines
 from whorl.interfaces.cli.watchers import past_of
-from whorl.interfaces.figures import allowed, joined, line, seconds, written
+from whorl.interfaces.figures import allowed, joined, line, seconds, worked, written
 from whorl.interfaces.progress import LoopProgress, name_of
 from whorl.providers.redaction import HIDDEN
 from whorl.services.inspecting import results
@@ -117,8 +117,8 @@ class _Status:
             yield "key", line(row.key, 80)
         yield "workflow", f"{line(row.name, 80)}  {line(row.file, 120)}".rstrip()
         yield "status", paint(*badge(str(result["status"]), row.mark))
-        worked = row.seconds or row.updated_at - row.created_at
-        yield "duration", seconds(worked + self.until - row.updated_at)
+        if took := worked(row) + max(0.0, self.until - row.updated_at):
+            yield "duration", seconds(took)
         steps = self.progress.steps.values()
         running = [step for step in steps if step.state in ("running", "retrying")]
         if running:

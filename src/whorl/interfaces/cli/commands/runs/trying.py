@@ -99,7 +99,7 @@ def try_command(
     tries.check_names(read.workflow, replace(wanted, pins={}))
     if not show.is_silent:
         ask_for_trust(project)
-    return asyncio.run(_try(project, read.workflow, wanted, show, may=may))
+    return asyncio.run(_try(project, wanted, show, may=may))
 
 
 def _read(words: tuple[str, ...], option: str) -> dict[str, Json]:
@@ -121,16 +121,12 @@ def _source(project: Project, written: str | None) -> tries.Source | None:
         return tries.Source(find_run(store, found["run"]), found["loop"], int(found["number"]))
 
 
-async def _try(
-    project: Project, whole: Workflow, wanted: tries.Wanted, show: Show, *, may: bool
-) -> int:
+async def _try(project: Project, wanted: tries.Wanted, show: Show, *, may: bool) -> int:
     from whorl.providers.registry import Providers
 
     providers = Providers(project.settings())
     async with run_session(project, show, providers=providers) as session:
-        workflow, start = tries.prepare(project, session.store, wanted)
-        needed = replace(workflow, inputs=tries.needed_inputs(whole, workflow))
-        preflight.check_given(needed, start.input, advice=options.FORMS, has_options=True)
+        workflow, start = tries.prepare(project, session.store, wanted, forms=options.FORMS)
         show.check(workflow)
         if not may:
             _ask(workflow, providers.settings)
