@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from whorl.errors import ProviderError, UsageError
 from whorl.lazily import dataclass
+from whorl.services.experiments.running.budget import Seen
 from whorl.services.experiments.variants import find_loop, loops_of, with_loop
 from whorl.services.files import forecasting
 
@@ -62,8 +65,13 @@ class Bounds:
         workflows = [*(one.workflow for one in prepared.values()), *graders.values()]
         found = (forecasting.unpriced_models(workflow, providers) for workflow in workflows)
         self.unpriced = sorted({model for models in found for model in models})
+        self._longest = {n: self._longest_usd(p.workflow) for n, p in prepared.items()}
+        self._longest_grading = {n: self._longest_usd(flow) for n, flow in graders.items()}
+        self.seen_trials = {name: Seen() for name in prepared}
+        self.seen_gradings = {name: Seen() for name in graders}
         each = sum(self.gradings.values(), Bound())
-        self._graded = {n: each.times(self._results(p)) for n, p in prepared.items()}
+        self._counts = {name: self._results(one) for name, one in prepared.items()}
+        self._graded = {name: each.times(count) for name, count in self._counts.items()}
 
     def whole(self, variant: str) -> Bound:
         """A trial with all its gradings."""
@@ -72,6 +80,35 @@ class Bounds:
     def graded(self, variant: str) -> Bound:
         """All gradings of a trial that has not ended yet."""
         return self._graded[variant]
+
+    def least_usd(self, variant: str) -> float:
+        """What has to be left for a trial to begin: its bound, or what others of it have cost."""
+        seen_usd = self.seen_trials[variant].mean_usd() + self._graded[variant].cost_usd
+        return max(self.whole(variant).cost_usd, seen_usd)
+
+    def wanted_usd(self, variant: str) -> float:
+        """What a trial and its gradings should be able to spend, so that none of them is cut.
+
+        That is twice what others have cost; before there are any, one answer may be as long as
+        answers get.
+        """
+        bound_usd = self.trials[variant].cost_usd + self._longest[variant]
+        own_usd = 2 * self.seen_trials[variant].mean_usd(bound_usd / 2)
+        count = self._counts[variant]
+        for name, bound in self.gradings.items():
+            usual_usd = bound.cost_usd * count + self._longest_grading[name]
+            own_usd += 2 * self.seen_gradings[name].mean_usd(usual_usd / count / 2) * count
+        return max(self.least_usd(variant), own_usd)
+
+    def _longest_usd(self, workflow: Workflow) -> float:
+        """What the longest answer that a model may give costs."""
+        costs = [0.0]
+        for request, _ in forecasting.asked_in(workflow):
+            with suppress(ProviderError, UsageError):
+                estimate = self._providers.kind(request.kind).estimate(request)
+                if (cap := estimate.cap) is not None and cap.usd_per_token:
+                    costs.append(cap.most * cap.usd_per_token)
+        return max(costs)
 
     def _bound(self, workflow: Workflow, budget: float | None = None) -> Bound:
         found = forecasting.forecast(workflow, self._providers)

@@ -1,0 +1,135 @@
+"""Budgets of experiments hold, on a server whose answers are longer than what is reserved."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from experiments.guess import EXPERIMENT, folder, run_json, whorl
+from experiments.served import SERVED, Billed, billed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["billed", "folder"]
+
+FILE = "guess.experiment.yaml"
+LOOP = """
+whorl: 1
+name: guess
+inputs: {n: integer}
+steps:
+  polish:
+    repeat:
+      until: "iteration >= 3"
+      at_most: 3
+      steps: {write: {ask: "Guess {{ n }} now {{ iteration }}"}}
+outputs: {text: "{{ polish.write }}"}
+"""
+ALONE = EXPERIMENT.replace(
+    "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n", ""
+).replace("explore: {polish: 5}\n", "")
+# An answer of 3,000 tokens costs 30 cents, and the 1,024 that are reserved ten.
+EACH_USD = 0.3001
+
+
+def served(folder: Path, model: Billed, text: str = ALONE, cases: int = 12) -> None:
+    (folder / "whorl.toml").write_text(SERVED.format(url=model.url))
+    (folder / "guess.yaml").write_text(LOOP)
+    (folder / FILE).write_text(text)
+    (folder / "cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(cases)))
+
+
+def ran(*words: str) -> tuple[int, Any]:
+    done = whorl("experiment", "run", FILE, *words, "--json")
+    return done.exit_code, json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("budget", [0.5, 1.0, 3.0])
+def test_trials_at_once_whose_answers_are_long_stay_within_the_budget(
+    folder: Path, billed: Billed, budget: float
+) -> None:
+    served(folder, billed)
+
+    code, found = ran("--budget", str(budget))
+
+    assert code == 5
+    assert billed.billed_usd <= budget
+    assert found["spent_usd"] == pytest.approx(billed.billed_usd)
+    assert found["done"] == int(budget / (3 * EACH_USD))
+    assert {row["status"] for row in found["rows"] if row["grades"]} <= {"succeeded"}
+
+
+def test_trials_that_the_budget_ended_are_no_result_and_go_on_with_more(
+    folder: Path, billed: Billed
+) -> None:
+    served(folder, billed, cases=3)
+
+    code, found = ran("--budget", "0.7")
+    told = whorl("experiment", "report", FILE).stdout
+    spent = billed.billed_usd
+    more, whole = ran("--budget", "9")
+    again, same = ran("--budget", "9")
+    answered = whorl("what-if", FILE, "--at-most", "2", "--check", "3")
+
+    (cut,) = found["rows"]
+    assert (code, more, again) == (5, 0, 0)
+    assert (found["done"], found["cases"], cut["iterations"]) == (0, 0, 2)
+    assert (cut["status"], cut["solved"], cut["grades"]) == ("paused", None, {})
+    assert found["notes"] == ["the budget ended 1 trial of 'base': a larger one continues it"]
+    assert found["notes"][0] in told
+    assert spent <= 0.7
+    # Nothing that was paid for is paid for again.
+    assert billed.calls == 9
+    assert [row["iterations"] for row in whole["rows"]] == [3, 3, 3]
+    assert (whole["notes"], whole["done"]) == ([], 3)
+    assert {row["run"] for row in same["rows"]} >= {cut["run"]}
+    assert same["spent_usd"] == pytest.approx(billed.billed_usd)
+    # Who gave it more money changed nothing of what another rule would have done.
+    assert "3 answers replayed through the engine: all the same" in answered.stderr
+
+
+def test_an_answer_that_the_budget_cut_is_no_result_and_is_asked_for_again(
+    folder: Path, billed: Billed
+) -> None:
+    billed.tokens = 9_000
+    served(folder, billed, cases=2)
+
+    code, found = ran("--budget", "0.5")
+    spent = billed.billed_usd
+    more, whole = ran("--budget", "20")
+
+    assert (code, more) == (5, 0)
+    assert spent <= 0.5
+    assert (found["done"], found["variants"]["base"]["failed"]) == (0, {})
+    assert "the budget ended 1 trial" in found["notes"][0]
+    assert [row["iterations"] for row in whole["rows"]] == [3, 3]
+    assert whole["spent_usd"] == pytest.approx(billed.billed_usd)
+
+
+@pytest.mark.parametrize("at_once", [1, 6])
+def test_a_server_that_keeps_to_no_limit_is_over_by_a_call_a_trial(
+    folder: Path, billed: Billed, at_once: int
+) -> None:
+    billed.keeps = False
+    billed.tokens = 12_000
+    served(folder, billed, ALONE.replace("at_once: 6", f"at_once: {at_once}"))
+
+    code, found = ran("--budget", "2.0")
+
+    assert code == 5
+    assert billed.billed_usd <= 2.0 + at_once * 1.2001
+    assert found["spent_usd"] == pytest.approx(billed.billed_usd)
+
+
+def test_enough_money_lets_all_trials_run_at_once_to_their_end(
+    folder: Path, billed: Billed
+) -> None:
+    served(folder, billed)
+
+    code, found = ran("--budget", "200")
+
+    assert (code, found["done"], found["notes"]) == (0, 12, [])
+    assert run_json("experiment", "report", FILE)["spent_usd"] == pytest.approx(12 * 3 * EACH_USD)
