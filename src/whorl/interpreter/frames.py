@@ -221,6 +221,8 @@ class Exploring(TypedDict):
     # What judges used that its own rule would not have asked.
     extra: Amounts
     own: NotRequired[OwnEnd]
+    # Whether the budget of the run pauses it, and does not end it.
+    pauses: NotRequired[bool]
 
 
 Phase: TypeAlias = Literal["body", "judging", "asking", "delay", "limit"]

@@ -230,6 +230,7 @@ def set_going(machine: State) -> None:
 def continued(machine: State, body: dict[str, Any]) -> None:
     keys = to_continue(machine, body)
     raise_limits(to_raise(machine, keys, body), body)
+    machine.state["limits"] |= body.get("limits") or {}
     for key in keys:
         discard(machine.loop_frames[key], "short_of_run", "needs")
         exploring.go_on(machine, key, body)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whorl.providers.settings import Settings
-    from whorl.runtimes.journal.journal import RunId, RunRow
+    from whorl.runtimes.journal.journal import Entry, RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.cases import Case
     from whorl.services.experiments.document import Experiment
@@ -38,6 +38,7 @@ OUTSIDE = frozenset({"P101", "P102", "P103", "P104", "P108", "P111", "P120"})
 STOPPED = "R103"
 _PAUSES = frozenset({"budget.reached", "run.waiting", "run.paused"})
 _ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished"})
+_REOPENED = frozenset({"run.continued", "run.finished"})
 _SHORTAGE = frozenset(
     {"budget.reached", "run.resumed", "run.continued", "loop.finished", "run.finished"}
 )
@@ -191,6 +192,19 @@ def lacks_money(store: SqliteStore, row: RunRow) -> bool:
     return reached.get("scope") == "run" and reached.get("limit") == "cost_usd"
 
 
+def extension_of(store: SqliteStore, row: RunRow) -> Entry | None:
+    """The request by which a run that had ended goes on exploring, while that has not ended."""
+    if row.status in ENDED:
+        return None
+    asked, has_ended = None, False
+    for entry in store.read(row.id, kinds=_REOPENED):
+        if entry.event.kind == "run.finished":
+            asked, has_ended = None, True
+        elif has_ended and entry.event.body.get("explore"):
+            asked = entry
+    return asked
+
+
 def is_short(store: SqliteStore, row: RunRow) -> bool:
     """Whether the cost budget of a run has ended it, or a loop of it, or has cut an answer."""
     if row.budget_usd is None or row.status not in ("paused", "failed", "succeeded"):
@@ -229,16 +243,23 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
         return Outcome(trial)
     outcome = Outcome(trial, row.id, row.status, cost_usd=row.cost_usd, seconds=row.seconds)
     outcome.in_doubt = row.in_doubt
-    if not outcome.is_done:
+    extension = extension_of(store, row)
+    if extension is None and not outcome.is_done:
         return outcome
-    if row.status == "paused":
+    if extension is None and row.status == "paused":
         _take_stop(outcome, store)
+    own_usd = 0.0
     used: dict[str, float] = {}
     extra: dict[str, float] = {}
     for entry in store.read(row.id, kinds=_ENDS):
         body: dict[str, Any] = entry.event.body
         address = entry.event.address
+        if extension is not None and entry.seq > extension.seq:
+            # What it found before stands, however far it has gone on since.
+            break
         if entry.event.kind == "run.finished":
+            outcome.status = row.status if extension is None else body["status"]
+            own_usd = (body.get("usage") or {}).get("cost_usd") or 0.0
             outcome.outputs = body.get("outputs") or {}
             outcome.unpriced = unpriced_in(body)
             error = body.get("error") or {}
@@ -254,10 +275,14 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
         elif "[" not in address:
             _take_loop(outcome, body, address)
             if "explored" in body:
-                own_usd = body["usage"].get("cost_usd") or 0
-                extra[address] = max(0.0, used.get(address, 0) - own_usd)
+                loop_usd = body["usage"].get("cost_usd") or 0
+                extra[address] = max(0.0, used.get(address, 0) - loop_usd)
+    if extension is not None:
+        extra[""] = max(0.0, row.cost_usd - own_usd)
     outcome.extra_usd = sum(extra.values())
     outcome.cost_usd = max(0.0, outcome.cost_usd - outcome.extra_usd)
+    if extension is not None:
+        return outcome
     if trial.may_have_more(row) and is_short(store, row):
         outcome.is_short, outcome.status = True, "paused"
     return outcome

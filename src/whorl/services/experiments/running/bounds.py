@@ -57,16 +57,18 @@ class Bounds:
         graders: Mapping[str, Workflow],
         providers: Any,
     ) -> None:
-        self._experiment, self._providers = experiment, providers
+        self._experiment = experiment
         budget = experiment.trial_budget
-        self.trials = {n: self._bound(self._explored(p), budget) for n, p in prepared.items()}
-        self.gradings = {name: self._bound(workflow) for name, workflow in graders.items()}
+        self.trials = {
+            n: bound_of(self._explored(p), providers, budget) for n, p in prepared.items()
+        }
+        self.gradings = {name: bound_of(workflow, providers) for name, workflow in graders.items()}
         # What nobody knows the price of is in no bound.
         workflows = [*(one.workflow for one in prepared.values()), *graders.values()]
         found = (forecasting.unpriced_models(workflow, providers) for workflow in workflows)
         self.unpriced = sorted({model for models in found for model in models})
-        self._longest = {n: self._longest_usd(p.workflow) for n, p in prepared.items()}
-        self._longest_grading = {n: self._longest_usd(flow) for n, flow in graders.items()}
+        self._longest = {n: longest_usd(p.workflow, providers) for n, p in prepared.items()}
+        self._longest_grading = {n: longest_usd(flow, providers) for n, flow in graders.items()}
         self.seen_trials = {name: Seen() for name in prepared}
         self.seen_gradings = {name: Seen() for name in graders}
         each = sum(self.gradings.values(), Bound())
@@ -100,25 +102,6 @@ class Bounds:
             own_usd += 2 * self.seen_gradings[name].mean_usd(usual_usd / count / 2) * count
         return max(self.least_usd(variant), own_usd)
 
-    def _longest_usd(self, workflow: Workflow) -> float:
-        """What the longest answer that a model may give costs."""
-        costs = [0.0]
-        for request, _ in forecasting.asked_in(workflow):
-            with suppress(ProviderError, UsageError):
-                estimate = self._providers.kind(request.kind).estimate(request)
-                if (cap := estimate.cap) is not None and cap.usd_per_token:
-                    costs.append(cap.most * cap.usd_per_token)
-        return max(costs)
-
-    def _bound(self, workflow: Workflow, budget: float | None = None) -> Bound:
-        found = forecasting.forecast(workflow, self._providers)
-        if budget is not None:
-            return Bound(found.calls, budget)
-        if found.bound_usd is not None:
-            return Bound(found.calls, found.bound_usd)
-        is_free = not any(True for _ in forecasting.asked_in(workflow))
-        return Bound(found.calls, found.cost_usd or 0.0, is_limit=is_free)
-
     def _explored(self, one: Prepared) -> Workflow:
         """The workflow of a variant with the most iterations that its loops may have."""
         workflow = one.workflow
@@ -143,3 +126,25 @@ class Bounds:
         )
         # The iteration that the only loop returns is one of them.
         return most if len(list(loops_of(workflow))) == 1 else 1 + most
+
+
+def bound_of(workflow: Workflow, providers: Any, budget: float | None = None) -> Bound:
+    """What a run of a workflow may come to, with such a budget."""
+    found = forecasting.forecast(workflow, providers)
+    if budget is not None:
+        return Bound(found.calls, budget)
+    if found.bound_usd is not None:
+        return Bound(found.calls, found.bound_usd)
+    is_free = not any(True for _ in forecasting.asked_in(workflow))
+    return Bound(found.calls, found.cost_usd or 0.0, is_limit=is_free)
+
+
+def longest_usd(workflow: Workflow, providers: Any) -> float:
+    """What the longest answer costs that a model may give in a run of a workflow."""
+    costs = [0.0]
+    for request, _ in forecasting.asked_in(workflow):
+        with suppress(ProviderError, UsageError):
+            cap = providers.kind(request.kind).estimate(request).cap
+            if cap is not None and cap.usd_per_token:
+                costs.append(cap.most * cap.usd_per_token)
+    return max(costs)

@@ -14,6 +14,8 @@ from whorl.services.experiments.running.budget import NOTHING
 from whorl.services.experiments.trials import BY_EXPERIMENT, is_short
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
     from whorl.runtimes.journal.journal import RunId, RunRow
@@ -42,7 +44,7 @@ class Runs:
         driving: Driving,
         rows: dict[str, RunRow],
         budget: Budget,
-        owner: Owner,
+        owner: Owner | None = None,
     ) -> None:
         self._driving, self._runtime = driving, driving.runtime
         self._store = driving.runtime.store
@@ -63,8 +65,18 @@ class Runs:
 
     async def try_again(self, key: str) -> None:
         """Tries again what has failed, with what is left of its limits."""
+        await self.ask(key, steering.resumed)
+
+    async def ask(self, key: str, make: Callable[[], Event]) -> None:
+        """Asks something of a run, and waits until nobody drives it."""
         row = self.rows[key]
-        await self._driving.ask(row.id, steering.resumed)
+        await self._driving.ask(row.id, make)
+        await self._settle(key, row.id, row.cost_usd)
+
+    async def take_up(self, key: str) -> None:
+        """Goes on with a run whose process has ended."""
+        row = self.rows[key]
+        await self._driving.take_up(row.id)
         await self._settle(key, row.id, row.cost_usd)
 
     async def allow(self, key: str, left_usd: float | None) -> None:
@@ -74,14 +86,14 @@ class Runs:
             more = max(budget_usd, _LEAST_USD)
             if left_usd is not None:
                 more = left_usd - (budget_usd - row.cost_usd)
-            if more <= NOTHING or self._owner.is_ending:
+            is_ending = self._owner is not None and self._owner.is_ending
+            if more <= NOTHING or is_ending:
                 return
             try:
-                await self._driving.ask(row.id, partial(_with_more, more, row.status))
+                await self.ask(key, partial(_with_more, more, row.status))
             except UsageError:
                 # A loop of it lies in an iteration that is over.
                 return
-            await self._settle(key, row.id, row.cost_usd)
             if left_usd is not None:
                 return
 
@@ -90,7 +102,8 @@ class Runs:
         row = self._store.run(run)
         self.rows[key] = row
         self._budget.spent_usd += row.cost_usd - spent
-        self._owner.changed()
+        if self._owner is not None:
+            self._owner.changed()
 
 
 def _with_more(more_usd: float, status: str) -> Event:
