@@ -65,7 +65,7 @@ class Billed:
     """A model whose answers have so many tokens, as far as it keeps to the limit that it is sent.
 
     Judges are answered yes, after so many tokens of thoughts. `failing` calls whose prompt has
-    `fails_at` are answered that the server has a fault.
+    `fails_at` are answered that the key is not the right one.
     """
 
     url: str = ""
@@ -77,7 +77,7 @@ class Billed:
     calls: int = 0
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any] | None:
-        """What is answered and billed; None: a fault."""
+        """What is answered and billed; None: it refuses."""
         prompt = json.dumps(asked["messages"])
         if self.failing and self.fails_at in prompt:
             self.failing -= 1
@@ -107,7 +107,7 @@ def billed() -> Iterator[Billed]:
             with lock:
                 found = model.answer(asked)
             if found is None:
-                self.send_error(500)
+                self.send_error(401)
             else:
                 self._answer(found)
 

@@ -126,7 +126,7 @@ class Conductor:
 
     def _waiting(self) -> list[Trial]:
         """The trials that something is missing of: those first that were begun."""
-        missing = [t for block in self.blocks for t in block if t.key in self._remaining.work]
+        missing = [trial for trial in self._remaining.trials if trial.key in self._remaining.work]
         return sorted(missing, key=lambda trial: trial.key not in self.rows)
 
     async def _begin(self, waiting: list[Trial], running: set[asyncio.Task[None]]) -> None:
@@ -293,6 +293,9 @@ class Conductor:
         """Grades within what is reserved for it."""
         limit_usd = None if self._budget.most_usd is None else most_usd
         row = self.rows.get(key)
+        if row is not None and row.status == "failed" and self._remaining.is_failed(row):
+            await self._grade_again(key)
+            return
         if row is not None and is_short(self._store, row):
             # An answer that was cut is asked for again when all that is left is known.
             if row.status == "paused" or limit_usd is None:
@@ -302,6 +305,14 @@ class Conductor:
         file, labels = self.experiment.file, labels_of(self.experiment.name)
         start = Start(input=shown, limits=limits, key=key, file=file, labels=labels)
         await self._runs.start(self._graders[grader.name], start)
+        await self._grade_again(key)
+
+    async def _grade_again(self, key: str) -> None:
+        """Tries a grading again that the outside has failed, three times at most."""
+        while self._remaining.is_failed(self.rows[key]) and not self.is_ending:
+            tries = self._remaining.tries
+            tries[key] = tries.get(key, 0) + 1
+            await self._runs.try_again(key)
 
     async def _grade_paused(self) -> None:
         """Gradings that cost more than was reckoned go on, one by one, with all that is left."""

@@ -231,10 +231,25 @@ def is_short(store: SqliteStore, row: RunRow) -> bool:
     return _is_cut(error) or bool(refused - explored)
 
 
-def _is_cut(error: dict[str, Any]) -> bool:
-    """Whether a budget has cut the answer that a run failed of."""
+def is_outside_failure(store: SqliteStore, row: RunRow) -> bool:
+    """Whether a run has failed because of the outside, whatever it failed in."""
+    if row.status != "failed":
+        return False
+    ends = [entry.event.body for entry in store.read(row.id, kinds=frozenset({"run.finished"}))]
+    error: Any = ends[-1].get("error") if ends else None
+    return _root(error or {}).get("code") in OUTSIDE
+
+
+def _root(error: dict[str, Any]) -> dict[str, Any]:
+    """What an error comes from in the end."""
     while isinstance(cause := error.get("cause"), dict) and cause.get("code"):
         error = cause
+    return error
+
+
+def _is_cut(error: dict[str, Any]) -> bool:
+    """Whether a budget has cut the answer that a run failed of."""
+    error = _root(error)
     return error.get("code") == _CUT and _BY_BUDGET in str(error.get("message"))
 
 
