@@ -31,6 +31,10 @@ outputs: {text: "{{ polish.write }}"}
 ALONE = EXPERIMENT.replace(
     "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n", ""
 ).replace("explore: {polish: 5}\n", "")
+JUDGED = ALONE.replace(
+    'grade: "(outputs.text | length) / 10"',
+    'grade: {good: {judge: "It is short", of: "{{ outputs.text }} {{ case.n }}"}}',
+)
 # An answer of 3,000 tokens costs 30 cents, and the 1,024 that are reserved ten.
 EACH_USD = 0.3001
 
@@ -107,6 +111,31 @@ def test_an_answer_that_the_budget_cut_is_no_result_and_is_asked_for_again(
     assert "the budget ended 1 trial" in found["notes"][0]
     assert [row["iterations"] for row in whole["rows"]] == [3, 3]
     assert whole["spent_usd"] == pytest.approx(billed.billed_usd)
+
+
+@pytest.mark.parametrize("tokens", [3_000, 9_000])
+@pytest.mark.parametrize("judged", [False, True])
+def test_the_budget_that_is_advised_goes_on_until_all_is_done(
+    folder: Path, billed: Billed, *, tokens: int, judged: bool
+) -> None:
+    billed.tokens = tokens
+    served(folder, billed, JUDGED if judged else ALONE, cases=2)
+    budget, told = 0.5, []
+
+    while (done := whorl("experiment", "run", FILE, "--budget", str(budget))).exit_code == 5:
+        assert billed.billed_usd <= budget
+        told.append(done.stderr.rpartition("--budget +")[2].strip())
+        assert f"${billed.billed_usd:.2f} of ${budget:.2f} spent; go on" in done.stderr
+        # It is more each time, and what was paid for is not asked for once more.
+        assert float(told[-1]) > budget
+        budget = float(told[-1])
+
+    assert done.exit_code == 0
+    assert len(told) < 9
+    found = run_json("experiment", "report", FILE)
+    assert (found["done"], found["notes"], found["faults"]) == (2, [], [])
+    assert found["spent_usd"] == pytest.approx(billed.billed_usd)
+    assert billed.billed_usd <= budget
 
 
 @pytest.mark.parametrize("at_once", [1, 6])

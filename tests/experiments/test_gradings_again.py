@@ -8,17 +8,12 @@ import pytest
 
 from experiments.guess import folder, run_json, whorl
 from experiments.served import Billed, billed
-from experiments.test_budgets_hold import ALONE, EACH_USD, FILE, served
+from experiments.test_budgets_hold import ALONE, EACH_USD, FILE, JUDGED, served
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["billed", "folder"]
-
-JUDGED = ALONE.replace(
-    'grade: "(outputs.text | length) / 10"',
-    'grade: {good: {judge: "It is short", of: "{{ outputs.text }} {{ case.n }}"}}',
-)
 
 
 @pytest.mark.parametrize("budget", ["", "90"])

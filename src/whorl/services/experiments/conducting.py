@@ -15,7 +15,7 @@ from whorl.services.experiments.grading import Collection, grading_workflow
 from whorl.services.experiments.running.bounds import Bounds
 from whorl.services.experiments.running.budget import NOTHING, Budget, Reserved
 from whorl.services.experiments.running.remaining import Remaining
-from whorl.services.experiments.running.runs import Runs
+from whorl.services.experiments.running.runs import Runs, to_ask_again
 from whorl.services.experiments.trials import (
     blocks_of,
     generation_of,
@@ -151,10 +151,13 @@ class Conductor:
 
     def _least_usd(self, trial: Trial, work: Work) -> float:
         """What has to be left for a trial to begin, or to go on."""
+        row, graded_usd = self.rows.get(trial.key), self._bounds.graded(trial.variant).cost_usd
         if work.own_usd is not None:
-            return work.own_usd + self._bounds.graded(trial.variant).cost_usd
-        is_new = trial.key not in self.rows
-        return self._bounds.least_usd(trial.variant) if is_new else work.bound.cost_usd
+            return work.own_usd + graded_usd
+        if row is None:
+            return self._bounds.least_usd(trial.variant)
+        is_cut = work.is_run and row.status == "failed"
+        return max(work.bound.cost_usd, to_ask_again(row) + graded_usd if is_cut else 0.0)
 
     def _share_usd(self, trial: Trial, work: Work, least_usd: float, places: int) -> float:
         """What is reserved for a trial; one whose cost is open has its share of what is left."""
@@ -234,17 +237,17 @@ class Conductor:
             left_usd, row = self._budget.left_usd, self.rows[trial.key]
             if left_usd is None or self.is_ending:
                 continue
-            # An answer that was cut would be cut again, unless it may be longer.
-            had_usd = (row.budget_usd or 0.0) if row.status == "failed" else NOTHING
-            if (self._limit_usd(trial, left_usd) or 0.0) > had_usd:
+            least_usd = to_ask_again(row) if row.status == "failed" else NOTHING
+            if (self._limit_usd(trial, left_usd) or 0.0) > least_usd:
                 reserved = Reserved(self._budget)
                 reserved.keep(left_usd)
                 await self._conduct(trial, reserved)
             else:
                 self._short.append(trial)
         for trial in self._short:
-            cost_usd = self.rows[trial.key].cost_usd
-            self._pause(max(cost_usd, self._bounds.least_usd(trial.variant)))
+            row, graded_usd = self.rows[trial.key], self._bounds.graded(trial.variant).cost_usd
+            least_usd = to_ask_again(row) + graded_usd if row.status == "failed" else row.cost_usd
+            self._pause(max(least_usd, self._bounds.least_usd(trial.variant)))
         self._short = []
 
     def _step(self, trial: Trial, step: int) -> None:
@@ -322,11 +325,13 @@ class Conductor:
                 if row is None or self.is_ending or not is_short(self._store, row):
                     continue
                 left_usd = self._budget.left_usd
-                if row.status == "paused" or left_usd is None or left_usd > (row.budget_usd or 0.0):
+                again_usd = to_ask_again(row) if row.status == "failed" else 0.0
+                if left_usd is None or left_usd >= again_usd:
                     await self._runs.allow(key, left_usd)
                 self._remaining.charge(trial, key)
                 if not self._remaining.is_graded(key):
-                    self._pause(self._bounds.gradings[grader.name].cost_usd)
+                    again_usd = to_ask_again(self.rows[key])
+                    self._pause(max(again_usd, self._bounds.gradings[grader.name].cost_usd))
                     return
             if not self._remaining.missing(trial):
                 self._remaining.complete(trial)

@@ -111,3 +111,8 @@ def _with_more(more_usd: float, status: str) -> Event:
     if status == "succeeded":
         return steering.asked("run.continued", {"cost_usd": more_usd, "by": BY_EXPERIMENT})
     return steering.resumed(steering.More(more_usd))
+
+
+def to_ask_again(row: RunRow) -> float:
+    """What it takes to ask for an answer again that a limit has cut: twice as much as it had."""
+    return 2 * (row.budget_usd or 0.0)
