@@ -73,14 +73,14 @@ def test_trials_that_the_budget_ended_are_no_result_and_go_on_with_more(
 
     code, found = ran("--budget", "0.7")
     told = whorl("experiment", "report", FILE).stdout
-    spent = billed.billed_usd
+    spent, billed_then = billed.billed_usd, billed.calls
     more, whole = ran("--budget", "9")
     again, same = ran("--budget", "9")
     answered = whorl("what-if", FILE, "--at-most", "2", "--check", "3")
 
     (cut,) = found["rows"]
     assert (code, more, again) == (5, 0, 0)
-    assert (found["done"], found["cases"], cut["iterations"]) == (0, 0, 2)
+    assert (found["done"], found["cases"], billed_then) == (0, 0, 2)
     assert (cut["status"], cut["solved"], cut["grades"]) == ("paused", None, {})
     assert found["notes"] == ["the budget ended 1 trial of 'base': a larger one continues it"]
     assert found["notes"][0] in told
@@ -162,3 +162,24 @@ def test_enough_money_lets_all_trials_run_at_once_to_their_end(
 
     assert (code, found["done"], found["notes"]) == (0, 12, [])
     assert run_json("experiment", "report", FILE)["spent_usd"] == pytest.approx(12 * 3 * EACH_USD)
+
+
+def test_exploring_that_the_budget_ended_goes_on_to_its_end_with_more(
+    folder: Path, billed: Billed
+) -> None:
+    served(folder, billed, ALONE + "explore: {polish: 5}\n", cases=2)
+    sweep = ("what-if", FILE, "--until", "iteration >= 4", "--at-most", "4")
+
+    whole = run_json("experiment", "run", FILE, "--store", "free")
+    # Each leaves less than what is reserved for an answer.
+    for budget in ("0.69", "1.29", "1.89", "2.49"):
+        code, found = ran("--budget", budget)
+        assert (code, found["spent_usd"] <= float(budget)) == (5, True)
+    code, last = ran("--budget", "9")
+
+    names = ("case", "status", "grades", "iterations", "returned", "exit_reason", "cost_usd")
+    rows = [[[row[n] for n in names] for row in one["rows"]] for one in (whole, last)]
+    assert (code, rows[0]) == (0, rows[1])
+    assert run_json(*sweep)["curve"] == run_json(*sweep, "--store", "free")["curve"]
+    # The money was spent once.
+    assert billed.calls == 2 * 2 * 5

@@ -116,7 +116,8 @@ def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, A
     limits = budgeted["limits"]
     loop = _outermost_to_begin(machine, frame["loop"]) if is_run else scope
     ends = loop is not None and "last" in machine.loop_frames[loop]
-    ends = ends and not (is_run and _goes_on_later(machine, frame["loop"]))
+    if is_run and name == "cost_usd" and machine.state.get("pauses"):
+        ends = False
     facts: Values = {"limit": name, "of": limits[name], "scope": "run" if is_run else "loop"}
     machine.note("budget.reached", frame["address"], facts | {"pauses": not ends})
     if loop is None or not ends:
@@ -133,13 +134,6 @@ def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, A
         "more": max(over(budgeted, amount)[name], float(limits[name])),
     }
     machine.state.setdefault("out_of_budget", []).append(loop)
-
-
-def _goes_on_later(machine: State, loop: str | None) -> bool:
-    """Whether a loop, or one around it, goes on exploring: the run then waits for more money."""
-    loops = list(keyed_scopes(machine, loop))[:-1]
-    frames = (machine.loop_frames[key] for key, _ in loops)
-    return any("explore" in frame and frame["explore"].get("pauses") for frame in frames)
 
 
 def _outermost_to_begin(machine: State, loop: str | None) -> str | None:

@@ -273,6 +273,7 @@ class Conductor:
         start = Start(
             input=trial.inputs,
             limits={"cost_usd": min(limits)} if limits else {},
+            pauses=own_usd is None,
             key=trial.key,
             file=self.experiment.file,
             sources=one.sources,

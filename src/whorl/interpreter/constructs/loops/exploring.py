@@ -48,8 +48,6 @@ def go_on(machine: State, key: str, body: Any) -> None:
     frame = machine.loop_frames[key]
     if body.get("explore"):
         frame["explore"] = {"most": frame["count"] + int(body.get("iterations") or 0), "extra": {}}
-        if body.get("limits"):
-            frame["explore"]["pauses"] = True
         keep_end(machine, key, str(frame["reason"]), str(body.get("by") or ""))
 
 
