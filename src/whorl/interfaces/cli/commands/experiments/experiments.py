@@ -89,11 +89,9 @@ def run_command(
 
 def _say_paused(report: Report, progress: Progress, budget: str, *command: str) -> None:
     spent = f"{dollars(report.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
-    say(
-        f"budget: {report.done} of {report.trials} trials done, "
-        f"{plural(report.cases, 'whole case')}, {spent}; go on with: "
-        + pasted("experiment", *command, "--budget", budget)
-    )
+    done = f"{report.done} of {report.trials} trials done, {plural(report.cases, 'whole case')}"
+    again = pasted("experiment", *command, "--budget", budget)
+    say(f"budget: {done}, {spent}; go on with: {again}")
 
 
 @experiment.command()
