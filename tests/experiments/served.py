@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import random
 import threading
+from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +15,10 @@ from documents.model import Handler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+# What a million tokens cost.
+INPUT_USD, OUTPUT_USD = 10.0, 100.0
 
 
 class _Hashing(Handler):
@@ -53,3 +58,62 @@ api_key = "none"
 input = 10.0
 output = 100.0
 """
+
+
+@dataclass
+class Billed:
+    """A model whose answers have so many tokens, as far as it keeps to the limit that it is sent.
+
+    Judges are answered yes, after so many tokens of thoughts. `failing` calls whose prompt has
+    `fails_at` are answered that the key is not the right one.
+    """
+
+    url: str = ""
+    tokens: int = 3_000
+    keeps: bool = True
+    fails_at: str = ""
+    failing: int = 0
+    billed_usd: float = 0.0
+    calls: int = 0
+
+    def answer(self, asked: dict[str, Any]) -> dict[str, Any] | None:
+        """What is answered and billed; None: it refuses."""
+        prompt = json.dumps(asked["messages"])
+        if self.failing and self.fails_at in prompt:
+            self.failing -= 1
+            return None
+        limit = asked.get("max_completion_tokens") or asked.get("max_tokens") or self.tokens
+        written = min(self.tokens, limit) if self.keeps else self.tokens
+        text = "YES" if "It is short" in prompt else f"text {len(prompt) % 7}"
+        if "response_format" in asked:
+            text = json.dumps({"score": 0.1})
+        is_cut = written < self.tokens
+        usage = {"prompt_tokens": 10, "completion_tokens": written, "total_tokens": written + 10}
+        self.calls += 1
+        self.billed_usd += (10 * INPUT_USD + written * OUTPUT_USD) / 1_000_000
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}}
+        choice["finish_reason"] = "length" if is_cut else "stop"
+        return {"model": asked["model"], "choices": [choice], "usage": usage}
+
+
+@pytest.fixture
+def billed() -> Iterator[Billed]:
+    """A server that writes long answers, and what it bills for them."""
+    model, lock = Billed(), threading.Lock()
+
+    class Billing(Handler):
+        def do_POST(self) -> None:  # noqa: N802 - its own name
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            with lock:
+                found = model.answer(asked)
+            if found is None:
+                self.send_error(401)
+            else:
+                self._answer(found)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Billing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    model.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    yield model
+    server.shutdown()
+    server.server_close()

@@ -20,21 +20,26 @@ SHORT = FLOW.replace('iteration }}"}', 'iteration }}", max_tokens: 100}').replac
 CUT = "the budget of the run ended the loop early"
 
 
-def test_loops_that_a_trial_budget_has_ended_are_named_until_they_run_again(folder: Path) -> None:
+def test_loops_that_a_trial_budget_has_ended_go_on_with_a_larger_one(folder: Path) -> None:
     (folder / "guess.yaml").write_text(SHORT)
     (folder / FILE).write_text(PLAIN + "trial_budget: 0.0115\n")
 
     cut = whorl("experiment", "run", FILE)
     reasons = {row["exit_reason"] for row in run_json("experiment", "report", FILE)["rows"]}
     (folder / FILE).write_text(PLAIN + "trial_budget: 1\n")
-    raised = whorl("experiment", "run", FILE)
-    fresh = whorl("experiment", "run", FILE, "--fresh")
+    before = whorl("experiment", "report", FILE)
+    raised = run_json("experiment", "run", FILE)
+    fresh = run_json("experiment", "run", FILE, "--fresh")
 
     assert reasons == {"max_iterations", "budget"}
-    assert f"12 trials of 'longer': {CUT}; a larger trial_budget counts for them" in cut.stdout
+    assert f"12 trials of 'longer': {CUT}; a larger trial_budget continues them" in cut.stdout
     assert f"of 'base': {CUT}" not in cut.stdout
-    assert f"12 trials of 'longer': {CUT}" in raised.stdout
-    assert CUT not in fresh.stdout
+    assert "so far: 12 of 24 trials" in before.stdout
+    assert "12 trials of 'longer' had a smaller trial_budget" in before.stdout
+    assert (raised["notes"], raised["done"]) == ([], 24)
+    names = ("case", "variant", "grades", "iterations", "returned", "exit_reason")
+    rows = [[[row[n] for n in names] for row in one["rows"]] for one in (raised, fresh)]
+    assert rows[0] == rows[1]
 
 
 def test_a_loop_that_its_own_budget_has_ended_is_a_result_of_its_rule(folder: Path) -> None:

@@ -302,7 +302,7 @@ def test_iterations_that_are_missing_are_recorded_and_change_no_result(folder: P
 
     assert short["not_ranked"][0]["why"] == "would have gone on after iteration 2"
     assert "budget: 24 iterations not recorded" in poor.stderr
-    assert "24 iterations to record, at most $" in paid.stderr
+    assert "24 iterations to record, about $" in paid.stderr
     found = [row for row in json.loads(paid.stdout)["rules"] if "at_most 4" in row["rule"]]
     assert [(row["grade"], row["iterations"]) for row in found] == [(pytest.approx(0.4), 4)]
     assert "0 iterations to record" in again.stderr

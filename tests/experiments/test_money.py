@@ -56,7 +56,7 @@ def test_a_budget_that_is_enough_one_after_the_other_records_all(folder: Path) -
     run_json("experiment", "run", FILE)
     asked = ("what-if", FILE, "--at-most", "4", "--return", "last", "--extend")
     told = whorl(*asked, "--budget", "0").stderr
-    most = float(told.partition("at most $")[2].partition(";")[0])
+    most = float(told.partition(", about $")[2].partition(";")[0])
 
     done = whorl(*asked, "--budget", f"{most / 12 + 0.1}")
 
@@ -370,8 +370,8 @@ def test_what_recording_more_iterations_may_cost_has_all_of_an_inner_loop(folder
         run_json("experiment", "run", FILE, *store)
         asked = ("what-if", FILE, "--at-most", "2", "--extend", "--budget", "0", *store)
         told = whorl(*asked).stderr
-        assert "3 iterations to record, at most $" in told
-        return float(told.partition("at most $")[2].partition(";")[0])
+        assert "3 iterations to record, about $" in told
+        return float(told.partition(", about $")[2].partition(";")[0])
 
     judged(folder, PLAIN.replace(JUDGED, FREE).replace(VARIANTS, ""))
 

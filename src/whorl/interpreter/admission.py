@@ -116,6 +116,8 @@ def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, A
     limits = budgeted["limits"]
     loop = _outermost_to_begin(machine, frame["loop"]) if is_run else scope
     ends = loop is not None and "last" in machine.loop_frames[loop]
+    if is_run and name == "cost_usd" and machine.state.get("pauses"):
+        ends = False
     facts: Values = {"limit": name, "of": limits[name], "scope": "run" if is_run else "loop"}
     machine.note("budget.reached", frame["address"], facts | {"pauses": not ends})
     if loop is None or not ends:

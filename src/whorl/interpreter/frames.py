@@ -330,6 +330,8 @@ class RunState(Budgeted):
     secrets: NotRequired[list[str]]
     # How many iterations loops make by name, whatever their rules say.
     explore: NotRequired[dict[str, int]]
+    # Whether its cost budget pauses it, and ends no loop: it is to go on with more.
+    pauses: NotRequired[bool]
     # The address under which tasks that wait for calls are called, and what signs it.
     callback: NotRequired[dict[str, str]]
     # The version of the machine that began the run; it keeps the prices that expressions had then.

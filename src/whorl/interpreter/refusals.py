@@ -127,6 +127,7 @@ def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
 def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
     """Refuses to go on where the budgets allow no call: says all that is short at once."""
     raised = to_raise(machine, keys, body)
+    given = body.get("limits") or {}
     for key in keys:
         frame = machine.loop_frames[key]
         if "ended" not in frame and frame["phase"] != "limit":
@@ -136,6 +137,8 @@ def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
         for around, scope in budget.keyed_scopes(machine, key):
             for name, lack in budget.over(scope, needs).items():
                 more = body.get(name, 0) if (around, name) in raised else 0
+                if around == "run" and name in given:
+                    continue
                 if lack > more + budget.NOTHING:
                     is_run = around == "run"
                     whose = "the run" if is_run else f"loop {machine.frames[around]['name']!r}"

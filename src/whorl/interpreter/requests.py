@@ -101,6 +101,8 @@ def _started(machine: State, body: dict[str, Any]) -> None:
     }
     if explore := body.get("explore"):
         state["explore"] = explore
+    if body.get("pauses"):
+        state["pauses"] = True
     if "callback" in body:
         state["callback"] = body["callback"]
     if "behaviour" in body:
@@ -230,6 +232,9 @@ def set_going(machine: State) -> None:
 def continued(machine: State, body: dict[str, Any]) -> None:
     keys = to_continue(machine, body)
     raise_limits(to_raise(machine, keys, body), body)
+    if limits := body.get("limits"):
+        machine.state["limits"] |= limits
+        machine.state["pauses"] = True
     for key in keys:
         discard(machine.loop_frames[key], "short_of_run", "needs")
         exploring.go_on(machine, key, body)

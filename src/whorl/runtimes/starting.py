@@ -38,6 +38,8 @@ class Start:
     labels: dict[str, str] = field(default_factory=dict)
     # How many iterations loops make, by name, whatever their rules say.
     explore: dict[str, int] = field(default_factory=dict)
+    # Whether its cost budget pauses it, and ends no loop of it.
+    pauses: bool = False
     refused: dict[str, Json] | None = None
 
 
@@ -53,6 +55,7 @@ def started(run: RunId, plan: Plan, start: Start, url: str) -> dict[str, Json]:
         "limits": limits or None,
         "iterations": start.iterations,
         "explore": {**start.explore} or None,
+        "pauses": start.pauses or None,
         "refused": start.refused,
     }
     if plan.awaits_calls:

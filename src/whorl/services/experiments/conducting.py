@@ -7,21 +7,21 @@ what was paid for is not paid for again.
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError
 from whorl.runtimes.starting import Start
-from whorl.services import steering
 from whorl.services.experiments.grading import Collection, grading_workflow
 from whorl.services.experiments.running.bounds import Bounds
+from whorl.services.experiments.running.budget import NOTHING, Budget, Reserved
 from whorl.services.experiments.running.remaining import Remaining
+from whorl.services.experiments.running.runs import Runs, to_ask_again
 from whorl.services.experiments.trials import (
     blocks_of,
     generation_of,
+    is_short,
     key_prefix,
     labels_of,
-    lacks_money,
     outcome_of,
     rows_of,
 )
@@ -32,17 +32,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.ir import Workflow
-    from whorl.runtimes.journal.journal import RunId, RunRow
+    from whorl.runtimes.journal.journal import RunRow
     from whorl.services.driving import Driving
     from whorl.services.experiments.document import Experiment, Grader
     from whorl.services.experiments.running.progress import Forecast, Progress
+    from whorl.services.experiments.running.remaining import Work
     from whorl.services.experiments.trials import Trial
     from whorl.services.experiments.variants import Prepared
     from whorl.services.project import Project
-
-_NOTHING = 1e-9
-# By so much, and then by twice as much each time, budgets are raised where nothing limits them.
-_LEAST_USD = 0.01
 
 
 class Conductor:
@@ -69,9 +66,10 @@ class Conductor:
         }
         self._check_permitted()
         self._bounds = Bounds(experiment, self.prepared, self._graders, providers)
-        self._reserved = 0.0
         self.is_stopped = False
         self._gradings: dict[str, asyncio.Task[None]] = {}
+        # Trials that their limits have stopped, though the files let them spend more.
+        self._short: list[Trial] = []
 
     def _check_permitted(self) -> None:
         workflows = [one.workflow for one in self.prepared.values()] + [*self._graders.values()]
@@ -102,31 +100,20 @@ class Conductor:
         remaining = Remaining(collection, self.prepared, self._bounds, self.rows, self.blocks)
         self._remaining, self.progress = remaining, remaining.progress
         self.progress.budget_usd = experiment.budget if budget is None else budget
+        self._budget = Budget(self.progress.budget_usd, self.progress.spent_usd)
+        self._runs = Runs(self._driving, self.rows, self._budget, self)
         self._ungraded: list[Trial] = []
         return remaining.forecast()
 
     async def run(self) -> Progress:
         """Starts and resumes what is missing; ends early where the budget does not allow more."""
         running: set[asyncio.Task[None]] = set()
-        waiting = [t for block in self.blocks for t in block if t.key in self._remaining.work]
         if self.progress.done:
             self._watch(self.progress)
         try:
-            for trial in waiting:
-                bound_usd = self._remaining.work[trial.key].bound.cost_usd
-                while len(running) >= self.experiment.at_once:
-                    running = await self._wait(running)
-                while running and not self._fits(bound_usd):
-                    running = await self._wait(running)
-                if self.is_ending:
-                    return self.progress
-                if not self._fits(bound_usd):
-                    self._pause(bound_usd)
-                    break
-                self._reserved += bound_usd
-                running.add(asyncio.create_task(self._conduct(trial, bound_usd)))
-            while running:
-                running = await self._wait(running)
+            await self._begin(self._waiting(), running)
+            await self._settled(running)
+            await self._go_on_with_short()
             await self._grade_paused()
             return self.progress
         except asyncio.CancelledError:
@@ -135,8 +122,48 @@ class Conductor:
             self._runtime.stop()
             raise
         finally:
-            while running:
-                running = await self._wait(running)
+            await self._settled(running)
+
+    def _waiting(self) -> list[Trial]:
+        """The trials that something is missing of: those first that were begun."""
+        missing = [trial for trial in self._remaining.trials if trial.key in self._remaining.work]
+        return sorted(missing, key=lambda trial: trial.key not in self.rows)
+
+    async def _begin(self, waiting: list[Trial], running: set[asyncio.Task[None]]) -> None:
+        """Begins one after the other, as many at once as may be, while the budget allows it."""
+        for at, trial in enumerate(waiting):
+            work = self._remaining.work[trial.key]
+            while len(running) >= self.experiment.at_once:
+                await self._wait(running)
+            while running and (self._short or not self._budget.fits(self._least_usd(trial, work))):
+                await self._wait(running)
+            await self._go_on_with_short()
+            if self.is_ending or self.progress.is_paused:
+                return
+            least_usd = self._least_usd(trial, work)
+            if not self._budget.allows(least_usd, is_open=not work.bound.is_limit):
+                self._pause(least_usd)
+                return
+            places = min(self.experiment.at_once - len(running), len(waiting) - at)
+            reserved = Reserved(self._budget)
+            reserved.keep(self._share_usd(trial, work, least_usd, places))
+            running.add(asyncio.create_task(self._conduct(trial, reserved)))
+
+    def _least_usd(self, trial: Trial, work: Work) -> float:
+        """What has to be left for a trial to begin, or to go on."""
+        row, graded_usd = self.rows.get(trial.key), self._bounds.graded(trial.variant).cost_usd
+        if work.own_usd is not None:
+            return work.own_usd + graded_usd
+        if row is None:
+            return self._bounds.least_usd(trial.variant)
+        is_cut = work.is_run and row.status == "failed"
+        return max(work.bound.cost_usd, to_ask_again(row) + graded_usd if is_cut else 0.0)
+
+    def _share_usd(self, trial: Trial, work: Work, least_usd: float, places: int) -> float:
+        """What is reserved for a trial; one whose cost is open has its share of what is left."""
+        if work.bound.is_limit or work.own_usd is not None or self._budget.most_usd is None:
+            return least_usd
+        return self._budget.share(least_usd, self._bounds.wanted_usd(trial.variant), places)
 
     def _pause(self, bound_usd: float) -> None:
         """Nothing more is begun: this much would have to be left."""
@@ -144,68 +171,109 @@ class Conductor:
         needs_usd = self.progress.spent_usd + bound_usd
         self.progress.needs_usd = max(self.progress.needs_usd, needs_usd)
 
-    async def _wait(self, running: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
-        done, left = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    async def _wait(self, running: set[asyncio.Task[None]]) -> None:
+        """Waits until one that is under way has ended."""
+        done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        running -= done
         for task in done:
             task.result()
-        return left
 
-    def _fits(self, bound_usd: float) -> bool:
-        left = self._left_usd
-        return left is None or not bound_usd or bound_usd <= left + _NOTHING
+    async def _settled(self, running: set[asyncio.Task[None]]) -> None:
+        while running:
+            await self._wait(running)
 
-    @property
-    def _left_usd(self) -> float | None:
-        """What is neither spent nor reserved; None: there is no budget."""
-        budget = self.progress.budget_usd
-        return None if budget is None else budget - self.progress.spent_usd - self._reserved
-
-    async def _conduct(self, trial: Trial, reserved: float) -> None:
-        """Brings a trial and its gradings about; what was reserved for them is given back."""
+    async def _conduct(self, trial: Trial, reserved: Reserved) -> None:
+        """Brings a trial and its gradings about, within what is reserved for them."""
         self._step(trial, 1)
+        before_usd = self._remaining.cost(trial.key)
         try:
-            await self._bring_about(trial)
+            await self._bring_about(trial, self._limit_usd(trial, reserved.amount_usd))
             missing = self._remaining.missing(trial)
+            spent_usd = self._remaining.cost(trial.key) - before_usd
+            reserved.keep(max(0.0, reserved.amount_usd - spent_usd) if missing else 0.0)
             for at, (grader, key, shown) in enumerate(missing):
-                each = (self._bounds.gradings[one.name].cost_usd for one, _, _ in missing[at:])
-                still = min(reserved, sum(each))
-                self._reserved, reserved = self._reserved - reserved + still, still
                 if self.is_ending:
                     break
+                before_usd = self._remaining.cost(key)
                 if key not in self._gradings:
-                    self._gradings[key] = asyncio.create_task(self._graded(grader, key, shown))
+                    part_usd = reserved.amount_usd / (len(missing) - at)
+                    graded = self._graded(grader, key, shown, part_usd)
+                    self._gradings[key] = asyncio.create_task(graded)
                 await self._gradings[key]
                 self._remaining.charge(trial, key)
+                spent_usd = self._remaining.cost(key) - before_usd
+                reserved.keep(max(0.0, reserved.amount_usd - spent_usd))
         finally:
-            self._reserved -= reserved
+            reserved.keep(0.0)
             self._step(trial, -1)
-        if self.rows[trial.key].status != "interrupted":
-            self._remaining.count(trial)
-            if any(not self._remaining.is_graded(key) for _, key, _ in missing):
-                self._ungraded.append(trial)
+        self._count(trial, missing)
+
+    def _count(self, trial: Trial, missing: list[tuple[Grader, str, dict[str, Any]]]) -> None:
+        """A trial is not under way any more; these of its gradings were missing."""
+        row = self.rows[trial.key]
+        if row.status == "interrupted":
+            return
+        if outcome_of(self._store, trial, row).is_short:
+            self._short.append(trial)
+            return
+        self._remaining.count(trial)
+        if any(not self._remaining.is_graded(key) for _, key, _ in missing):
+            self._ungraded.append(trial)
+        else:
+            self._remaining.complete(trial)
+        self._watch(self.progress)
+
+    def _limit_usd(self, trial: Trial, reserved_usd: float) -> float | None:
+        """What the run of a trial may spend of what is reserved; None: as much as its files say."""
+        bound = self._bounds.trials[trial.variant]
+        if self._budget.most_usd is None or (bound.is_limit and not bound.cost_usd):
+            return None
+        return max(0.0, reserved_usd - self._bounds.graded(trial.variant).cost_usd)
+
+    async def _go_on_with_short(self) -> None:
+        """Trials that their share has stopped go on one by one, with all that is left."""
+        short, self._short = self._short, []
+        for trial in short:
+            left_usd, row = self._budget.left_usd, self.rows[trial.key]
+            if left_usd is None or self.is_ending:
+                continue
+            least_usd = to_ask_again(row) if row.status == "failed" else NOTHING
+            if (self._limit_usd(trial, left_usd) or 0.0) > least_usd:
+                reserved = Reserved(self._budget)
+                reserved.keep(left_usd)
+                await self._conduct(trial, reserved)
             else:
-                self._remaining.complete(trial)
-            self._watch(self.progress)
+                self._short.append(trial)
+        for trial in self._short:
+            row, graded_usd = self.rows[trial.key], self._bounds.graded(trial.variant).cost_usd
+            least_usd = to_ask_again(row) + graded_usd if row.status == "failed" else row.cost_usd
+            self._pause(max(least_usd, self._bounds.least_usd(trial.variant)))
+        self._short = []
 
     def _step(self, trial: Trial, step: int) -> None:
         self.progress.running += step
         under_way = self.progress.under_way
         under_way[trial.variant] = under_way.get(trial.variant, 0) + step
 
-    async def _bring_about(self, trial: Trial) -> None:
-        """Starts a trial, or goes on with it, until it has ended."""
+    async def _bring_about(self, trial: Trial, most_usd: float | None) -> None:
+        """Starts a trial, or goes on with it, until it has ended or has spent so much more."""
         before = self.rows.get(trial.key)
-        if before is not None and self._remaining.is_raised(trial):
-            most = self._remaining.budget_usd(trial.variant)
-            await self._allow(trial.key, None if most is None else most - before.cost_usd)
-            before = self.rows[trial.key]
-        if before is not None and outcome_of(self._store, trial, before).is_done:
-            await self._resume_outside(trial)
-            return
-        one, limit = self.prepared[trial.variant], self.experiment.trial_budget
+        own_usd = trial.limit_usd
+        if before is not None:
+            outcome = outcome_of(self._store, trial, before)
+            if outcome.is_short:
+                more_usd = [] if own_usd is None else [own_usd - before.cost_usd]
+                more_usd += [] if most_usd is None else [most_usd]
+                await self._runs.allow(trial.key, min(more_usd, default=None))
+            if outcome.is_short or outcome.is_done:
+                await self._resume_outside(trial)
+                return
+        one = self.prepared[trial.variant]
+        limits = [limit for limit in (own_usd, most_usd) if limit is not None]
         start = Start(
             input=trial.inputs,
-            limits={} if limit is None else {"cost_usd": limit},
+            limits={"cost_usd": min(limits)} if limits else {},
+            pauses=own_usd is None,
             key=trial.key,
             file=self.experiment.file,
             sources=one.sources,
@@ -213,77 +281,67 @@ class Conductor:
             explore=self.experiment.explore,
             labels=labels_of(self.experiment.name, trial),
         )
-        await self._drive(one.workflow, start)
+        await self._runs.start(one.workflow, start)
         await self._resume_outside(trial)
-
-    async def _drive(self, workflow: Workflow, start: Start) -> None:
-        run, is_new = await self._runtime.start(workflow, start)
-        spent = 0.0 if is_new else self._store.run(run).cost_usd
-        if is_new:
-            self._driving.drive(run)
-        else:
-            # Of one that was made just before a crash, it shows a moment later that nobody has it.
-            await self._driving.settled(run)
-            if self._store.run(run).status == "interrupted":
-                await self._driving.take_up(run)
-        await self._settle(start.key, run, spent)
-
-    async def _settle(self, key: str, run: RunId, spent: float) -> None:
-        await self._driving.settled(run)
-        row = self._store.run(run)
-        self.rows[key] = row
-        self.progress.spent_usd += row.cost_usd - spent
-        self._watch(self.progress)
 
     async def _resume_outside(self, trial: Trial) -> None:
         """Tries again what failed because of the outside, three times at most."""
         while (row := self.rows[trial.key]).status == "failed":
             if not self._remaining.is_tried_again(outcome_of(self._store, trial, row)):
                 return
-            await self._driving.ask(row.id, steering.resumed)
-            await self._settle(trial.key, row.id, row.cost_usd)
+            await self._runs.try_again(trial.key)
 
-    async def _graded(self, grader: Grader, key: str, shown: dict[str, Any]) -> None:
-        """Grades within what was reserved for it."""
-        bound_usd, left_usd = self._bounds.gradings[grader.name].cost_usd, self._left_usd
+    async def _graded(
+        self, grader: Grader, key: str, shown: dict[str, Any], most_usd: float
+    ) -> None:
+        """Grades within what is reserved for it."""
+        limit_usd = None if self._budget.most_usd is None else most_usd
         row = self.rows.get(key)
-        if row is not None and row.status == "paused":
-            await self._allow(key, bound_usd)
+        if row is not None and row.status == "failed" and self._remaining.is_failed(row):
+            await self._grade_again(key)
             return
-        limits = {} if left_usd is None else {"cost_usd": bound_usd or max(0.0, left_usd)}
+        if row is not None and is_short(self._store, row):
+            # An answer that was cut is asked for again when all that is left is known.
+            if row.status == "paused" or limit_usd is None:
+                await self._runs.allow(key, limit_usd)
+            return
+        limits: dict[str, Any] = {} if limit_usd is None else {"cost_usd": limit_usd}
         file, labels = self.experiment.file, labels_of(self.experiment.name)
-        start = Start(input=shown, limits={**limits}, key=key, file=file, labels=labels)
-        await self._drive(self._graders[grader.name], start)
+        start = Start(input=shown, limits=limits, key=key, file=file, labels=labels)
+        await self._runs.start(self._graders[grader.name], start)
+        await self._grade_again(key)
+
+    async def _grade_again(self, key: str) -> None:
+        """Tries a grading again that the outside has failed, three times at most."""
+        while self._remaining.is_failed(self.rows[key]) and not self.is_ending:
+            tries = self._remaining.tries
+            tries[key] = tries.get(key, 0) + 1
+            await self._runs.try_again(key)
 
     async def _grade_paused(self) -> None:
         """Gradings that cost more than was reckoned go on, one by one, with all that is left."""
         for trial in self._ungraded:
             for grader, key, _ in self._remaining.missing(trial):
                 row = self.rows.get(key)
-                if row is None or self.is_ending or not lacks_money(self._store, row):
+                if row is None or self.is_ending or not is_short(self._store, row):
                     continue
-                await self._allow(key, self._left_usd)
+                left_usd = self._budget.left_usd
+                again_usd = to_ask_again(row) if row.status == "failed" else 0.0
+                if left_usd is None or left_usd >= again_usd:
+                    await self._runs.allow(key, left_usd)
                 self._remaining.charge(trial, key)
                 if not self._remaining.is_graded(key):
-                    self._pause(self._bounds.gradings[grader.name].cost_usd)
+                    again_usd = to_ask_again(self.rows[key])
+                    self._pause(max(again_usd, self._bounds.gradings[grader.name].cost_usd))
                     return
             if not self._remaining.missing(trial):
                 self._remaining.complete(trial)
         self._watch(self.progress)
 
-    async def _allow(self, key: str, left_usd: float | None) -> None:
-        """Lets a run that lacks money go on with so much; None: with as much as it takes."""
-        while lacks_money(self._store, row := self.rows[key]):
-            budget_usd = row.budget_usd or 0.0
-            more = max(budget_usd, _LEAST_USD)
-            if left_usd is not None:
-                more = left_usd - (budget_usd - row.cost_usd)
-            if more <= _NOTHING or self.is_ending:
-                return
-            await self._driving.ask(row.id, partial(steering.resumed, steering.More(more)))
-            await self._settle(key, row.id, row.cost_usd)
-            if left_usd is not None:
-                return
+    def changed(self) -> None:
+        """A run has settled."""
+        self.progress.spent_usd = self._budget.spent_usd
+        self._watch(self.progress)
 
     @property
     def prefix(self) -> str:

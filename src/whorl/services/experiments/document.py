@@ -40,7 +40,7 @@ FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
     "explore": (("object",), "loops that go on to a number of iterations past their rule"),
     "grade_iterations": (("string",), "returned, or all (default in exploring runs)"),
     "budget": (("number",), "dollars for the whole experiment"),
-    "trial_budget": (("number",), "dollars for one run; default: its worst case"),
+    "trial_budget": (("number",), "dollars for one run; default: a share of `budget`"),
     "at_once": (("integer",), "how many trials are under way; default 8"),
     "order_seed": (("integer", "string"), "the seed of the random order inside a block"),
     "on_failure": (("string",), "the grade of a run that failed: zero (default), or leave_out"),

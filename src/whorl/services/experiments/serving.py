@@ -29,6 +29,7 @@ from whorl.services.experiments.trials import (
     digest,
     generation_of,
     is_grading,
+    is_short,
     key_prefix,
 )
 from whorl.services.inspecting.results import open_gates
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.service.experiments import State
     from whorl.services.driving import Driving
     from whorl.services.experiments.document import Experiment
+    from whorl.services.experiments.trials import Trial
     from whorl.services.project import Project
 
 LOOK_S: Final = 2.0
@@ -288,8 +290,7 @@ def progress_of(study: Study) -> Progress:
     trials_usd = 0.0
     for block in study.blocks:
         own = {trial.key: row for trial in block if (row := rows.get(trial.key)) is not None}
-        ended = {key for key, row in own.items() if row.status in (*ENDED, "paused")}
-        done = [trial for trial in block if trial.key in ended]
+        done = [trial for trial in block if _is_done(study, trial)]
         for trial in done:
             made.variants[trial.variant] += 1
         made.done += len(done)
@@ -308,6 +309,14 @@ def progress_of(study: Study) -> Progress:
         of_whole = made.whole * made.trials / made.cases
         made.whole_usd += _cost(gradings) * of_whole / made.done
     return made
+
+
+def _is_done(study: Study, trial: Trial) -> bool:
+    """Whether a trial has ended, and not for want of money that it may have now."""
+    row = study.rows.get(trial.key)
+    if row is None or row.status not in (*ENDED, "paused"):
+        return False
+    return not (trial.may_have_more(row) and is_short(study.store, row))
 
 
 def queue_of(study: Study) -> list[dict[str, Any]]:

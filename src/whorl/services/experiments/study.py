@@ -22,6 +22,7 @@ from whorl.services.experiments.reporting.standing import tell_of_trials
 from whorl.services.experiments.trials import (
     blocks_of,
     digest,
+    extension_of,
     generation_of,
     is_trial,
     key_prefix,
@@ -268,7 +269,7 @@ class Study:
         atoms = atoms_in([loop.until, *(rule.until for rule in rules)])
         names = {n: fact for rule in rules for n, fact in rule.names}
         recorded = (
-            (outcome.run, self.with_votes(facts))
+            (outcome.trial.key, self.with_votes(facts), self._asked(outcome, facts))
             for outcome in self._ended(name)
             if outcome.run is not None
             for facts in facts_of(self.store, outcome.run, atoms, loop=loop.name, names=names)[:1]
@@ -278,6 +279,11 @@ class Study:
         if found:
             check_reopened(workflow, loop)
         return found
+
+    def _asked(self, outcome: Outcome, facts: LoopFacts) -> int:
+        """To how many iterations a loop goes on exploring that was stopped; 0: to none."""
+        request = extension_of(self.store, self.rows[outcome.trial.key])
+        return facts.made + int(str(request.event.body["iterations"])) if request else 0
 
     def check_ended(self, variant: str = "") -> None:
         """Raises UsageError X109 where no trial has ended, of any variant or of this one."""

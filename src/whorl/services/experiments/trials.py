@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whorl.providers.settings import Settings
-    from whorl.runtimes.journal.journal import RunId, RunRow
+    from whorl.runtimes.journal.journal import Entry, RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.cases import Case
     from whorl.services.experiments.document import Experiment
@@ -38,17 +38,35 @@ OUTSIDE = frozenset({"P101", "P102", "P103", "P104", "P108", "P111", "P120"})
 STOPPED = "R103"
 _PAUSES = frozenset({"budget.reached", "run.waiting", "run.paused"})
 _ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished"})
+_REOPENED = frozenset({"run.continued", "run.finished"})
+_SHORTAGE = frozenset(
+    {"budget.reached", "run.resumed", "run.continued", "loop.finished", "run.finished"}
+)
+# Who lets a run go on that lacked money: not a person, who may want something else of it.
+BY_EXPERIMENT = "experiment"
+# An answer was cut, and what its error says where a budget was the limit.
+_CUT, _BY_BUDGET = "P118", "raise the budget"
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One run of one case under one variant; `number` counts repeats from 1."""
+    """One run of one case under one variant; `number` counts repeats from 1.
+
+    `limit_usd` is what the files let the run spend; None: they set no limit.
+    """
 
     case: Case
     variant: str
     number: int
     inputs: dict[str, Any]
     key: str
+    limit_usd: float | None = None
+
+    def may_have_more(self, row: RunRow) -> bool:
+        """Whether the files let its run spend more than it could."""
+        if row.budget_usd is None:
+            return False
+        return self.limit_usd is None or self.limit_usd > row.budget_usd
 
 
 @dataclass(slots=True)
@@ -56,7 +74,8 @@ class Outcome:
     """What became of a trial. Cost and iterations are those of its own rule.
 
     `extra_usd` is what exploring cost beside that. So many calls are `unpriced`: no price is known,
-    and the costs do not have them; of those `in_doubt` they have what was reserved.
+    and the costs do not have them; of those `in_doubt` they have what was reserved. `is_short`: it
+    lacked money, and may have more than it had, so that it is not done.
     """
 
     trial: Trial
@@ -76,10 +95,11 @@ class Outcome:
     scores: dict[int, float] = field(default_factory=dict)
     unpriced: int = 0
     in_doubt: int = 0
+    is_short: bool = False
 
     @property
     def is_done(self) -> bool:
-        return self.status in ENDED or self.status == "paused"
+        return self.status in (*ENDED, "paused") and not self.is_short
 
     @property
     def is_outside(self) -> bool:
@@ -120,6 +140,11 @@ def blocks_of(
         name: (content_hash(to_json(one.workflow)), models_of(one.workflow, settings))
         for name, one in prepared.items()
     }
+    own_limit = experiment.trial_budget
+    limits = {
+        name: one.workflow.limits.cost_usd if own_limit is None else own_limit
+        for name, one in prepared.items()
+    }
     blocks = []
     for case in experiment.cases:
         block = []
@@ -127,7 +152,7 @@ def blocks_of(
             own = inputs_of(one.workflow, case, experiment.inputs) | one.variant.inputs
             for number in range(1, experiment.repeat + 1):
                 key = digest(hashes[name], case.id, own, number, experiment.explore)
-                block.append(Trial(case, name, number, own, prefix + key))
+                block.append(Trial(case, name, number, own, prefix + key, limits[name]))
         random.Random(f"{experiment.order_seed} {case.id}").shuffle(block)
         blocks.append(block)
     return blocks
@@ -167,20 +192,89 @@ def lacks_money(store: SqliteStore, row: RunRow) -> bool:
     return reached.get("scope") == "run" and reached.get("limit") == "cost_usd"
 
 
+def extension_of(store: SqliteStore, row: RunRow) -> Entry | None:
+    """The request by which a run that had ended goes on exploring, while that has not ended."""
+    if row.status in ENDED:
+        return None
+    asked, has_ended = None, False
+    for entry in store.read(row.id, kinds=_REOPENED):
+        if entry.event.kind == "run.finished":
+            asked, has_ended = None, True
+        elif has_ended and entry.event.body.get("explore"):
+            asked = entry
+    return asked
+
+
+def is_short(store: SqliteStore, row: RunRow) -> bool:
+    """Whether the cost budget of a run has ended it, or a loop of it, or has cut an answer."""
+    if row.budget_usd is None or row.status not in ("paused", "failed", "succeeded"):
+        return False
+    if row.status == "paused":
+        return lacks_money(store, row)
+    refused: set[str] = set()
+    explored: set[str] = set()
+    error: dict[str, Any] = {}
+    for entry in store.read(row.id, kinds=_SHORTAGE):
+        body: dict[str, Any] = entry.event.body
+        place = entry.event.address.partition("[")[0]
+        match entry.event.kind:
+            case "run.resumed" | "run.continued":
+                refused.clear()
+            case "budget.reached":
+                is_of_run = body.get("scope") == "run" and body.get("limit") == "cost_usd"
+                refused |= {place} if is_of_run else set()
+            case "loop.finished" if "explored" in body and body["exit_reason"] != "budget":
+                # It returned what its rule had left it with before.
+                explored.add(place)
+            case "run.finished":
+                error = body.get("error") or {}
+    return _is_cut(error) or bool(refused - explored)
+
+
+def is_outside_failure(store: SqliteStore, row: RunRow) -> bool:
+    """Whether a run has failed because of the outside, whatever it failed in."""
+    if row.status != "failed":
+        return False
+    ends = [entry.event.body for entry in store.read(row.id, kinds=frozenset({"run.finished"}))]
+    error: Any = ends[-1].get("error") if ends else None
+    return _root(error or {}).get("code") in OUTSIDE
+
+
+def _root(error: dict[str, Any]) -> dict[str, Any]:
+    """What an error comes from in the end."""
+    while isinstance(cause := error.get("cause"), dict) and cause.get("code"):
+        error = cause
+    return error
+
+
+def _is_cut(error: dict[str, Any]) -> bool:
+    """Whether a budget has cut the answer that a run failed of."""
+    error = _root(error)
+    return error.get("code") == _CUT and _BY_BUDGET in str(error.get("message"))
+
+
 def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
     if row is None:
         return Outcome(trial)
     outcome = Outcome(trial, row.id, row.status, cost_usd=row.cost_usd, seconds=row.seconds)
     outcome.in_doubt = row.in_doubt
-    if not outcome.is_done:
+    extension = extension_of(store, row)
+    if extension is None and not outcome.is_done:
         return outcome
-    if row.status == "paused":
+    if extension is None and row.status == "paused":
         _take_stop(outcome, store)
+    own_usd = 0.0
     used: dict[str, float] = {}
+    extra: dict[str, float] = {}
     for entry in store.read(row.id, kinds=_ENDS):
         body: dict[str, Any] = entry.event.body
         address = entry.event.address
+        if extension is not None and entry.seq > extension.seq:
+            # What it found before stands, however far it has gone on since.
+            break
         if entry.event.kind == "run.finished":
+            outcome.status = row.status if extension is None else body["status"]
+            own_usd = (body.get("usage") or {}).get("cost_usd") or 0.0
             outcome.outputs = body.get("outputs") or {}
             outcome.unpriced = unpriced_in(body)
             error = body.get("error") or {}
@@ -194,7 +288,18 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
             if body.get("score") is not None and "[" not in loop:
                 outcome.scores[body["number"]] = body["score"]
         elif "[" not in address:
-            _take_loop(outcome, body, address, used.get(address, 0))
+            _take_loop(outcome, body, address)
+            if "explored" in body:
+                loop_usd = body["usage"].get("cost_usd") or 0
+                extra[address] = max(0.0, used.get(address, 0) - loop_usd)
+    if extension is not None:
+        extra[""] = max(0.0, row.cost_usd - own_usd)
+    outcome.extra_usd = sum(extra.values())
+    outcome.cost_usd = max(0.0, outcome.cost_usd - outcome.extra_usd)
+    if extension is not None:
+        return outcome
+    if trial.may_have_more(row) and is_short(store, row):
+        outcome.is_short, outcome.status = True, "paused"
     return outcome
 
 
@@ -212,12 +317,9 @@ def unpriced_in(finished: dict[str, Any]) -> int:
     return int((finished.get("usage") or {}).get("unpriced") or 0)
 
 
-def _take_loop(outcome: Outcome, body: dict[str, Any], address: str, used: float) -> None:
-    """The first outermost loop is the one that reports speak of."""
-    if "explored" in body:
-        outcome.extra_usd += max(0.0, used - (body["usage"].get("cost_usd") or 0))
-        outcome.cost_usd = max(0.0, outcome.cost_usd - outcome.extra_usd)
-    if outcome.loop:
+def _take_loop(outcome: Outcome, body: dict[str, Any], address: str) -> None:
+    """The first outermost loop is the one that reports speak of, as it ended last."""
+    if outcome.loop not in ("", address):
         return
     outcome.loop, outcome.iterations = address, body["iterations"]
     outcome.exit_reason, outcome.stopped_by = body["exit_reason"], body["stopped_by"] or ""

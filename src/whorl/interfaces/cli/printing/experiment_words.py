@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
 from whorl.errors import plural, safe
-from whorl.interfaces.figures import dollars, dollars_if_known, line, table
+from whorl.interfaces.figures import (
+    dollars,
+    dollars_at_most,
+    dollars_if_known,
+    line,
+    table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
     from whorl.services.experiments.reporting.notes import Commands
     from whorl.services.experiments.reporting.report import Report
     from whorl.services.experiments.reporting.variant import VariantReport
+    from whorl.services.experiments.running.bounds import Bound
 
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
 _LISTED, _QUOTED_MAX = 12, 74
@@ -27,10 +34,15 @@ _LISTED, _QUOTED_MAX = 12, 74
 _WEAK, _FAIR = 0.2, 0.6
 
 
-def missing_line(what: str, count: int, most_usd: float | None, budget: float) -> str:
+def missing_line(what: str, count: int, most: Bound, left_usd: float) -> str:
     """What recording iterations or votes that are missing may cost."""
-    most = f", at most {dollars(most_usd)}" if most_usd is not None else ""
-    return f"{plural(count, what)} to record{most}; budget {dollars(budget)}"
+    words = f"{plural(count, what)} to record"
+    budget = dollars(left_usd)
+    if most.is_limit:
+        limit = dollars_at_most(most.cost_usd) if most.cost_usd else dollars(0.0)
+        return f"{words}, at most {limit}; budget {budget}"
+    about = f", about {dollars(most.cost_usd)}" if most.cost_usd else ""
+    return f"{words}{about}; at most {budget}, the budget"
 
 
 def span(estimate: Estimate | None, sign: str = "") -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _BAR = 20
 
 
-def forecast_line(experiment: Experiment, forecast: Forecast, budget: float | None) -> str:
+def forecast_line(experiment: Experiment, forecast: Forecast, progress: Progress) -> str:
     parts = [
         f"{experiment.name}: {plural(len(experiment.cases), 'case')} x "
         f"{plural(len(experiment.variants), 'variant')}: {plural(forecast.trials, 'trial')}"
@@ -27,7 +27,10 @@ def forecast_line(experiment: Experiment, forecast: Forecast, budget: float | No
     parts += [f"at most {plural(forecast.calls, 'call')}"] if forecast.calls is not None else []
     most = "at most" if forecast.is_limit else "at most about"
     parts += [f"{most} {dollars_at_most(forecast.cost_usd)}"] if forecast.cost_usd else []
-    parts += [f"budget {dollars(budget)}"] if budget is not None else []
+    if (budget := progress.budget_usd) is not None:
+        left = dollars(max(0.0, budget - progress.spent_usd))
+        parts.append(f"budget {dollars(budget)}")
+        parts += [f"of which {left} is left"] if progress.spent_usd else []
     return ", ".join(parts)
 
 

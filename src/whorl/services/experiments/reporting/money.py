@@ -76,6 +76,7 @@ def cost_words(
 ) -> list[str]:
     """What has to be known of the costs in a report."""
     return [
+        *short_words(experiment, flat),
         *stopped_words(experiment, flat),
         *cut_words(experiment, store, flat),
         *doubt_words(flat, rows),
@@ -93,11 +94,29 @@ def tell_of_costs(found: Sweep, store: SqliteStore, flat: Sequence[Graded]) -> N
         found.not_recommended = "no rule is recommended, since none is known to be cheaper"
 
 
+def short_words(experiment: Experiment, flat: Sequence[Graded]) -> list[str]:
+    """Which trials lacked money that they may have now: they are not done."""
+    short: dict[str, int] = {}
+    for one in flat:
+        if one.outcome.is_short:
+            variant = one.outcome.trial.variant
+            short[variant] = short.get(variant, 0) + 1
+    lines = []
+    for name, count in short.items():
+        them, trials = "it" if count == 1 else "them", f"{plural(count, 'trial')} of {name!r}"
+        if experiment.trial_budget is None:
+            lines.append(f"the budget ended {trials}: a larger one continues {them}")
+        else:
+            words = f"{trials} had a smaller trial_budget"
+            lines.append(f"{words}: running the experiment again continues {them}")
+    return lines
+
+
 def stopped_words(experiment: Experiment, flat: Sequence[Graded]) -> list[str]:
     """Which trials their budget has stopped, and what helps."""
     stopped: dict[tuple[str, str], int] = {}
     for one in flat:
-        if one.outcome.status == "paused" and one.outcome.message:
+        if one.outcome.status == "paused" and one.outcome.message and one.outcome.is_done:
             place = one.outcome.trial.variant, one.outcome.message
             stopped[place] = stopped.get(place, 0) + 1
     advice = "" if experiment.trial_budget is None else "; raise trial_budget to go on with them"
@@ -112,11 +131,12 @@ def cut_words(experiment: Experiment, store: SqliteStore, flat: Sequence[Graded]
     cut: dict[str, int] = {}
     for one in flat:
         variant, run = one.outcome.trial.variant, one.outcome.run
-        if run is not None and one.outcome.exit_reason == "budget" and _is_of_run(store, run):
+        is_ended = one.outcome.exit_reason == "budget" and one.outcome.is_done
+        if run is not None and is_ended and _is_of_run(store, run):
             cut[variant] = cut.get(variant, 0) + 1
     advice = ""
     if experiment.trial_budget is not None:
-        advice = "; a larger trial_budget counts for them with --fresh, which runs everything again"
+        advice = "; a larger trial_budget continues them"
     words = "the budget of the run ended the loop early"
     return [f"{plural(n, 'trial')} of {name!r}: {words}{advice}" for name, n in cut.items()]
 

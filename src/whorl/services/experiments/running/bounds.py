@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from whorl.errors import ProviderError, UsageError
 from whorl.lazily import dataclass
+from whorl.services.experiments.running.budget import Seen
 from whorl.services.experiments.variants import find_loop, loops_of, with_loop
 from whorl.services.files import forecasting
 
@@ -54,16 +57,23 @@ class Bounds:
         graders: Mapping[str, Workflow],
         providers: Any,
     ) -> None:
-        self._experiment, self._providers = experiment, providers
+        self._experiment = experiment
         budget = experiment.trial_budget
-        self.trials = {n: self._bound(self._explored(p), budget) for n, p in prepared.items()}
-        self.gradings = {name: self._bound(workflow) for name, workflow in graders.items()}
+        self.trials = {
+            n: bound_of(self._explored(p), providers, budget) for n, p in prepared.items()
+        }
+        self.gradings = {name: bound_of(workflow, providers) for name, workflow in graders.items()}
         # What nobody knows the price of is in no bound.
         workflows = [*(one.workflow for one in prepared.values()), *graders.values()]
         found = (forecasting.unpriced_models(workflow, providers) for workflow in workflows)
         self.unpriced = sorted({model for models in found for model in models})
+        self._longest = {n: longest_usd(p.workflow, providers) for n, p in prepared.items()}
+        self._longest_grading = {n: longest_usd(flow, providers) for n, flow in graders.items()}
+        self.seen_trials = {name: Seen() for name in prepared}
+        self.seen_gradings = {name: Seen() for name in graders}
         each = sum(self.gradings.values(), Bound())
-        self._graded = {n: each.times(self._results(p)) for n, p in prepared.items()}
+        self._counts = {name: self._results(one) for name, one in prepared.items()}
+        self._graded = {name: each.times(count) for name, count in self._counts.items()}
 
     def whole(self, variant: str) -> Bound:
         """A trial with all its gradings."""
@@ -73,14 +83,24 @@ class Bounds:
         """All gradings of a trial that has not ended yet."""
         return self._graded[variant]
 
-    def _bound(self, workflow: Workflow, budget: float | None = None) -> Bound:
-        found = forecasting.forecast(workflow, self._providers)
-        if budget is not None:
-            return Bound(found.calls, budget)
-        if found.bound_usd is not None:
-            return Bound(found.calls, found.bound_usd)
-        is_free = not any(True for _ in forecasting.asked_in(workflow))
-        return Bound(found.calls, found.cost_usd or 0.0, is_limit=is_free)
+    def least_usd(self, variant: str) -> float:
+        """What has to be left for a trial to begin: its bound, or what others of it have cost."""
+        seen_usd = self.seen_trials[variant].mean_usd() + self._graded[variant].cost_usd
+        return max(self.whole(variant).cost_usd, seen_usd)
+
+    def wanted_usd(self, variant: str) -> float:
+        """What a trial and its gradings should be able to spend, so that none of them is cut.
+
+        That is twice what others have cost; before there are any, one answer may be as long as
+        answers get.
+        """
+        bound_usd = self.trials[variant].cost_usd + self._longest[variant]
+        own_usd = 2 * self.seen_trials[variant].mean_usd(bound_usd / 2)
+        count = self._counts[variant]
+        for name, bound in self.gradings.items():
+            usual_usd = bound.cost_usd * count + self._longest_grading[name]
+            own_usd += 2 * self.seen_gradings[name].mean_usd(usual_usd / count / 2) * count
+        return max(self.least_usd(variant), own_usd)
 
     def _explored(self, one: Prepared) -> Workflow:
         """The workflow of a variant with the most iterations that its loops may have."""
@@ -106,3 +126,25 @@ class Bounds:
         )
         # The iteration that the only loop returns is one of them.
         return most if len(list(loops_of(workflow))) == 1 else 1 + most
+
+
+def bound_of(workflow: Workflow, providers: Any, budget: float | None = None) -> Bound:
+    """What a run of a workflow may come to, with such a budget."""
+    found = forecasting.forecast(workflow, providers)
+    if budget is not None:
+        return Bound(found.calls, budget)
+    if found.bound_usd is not None:
+        return Bound(found.calls, found.bound_usd)
+    is_free = not any(True for _ in forecasting.asked_in(workflow))
+    return Bound(found.calls, found.cost_usd or 0.0, is_limit=is_free)
+
+
+def longest_usd(workflow: Workflow, providers: Any) -> float:
+    """What the longest answer costs that a model may give in a run of a workflow."""
+    costs = [0.0]
+    for request, _ in forecasting.asked_in(workflow):
+        with suppress(ProviderError, UsageError):
+            cap = providers.kind(request.kind).estimate(request).cap
+            if cap is not None and cap.usd_per_token:
+                costs.append(cap.most * cap.usd_per_token)
+    return max(costs)

@@ -5,13 +5,14 @@ It counts what is there, and what each case has cost.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whorl.lazily import dataclass
 from whorl.services.experiments.running.bounds import Bound
 from whorl.services.experiments.running.progress import Forecast, Progress
 from whorl.services.experiments.study import iteration_names
-from whorl.services.experiments.trials import ENDED, lacks_money, outcome_of
+from whorl.services.experiments.trials import ENDED, is_outside_failure, is_short, outcome_of
 from whorl.services.experiments.variants import find_loop
 from whorl.services.experiments.what_if.folding import facts_of
 
@@ -30,11 +31,15 @@ RESUMES_MAX = 3
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is still to do for a trial: it is run, or so many of its gradings are missing."""
+    """What is still to do for a trial: it is run, or so many of its gradings are missing.
+
+    `own_usd` is what its run, which was begun, may still spend by the limit that it has.
+    """
 
     bound: Bound
     is_run: bool = False
     gradings: int = 0
+    own_usd: float | None = None
 
 
 class Remaining:
@@ -57,11 +62,17 @@ class Remaining:
         self._charged: dict[str, float] = {}
         self._claimed: set[str] = set()
         self._counted: set[str] = set()
+        # How often gradings that the outside failed were tried again.
+        self.tries: dict[str, int] = {}
         variants = dict.fromkeys(prepared, 0)
         self.progress = Progress(self._experiment.trials, len(blocks), variants=variants)
         self.progress.spent_usd = sum(row.cost_usd for row in rows.values())
-        trials = [trial for block in blocks for trial in block]
-        self.work = {trial.key: work for trial in trials if (work := self._look(trial))}
+        # Trials of variants that are alike have one run.
+        self._alike: dict[str, list[Trial]] = {}
+        for trial in (trial for block in blocks for trial in block):
+            self._alike.setdefault(trial.key, []).append(trial)
+        self.trials = [alike[0] for alike in self._alike.values()]
+        self.work = {trial.key: work for trial in self.trials if (work := self._look(trial))}
         self.progress.others_usd = self.progress.spent_usd - sum(self._case_usd.values())
         self.progress.before = self.progress.done
 
@@ -85,9 +96,13 @@ class Remaining:
             return Work(self._bounds.whole(trial.variant), is_run=True)
         self.charge(trial, trial.key)
         outcome = outcome_of(self._store, trial, row)
-        if not outcome.is_done or self.is_tried_again(outcome) or self.is_raised(trial):
+        if not outcome.is_done or self.is_tried_again(outcome):
             bound = self._bounds.trials[trial.variant].without(row.cost_usd)
-            return Work(bound + self._bounds.graded(trial.variant), is_run=True)
+            own_usd = None
+            if row.budget_usd is not None and not outcome.is_short:
+                own_usd = max(0.0, row.budget_usd - row.cost_usd)
+            whole = bound + self._bounds.graded(trial.variant)
+            return Work(whole, is_run=True, own_usd=own_usd)
         missing: dict[str, Grader] = {}
         for grader, key, _ in self._wanted(outcome):
             self.charge(trial, key)
@@ -101,8 +116,15 @@ class Remaining:
             key: self._bounds.gradings[missing[key].name] for key in missing.keys() - self._claimed
         }
         self._claimed |= new.keys()
-        left = (bound.without(self.cost(key)) for key, bound in new.items())
+        left = (self._left_of(key, bound) for key, bound in new.items())
         return Work(sum(left, Bound()), gradings=len(new))
+
+    def _left_of(self, key: str, bound: Bound) -> Bound:
+        """What a grading may still cost: one that was begun, as much as its limit leaves."""
+        row, left = self._rows.get(key), bound.without(self.cost(key))
+        if row is None or row.budget_usd is None or is_short(self._store, row):
+            return left
+        return replace(left, cost_usd=max(left.cost_usd, row.budget_usd - row.cost_usd))
 
     def cost(self, key: str) -> float:
         return self._rows[key].cost_usd if key in self._rows else 0.0
@@ -119,17 +141,6 @@ class Remaining:
             return False
         resumed = self._store.read(outcome.run, kinds=frozenset({"run.resumed"}))
         return sum(1 for _ in resumed) < RESUMES_MAX
-
-    def is_raised(self, trial: Trial) -> bool:
-        """Whether a trial that its budget has stopped may spend more than it could."""
-        row, budget_usd = self._rows[trial.key], self.budget_usd(trial.variant)
-        is_more = budget_usd is None or budget_usd > (row.budget_usd or 0.0)
-        return is_more and lacks_money(self._store, row)
-
-    def budget_usd(self, variant: str) -> float | None:
-        """What one trial may spend; None: nothing limits it."""
-        own = self._experiment.trial_budget
-        return self._prepared[variant].workflow.limits.cost_usd if own is None else own
 
     def missing(self, trial: Trial) -> list[tuple[Grader, str, dict[str, Any]]]:
         """The gradings that a trial lacks: of those who are paid for it, and of people."""
@@ -164,22 +175,38 @@ class Remaining:
     def is_graded(self, key: str) -> bool:
         """Whether a grading has ended, or waits for a person; it is counted then."""
         row = self._rows.get(key)
-        is_graded = row is not None and row.status in (*ENDED, "waiting")
-        if row is not None and is_graded and key not in self._counted:
+        if row is None or row.status not in (*ENDED, "waiting") or self.goes_on(row):
+            return False
+        if key not in self._counted:
             self._counted.add(key)
             self.progress.graded += row.status == "succeeded"
             self.progress.people += row.status == "waiting"
-        return is_graded
+            # Another name of a grader does not make it another one.
+            if seen := self._bounds.seen_gradings.get(row.name.removeprefix("grade-")):
+                seen.add(row.cost_usd)
+        return True
+
+    def goes_on(self, row: RunRow) -> bool:
+        """Whether a grading that has failed lacks money, or is tried again."""
+        return row.status == "failed" and (is_short(self._store, row) or self.is_failed(row))
+
+    def is_failed(self, row: RunRow) -> bool:
+        """Whether the outside has failed a grading that may be tried again by this command."""
+        is_left = self.tries.get(row.key, 0) < RESUMES_MAX
+        return is_left and is_outside_failure(self._store, row)
 
     def count(self, trial: Trial) -> None:
-        self.progress.done += 1
-        self.progress.variants[trial.variant] += 1
-        costs = self.progress.costs
-        costs[trial.variant] = costs.get(trial.variant, 0.0) + self.cost(trial.key)
+        """A trial has ended, and those of other variants that are alike."""
+        cost_usd, costs = self.cost(trial.key), self.progress.costs
+        for each in self._alike[trial.key]:
+            self.progress.done += 1
+            self.progress.variants[each.variant] += 1
+            costs[each.variant] = costs.get(each.variant, 0.0) + cost_usd
+            self._bounds.seen_trials[each.variant].add(cost_usd)
 
     def complete(self, trial: Trial) -> None:
         """A trial has ended, and all that it gave is graded."""
-        self._open_trials[trial.case.id] -= 1
+        self._open_trials[trial.case.id] -= len(self._alike[trial.key])
         if not self._open_trials[trial.case.id]:
             self.progress.whole += 1
             self.progress.whole_usd += self._case_usd[trial.case.id]

@@ -9,9 +9,8 @@ start: its facts have the iterations from then on, and neither its result nor it
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from whorl import ir
 from whorl.errors import UsageError
@@ -25,7 +24,7 @@ from whorl.services.experiments.trials import digest, labels_of
 from whorl.services.experiments.variants import find_loop, not_explored, with_loop
 from whorl.services.experiments.what_if.facts import USAGE, Call, votes_in
 from whorl.services.experiments.what_if.walking import GONE_ON, answer
-from whorl.services.files import forecasting, preflight
+from whorl.services.files import preflight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,13 +33,13 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.driving import Driving
+    from whorl.services.experiments.running.runs import Runs
     from whorl.services.experiments.what_if.facts import IterationFacts, LoopFacts
     from whorl.services.experiments.what_if.rules import Rule
 
 
 VOTES = "votes-"
-_CAST, _CONTINUED = frozenset({"task.finished"}), frozenset({"run.continued"})
+_CAST = frozenset({"task.finished"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +52,24 @@ class Missing:
     file: str = ""
     experiment: str = ""
 
-    def bound(self, providers: Any) -> float | None:
-        """What they may cost at most; None: nothing bounds it."""
-        found = forecasting.forecast(voting(self), providers)
-        return found.bound_usd if found.bound_usd is not None else found.cost_usd
+    @property
+    def asked_for(self) -> Workflow:
+        return voting(self)
 
-    async def record(self, driving: Driving, providers: Any, most: float) -> float:
-        """Asks for the votes; gives what that cost."""
-        runtime, workflow = driving.runtime, voting(self)
-        labels = labels_of(self.experiment)
-        start = Start(limits={"cost_usd": most}, key=self.key, file=self.file, labels=labels)
+    async def record(self, runs: Runs, providers: Any, most_usd: float) -> None:
+        """Asks for the votes, within an amount."""
+        row = runs.rows.get(self.key)
+        if row is not None and row.status in ("paused", "failed"):
+            await runs.allow(self.key, most_usd)
+            if runs.rows[self.key].status == "failed" and row.status == "failed":
+                await runs.try_again(self.key)
+            return
+        workflow, labels = voting(self), labels_of(self.experiment)
+        start = Start(limits={"cost_usd": most_usd}, key=self.key, file=self.file, labels=labels)
         start, _ = preflight.permitted(workflow, providers, start)
         if start.refused is not None:
             raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
-        run, is_new = await runtime.start(workflow, start)
-        if is_new:
-            driving.drive(run)
-        else:
-            await driving.take_up(run)
-        await driving.settled(run)
-        return runtime.store.run(run).cost_usd
+        await runs.start(workflow, start)
 
 
 def with_votes(
@@ -142,121 +139,58 @@ def voting(missing: Missing) -> Workflow:
     return ir.Workflow(name="votes", body=ir.Block((each,)))
 
 
-class Lacking(Protocol):
-    """Something that recorded runs lack: `count` iterations of a loop, or votes of a judge."""
-
-    @property
-    def count(self) -> int: ...
-
-    def bound(self, providers: Any) -> float | None: ...
-
-    async def record(self, driving: Driving, providers: Any, most: float) -> float: ...
-
-
-@dataclass(slots=True)
-class Extension:
-    """Records what is missing, within a budget."""
-
-    driving: Driving
-    providers: Any
-    missing: Sequence[Lacking]
-    spent_usd: float = 0.0
-    left: int = 0
-
-    def forecast(self) -> tuple[int, float | None]:
-        """How many of them, and what they cost at most; None: nothing bounds it."""
-        each = [one.bound(self.providers) for one in self.missing]
-        known = [bound for bound in each if bound is not None]
-        count = sum(one.count for one in self.missing)
-        return count, sum(known) if len(known) == len(each) else None
-
-    async def run(self, budget: float, at_once: int) -> None:
-        places, changed = asyncio.Semaphore(at_once), asyncio.Condition()
-        reserved, under_way = 0.0, 0
-
-        async def record(one: Lacking) -> None:
-            nonlocal reserved, under_way
-            async with places:
-                bound = one.bound(self.providers) or 0.0
-                async with changed:
-                    # What others may cost comes back when they have cost less.
-                    while reserved and self.spent_usd + reserved + bound > budget + 1e-9:
-                        await changed.wait()
-                    if self.spent_usd + bound > budget + 1e-9:
-                        self.left += one.count
-                        return
-                    most = budget - self.spent_usd - reserved
-                    reserved += bound
-                    under_way += 1
-                try:
-                    # Others add to it in the meantime: it is read after the wait.
-                    cost_usd = await one.record(self.driving, self.providers, most)
-                    self.spent_usd += cost_usd
-                finally:
-                    async with changed:
-                        under_way -= 1
-                        reserved = reserved - bound if under_way else 0.0
-                        changed.notify_all()
-
-        await asyncio.gather(*(record(one) for one in self.missing))
-
-
 @dataclass(frozen=True, slots=True)
 class Shorter:
     """A recorded run that ended too early for a rule, and how many iterations it lacks."""
 
-    run: RunId
+    key: str
     loop: str
     count: int
     by: str
     workflow: Workflow
 
-    def bound(self, providers: Any) -> float | None:
-        """What it may cost at most; None: nothing bounds it."""
+    @property
+    def asked_for(self) -> Workflow:
         loop = find_loop(self.workflow, self.loop)
         longer = replace(loop, limits=replace(loop.limits, iterations=self.count))
-        found = forecasting.forecast(with_loop(self.workflow, loop, longer), providers)
-        return found.bound_usd if found.bound_usd is not None else found.cost_usd
+        return with_loop(self.workflow, loop, longer)
 
-    async def record(self, driving: Driving, providers: Any, most: float) -> float:
-        """Has the loop go on; gives what that cost."""
-        store = driving.runtime.store
-        before = store.run(self.run).cost_usd
-        body: dict[str, Json] = {
-            "at": self.loop,
-            "iterations": self.count,
-            "explore": True,
-            "by": self.by,
-        }
-        await driving.ask(self.run, lambda: steering.asked("run.continued", body))
-        await driving.settled(self.run)
-        return store.run(self.run).cost_usd - before
+    async def record(self, runs: Runs, providers: Any, most_usd: float) -> None:
+        """Has the loop go on, within an amount; one that was stopped goes on where it stands."""
+        row = runs.rows[self.key]
+        if row.status == "interrupted":
+            await runs.take_up(self.key)
+        elif row.status == "paused":
+            await runs.allow(self.key, most_usd)
+        else:
+            body: dict[str, Json] = {
+                "at": self.loop,
+                "iterations": self.count,
+                "explore": True,
+                "by": self.by,
+                "limits": {"cost_usd": row.cost_usd + most_usd},
+            }
+            await runs.ask(self.key, lambda: steering.asked("run.continued", body))
 
 
 def too_short(
     workflow: Workflow,
     loop: Loop,
     rules: Sequence[Rule],
-    recorded: Iterable[tuple[RunId, LoopFacts]],
+    recorded: Iterable[tuple[str, LoopFacts, int]],
 ) -> Iterator[Shorter]:
-    """The runs that would have gone on under one of the rules, up to its limit."""
-    for run, facts in recorded:
+    """The runs that would have gone on under one of the rules, up to its limit.
+
+    They come with their keys, and with how many iterations they are to have by what was asked of
+    them before; 0: nothing is under way. Those that were explored have gone as far as they go.
+    """
+    for key, facts, asked in recorded:
         made = len(facts.iterations)
         answers = ((rule, answer(facts, loop, rule)) for rule in rules)
         open_ = [rule.at_most for rule, found in answers if found.why.startswith(GONE_ON)]
-        if made and (lacks := max(open_, default=0) - made) > 0:
-            yield Shorter(run, facts.address, lacks, facts.stopped_by, workflow)
-
-
-async def take_up_extended(driving: Driving, rows: Iterable[RunRow]) -> None:
-    """Goes on with the loops that went on exploring when their process ended."""
-    store = driving.runtime.store
-    for row in rows:
-        if row.status == "interrupted" and any(
-            entry.event.body.get("explore") for entry in store.read(row.id, kinds=_CONTINUED)
-        ):
-            await driving.take_up(row.id)
-            await driving.settled(row.id)
+        most = asked or (max(open_, default=0) if made == facts.made else 0)
+        if made and (asked or most > made):
+            yield Shorter(key, facts.address, max(0, most - made), facts.stopped_by, workflow)
 
 
 def check_reopened(workflow: Workflow, loop: Loop) -> None:

@@ -21,6 +21,7 @@ from whorl.ir import Block, Loop, Score, Stable
 from whorl.ir.expressions import Names, inner_values
 from whorl.language import LanguageError
 from whorl.runtimes.journal.folding import Replay, as_far_as_open
+from whorl.services.experiments.trials import BY_EXPERIMENT
 from whorl.services.experiments.what_if.calls import CallLog
 from whorl.services.experiments.what_if.facts import (
     FAULT,
@@ -156,7 +157,7 @@ class _Facts(Observer):
 
     def taking(self, machine: State, event: Event) -> None:
         body: dict[str, Any] = event.body
-        if not body.get("explore"):
+        if not body.get("explore") and body.get("by") != BY_EXPERIMENT:
             self._steered = self._steered or _STEERED.get(event.kind, "")
         self._has_paused |= event.kind in _PAUSES
         if event.at > machine.now:

@@ -102,11 +102,7 @@ def conducted(
                 conductor = Conductor(project, driving, providers, experiment, watch)
                 forecast = conductor.open(fresh=fresh, budget=amount)
                 if not is_quiet:
-                    say(
-                        progress_words.forecast_line(
-                            experiment, forecast, conductor.progress.budget_usd
-                        )
-                    )
+                    say(progress_words.forecast_line(experiment, forecast, conductor.progress))
                     for line in progress_words.unpriced_lines(forecast):
                         say(line)
                     if conductor.remembers:

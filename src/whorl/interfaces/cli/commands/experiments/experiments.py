@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.reporting.report import Report
+    from whorl.services.experiments.running.progress import Progress
     from whorl.services.experiments.serving import Experiments
     from whorl.services.project import Project
 
@@ -82,17 +83,16 @@ def run_command(
     else:
         print_lines(words.report_lines(report, file, pasted, is_answered=done.is_answered))
     if progress.is_paused:
-        _say_paused(report, f"+{more_budget(progress, read):g}", "run", file)
+        _say_paused(report, progress, f"+{more_budget(progress, read):g}", "run", file)
         return _PAUSED
     return 0
 
 
-def _say_paused(report: Report, budget: str, *command: str) -> None:
-    say(
-        f"budget: {report.done} of {report.trials} trials done, "
-        f"{plural(report.cases, 'whole case')}; go on with: "
-        + pasted("experiment", *command, "--budget", budget)
-    )
+def _say_paused(report: Report, progress: Progress, budget: str, *command: str) -> None:
+    spent = f"{dollars(report.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
+    done = f"{report.done} of {report.trials} trials done, {plural(report.cases, 'whole case')}"
+    again = pasted("experiment", *command, "--budget", budget)
+    say(f"budget: {done}, {spent}; go on with: {again}")
 
 
 @experiment.command()
@@ -201,7 +201,7 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
         write_file(options["junit"], text, advice="name another FILE")
     if progress.is_paused:
         again = ("gate", file, "--variant", variant, "--against", against)
-        _say_paused(found, f"+{more_budget(progress, read):g}", *again)
+        _say_paused(found, progress, f"+{more_budget(progress, read):g}", *again)
         return _PAUSED
     return _FAILED if is_failure else 0
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from whorl.ir import Loop
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.running.extension import Lacking
     from whorl.services.experiments.study import Study
-    from whorl.services.experiments.what_if.extending import Lacking
     from whorl.services.project import Project
 
 
@@ -137,10 +137,9 @@ def _check_named(project: Project, file: str, loop: str, variant: str) -> None:
 
 
 def _check_recorded(project: Project, file: str, variant: str) -> None:
-    """What has not run yet is run, and not extended; one that a crash interrupted goes on."""
+    """What has not run yet is run, and not extended."""
     with recorded(project, file) as study:
-        if all(row.status != "interrupted" for row in study.rows.values()):
-            study.check_ended(variant)
+        study.check_ended(variant)
 
 
 def _extend(
@@ -156,21 +155,24 @@ def _extend(
     """Records the iterations and the votes that are missing; what they may cost is told first."""
     from whorl.providers.registry import Providers
     from whorl.services.driving import Driving
+    from whorl.services.experiments.running.budget import Budget
+    from whorl.services.experiments.running.extension import Extension
+    from whorl.services.experiments.running.runs import Runs
     from whorl.services.experiments.what_if.asking import rule_of
-    from whorl.services.experiments.what_if.extending import Extension, take_up_extended
     from whorl.services.runs import open_runtime
 
     if budget is None:
         raise UsageError("what is missing costs money", help="give --budget", code="X111")
     if math.isnan(budget):
         raise UsageError("'nan' is not an amount of dollars such as 5")
-    most = budget
+
+    allowed = Budget(budget)
 
     async def work() -> None:
         providers = Providers(project.settings())
         async with open_runtime(project, providers, origin="terminal") as runtime:
-            experiment, left = read_file(project, file), most
-            study, driving = study_of(project, runtime.store, experiment), Driving(runtime)
+            experiment, driving = read_file(project, file), Driving(runtime)
+            study = study_of(project, runtime.store, experiment)
             node = study.loop(loop, variant)
             workflow = study.workflow(variant)
             rules = [rule_of(workflow, node, **given)] if given and any(given.values()) else None
@@ -179,16 +181,17 @@ def _extend(
                 "vote": lambda: study.missing_votes(node, variant, rules, votes),
             }
             try:
-                await take_up_extended(driving, study.rows.values())
-                study.refresh()
                 for what, missing in lacking.items():
-                    extension = Extension(driving, providers, missing())
-                    say(words.missing_line(what, *extension.forecast(), left))
-                    await extension.run(left, experiment.at_once)
-                    if extension.left:
-                        say(f"budget: {plural(extension.left, what)} not recorded")
-                    left -= extension.spent_usd
+                    runs = Runs(driving, study.rows, allowed)
+                    extension = Extension(runs, providers, missing(), allowed)
+                    left_usd = allowed.left_usd or 0.0
+                    say(words.missing_line(what, extension.count, extension.forecast(), left_usd))
+                    await extension.run(experiment.at_once)
                     study.refresh()
+                    if extension.is_short or extension.has_failed:
+                        left = sum(one.count for one in missing())
+                        why = "budget: " if extension.is_short else ""
+                        say(f"{why}{plural(left, what)} not recorded")
             finally:
                 await driving.close()
 

@@ -1,0 +1,118 @@
+"""The runs of an experiment, one by one: starts them, resumes them, lets them have more money.
+
+What each has cost is counted when it has settled.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from whorl.errors import UsageError
+from whorl.services import steering
+from whorl.services.experiments.running.budget import NOTHING
+from whorl.services.experiments.trials import BY_EXPERIMENT, is_short
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.interpreter.events import Event
+    from whorl.ir import Workflow
+    from whorl.runtimes.journal.journal import RunId, RunRow
+    from whorl.runtimes.starting import Start
+    from whorl.services.driving import Driving
+    from whorl.services.experiments.running.budget import Budget
+
+# By so much, and then by twice as much each time, budgets are raised where nothing limits them.
+_LEAST_USD = 0.01
+
+
+class Owner(Protocol):
+    """Who wants the runs."""
+
+    @property
+    def is_ending(self) -> bool: ...
+
+    def changed(self) -> None: ...
+
+
+class Runs:
+    """Drives runs by their keys; `rows` are those that are there."""
+
+    def __init__(
+        self,
+        driving: Driving,
+        rows: dict[str, RunRow],
+        budget: Budget,
+        owner: Owner | None = None,
+    ) -> None:
+        self._driving, self._runtime = driving, driving.runtime
+        self._store = driving.runtime.store
+        self.rows, self._budget, self._owner = rows, budget, owner
+
+    async def start(self, workflow: Workflow, start: Start) -> None:
+        """Starts a run, or goes on with the one of that key, until nobody drives it."""
+        run, is_new = await self._runtime.start(workflow, start)
+        spent = 0.0 if is_new else self._store.run(run).cost_usd
+        if is_new:
+            self._driving.drive(run)
+        else:
+            # Of one that was made just before a crash, it shows a moment later that nobody has it.
+            await self._driving.settled(run)
+            if self._store.run(run).status == "interrupted":
+                await self._driving.take_up(run)
+        await self._settle(start.key, run, spent)
+
+    async def try_again(self, key: str) -> None:
+        """Tries again what has failed, with what is left of its limits."""
+        await self.ask(key, steering.resumed)
+
+    async def ask(self, key: str, make: Callable[[], Event]) -> None:
+        """Asks something of a run, and waits until nobody drives it."""
+        row = self.rows[key]
+        await self._driving.ask(row.id, make)
+        await self._settle(key, row.id, row.cost_usd)
+
+    async def take_up(self, key: str) -> None:
+        """Goes on with a run whose process has ended."""
+        row = self.rows[key]
+        await self._driving.take_up(row.id)
+        await self._settle(key, row.id, row.cost_usd)
+
+    async def allow(self, key: str, left_usd: float | None) -> None:
+        """Lets a run that lacks money go on with so much; None: with as much as it takes."""
+        while is_short(self._store, row := self.rows[key]):
+            budget_usd = row.budget_usd or 0.0
+            more = max(budget_usd, _LEAST_USD)
+            if left_usd is not None:
+                more = left_usd - (budget_usd - row.cost_usd)
+            is_ending = self._owner is not None and self._owner.is_ending
+            if more <= NOTHING or is_ending:
+                return
+            try:
+                await self.ask(key, partial(_with_more, more, row.status))
+            except UsageError:
+                # A loop of it lies in an iteration that is over.
+                return
+            if left_usd is not None:
+                return
+
+    async def _settle(self, key: str, run: RunId, spent: float) -> None:
+        await self._driving.settled(run)
+        row = self._store.run(run)
+        self.rows[key] = row
+        self._budget.spent_usd += row.cost_usd - spent
+        if self._owner is not None:
+            self._owner.changed()
+
+
+def _with_more(more_usd: float, status: str) -> Event:
+    """Asks a run to go on with more money: loops that lacked it, where the run has ended well."""
+    if status == "succeeded":
+        return steering.asked("run.continued", {"cost_usd": more_usd, "by": BY_EXPERIMENT})
+    return steering.resumed(steering.More(more_usd))
+
+
+def to_ask_again(row: RunRow) -> float:
+    """What it takes to ask for an answer again that a limit has cut: twice as much as it had."""
+    return 2 * (row.budget_usd or 0.0)
