@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Json, Sketch, SketchNode } from "../src/editor/contract";
+import type { Editor, Json, Sketch, SketchNode } from "../src/editor/contract";
 import { portMeant } from "../src/editor/canvas/connecting";
 import { edgeWords } from "../src/editor/inspector/connections";
 import { nameOf, othersOf, rowsOf, valueAt, widgetFor, type Field } from "../src/editor/inspector/fields";
@@ -9,7 +9,7 @@ import { addRow, labelOf, moveRow, sources, typeOf, withCurrent } from "../src/e
 import { textOfStep } from "../src/editor/inspector/source";
 import { matching, openedAt, taken } from "../src/editor/inspector/widgets/completion";
 import { commandOf, freeName, problemOf, requestOf, wantedName, type Beginning } from "../src/editor/new/choices";
-import { pathOf } from "../src/editor/inspector/tries/tries";
+import { pathOf, requestOf as triedWith } from "../src/editor/inspector/tries/tries";
 import { moveOf, rowsOf as outlineRows, stepTo } from "../src/editor/outline/tree";
 
 const field = (keys: string[], type = "text", more: Partial<Field> = {}): Field => ({ field: keys, label: keys.at(-1) ?? "", type, help: "", choices: [], required: false, ...more });
@@ -254,5 +254,14 @@ describe("a try", () => {
   it("gives results to the steps of the file", () => {
     expect(pathOf(node("polish"), { address: "polish[1]/write" })).toBe("polish/write");
     expect(pathOf(node("outer/polish"), { address: "polish[1]/write" })).toBe("outer/polish/write");
+  });
+});
+
+describe("a try", () => {
+  it("is given what was typed as the file declares it: a text stays a text", () => {
+    const inputs = { year: "string", name: { type: "string" }, count: "integer" };
+    const editor = { file: "a.yaml", text: "", sketch: { nodes: [], edges: [], fields: { inputs } } } as unknown as Editor;
+    const wish = { inputs: { year: "1984", name: "true", count: "3" }, budget: "", run: "", iteration: "" };
+    expect(triedWith(editor, {}, node("write"), wish, false)["inputs"]).toEqual({ year: "1984", name: "true", count: 3 });
   });
 });

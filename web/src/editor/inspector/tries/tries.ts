@@ -30,17 +30,28 @@ export function loopFor(editor: Editor, node: SketchNode): SketchNode | undefine
   return loops.toSorted((one, other) => other.path.length - one.path.length)[0];
 }
 
-/** The names of the inputs that the file declares, or that the newest run was given. */
-export function inputNames(editor: Editor): string[] {
+/** The inputs that the file declares. */
+function declaredInputs(editor: Editor): Record<string, unknown> {
   const declared = editor.sketch?.fields;
   const inputs = isRecord(declared) ? declared["inputs"] : null;
-  return isRecord(inputs) ? Object.keys(inputs) : [];
+  return isRecord(inputs) ? inputs : {};
+}
+
+export const inputNames = (editor: Editor): string[] => Object.keys(declaredInputs(editor));
+
+const TEXTS: readonly unknown[] = ["string", "file", "secret"];
+
+/** What was typed for an input: a text stays one, whatever it looks like. */
+function typedInput(editor: Editor, name: string, text: string): Json {
+  const declared = declaredInputs(editor)[name];
+  const type = isRecord(declared) ? declared["type"] : declared;
+  return TEXTS.includes(type) ? text : ((parsedAs("any", text).value ?? text) as Json);
 }
 
 /** The body of the request. */
 export function requestOf(editor: Editor, others: Others, node: SketchNode, wish: Wish, effects: boolean): Record<string, Json> {
   const typed = Object.entries(wish.inputs).filter(([, text]) => text !== "");
-  const inputs = Object.fromEntries(typed.map(([name, text]) => [name, (parsedAs("any", text).value ?? text) as Json]));
+  const inputs = Object.fromEntries(typed.map(([name, text]) => [name, typedInput(editor, name, text)]));
   const loop = loopFor(editor, node);
   const from = wish.run && loop ? { from: { run: wish.run, loop: loop.path, iteration: Number(wish.iteration) || 1 } } : {};
   return { name: editor.file, text: editor.text, others, at: node.path, inputs, ...from, budget_usd: Number(wish.budget) || Number(BUDGET), effects };
