@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from base64 import b64encode, urlsafe_b64encode
 from urllib.parse import quote
 
 import pytest
 
+from stopwatch import within
 from whorl.providers.redaction import Secret, StreamedText, redact
 
 KEYS = ("hunter2", "sk-abc/def+ghi?1234", 'quo"ted\\key-9', "schlüssel-ö/1234", "ends-in-\\")
@@ -60,6 +60,5 @@ def test_looking_for_secrets_costs_little() -> None:
     secrets = [Secret(f"sk-{number}-abcdefghijklmnop") for number in range(5)]
     text = "Lorem ipsum dolor sit amet, consectetur. " * 25_000
     redact("", secrets)
-    began = time.process_time()
-    assert redact(text, secrets) == text
-    assert time.process_time() - began < 0.5
+
+    assert within(0.5, lambda: redact(text, secrets), tries=3) == text

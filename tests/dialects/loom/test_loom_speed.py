@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from loom_runs import PROJECT, read, run
 
-from whorl.errors import InvalidWorkflow
+from stopwatch import within
+from whorl import errors
+from whorl.errors import InvalidWorkflow, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def test_the_times_of_expressions_and_of_a_durable_foreach_are_printed() -> None:
@@ -48,25 +52,30 @@ def test_what_appending_keeps_grows_with_the_items_not_with_their_square() -> No
     assert len(ran.machine.snapshot()) < 400 * 300
 
 
-def test_many_wrong_names_are_told_at_once() -> None:
+def test_many_wrong_names_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names are compared for those that are told, not for all that a hostile file has."""
     actions: dict[str, Any] = {
         f"A{number}": {"type": "Compose", "inputs": [f"@outputs('B{number}{i}')" for i in range(6)]}
         for number in range(1_000)
     }
-    begun = time.process_time()
+    compared: list[str] = []
+
+    def counting(name: str, candidates: Iterable[str]) -> str | None:
+        compared.append(name)
+        return nearest(name, candidates)
+
+    monkeypatch.setattr(errors, "nearest", counting)
     with pytest.raises(InvalidWorkflow) as caught:
         read({"definition": {"actions": actions}})
 
     assert len(caught.value.diagnostics) == 100
-    assert time.process_time() - begun < 5
+    assert len(compared) == 100
 
 
 def test_scopes_in_scopes_are_read_at_once() -> None:
     action: dict[str, Any] = {"type": "Compose", "inputs": 1}
     for depth in range(26):
         action = {"type": "Scope", "actions": {f"S{depth}": action}}
-    begun = time.process_time()
+    scoped = within(5, lambda: read({"definition": {"actions": {"Top": action}}}), tries=3)
 
-    assert read({"definition": {"actions": {"Top": action}}}).workflow.body.nodes
-    assert time.process_time() - begun < 5
+    assert scoped.workflow.body.nodes
