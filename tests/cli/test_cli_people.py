@@ -142,7 +142,7 @@ def test_a_loop_without_money_says_so(whorl: Whorl) -> None:
     done = whorl("run", "polish.yaml", "x", "--budget", "0.00001")
 
     assert done.code == 5
-    assert "polish: 0 iterations so far" in done.err
+    assert "polish: not begun" in done.err
     assert "next: whorl resume" in whorl("show").out
 
 

@@ -56,7 +56,7 @@ def test_the_title_of_a_report_says_who_grades_and_what_is_solved(
 def test_a_report_says_which_cases_differ_and_what_to_ask_next(folder: Path) -> None:
     shown = whorl("experiment", "run", FILE).stdout
 
-    cases = pasted(shown, "longer against base: 12 better, 0 the same, 0 worse: whorl ")
+    cases = pasted(shown, "longer against base: 12 better, 0 the same, 0 worse (margin 0.02): ")
     asked = pasted(shown, "next: ")
     assert shown.splitlines()[-1].startswith("next: ")
     assert cases[2:] == ["experiment", "report", FILE, "--cases", "longer"]
