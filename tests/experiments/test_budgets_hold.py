@@ -66,6 +66,18 @@ def test_trials_at_once_whose_answers_are_long_stay_within_the_budget(
     assert {row["status"] for row in found["rows"] if row["grades"]} <= {"succeeded"}
 
 
+def test_trials_of_unknown_price_wait_for_what_is_reserved_for_others(
+    folder: Path, billed: Billed
+) -> None:
+    variants = "variants:\n  free: {model: free}\n"
+    served(folder, billed, ALONE.replace("at_once: 6", "at_once: 2") + variants, cases=2)
+
+    # After the first trial, the second has all that is left as its share.
+    code, found = ran("--budget", "2.8")
+
+    assert (code, found["done"]) == (0, 4)
+
+
 def test_trials_that_the_budget_ended_are_no_result_and_go_on_with_more(
     folder: Path, billed: Billed
 ) -> None:

@@ -65,3 +65,13 @@ def test_equal_variants_are_run_and_counted_once(folder: Path, billed: Billed) -
     assert shown == sorted(shown)
     assert found["spent_usd"] == pytest.approx(billed.billed_usd)
     assert billed.calls == 10 * (3 + 2)
+
+
+def test_a_judge_that_says_neither_yes_nor_no_gives_no_grade(folder: Path, billed: Billed) -> None:
+    served(folder, billed, JUDGED.replace("It is short", "It is tall"), cases=2)
+
+    found = run_json("experiment", "run", FILE, "--budget", "9")
+
+    assert [row["grades"]["good"] for row in found["rows"]] == [None, None]
+    assert len(found["faults"]) == 2
+    assert all("answered neither yes nor no" in fault for fault in found["faults"])

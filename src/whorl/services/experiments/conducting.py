@@ -135,19 +135,22 @@ class Conductor:
             work = self._remaining.work[trial.key]
             while len(running) >= self.experiment.at_once:
                 await self._wait(running)
-            while running and (self._short or not self._budget.fits(self._least_usd(trial, work))):
+            while running and (self._short or not self._allows(trial, work)):
                 await self._wait(running)
             await self._go_on_with_short()
+            if not (self.is_ending or self.progress.is_paused or self._allows(trial, work)):
+                self._pause(self._least_usd(trial, work))
             if self.is_ending or self.progress.is_paused:
-                return
-            least_usd = self._least_usd(trial, work)
-            if not self._budget.allows(least_usd, is_open=not work.bound.is_limit):
-                self._pause(least_usd)
                 return
             places = min(self.experiment.at_once - len(running), len(waiting) - at)
             reserved = Reserved(self._budget)
-            reserved.keep(self._share_usd(trial, work, least_usd, places))
+            reserved.keep(self._share_usd(trial, work, places))
             running.add(asyncio.create_task(self._conduct(trial, reserved)))
+
+    def _allows(self, trial: Trial, work: Work) -> bool:
+        """Whether the budget allows a trial, beside what is reserved for those under way."""
+        is_open = not work.bound.is_limit
+        return self._budget.allows(self._least_usd(trial, work), is_open=is_open)
 
     def _least_usd(self, trial: Trial, work: Work) -> float:
         """What has to be left for a trial to begin, or to go on."""
@@ -159,8 +162,9 @@ class Conductor:
         is_cut = work.is_run and row.status == "failed"
         return max(work.bound.cost_usd, to_ask_again(row) + graded_usd if is_cut else 0.0)
 
-    def _share_usd(self, trial: Trial, work: Work, least_usd: float, places: int) -> float:
+    def _share_usd(self, trial: Trial, work: Work, places: int) -> float:
         """What is reserved for a trial; one whose cost is open has its share of what is left."""
+        least_usd = self._least_usd(trial, work)
         if work.bound.is_limit or work.own_usd is not None or self._budget.most_usd is None:
             return least_usd
         return self._budget.share(least_usd, self._bounds.wanted_usd(trial.variant), places)
@@ -168,8 +172,7 @@ class Conductor:
     def _pause(self, bound_usd: float) -> None:
         """Nothing more is begun: this much would have to be left."""
         self.progress.is_paused = True
-        needs_usd = self.progress.spent_usd + bound_usd
-        self.progress.needs_usd = max(self.progress.needs_usd, needs_usd)
+        self.progress.needs_usd = max(self.progress.needs_usd, self.progress.spent_usd + bound_usd)
 
     async def _wait(self, running: set[asyncio.Task[None]]) -> None:
         """Waits until one that is under way has ended."""
@@ -201,8 +204,7 @@ class Conductor:
                     self._gradings[key] = asyncio.create_task(graded)
                 await self._gradings[key]
                 self._remaining.charge(trial, key)
-                spent_usd = self._remaining.cost(key) - before_usd
-                reserved.keep(max(0.0, reserved.amount_usd - spent_usd))
+                reserved.use(self._remaining.cost(key) - before_usd)
         finally:
             reserved.keep(0.0)
             self._step(trial, -1)

@@ -60,6 +60,10 @@ class Reserved:
         self.of.reserved_usd = max(0.0, self.of.reserved_usd + amount_usd - self.amount_usd)
         self.amount_usd = amount_usd
 
+    def use(self, spent_usd: float) -> None:
+        """So much of it is spent; it may be more than was reserved."""
+        self.keep(max(0.0, self.amount_usd - spent_usd))
+
 
 @dataclass(slots=True)
 class Seen:
