@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -98,3 +99,36 @@ def test_intervals_for_all_variants_together_are_named_so(folder: Path, model: s
     assert wide["low"] < narrow["low"] <= narrow["high"] < wide["high"]
     words = "differences to base hold for 2 variants together at 95 %, each at 97.5 %"
     assert f"{words}; the gate compares one, at 95 %" in told
+
+
+def test_costs_of_calls_in_doubt_fail_no_gate(folder: Path, model: str) -> None:
+    _served(folder, model)
+    text = (folder / FILE).read_text()
+    (folder / FILE).write_text(text.replace("{margin: 0.9}", "{margin: 0.9, cost: 1.5}"))
+    whorl("experiment", "report", FILE, "--save", "baseline.json")
+    saved = json.loads((folder / "baseline.json").read_text())
+    verdicts = {}
+    for doubtful in (0, 1, len(saved["cases"])):
+        for number, kept in enumerate(saved["cases"].values()):
+            kept["in_doubt"] = int(number < doubtful)
+            kept["costs"], kept["runs"] = [0.000001], []
+        (folder / "baseline.json").write_text(json.dumps(saved))
+        done = whorl("experiment", "gate", FILE, "--against", "baseline.json", "--json")
+        verdicts[doubtful] = json.loads(done.stdout)
+
+    none, one, every = verdicts.values()
+    assert (none["verdict"], one["verdict"], every["verdict"]) == ("fail", "fail", "undecided")
+    assert every["cost_ratio"] is None
+    assert "the costs of 1 case are not compared: calls of them are in doubt" in one["reasons"]
+    assert not [reason for reason in every["reasons"] if "times as much" in reason]
+
+
+def test_exploring_that_variants_share_is_counted_once(folder: Path, model: str) -> None:
+    found = _served(folder, model, "explore: {polish: 5}\n")
+    text = (folder / FILE).read_text()
+    (folder / FILE).write_text(text.replace("variants:\n", "variants:\n  same: {}\n"))
+    again = run_json("experiment", "run", FILE)
+
+    assert found["extra_usd"] > 0
+    assert (again["extra_usd"], again["rho"]) == (found["extra_usd"], found["rho"])
+    assert again["spent_usd"] == found["spent_usd"]

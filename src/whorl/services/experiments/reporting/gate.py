@@ -62,11 +62,13 @@ def _by_case(report: Report) -> dict[str, dict[str, Any]]:
     rows = [row for row in report.rows if row["variant"] == report.baseline]
     cases: dict[str, dict[str, Any]] = {}
     for row in rows:
-        kept = cases.setdefault(row["case"], {"grades": [], "costs": [], "runs": [], "failed": 0})
+        empty = {"grades": [], "costs": [], "runs": [], "failed": 0, "in_doubt": 0}
+        kept = cases.setdefault(row["case"], empty)
         kept["grades"].append(row["grades"].get(report.grader))
         kept["costs"].append(row["cost_usd"])
         kept["runs"].append(row["run"])
         kept["failed"] += row["status"] != "succeeded"
+        kept["in_doubt"] += row["in_doubt"]
     return cases
 
 
@@ -98,10 +100,13 @@ def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[
     drawn = difference_seed(experiment, variant, against.get("variant", report.baseline))
     difference = figures.difference_estimate(pairs, units, seed=drawn)
     found = Gate("undecided", [], difference, cases=len(pairs), margin=options["margin"])
-    costs, earlier = ([_cost(of[case]) for case in both] for of in (own, before))
+    unsure = {case for case in both for of in (own, before) if of[case].get("in_doubt")}
+    sure = [case for case in both if case not in unsure]
+    costs, earlier = ([_cost(of[case]) for case in sure] for of in (own, before))
     is_priced = not any(map(math.isnan, (*costs, *earlier)))
     if any(earlier) and is_priced:
-        found.cost_ratio = figures.ratio_estimate(costs, earlier, units, seed=seed)
+        grouped = [groups[case] for case in sure] if units else None
+        found.cost_ratio = figures.ratio_estimate(costs, earlier, grouped, seed=seed)
     is_same = all(own[case]["runs"] == before[case].get("runs") for case in both)
     if is_same and all(own[case]["grades"] == before[case]["grades"] for case in both):
         found.verdict, found.reasons = "pass", ["nothing has changed: these are the same runs"]
@@ -109,8 +114,11 @@ def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[
     _decide(found, options, pairs, units, new)
     if is_same:
         found.reasons.append("these are the same runs, graded otherwise")
+    if unsure:
+        words = f"the costs of {plural(len(unsure), 'case')} are not compared"
+        _without_cost(found, options, f"{words}: calls of them are in doubt", is_all=not sure)
     if not is_priced:
-        _without_price(found, options)
+        _without_cost(found, options, "costs are not compared: a model has no price")
     return found
 
 
@@ -141,10 +149,12 @@ def _cost(kept: dict[str, Any]) -> float:
     return math.nan if None in kept["costs"] else figures.mean(kept["costs"])
 
 
-def _without_price(found: Gate, options: dict[str, Any]) -> None:
-    """A limit of the cost that nobody can check has not been kept."""
-    found.reasons.append("costs are not compared: a model has no price")
-    if options.get("cost") is not None and found.verdict == "pass":
+def _without_cost(
+    found: Gate, options: dict[str, Any], reason: str, *, is_all: bool = True
+) -> None:
+    """Not all costs are known; a limit of them that nobody can check has not been kept."""
+    found.reasons.append(reason)
+    if is_all and options.get("cost") is not None and found.verdict == "pass":
         found.verdict = "undecided"
 
 

@@ -112,12 +112,16 @@ def people(experiment: Experiment, flat: Sequence[Graded]) -> dict[str, tuple[in
     return {name: (sum(one.value(name) is not None for one in done), len(done)) for name in asked}
 
 
+def distinct(found: Iterable[Graded]) -> list[Graded]:
+    """Each run once: variants that are alike share theirs."""
+    return list({one.outcome.run: one for one in found}.values())
+
+
 def rho(blocks: Iterable[Sequence[Graded]], main: str) -> float | None:
     """How far the score that loops see goes with the grade, over cases."""
     pairs = [
         (score, grade)
-        for block in blocks
-        for one in block
+        for one in distinct(one for block in blocks for one in block)
         if one.outcome.status == "succeeded"
         and (score := one.outcome.scores.get(one.outcome.returned or 0)) is not None
         and (grade := one.value(main)) is not None
