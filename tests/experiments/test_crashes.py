@@ -71,7 +71,7 @@ def _in_doubt(store: str, folder: Path) -> int:
 
 def _plain(report: dict[str, Any]) -> list[dict[str, Any]]:
     """What was found, without which run it was and what a call in doubt may have cost."""
-    costs = ("run", "seconds", "cost_usd", "extra_usd")
+    costs = ("run", "seconds", "cost_usd", "extra_usd", "in_doubt")
     return [{k: v for k, v in row.items() if k not in costs} for row in report["rows"]]
 
 

@@ -262,7 +262,7 @@ def ran_example(site: Site, dialect: str) -> str:
 def test_a_loop_is_stopped_after_its_iteration(site: Site, page: Page, slow: str) -> None:
     shows(site, page, f"/runs/{slow}")
     page.get_by_role("button", name="Stop after this iteration").click()
-    page.locator(".exit-banner").filter(has_text="accepted").wait_for()
+    page.locator(".exit-banner").filter(has_text="a person stopped it").wait_for()
     found = site.wait(slow, "succeeded")
 
     assert (found["exit_reason"], found["stopped_by"]) == ("accepted", "person")
