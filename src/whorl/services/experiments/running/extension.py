@@ -81,21 +81,22 @@ class Extension:
         running: set[asyncio.Task[None]] = set()
         try:
             for at, item in enumerate(self._items):
-                least_usd = self._least_usd(item)
-                is_full = len(running) >= at_once
-                while running and (is_full or not self._budget.fits(least_usd)):
+                while running and (len(running) >= at_once or not self._allows(item)):
                     await _wait(running)
-                    least_usd, is_full = self._least_usd(item), len(running) >= at_once
-                if not self._budget.allows(least_usd, is_open=not item.bound.is_limit):
+                if not self._allows(item):
                     self.is_short = True
                     continue
                 reserved = Reserved(self._budget)
                 places = min(at_once - len(running), len(self._items) - at)
-                reserved.keep(self._share_usd(item, least_usd, places))
+                reserved.keep(self._share_usd(item, self._least_usd(item), places))
                 running.add(asyncio.create_task(self._record(item, reserved)))
         finally:
             while running:
                 await _wait(running)
+
+    def _allows(self, item: _Item) -> bool:
+        """Whether the budget allows it, beside what is reserved for what is under way."""
+        return self._budget.allows(self._least_usd(item), is_open=not item.bound.is_limit)
 
     def _least_usd(self, item: _Item) -> float:
         """What has to be left for it: its bound, or what others have cost."""
