@@ -15,7 +15,7 @@ from whorl.services.experiments.grading import Collection, grading_workflow
 from whorl.services.experiments.running.bounds import Bounds
 from whorl.services.experiments.running.budget import NOTHING, Budget, Reserved
 from whorl.services.experiments.running.remaining import Remaining
-from whorl.services.experiments.running.runs import Runs, to_ask_again
+from whorl.services.experiments.running.runs import Runs, all_ended, one_ended, to_ask_again
 from whorl.services.experiments.trials import (
     blocks_of,
     generation_of,
@@ -112,7 +112,7 @@ class Conductor:
             self._watch(self.progress)
         try:
             await self._begin(self._waiting(), running)
-            await self._settled(running)
+            await all_ended(running)
             await self._go_on_with_short()
             await self._grade_paused()
             return self.progress
@@ -122,7 +122,7 @@ class Conductor:
             self._runtime.stop()
             raise
         finally:
-            await self._settled(running)
+            await all_ended(running)
 
     def _waiting(self) -> list[Trial]:
         """The trials that something is missing of: those first that were begun."""
@@ -134,9 +134,9 @@ class Conductor:
         for at, trial in enumerate(waiting):
             work = self._remaining.work[trial.key]
             while len(running) >= self.experiment.at_once:
-                await self._wait(running)
+                await one_ended(running)
             while running and (self._short or not self._allows(trial, work)):
-                await self._wait(running)
+                await one_ended(running)
             await self._go_on_with_short()
             if not (self.is_ending or self.progress.is_paused or self._allows(trial, work)):
                 self._pause(self._least_usd(trial, work))
@@ -154,36 +154,32 @@ class Conductor:
 
     def _least_usd(self, trial: Trial, work: Work) -> float:
         """What has to be left for a trial to begin, or to go on."""
-        row, graded_usd = self.rows.get(trial.key), self._bounds.graded(trial.variant).cost_usd
+        row, graded_usd = self.rows.get(trial.key), self._bounds.graded_usd(trial.variant)
+        least_usd = self._bounds.least_usd(trial.variant)
         if work.own_usd is not None:
             return work.own_usd + graded_usd
         if row is None:
-            return self._bounds.least_usd(trial.variant)
+            return least_usd
         is_cut = work.is_run and row.status == "failed"
-        return max(work.bound.cost_usd, to_ask_again(row) + graded_usd if is_cut else 0.0)
+        again_usd = to_ask_again(row) + graded_usd if is_cut else 0.0
+        return max(min(work.bound.cost_usd, least_usd), again_usd)
 
     def _share_usd(self, trial: Trial, work: Work, places: int) -> float:
-        """What is reserved for a trial; one whose cost is open has its share of what is left."""
-        least_usd = self._least_usd(trial, work)
-        if work.bound.is_limit or work.own_usd is not None or self._budget.most_usd is None:
+        """What is reserved for a trial: its share of what is left, or the most that it can cost."""
+        least_usd, row = self._least_usd(trial, work), self.rows.get(trial.key)
+        if work.own_usd is not None or self._budget.most_usd is None:
             return least_usd
-        return self._budget.share(least_usd, self._bounds.wanted_usd(trial.variant), places)
+        # One that its share has cut needs more than others.
+        before_usd = 0.0 if row is None else 2 * row.cost_usd
+        wanted_usd = max(self._bounds.wanted_usd(trial.variant), before_usd)
+        share_usd = self._budget.share(least_usd, wanted_usd, places)
+        bound_usd = work.bound.cost_usd if work.bound.is_limit else share_usd
+        return max(least_usd, min(share_usd, bound_usd))
 
     def _pause(self, bound_usd: float) -> None:
         """Nothing more is begun: this much would have to be left."""
         self.progress.is_paused = True
         self.progress.needs_usd = max(self.progress.needs_usd, self.progress.spent_usd + bound_usd)
-
-    async def _wait(self, running: set[asyncio.Task[None]]) -> None:
-        """Waits until one that is under way has ended."""
-        done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-        running -= done
-        for task in done:
-            task.result()
-
-    async def _settled(self, running: set[asyncio.Task[None]]) -> None:
-        while running:
-            await self._wait(running)
 
     async def _conduct(self, trial: Trial, reserved: Reserved) -> None:
         """Brings a trial and its gradings about, within what is reserved for them."""
@@ -230,7 +226,7 @@ class Conductor:
         bound = self._bounds.trials[trial.variant]
         if self._budget.most_usd is None or (bound.is_limit and not bound.cost_usd):
             return None
-        return max(0.0, reserved_usd - self._bounds.graded(trial.variant).cost_usd)
+        return max(0.0, reserved_usd - self._bounds.graded_usd(trial.variant))
 
     async def _go_on_with_short(self) -> None:
         """Trials that their share has stopped go on one by one, with all that is left."""
@@ -247,7 +243,7 @@ class Conductor:
             else:
                 self._short.append(trial)
         for trial in self._short:
-            row, graded_usd = self.rows[trial.key], self._bounds.graded(trial.variant).cost_usd
+            row, graded_usd = self.rows[trial.key], self._bounds.graded_usd(trial.variant)
             least_usd = to_ask_again(row) + graded_usd if row.status == "failed" else row.cost_usd
             self._pause(max(least_usd, self._bounds.least_usd(trial.variant)))
         self._short = []

@@ -34,15 +34,15 @@ _LISTED, _QUOTED_MAX = 12, 74
 _WEAK, _FAIR = 0.2, 0.6
 
 
-def missing_line(what: str, count: int, most: Bound, left_usd: float) -> str:
-    """What recording iterations or votes that are missing may cost."""
-    words = f"{plural(count, what)} to record"
+def missing_line(what: str, count: int, most: Bound, about_usd: float, left_usd: float) -> str:
+    """What recording iterations or votes that are missing will cost, and at most."""
+    about = f", about {dollars(about_usd)}" if about_usd else ""
+    words = f"{plural(count, what)} to record{about}"
     budget = dollars(left_usd)
-    if most.is_limit:
-        limit = dollars_at_most(most.cost_usd) if most.cost_usd else dollars(0.0)
-        return f"{words}, at most {limit}; budget {budget}"
-    about = f", about {dollars(most.cost_usd)}" if most.cost_usd else ""
-    return f"{words}{about}; at most {budget}, the budget"
+    if not most.is_limit or most.cost_usd > left_usd:
+        return f"{words}; at most {budget}, the budget"
+    limit = dollars_at_most(most.cost_usd) if most.cost_usd else dollars(0.0)
+    return f"{words}, at most {limit}; budget {budget}"
 
 
 def span(estimate: Estimate | None, sign: str = "") -> str:

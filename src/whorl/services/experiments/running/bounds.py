@@ -13,9 +13,10 @@ from whorl.services.experiments.variants import find_loop, loops_of, with_loop
 from whorl.services.files import forecasting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from whorl.ir import Workflow
+    from whorl.providers.task import Estimate
     from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.variants import Prepared
 
@@ -25,22 +26,34 @@ class Bound:
     """The most calls and dollars; None: nothing bounds the calls.
 
     What has no price costs nothing here. `is_limit`: it cannot cost more; else it is an estimate,
-    since prompts or answers may be longer.
+    since prompts or answers may be longer. `call_usd` is reserved for the dearest of the calls.
     """
 
     calls: int | None = 0
     cost_usd: float = 0.0
     is_limit: bool = True
+    call_usd: float = 0.0
 
     def __add__(self, other: Bound) -> Bound:
         calls = None if self.calls is None or other.calls is None else self.calls + other.calls
-        return Bound(calls, self.cost_usd + other.cost_usd, self.is_limit and other.is_limit)
+        is_limit = self.is_limit and other.is_limit
+        call_usd = max(self.call_usd, other.call_usd)
+        return Bound(calls, self.cost_usd + other.cost_usd, is_limit, call_usd)
 
     def times(self, count: int) -> Bound:
         if not count:
             return Bound()
         calls = None if self.calls is None else self.calls * count
         return replace(self, calls=calls, cost_usd=self.cost_usd * count)
+
+    def needed_usd(self, seen_usd: float = 0.0) -> float:
+        """What has to be left for it to begin, where others of it have cost so much on average.
+
+        That can be far less than the most that it may cost. 0: none has ended.
+        """
+        if not seen_usd:
+            return self.cost_usd
+        return min(max(self.cost_usd, seen_usd), 2 * seen_usd + self.call_usd)
 
     def without(self, spent_usd: float) -> Bound:
         """What is left of it for something that was begun."""
@@ -83,10 +96,17 @@ class Bounds:
         """All gradings of a trial that has not ended yet."""
         return self._graded[variant]
 
+    def graded_usd(self, variant: str) -> float:
+        """What has to be left for the gradings of a trial."""
+        seen = {name: each.mean_usd() for name, each in self.seen_gradings.items()}
+        each_usd = (bound.needed_usd(seen[name]) for name, bound in self.gradings.items())
+        return sum(each_usd) * self._counts[variant]
+
     def least_usd(self, variant: str) -> float:
-        """What has to be left for a trial to begin: its bound, or what others of it have cost."""
-        seen_usd = self.seen_trials[variant].mean_usd() + self._graded[variant].cost_usd
-        return max(self.whole(variant).cost_usd, seen_usd)
+        """What has to be left for a trial to begin; a budget of its own is reserved as it is."""
+        is_own = self._experiment.trial_budget is not None
+        seen_usd = 0.0 if is_own else self.seen_trials[variant].mean_usd()
+        return self.trials[variant].needed_usd(seen_usd) + self.graded_usd(variant)
 
     def wanted_usd(self, variant: str) -> float:
         """What a trial and its gradings should be able to spend, so that none of them is cut.
@@ -133,18 +153,22 @@ def bound_of(workflow: Workflow, providers: Any, budget: float | None = None) ->
     found = forecasting.forecast(workflow, providers)
     if budget is not None:
         return Bound(found.calls, budget)
+    asked = _estimates(workflow, providers)
+    call_usd = max((one.cost_usd or 0.0 for one in asked), default=0.0)
     if found.bound_usd is not None:
-        return Bound(found.calls, found.bound_usd)
+        return Bound(found.calls, found.bound_usd, call_usd=call_usd)
     is_free = not any(True for _ in forecasting.asked_in(workflow))
-    return Bound(found.calls, found.cost_usd or 0.0, is_limit=is_free)
+    return Bound(found.calls, found.cost_usd or 0.0, is_limit=is_free, call_usd=call_usd)
 
 
 def longest_usd(workflow: Workflow, providers: Any) -> float:
     """What the longest answer costs that a model may give in a run of a workflow."""
-    costs = [0.0]
+    caps = [one.cap for one in _estimates(workflow, providers) if one.cap is not None]
+    return max((cap.most * (cap.usd_per_token or 0.0) for cap in caps), default=0.0)
+
+
+def _estimates(workflow: Workflow, providers: Any) -> Iterator[Estimate]:
+    """What each call of a run is expected to use, as far as that is known."""
     for request, _ in forecasting.asked_in(workflow):
         with suppress(ProviderError, UsageError):
-            cap = providers.kind(request.kind).estimate(request).cap
-            if cap is not None and cap.usd_per_token:
-                costs.append(cap.most * cap.usd_per_token)
-    return max(costs)
+            yield providers.kind(request.kind).estimate(request)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from whorl.lazily import dataclass
 from whorl.services.experiments.running.bounds import Bound, bound_of, longest_usd
 from whorl.services.experiments.running.budget import Reserved, Seen
+from whorl.services.experiments.running.runs import all_ended, one_ended
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,7 @@ class Lacking(Protocol):
     """Something that recorded runs lack: `count` iterations of a loop, or votes of a judge.
 
     `key` is that of the run that has it then; `asked_for` is a workflow that costs as much.
+    `seen_usd` is what one of those that are recorded has cost on average; 0: nobody knows.
     """
 
     @property
@@ -31,6 +33,9 @@ class Lacking(Protocol):
 
     @property
     def count(self) -> int: ...
+
+    @property
+    def seen_usd(self) -> float: ...
 
     @property
     def asked_for(self) -> Workflow: ...
@@ -59,6 +64,8 @@ class Extension:
         self._runs, self._providers, self._budget = runs, providers, budget
         self._items = [self._item(one) for one in missing]
         self._seen = Seen()
+        # What its share has stopped.
+        self._cut: list[_Item] = []
         self.is_short = self.has_failed = False
 
     def _item(self, one: Lacking) -> _Item:
@@ -77,12 +84,17 @@ class Extension:
         """What all of it may come to."""
         return sum((item.bound for item in self._items), Bound())
 
+    def about_usd(self) -> float:
+        """What all of it will cost if it costs as much as what is recorded."""
+        each = ((item.one.seen_usd * item.one.count, item.bound.cost_usd) for item in self._items)
+        return sum(seen_usd or bound_usd for seen_usd, bound_usd in each)
+
     async def run(self, at_once: int) -> None:
         running: set[asyncio.Task[None]] = set()
         try:
             for at, item in enumerate(self._items):
                 while running and (len(running) >= at_once or not self._allows(item)):
-                    await _wait(running)
+                    await one_ended(running)
                 if not self._allows(item):
                     self.is_short = True
                     continue
@@ -91,25 +103,36 @@ class Extension:
                 reserved.keep(self._share_usd(item, self._least_usd(item), places))
                 running.add(asyncio.create_task(self._record(item, reserved)))
         finally:
-            while running:
-                await _wait(running)
+            await all_ended(running)
+        cut, self._cut = self._cut, []
+        for item in cut:
+            await self._go_on(item)
+        self.is_short |= bool(self._cut)
 
     def _allows(self, item: _Item) -> bool:
         """Whether the budget allows it, beside what is reserved for what is under way."""
         return self._budget.allows(self._least_usd(item), is_open=not item.bound.is_limit)
 
     def _least_usd(self, item: _Item) -> float:
-        """What has to be left for it: its bound, or what others have cost."""
+        """What has to be left for it."""
         if item.own_usd is not None:
             return item.own_usd
-        return max(item.bound.cost_usd, self._seen.mean_usd() * item.one.count)
+        return item.bound.needed_usd(self._seen.mean_usd(item.one.seen_usd) * item.one.count)
 
     def _share_usd(self, item: _Item, least_usd: float, places: int) -> float:
-        if item.bound.is_limit or item.own_usd is not None:
-            return least_usd
         count = item.one.count
+        if not count or item.own_usd is not None:
+            return least_usd
         wanted_usd = 2 * self._seen.mean_usd(least_usd / count / 2 + item.longest_usd / 2) * count
-        return self._budget.share(least_usd, wanted_usd, places)
+        share_usd = self._budget.share(least_usd, wanted_usd, places)
+        bound_usd = item.bound.cost_usd if item.bound.is_limit else share_usd
+        return max(least_usd, min(share_usd, bound_usd))
+
+    async def _go_on(self, item: _Item) -> None:
+        """What its share has stopped goes on with all that is left, once the others have ended."""
+        reserved = Reserved(self._budget)
+        reserved.keep(self._budget.left_usd or 0.0)
+        await self._record(item, reserved)
 
     async def _record(self, item: _Item, reserved: Reserved) -> None:
         one, rows = item.one, self._runs.rows
@@ -118,15 +141,8 @@ class Extension:
             await one.record(self._runs, self._providers, reserved.amount_usd)
         finally:
             reserved.keep(0.0)
-        self.is_short |= rows[one.key].status == "paused"
         self.has_failed |= rows[one.key].status == "failed"
-        if one.count:
+        if rows[one.key].status == "paused":
+            self._cut.append(item)
+        elif one.count:
             self._seen.add((rows[one.key].cost_usd - before_usd) / one.count)
-
-
-async def _wait(running: set[asyncio.Task[None]]) -> None:
-    """Waits until one that is under way has ended."""
-    done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-    running -= done
-    for task in done:
-        task.result()

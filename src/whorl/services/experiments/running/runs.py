@@ -5,6 +5,7 @@ What each has cost is counted when it has settled.
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -116,3 +117,16 @@ def _with_more(more_usd: float, status: str) -> Event:
 def to_ask_again(row: RunRow) -> float:
     """What it takes to ask for an answer again that a limit has cut: twice as much as it had."""
     return 2 * (row.budget_usd or 0.0)
+
+
+async def one_ended(running: set[asyncio.Task[None]]) -> None:
+    """Waits until one of those under way has ended, and raises what it has raised."""
+    done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    running -= done
+    for task in done:
+        task.result()
+
+
+async def all_ended(running: set[asyncio.Task[None]]) -> None:
+    while running:
+        await one_ended(running)

@@ -49,6 +49,7 @@ class Missing:
     key: str
     asked: dict[str, Any]
     count: int
+    seen_usd: float = 0.0
     file: str = ""
     experiment: str = ""
 
@@ -124,7 +125,9 @@ def missing_votes(
                 continue
             lacks = max(votes, judge.votes) - len(votes_in(row.calls, atom))
             if lacks > 0:
-                yield Missing(_key(prefix, facts, row.number, atom, row.calls), asked, lacks)
+                key = _key(prefix, facts, row.number, atom, row.calls)
+                calls = [call for call in row.calls if call.judge == atom]
+                yield Missing(key, asked, lacks, mean_usd(calls))
 
 
 def voting(missing: Missing) -> Workflow:
@@ -148,6 +151,7 @@ class Shorter:
     count: int
     by: str
     workflow: Workflow
+    seen_usd: float = 0.0
 
     @property
     def asked_for(self) -> Workflow:
@@ -190,7 +194,15 @@ def too_short(
         open_ = [rule.at_most for rule, found in answers if found.why.startswith(GONE_ON)]
         most = asked or (max(open_, default=0) if made == facts.made else 0)
         if made and (asked or most > made):
-            yield Shorter(key, facts.address, max(0, most - made), facts.stopped_by, workflow)
+            calls = [call for row in facts.iterations for call in row.calls]
+            each_usd = mean_usd(calls) * len(calls) / made
+            count, by = max(0, most - made), facts.stopped_by
+            yield Shorter(key, facts.address, count, by, workflow, each_usd)
+
+
+def mean_usd(calls: Sequence[Call]) -> float:
+    """What calls have cost on average."""
+    return sum(call.usage.get("cost_usd", 0.0) for call in calls) / max(1, len(calls))
 
 
 def check_reopened(workflow: Workflow, loop: Loop) -> None:

@@ -185,7 +185,8 @@ def _extend(
                     runs = Runs(driving, study.rows, allowed)
                     extension = Extension(runs, providers, missing(), allowed)
                     left_usd = allowed.left_usd or 0.0
-                    say(words.missing_line(what, extension.count, extension.forecast(), left_usd))
+                    costs = (extension.forecast(), extension.about_usd(), left_usd)
+                    say(words.missing_line(what, extension.count, *costs))
                     await extension.run(experiment.at_once)
                     study.refresh()
                     if extension.is_short or extension.has_failed:
