@@ -16,7 +16,7 @@ from whorl.interpreter.events import Event, unescape
 from whorl.lazily import dataclass, regex
 from whorl.runtimes.journal.fields import amount_of, count_of, iteration_of
 from whorl.runtimes.journal.projection import LoopFold, RunFold
-from whorl.runtimes.journal.standing import KINDS, Standing
+from whorl.runtimes.journal.working_time import KINDS, WorkingTime
 
 if TYPE_CHECKING:
     from whorl.language import Json
@@ -134,10 +134,10 @@ class Progress(RunFold[LoopProgress]):
     # What has ended and may be let go, the oldest first.
     _past_steps: dict[str, None] = field(default_factory=dict)
     _past_loops: dict[str, None] = field(default_factory=dict)
-    _standing: Standing = field(default_factory=Standing)
+    _working_time: WorkingTime = field(default_factory=WorkingTime)
 
     def take(self, event: Event) -> bool:
-        if event.kind in KINDS and (body := self._standing.take(event)) is not event.body:
+        if event.kind in KINDS and (body := self._working_time.take(event)) is not event.body:
             event = Event(event.kind, event.address, event.at, body)
         if not RunFold.take(self, event):
             return False

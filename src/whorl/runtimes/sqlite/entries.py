@@ -13,7 +13,7 @@ from whorl.interpreter.events import split_iteration
 from whorl.runtimes.journal.fields import iteration_of, number_of, text_of
 from whorl.runtimes.journal.journal import Entry, IterationRow, LoopRow
 from whorl.runtimes.journal.projection import LoopFold
-from whorl.runtimes.journal.standing import KINDS, Standing
+from whorl.runtimes.journal.working_time import KINDS, WorkingTime
 from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.checking import LOOP_TYPES, fits
 from whorl.runtimes.sqlite.connection import fetch
@@ -142,9 +142,9 @@ class EntryReading:
         worked: dict[int, dict[str, Json]] = {}
         if again:
             others = self.read(run, kinds=KINDS - {"iteration.finished"})
-            standing = Standing()
+            working = WorkingTime()
             for entry in sorted([*others, *again], key=lambda entry: entry.seq):
-                worked[entry.seq] = standing.take(entry.event)
+                worked[entry.seq] = working.take(entry.event)
         return [_iteration(loop, ends[-1], worked.get(ends[-1].seq)) for ends in notes]
 
     def loop_start(self, run: str, loop: str) -> int | None:

@@ -23,7 +23,7 @@ KINDS: Final = frozenset({"run.finished", "run.resumed", "run.continued", "itera
 
 
 @dataclass(slots=True)
-class Standing:
+class WorkingTime:
     """A fold over the entries of these kinds."""
 
     is_over: bool = False
