@@ -18,7 +18,8 @@ from whorl.services.experiments.naming import loop_named, outputs_unknown, workf
 from whorl.services.experiments.reporting import money, notes
 from whorl.services.experiments.reporting.notes import Commands
 from whorl.services.experiments.reporting.report import Report, report_of
-from whorl.services.experiments.reporting.standing import tell_of_trials
+from whorl.services.experiments.reporting.standing import no_answer, tell_of_trials
+from whorl.services.experiments.running.needed import needed
 from whorl.services.experiments.trials import (
     blocks_of,
     digest,
@@ -78,11 +79,11 @@ class Study:
         commands: Commands | None = None,
     ) -> None:
         """`commands` run the experiment, for those who ask before it has run."""
-        self._project, self.store, self.experiment = project, store, experiment
-        self._settings = settings
+        self.project, self.store, self.experiment = project, store, experiment
+        self.settings = settings
         file = quote(experiment.file.removeprefix(f"{project.root}/"))
         command = f"whorl experiment run {file}"
-        self.commands = commands or Commands(command, f"{command} --fresh")
+        self._commands = commands or Commands(command, f"{command} --fresh")
         self.prepared = prepare(project, experiment)
         self.generation = 0
         self.refresh()
@@ -92,7 +93,7 @@ class Study:
         generation = max(1, generation_of(self.store, self.experiment.name))
         if generation != self.generation:
             self.generation = generation
-            self.blocks = blocks_of(self.experiment, self.prepared, self._settings, generation)
+            self.blocks = blocks_of(self.experiment, self.prepared, self.settings, generation)
         self.rows = rows_of(self.store, self.experiment.name, generation)
         self.collection = Collection(self.store, self.experiment, self.rows, generation)
         self._graded: list[list[Graded]] | None = None
@@ -105,15 +106,21 @@ class Study:
             self._graded = [[graded(trial) for trial in block] for block in self.blocks]
         return self._graded
 
-    def _flat(self, variant: str = "") -> list[Graded]:
+    @property
+    def commands(self) -> Commands:
+        """What goes on with it; with a larger budget, where the one that it has is too small."""
+        budget_usd = self.experiment.budget
+        return self._commands.with_budget(needed(self).more(budget_usd), budget_usd)
+
+    def flat(self, variant: str = "") -> list[Graded]:
         """All trials, or those of a variant."""
         flat = (one for block in self.graded for one in block)
         return [one for one in flat if variant in ("", one.outcome.trial.variant)]
 
     def report(self) -> Report:
         spent = sum(row.cost_usd for row in self.rows.values())
-        prices = self._settings.prices
-        notes = money.cost_words(self.experiment, self.store, self._flat(), self.rows, prices)
+        prices = self.settings.prices
+        notes = money.cost_words(self.experiment, self.store, self.flat(), self.rows, prices)
         return report_of(self.experiment, self.graded, spent, self.others, notes)
 
     def is_answered(self) -> bool:
@@ -153,14 +160,14 @@ class Study:
         """What rules would have given and cost over the recorded runs of a variant."""
         loop = self.loop(name, variant)
         subjects = self.subjects(loop, variant, rules)
+        flat = self.flat(variant or self.experiment.baseline)
+        outcomes, margin = [one.outcome for one in flat], self.experiment.margin
         if not subjects:
             self.check_ended(variant or self.experiment.baseline)
             words = f"no run of experiment {self.experiment.name!r} has reached loop {loop.name!r}"
-            raise UsageError(words, code="X109")
+            raise no_answer(self, words, outcomes)
         tried = default_rules(loop, subjects) if rules is None else rules
         found = sweep_of(loop, subjects, tried, margin=self.experiment.margin)
-        flat = self._flat(variant or self.experiment.baseline)
-        outcomes, margin = [one.outcome for one in flat], self.experiment.margin
         tell_of_trials(found, self.store, outcomes, self.commands, margin)
         money.tell_of_costs(found, self.store, flat)
         if not found.rules:
@@ -170,8 +177,7 @@ class Study:
                 raise self._ungraded(loop, variant or self.experiment.baseline, len(subjects))
             words = f"no rule is answered by all {len(subjects)} runs: {why}"
             advice = f"record longer ones: explore: {{{loop.name}: {max(8, longest + 3)}}}"
-            is_short = why.startswith(GONE_ON)
-            raise UsageError(words, help=advice if is_short else "", code="X109")
+            raise no_answer(self, words, outcomes, advice if why.startswith(GONE_ON) else "")
         return found
 
     def _ungraded(self, loop: Loop, variant: str, runs: int) -> UsageError:
@@ -197,7 +203,7 @@ class Study:
         name = variant or self.experiment.baseline
         atoms = atoms_in([loop.until, *(rule.until for rule in rules or ())])
         names = {n: fact for rule in rules or () for n, fact in rule.names}
-        folder = self._project.store.parent / FOLDER
+        folder = self.project.store.parent / FOLDER
         cache = FactsCache(folder, digest(VERSION, sorted(atoms), loop.name))
         is_zero = self.experiment.on_failure == "zero" and fails_with(self.workflow(name), loop)
         failed = 0.0 if is_zero else None
@@ -289,7 +295,7 @@ class Study:
         """Raises UsageError X109 where no trial has ended, of any variant or of this one."""
         names = [variant] if variant else [*self.prepared]
         if not any(True for name in names for _ in self._ended(name)):
-            outcomes = [one.outcome for one in self._flat()]
+            outcomes = [one.outcome for one in self.flat()]
             ended = [outcome for outcome in outcomes if outcome.trial.variant in names]
             others = self.others
             raise notes.nothing_ended(self.experiment.name, self.commands, ended, others)
@@ -302,7 +308,7 @@ class Study:
         return sum(row.status == "succeeded" for key, row in self.rows.items() if "grade-" in key)
 
     def _ended(self, variant: str) -> Iterator[Outcome]:
-        outcomes = (one.outcome for one in self._flat(variant))
+        outcomes = (one.outcome for one in self.flat(variant))
         return (each for each in outcomes if each.is_done and not each.is_outside)
 
     def _grades(

@@ -64,7 +64,12 @@ def _money(estimate: Estimate) -> str:
 
 
 def report_lines(
-    report: Report, file: str, pasted: Callable[..., str], *, is_answered: bool
+    report: Report,
+    file: str,
+    pasted: Callable[..., str],
+    commands: Commands,
+    *,
+    is_answered: bool,
 ) -> list[str]:
     """What an experiment found, and whether what-if has answers; `pasted` makes commands."""
     title = f"{report.experiment}   {plural(report.cases, 'case')}, "
@@ -94,7 +99,7 @@ def report_lines(
     lines += [*failure_lines(report), *notes]
     if report.left_out:
         lost = next(row["run"] for row in report.rows if row["is_outside"])
-        lines.append(f"once it answers: {commands_for(file, pasted).again(lost)}")
+        lines.append(f"once it answers: {commands.again(lost)}")
     if report.others:
         runs = plural(report.others, "run")
         lines.append(f"{runs} of cases, variants or versions that it has no more: not compared")
@@ -105,8 +110,8 @@ def report_lines(
     lines += [f"X104: {safe(fault)}" for fault in report.faults[:_LISTED]]
     hidden = len(report.faults) - _LISTED
     lines += [f"and {hidden} more without a grade"] if hidden > 0 else []
-    if not report.done or (report.done == report.trials and not report.is_complete):
-        lines.append(f"next: {pasted('experiment', 'run', file)}")
+    if not report.is_complete:
+        lines.append(f"next: {commands.run}")
     elif report.is_complete and is_answered:
         lines.append(f"next: {pasted('what-if', file)}")
     return lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl.errors import UsageError, plural
@@ -19,11 +20,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """What runs an experiment, what runs all of it anew, and what goes on with a run."""
+    """What runs an experiment, what runs all of it anew, and what goes on with a run.
+
+    `budget` is added where its budget has to be larger, by so many dollars, to so many in all.
+    """
 
     run: str
     fresh: str
     resume: str = "whorl resume"
+    budget: str = "{run} --budget +{more:g}"
+
+    def with_budget(self, more: float | None, file_usd: float | None) -> Commands:
+        """The same, of which the first goes on with so many dollars more than the file gives."""
+        if more is None:
+            return self
+        run = self.budget.format(run=self.run, more=more, all=more + (file_usd or 0.0))
+        return replace(self, run=run)
 
     def again(self, run: str) -> str:
         """How to try trials again that the outside has failed; one of them is this run."""
@@ -37,6 +49,7 @@ def nothing_ended(
 
     `others` are runs of it that its files do not describe any more.
     """
+    ended = list(ended)
     failed = [one for one in ended if one.is_outside]
     if not failed:
         words = f"no run of experiment {name!r} has ended yet"
@@ -44,6 +57,8 @@ def nothing_ended(
             runs = f"{others} {'run is' if others == 1 else 'runs are'}"
             words = f"no run of experiment {name!r} as its files are now has ended; {runs} of "
             words += "cases, variants or versions that it has no more"
+        if short := sum(one.is_short for one in ended):
+            words += f": the budget ended {plural(short, 'trial')}"
         return UsageError(words, help=commands.run, code="X109")
     codes = ", ".join(dict.fromkeys(one.error for one in failed))
     trials = f"all {len(failed)} trials" if len(failed) > 1 else "the only trial"

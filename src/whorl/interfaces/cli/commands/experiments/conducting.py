@@ -9,6 +9,7 @@ import shutil
 import sys
 import time
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.document import Experiment
+    from whorl.services.experiments.reporting.notes import Commands
     from whorl.services.experiments.reporting.report import Report
     from whorl.services.experiments.running.progress import Progress
     from whorl.services.experiments.study import Study
@@ -55,10 +57,11 @@ def pasted(*words: str) -> str:
     return shlex.join(["whorl", *given_options(), *words])
 
 
-def study_of(project: Project, store: SqliteStore, experiment: Experiment) -> Study:
+def study_of(project: Project, store: SqliteStore, experiment: Experiment, file: str = "") -> Study:
+    """An experiment with its runs; commands name the file as it was given."""
     from whorl.services.experiments.study import Study
 
-    commands = words.commands_for(experiment.file, pasted)
+    commands = words.commands_for(file or experiment.file, pasted)
     return Study(project, store, experiment, project.settings(), commands)
 
 
@@ -69,23 +72,30 @@ def recorded(project: Project, file: str) -> Iterator[Study]:
 
     experiment = read_file(project, file)
     if not project.has_runs():
-        raise nothing_ended(experiment.name, words.commands_for(experiment.file, pasted))
+        raise nothing_ended(experiment.name, words.commands_for(file, pasted))
     with closing(project.open_store()) as store:
-        yield study_of(project, store, experiment)
+        yield study_of(project, store, experiment, file)
 
 
 class Conducted(NamedTuple):
-    """What an experiment found, how far it is, and whether what-if has answers."""
+    """What an experiment found, how far it is, whether what-if has answers, and what goes on.
+
+    `more_usd` have to be added to the budget of the file for that.
+    """
 
     report: Report
     progress: Progress
     is_answered: bool
+    commands: Commands
+    more_usd: float | None
 
 
 def conducted(
-    project: Project, experiment: Experiment, *, fresh: bool, budget: str, is_quiet: bool
+    project: Project, experiment: Experiment, file: str, *, fresh: bool, budget: str, is_quiet: bool
 ) -> Conducted:
     """Runs what is missing of an experiment; gives the report."""
+    from whorl.services.experiments.running.needed import needed
+
     amount = budget_of(budget, experiment)
 
     async def work() -> Progress:
@@ -113,8 +123,15 @@ def conducted(
 
     progress = asyncio.run(work())
     with closing(project.open_store()) as store:
-        study = study_of(project, store, experiment)
-        return Conducted(study.report(), progress, study.is_answered())
+        study = study_of(project, store, experiment, file)
+        more_usd = None
+        if progress.is_paused:
+            more_usd = replace(needed(study), is_limited=True).more(
+                experiment.budget, progress.needs_usd
+            )
+        commands = words.commands_for(file, pasted).with_budget(more_usd, experiment.budget)
+        found = study.report(), progress, study.is_answered()
+        return Conducted(*found, commands if progress.is_paused else study.commands, more_usd)
 
 
 def _teller() -> Callable[[Progress], None]:
@@ -150,12 +167,6 @@ def _bars(columns: int, rows: int) -> Callable[[Progress], None]:
         drawn[0] = len(lines)
 
     return watch
-
-
-def more_budget(progress: Progress, experiment: Experiment) -> float:
-    """So many dollars more than the file gives: as much again, or what the next trial needs."""
-    wanted = max(2 * (progress.budget_usd or 0), progress.needs_usd) - (experiment.budget or 0)
-    return math.ceil(100 * wanted) / 100
 
 
 def budget_of(text: str, experiment: Experiment) -> float | None:

@@ -17,7 +17,6 @@ from whorl.interfaces.cli.commands.experiments.conducting import (
     budget_of,
     conducted,
     is_file,
-    more_budget,
     pasted,
     read_file,
     recorded,
@@ -76,22 +75,22 @@ def run_command(
     read = read_file(project, file)
     if detach:
         return _detach(project, read, fresh=fresh, budget=budget)
-    done = conducted(project, read, fresh=fresh, budget=budget, is_quiet=as_json)
+    done = conducted(project, read, file, fresh=fresh, budget=budget, is_quiet=as_json)
     report, progress = done.report, done.progress
     if as_json:
         print_json(report.document())
     else:
-        print_lines(words.report_lines(report, file, pasted, is_answered=done.is_answered))
+        of = (report, file, pasted, done.commands)
+        print_lines(words.report_lines(*of, is_answered=done.is_answered))
     if progress.is_paused:
-        _say_paused(report, progress, f"+{more_budget(progress, read):g}", "run", file)
+        _say_paused(report, progress, done.commands.run)
         return _PAUSED
     return 0
 
 
-def _say_paused(report: Report, progress: Progress, budget: str, *command: str) -> None:
+def _say_paused(report: Report, progress: Progress, again: str) -> None:
     spent = f"{dollars(report.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
     done = f"{report.done} of {report.trials} trials done, {plural(report.cases, 'whole case')}"
-    again = pasted("experiment", *command, "--budget", budget)
     say(f"budget: {done}, {spent}; go on with: {again}")
 
 
@@ -121,7 +120,7 @@ def report(
     if variant and variant not in read.variants:
         raise no_variant(variant, read.variants)
     with recorded(project, file) as study:
-        found, is_answered = study.report(), study.is_answered()
+        found, is_answered, commands = study.report(), study.is_answered(), study.commands
         if save or variant:
             study.check_ended()
     if save:
@@ -134,7 +133,7 @@ def report(
     elif as_markdown:
         print_lines(words.markdown_lines(found))
     else:
-        print_lines(words.report_lines(found, file, pasted, is_answered=is_answered))
+        print_lines(words.report_lines(found, file, pasted, commands, is_answered=is_answered))
         if variant:
             print_lines(words.case_lines(found, variant))
 
@@ -178,7 +177,7 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
     before = None if against in read.variants else _baseline(project, read, against)
     if before is not None:
         check_comparable(read, before, against)
-    done = conducted(project, read, fresh=False, budget=budget, is_quiet=True)
+    done = conducted(project, read, file, fresh=False, budget=budget, is_quiet=True)
     found, progress = done.report, done.progress
     if before is None:
         before = saved(replace(found, baseline=against), read)
@@ -200,8 +199,9 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
         text = words.junit_text(found, variant, decided, fell, is_failure=is_failure)
         write_file(options["junit"], text, advice="name another FILE")
     if progress.is_paused:
-        again = ("gate", file, "--variant", variant, "--against", against)
-        _say_paused(found, progress, f"+{more_budget(progress, read):g}", *again)
+        again = ["gate", file, "--variant", variant, "--against", against]
+        again += [] if done.more_usd is None else ["--budget", f"+{done.more_usd:g}"]
+        _say_paused(found, progress, pasted("experiment", *again))
         return _PAUSED
     return _FAILED if is_failure else 0
 
