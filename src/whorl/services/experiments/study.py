@@ -19,7 +19,7 @@ from whorl.services.experiments.reporting import money, notes
 from whorl.services.experiments.reporting.notes import Commands
 from whorl.services.experiments.reporting.report import Report, report_of
 from whorl.services.experiments.reporting.standing import no_answer, tell_of_trials
-from whorl.services.experiments.running.needed import needed
+from whorl.services.experiments.running.needed import Needed, bounds_of, needed
 from whorl.services.experiments.trials import (
     blocks_of,
     digest,
@@ -79,10 +79,9 @@ class Study:
         commands: Commands | None = None,
     ) -> None:
         """`commands` run the experiment, for those who ask before it has run."""
-        self.project, self.store, self.experiment = project, store, experiment
-        self.settings = settings
-        file = quote(experiment.file.removeprefix(f"{project.root}/"))
-        command = f"whorl experiment run {file}"
+        self._project, self.store, self.experiment = project, store, experiment
+        self._settings = settings
+        command = f"whorl experiment run {quote(experiment.file.removeprefix(f'{project.root}/'))}"
         self._commands = commands or Commands(command, f"{command} --fresh")
         self.prepared = prepare(project, experiment)
         self.generation = 0
@@ -93,7 +92,7 @@ class Study:
         generation = max(1, generation_of(self.store, self.experiment.name))
         if generation != self.generation:
             self.generation = generation
-            self.blocks = blocks_of(self.experiment, self.prepared, self.settings, generation)
+            self.blocks = blocks_of(self.experiment, self.prepared, self._settings, generation)
         self.rows = rows_of(self.store, self.experiment.name, generation)
         self.collection = Collection(self.store, self.experiment, self.rows, generation)
         self._graded: list[list[Graded]] | None = None
@@ -110,17 +109,22 @@ class Study:
     def commands(self) -> Commands:
         """What goes on with it; with a larger budget, where the one that it has is too small."""
         budget_usd = self.experiment.budget
-        return self._commands.with_budget(needed(self).more(budget_usd), budget_usd)
+        return self._commands.with_budget(self.needed().more(budget_usd), budget_usd)
 
-    def flat(self, variant: str = "") -> list[Graded]:
+    def needed(self) -> Needed:
+        """Which budget lets it go on."""
+        of = (self._project, self.experiment, self.prepared, self._settings)
+        return needed(bounds_of(*of), self._flat(), self.rows, self.store)
+
+    def _flat(self, variant: str = "") -> list[Graded]:
         """All trials, or those of a variant."""
         flat = (one for block in self.graded for one in block)
         return [one for one in flat if variant in ("", one.outcome.trial.variant)]
 
     def report(self) -> Report:
         spent = sum(row.cost_usd for row in self.rows.values())
-        prices = self.settings.prices
-        notes = money.cost_words(self.experiment, self.store, self.flat(), self.rows, prices)
+        of = (self.experiment, self.store, self._flat(), self.rows)
+        notes = money.cost_words(*of, self._settings.prices)
         return report_of(self.experiment, self.graded, spent, self.others, notes)
 
     def is_answered(self) -> bool:
@@ -147,8 +151,7 @@ class Study:
 
     def loops(self) -> list[str]:
         """The loops of the baseline, those that are explored first."""
-        nodes = (node for _, node in walk(self.workflow().body))
-        names = [node.name for node in nodes if isinstance(node, Loop)]
+        names = [node.name for _, node in walk(self.workflow().body) if isinstance(node, Loop)]
         return list(dict.fromkeys([*self.experiment.explore, *names]))
 
     def workflow(self, variant: str = "") -> Workflow:
@@ -160,24 +163,24 @@ class Study:
         """What rules would have given and cost over the recorded runs of a variant."""
         loop = self.loop(name, variant)
         subjects = self.subjects(loop, variant, rules)
-        flat = self.flat(variant or self.experiment.baseline)
+        flat = self._flat(variant or self.experiment.baseline)
         outcomes, margin = [one.outcome for one in flat], self.experiment.margin
+        of = (self.experiment, self.store, outcomes, self.commands)
         if not subjects:
             self.check_ended(variant or self.experiment.baseline)
             words = f"no run of experiment {self.experiment.name!r} has reached loop {loop.name!r}"
-            raise no_answer(self, words, outcomes)
-        tried = default_rules(loop, subjects) if rules is None else rules
-        found = sweep_of(loop, subjects, tried, margin=self.experiment.margin)
-        tell_of_trials(found, self.store, outcomes, self.commands, margin)
+            raise no_answer(words, *of)
+        rules = default_rules(loop, subjects) if rules is None else rules
+        found = sweep_of(loop, subjects, rules, margin=margin)
+        tell_of_trials(found, *of[1:], margin)
         money.tell_of_costs(found, self.store, flat)
         if not found.rules:
-            longest = max(len(s.facts.iterations) for s in subjects)
-            why = found.not_ranked[0].why
+            why, longest = found.not_ranked[0].why, max(len(s.facts.iterations) for s in subjects)
             if why == NO_GRADE:
                 raise self._ungraded(loop, variant or self.experiment.baseline, len(subjects))
             words = f"no rule is answered by all {len(subjects)} runs: {why}"
             advice = f"record longer ones: explore: {{{loop.name}: {max(8, longest + 3)}}}"
-            raise no_answer(self, words, outcomes, advice if why.startswith(GONE_ON) else "")
+            raise no_answer(words, *of, advice=advice if why.startswith(GONE_ON) else "")
         return found
 
     def _ungraded(self, loop: Loop, variant: str, runs: int) -> UsageError:
@@ -203,7 +206,7 @@ class Study:
         name = variant or self.experiment.baseline
         atoms = atoms_in([loop.until, *(rule.until for rule in rules or ())])
         names = {n: fact for rule in rules or () for n, fact in rule.names}
-        folder = self.project.store.parent / FOLDER
+        folder = self._project.store.parent / FOLDER
         cache = FactsCache(folder, digest(VERSION, sorted(atoms), loop.name))
         is_zero = self.experiment.on_failure == "zero" and fails_with(self.workflow(name), loop)
         failed = 0.0 if is_zero else None
@@ -295,10 +298,9 @@ class Study:
         """Raises UsageError X109 where no trial has ended, of any variant or of this one."""
         names = [variant] if variant else [*self.prepared]
         if not any(True for name in names for _ in self._ended(name)):
-            outcomes = [one.outcome for one in self.flat()]
+            outcomes = [one.outcome for one in self._flat()]
             ended = [outcome for outcome in outcomes if outcome.trial.variant in names]
-            others = self.others
-            raise notes.nothing_ended(self.experiment.name, self.commands, ended, others)
+            raise notes.nothing_ended(self.experiment.name, self.commands, ended, self.others)
 
     def _stamp(self) -> int:
         """What changes when a grading ends, where grades come from runs."""
@@ -308,7 +310,7 @@ class Study:
         return sum(row.status == "succeeded" for key, row in self.rows.items() if "grade-" in key)
 
     def _ended(self, variant: str) -> Iterator[Outcome]:
-        outcomes = (one.outcome for one in self.flat(variant))
+        outcomes = (one.outcome for one in self._flat(variant))
         return (each for each in outcomes if each.is_done and not each.is_outside)
 
     def _grades(

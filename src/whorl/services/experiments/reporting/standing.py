@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.reporting.notes import Commands
-    from whorl.services.experiments.study import Study
     from whorl.services.experiments.trials import Outcome
     from whorl.services.experiments.what_if.answering import RuleResult
     from whorl.services.experiments.what_if.sweep import Sweep
@@ -61,11 +61,16 @@ def tell_of_trials(
 
 
 def no_answer(
-    study: Study, words: str, outcomes: Sequence[Outcome], advice: str = ""
+    words: str,
+    experiment: Experiment,
+    store: SqliteStore,
+    outcomes: Sequence[Outcome],
+    commands: Commands,
+    *,
+    advice: str = "",
 ) -> UsageError:
     """No run answers; where their budget has ended them, that is why."""
-    if cut := sum(one.is_done and _is_cut(study.store, one) for one in outcomes):
-        experiment, commands = study.experiment, study.commands
+    if cut := sum(one.is_done and _is_cut(store, one) for one in outcomes):
         its = "the budget of the run" if experiment.trial_budget is None else "the trial_budget"
         words += f"; {its} ended {cut} of {plural(len(outcomes), 'trial')} early"
         # What explores is not continued.

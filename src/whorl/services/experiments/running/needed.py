@@ -17,11 +17,16 @@ from whorl.services.experiments.running.runs import to_ask_again
 from whorl.services.experiments.trials import is_grading, is_short
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from whorl.providers.settings import Settings
     from whorl.runtimes.journal.journal import RunRow
-    from whorl.services.experiments.study import Study
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.document import Experiment
+    from whorl.services.experiments.grading import Graded
     from whorl.services.experiments.trials import Outcome
+    from whorl.services.experiments.variants import Prepared
+    from whorl.services.project import Project
 
 _STOPPED = ("paused", "failed")
 
@@ -52,16 +57,26 @@ class Needed:
         return math.ceil(100 * (wanted_usd - (budget_usd or 0.0))) / 100
 
 
-def needed(study: Study) -> Needed:
-    """What trials and gradings that are missing take at least."""
-    experiment, rows = study.experiment, study.rows
+def bounds_of(
+    project: Project,
+    experiment: Experiment,
+    prepared: Mapping[str, Prepared],
+    settings: Settings,
+) -> Bounds:
+    """What trials and gradings may come to; functions that grade cost nothing."""
     graders = {
-        name: grading_workflow(study.project, experiment, grader)
+        name: grading_workflow(project, experiment, grader)
         for name, grader in experiment.graders.items()
         if not grader.is_free and grader.function is None
     }
-    bounds = Bounds(experiment, study.prepared, graders, Providers(study.settings))
-    outcomes = [one.outcome for one in study.flat()]
+    return Bounds(experiment, prepared, graders, Providers(settings))
+
+
+def needed(
+    bounds: Bounds, flat: Sequence[Graded], rows: Mapping[str, RunRow], store: SqliteStore
+) -> Needed:
+    """What trials and gradings that are missing take at least."""
+    outcomes = [one.outcome for one in flat]
     for outcome in outcomes:
         if outcome.is_done:
             bounds.seen_trials[outcome.trial.variant].add(rows[outcome.trial.key].cost_usd)
@@ -70,7 +85,7 @@ def needed(study: Study) -> Needed:
     # Of an iteration that nobody has graded yet, it is not looked up which one that is.
     least_usd += [bound.cost_usd for bound in bounds.gradings.values()]
     gradings = [row for key, row in rows.items() if is_grading(key) and row.status in _STOPPED]
-    gradings = [row for row in gradings if is_short(study.store, row)]
+    gradings = [row for row in gradings if is_short(store, row)]
     least_usd += [to_ask_again(row) for row in gradings]
     limited = (outcome for outcome in outcomes if _is_limited(outcome, rows))
     return Needed(

@@ -14,12 +14,14 @@ import click
 
 from whorl.errors import UsageError, did_you_mean, plural, safe
 from whorl.interfaces.cli.commands.experiments.conducting import (
+    PAUSED,
     budget_of,
     conducted,
     is_file,
     pasted,
     read_file,
     recorded,
+    say_paused,
     study_of,
     to_save,
 )
@@ -33,12 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from whorl.services.experiments.document import Experiment
-    from whorl.services.experiments.reporting.report import Report
-    from whorl.services.experiments.running.progress import Progress
     from whorl.services.experiments.serving import Experiments
     from whorl.services.project import Project
 
-_PAUSED, _FAILED = 5, 1
+_FAILED = 1
 
 
 @click.group(cls=CommandGroup)
@@ -83,15 +83,9 @@ def run_command(
         of = (report, file, pasted, done.commands)
         print_lines(words.report_lines(*of, is_answered=done.is_answered))
     if progress.is_paused:
-        _say_paused(report, progress, done.commands.run)
-        return _PAUSED
+        say_paused(report, progress, done.commands.run)
+        return PAUSED
     return 0
-
-
-def _say_paused(report: Report, progress: Progress, again: str) -> None:
-    spent = f"{dollars(report.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
-    done = f"{report.done} of {report.trials} trials done, {plural(report.cases, 'whole case')}"
-    say(f"budget: {done}, {spent}; go on with: {again}")
 
 
 @experiment.command()
@@ -201,8 +195,8 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
     if progress.is_paused:
         again = ["gate", file, "--variant", variant, "--against", against]
         again += [] if done.more_usd is None else ["--budget", f"+{done.more_usd:g}"]
-        _say_paused(found, progress, pasted("experiment", *again))
-        return _PAUSED
+        say_paused(found, progress, pasted("experiment", *again))
+        return PAUSED
     return _FAILED if is_failure else 0
 
 
@@ -309,7 +303,7 @@ def drive_command(project: Project, *, name: str) -> int:
         async with _experiments(project, "detached") as experiments:
             ended = await experiments.settled(name)
         say(f"{safe(name)}: {ended.state} {safe(ended.reason)}".rstrip())
-        return {"done": 0, "paused": _PAUSED}.get(ended.state, _FAILED)
+        return {"done": 0, "paused": PAUSED}.get(ended.state, _FAILED)
 
     return asyncio.run(work())
 
