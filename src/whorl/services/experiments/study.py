@@ -113,8 +113,8 @@ class Study:
 
     def needed(self) -> Needed:
         """Which budget lets it go on."""
-        of = (self._project, self.experiment, self.prepared, self._settings)
-        return needed(bounds_of(*of), self._flat(), self.rows, self.store)
+        bounds = bounds_of(self._project, self.experiment, self.prepared, self._settings)
+        return needed(bounds, self._flat(), self.rows, self.store)
 
     def _flat(self, variant: str = "") -> list[Graded]:
         """All trials, or those of a variant."""
@@ -122,10 +122,10 @@ class Study:
         return [one for one in flat if variant in ("", one.outcome.trial.variant)]
 
     def report(self) -> Report:
-        spent = sum(row.cost_usd for row in self.rows.values())
-        of = (self.experiment, self.store, self._flat(), self.rows)
-        notes = money.cost_words(*of, self._settings.prices)
-        return report_of(self.experiment, self.graded, spent, self.others, notes)
+        spent, of = sum(row.cost_usd for row in self.rows.values()), self._flat()
+        told = (self.experiment, self.store, of, self.rows, self._settings.prices)
+        words = [*notes.failed_gradings(of, self.commands), *money.cost_words(*told)]
+        return report_of(self.experiment, self.graded, spent, self.others, words)
 
     def is_answered(self) -> bool:
         """Whether what-if has answers: there is a loop, and its iterations can be graded."""

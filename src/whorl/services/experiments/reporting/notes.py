@@ -112,13 +112,41 @@ def left_out(flat: Iterable[Graded]) -> list[str]:
 
 
 def faults(flat: Iterable[Graded]) -> list[str]:
-    """Grades that are none, with their cases."""
+    """Grades that are none, with their cases and variants; what several share is told once."""
+    found: dict[tuple[str, str, str, str], set[str]] = {}
+    for one in flat:
+        trial = one.outcome.trial
+        for name, grade in one.grades.items():
+            if grade is not None and grade.value is None:
+                # Equal results of a case share the run that graded them.
+                of = (name, trial.case.id, grade.fault, grade.run)
+                found.setdefault(of, set()).add(trial.variant)
     return [
-        f"grader {name!r}, case {one.outcome.trial.case.id!r}: {grade.fault}"
-        for one in flat
-        for name, grade in one.grades.items()
-        if grade is not None and grade.value is None
+        f"grader {name!r}, case {case!r} of {', '.join(map(repr, sorted(variants)))}: {fault}"
+        for (name, case, fault, _), variants in found.items()
     ]
+
+
+def failed_gradings(flat: Iterable[Graded], commands: Commands) -> list[str]:
+    """How many gradings the provider has failed, and what tries them again."""
+    grades = (grade for one in flat for grade in one.grades.values() if grade is not None)
+    if not (runs := {grade.run for grade in grades if grade.is_outside}):
+        return []
+    words = f"{plural(len(runs), 'grading')} failed because of the provider; once it answers"
+    return [f"{words}: {commands.run}"]
+
+
+def same_runs(flat: Iterable[Graded]) -> list[str]:
+    """Which variants are the same runs in all cases."""
+    keys: dict[str, list[str]] = {}
+    for one in flat:
+        keys.setdefault(one.outcome.trial.variant, []).append(one.outcome.trial.key)
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, own in keys.items():
+        alike.setdefault(tuple(sorted(own)), []).append(name)
+    why = "are the same runs: their workflows and inputs are equal"
+    names = (sorted(each) for each in alike.values() if len(each) > 1)
+    return [f"{', '.join(map(repr, each[:-1]))} and {each[-1]!r} {why}" for each in names]
 
 
 def people(experiment: Experiment, flat: Sequence[Graded]) -> dict[str, tuple[int, int]]:
