@@ -123,8 +123,8 @@ class Study:
 
     def report(self) -> Report:
         spent, of = sum(row.cost_usd for row in self.rows.values()), self._flat()
-        told = (self.experiment, self.store, of, self.rows, self._settings.prices)
-        words = [*notes.failed_gradings(of, self.commands), *money.cost_words(*told)]
+        parts = (self.experiment, self.store, of, self.rows, self._settings.prices)
+        words = [*notes.failed_gradings(of, self.commands), *money.cost_words(*parts)]
         return report_of(self.experiment, self.graded, spent, self.others, words)
 
     def is_answered(self) -> bool:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from whorl.errors import UsageError, plural
+from whorl.errors import Diagnostic, UsageError, plural
 from whorl.lazily import dataclass
 from whorl.services.experiments.grading import LEFT_OUT
 from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.trials import alike
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from whorl.services.experiments.document import Experiment, Grader
     from whorl.services.experiments.grading import Grade, Graded
-    from whorl.services.experiments.trials import Outcome
+    from whorl.services.experiments.trials import Outcome, Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +137,22 @@ def failed_gradings(flat: Iterable[Graded], commands: Commands) -> list[str]:
     return [f"{words}: {commands.run}"]
 
 
-def same_runs(flat: Iterable[Graded]) -> list[str]:
-    """Which variants are the same runs in all cases."""
-    keys: dict[str, list[str]] = {}
-    for one in flat:
-        keys.setdefault(one.outcome.trial.variant, []).append(one.outcome.trial.key)
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for name, own in keys.items():
-        alike.setdefault(tuple(sorted(own)), []).append(name)
+def same_runs(trials: Iterable[Trial]) -> list[str]:
+    """Which variants are the same runs."""
     why = "are the same runs: their workflows and inputs are equal"
-    names = (sorted(each) for each in alike.values() if len(each) > 1)
-    return [f"{', '.join(map(repr, each[:-1]))} and {each[-1]!r} {why}" for each in names]
+    return [f"{', '.join(map(repr, each[:-1]))} and {each[-1]!r} {why}" for each in alike(trials)]
+
+
+def warnings(experiment: Experiment, trials: Iterable[Trial]) -> Iterator[Diagnostic]:
+    """What an experiment says that can hardly be meant so."""
+    words = [f"variants {each}" for each in same_runs(trials)]
+    budget, own = experiment.budget, experiment.trial_budget
+    if budget == 0:
+        words.append("'budget' of 0 allows no call that costs something")
+    elif budget is not None and own is not None and own > budget:
+        more = f"'trial_budget' of {own:g} is more than the 'budget' of {budget:g}"
+        words.append(f"{more}: no trial can begin")
+    yield from (Diagnostic("X112", each, severity="warning") for each in words)
 
 
 def people(experiment: Experiment, flat: Sequence[Graded]) -> dict[str, tuple[int, int]]:

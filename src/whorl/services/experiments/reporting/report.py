@@ -178,7 +178,7 @@ def report_of(
         on_failure=experiment.on_failure,
         others=others,
         notes=[
-            *notes.same_runs(flat),
+            *notes.same_runs(one.outcome.trial for one in flat),
             *money.ungraded(experiment, flat),
             *notes_of_money,
             *level_words(experiment),
