@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
@@ -75,3 +76,37 @@ def test_a_judge_that_says_neither_yes_nor_no_gives_no_grade(folder: Path, bille
     assert [row["grades"]["good"] for row in found["rows"]] == [None, None]
     assert len(found["faults"]) == 2
     assert all("answered neither yes nor no" in fault for fault in found["faults"])
+
+
+def test_gradings_that_the_provider_failed_name_their_variants_once_and_what_tries_them_again(
+    folder: Path, billed: Billed
+) -> None:
+    twins = "variants:\n  same: {}\n  other: {loops: {polish: {at_most: 2}}}\n"
+    served(folder, billed, JUDGED.replace("grade:", f"{twins}grade:"), cases=1)
+    billed.fails_at, billed.failing = "It is short", 1_000
+
+    told = whorl("experiment", "run", FILE).stdout.splitlines()
+    billed.failing = 0
+    tries = next(line for line in told if line.startswith("1 grading failed because of the"))
+    again = whorl(*shlex.split(tries.partition(": whorl ")[2]))
+
+    faults = [line for line in told if line.startswith("X104: ")]
+    # Equal results share the grading.
+    assert [line.partition(": failed")[0] for line in faults] == [
+        "X104: grader 'good', case '1' of 'base', 'other', 'same'"
+    ]
+    assert again.exit_code == 0
+    assert "X104" not in again.stdout
+
+
+def test_variants_that_are_the_same_runs_are_named(folder: Path, billed: Billed) -> None:
+    twins = "variants:\n  same: {}\n  other: {loops: {polish: {at_most: 2}}}\n"
+    served(folder, billed, ALONE.replace("grade:", f"{twins}grade:"), cases=2)
+
+    found = run_json("experiment", "run", FILE)
+
+    assert (
+        "'base' and 'same' are the same runs: their workflows and inputs are equal"
+        in (found["notes"])
+    )
+    assert "'other'" not in " ".join(found["notes"])

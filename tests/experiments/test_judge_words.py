@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from experiments.guess import EXPERIMENT, folder, run_json, whorl
+from whorl.interfaces.cli.printing.experiment_words import judge_lines
 from whorl.services.experiments.reporting.agreement import Judged, kappa_words, reliability
 from whorl.services.experiments.reporting.figures import Estimate
 
@@ -217,3 +218,16 @@ def test_shares_of_votes_are_those_of_results_that_have_them_all() -> None:
 
     assert (found.results, found.agreed) == (12, 8)
     assert found.voted == {"results": 8, "cases": 4, "votes": 3, "differing": 8}
+
+
+def test_the_mistake_that_is_more_frequent_is_so_among_its_labels() -> None:
+    """Three of sixty are a smaller share than two of four."""
+    pairs = [(True, False)] * 3 + [(False, False)] * 57 + [(False, True)] * 2 + [(True, True)] * 2
+    judged = [Judged(str(n), verdict, label) for n, (verdict, label) in enumerate(pairs)]
+    report = reliability("It is short", judged, "seed")
+    report.loop = {"yours": (0.5, 0.1)}
+
+    told = judge_lines(report)
+
+    wanted = "a wrong no is more frequent (50 % of the labels yes) than a wrong yes (5 % of the "
+    assert f"{wanted}labels no): try a more lenient question before more votes" in told

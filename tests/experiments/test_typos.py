@@ -260,3 +260,35 @@ def test_a_column_of_labels_that_is_misspelt_is_told(folder: Path) -> None:
     assert told.exit_code == 2
     assert "labels.csv: no column is 'iteraton'" in told.stderr
     assert "'iteration'" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            ("variants:\n", "variants:\n  same: {}\n"),
+            "variants 'base' and 'same' are the same runs: their workflows and inputs are equal",
+        ),
+        (("at_once: 6", "budget: 0"), "'budget' of 0 allows no call that costs something"),
+        (
+            ("at_once: 6", "budget: 1\ntrial_budget: 2"),
+            "'trial_budget' of 2 is more than the 'budget' of 1: no trial can begin",
+        ),
+    ],
+    ids=["same", "zero", "more"],
+)
+def test_what_can_hardly_be_meant_is_a_warning(
+    folder: Path, change: tuple[str, str], said: str
+) -> None:
+    plain = whorl("validate", FILE)
+    (folder / FILE).write_text(EXPERIMENT.replace(*change))
+
+    told = whorl("validate", FILE)
+    found = run_json("validate", FILE)
+
+    assert "X112" not in plain.stderr
+    assert told.exit_code == 0
+    assert f"warning[X112]: {said}" in told.stderr
+    (report,) = found if isinstance(found, list) else [found]
+    (one,) = report["diagnostics"]
+    assert (one["code"], one["severity"], one["message"]) == ("X112", "warning", said)

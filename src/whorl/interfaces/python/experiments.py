@@ -36,7 +36,11 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
 
 _SUFFIXES = (".experiment.yaml", ".experiment.yml", ".experiment.json")
-_COMMANDS = Commands("run() or run_sync() of the experiment runs it", "run_sync(fresh=True)")
+_COMMANDS = Commands(
+    "run() or run_sync() of the experiment runs it",
+    "run_sync(fresh=True)",
+    budget="run_sync(budget={all:g}) of the experiment goes on with it",
+)
 
 
 class Experiment:

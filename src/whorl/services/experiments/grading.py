@@ -20,7 +20,13 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.moments import look_into
 from whorl.services.experiments.cases import filled
 from whorl.services.experiments.checking import NAMES
-from whorl.services.experiments.trials import digest, key_prefix, outcome_of, unpriced_in
+from whorl.services.experiments.trials import (
+    digest,
+    is_outside_failure,
+    key_prefix,
+    outcome_of,
+    unpriced_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,7 +53,7 @@ class Grade:
     """What a grader gave; without a value it has none, and `fault` says why.
 
     `votes` are those of a judge, in order; `run` is the run that graded; `is_priced`: what that
-    cost is known.
+    cost is known; `is_outside`: the outside has failed it.
     """
 
     value: float | None
@@ -55,6 +61,7 @@ class Grade:
     run: str = ""
     votes: tuple[bool | None, ...] = ()
     is_priced: bool = True
+    is_outside: bool = False
 
 
 def reads_results(experiment: Experiment) -> bool:
@@ -225,6 +232,7 @@ def grade_from(store: SqliteStore, grader: Grader, row: RunRow | None) -> Grade 
     if row.status != "succeeded":
         error = body.get("error") or {}
         grade = Grade(None, f"failed: {error.get('message', row.status)}")
+        grade = replace(grade, is_outside=is_outside_failure(store, row))
     else:
         grade = _voted(given) if grader.kind == "judge" else checked(given)
     return replace(grade, run=row.id, is_priced=not unpriced_in(body))

@@ -18,7 +18,8 @@ from whorl.services.experiments.naming import loop_named, outputs_unknown, workf
 from whorl.services.experiments.reporting import money, notes
 from whorl.services.experiments.reporting.notes import Commands
 from whorl.services.experiments.reporting.report import Report, report_of
-from whorl.services.experiments.reporting.standing import tell_of_trials
+from whorl.services.experiments.reporting.standing import no_answer, tell_of_trials
+from whorl.services.experiments.running.needed import Needed, bounds_of, needed
 from whorl.services.experiments.trials import (
     blocks_of,
     digest,
@@ -80,9 +81,8 @@ class Study:
         """`commands` run the experiment, for those who ask before it has run."""
         self._project, self.store, self.experiment = project, store, experiment
         self._settings = settings
-        file = quote(experiment.file.removeprefix(f"{project.root}/"))
-        command = f"whorl experiment run {file}"
-        self.commands = commands or Commands(command, f"{command} --fresh")
+        command = f"whorl experiment run {quote(experiment.file.removeprefix(f'{project.root}/'))}"
+        self._commands = commands or Commands(command, f"{command} --fresh")
         self.prepared = prepare(project, experiment)
         self.generation = 0
         self.refresh()
@@ -105,16 +105,27 @@ class Study:
             self._graded = [[graded(trial) for trial in block] for block in self.blocks]
         return self._graded
 
+    @property
+    def commands(self) -> Commands:
+        """What goes on with it; with a larger budget, where the one that it has is too small."""
+        budget_usd = self.experiment.budget
+        return self._commands.with_budget(self.needed().more(budget_usd), budget_usd)
+
+    def needed(self) -> Needed:
+        """Which budget lets it go on."""
+        bounds = bounds_of(self._project, self.experiment, self.prepared, self._settings)
+        return needed(bounds, self._flat(), self.rows, self.store)
+
     def _flat(self, variant: str = "") -> list[Graded]:
         """All trials, or those of a variant."""
         flat = (one for block in self.graded for one in block)
         return [one for one in flat if variant in ("", one.outcome.trial.variant)]
 
     def report(self) -> Report:
-        spent = sum(row.cost_usd for row in self.rows.values())
-        prices = self._settings.prices
-        notes = money.cost_words(self.experiment, self.store, self._flat(), self.rows, prices)
-        return report_of(self.experiment, self.graded, spent, self.others, notes)
+        spent, of = sum(row.cost_usd for row in self.rows.values()), self._flat()
+        parts = (self.experiment, self.store, of, self.rows, self._settings.prices)
+        words = [*notes.failed_gradings(of, self.commands), *money.cost_words(*parts)]
+        return report_of(self.experiment, self.graded, spent, self.others, words)
 
     def is_answered(self) -> bool:
         """Whether what-if has answers: there is a loop, and its iterations can be graded."""
@@ -140,8 +151,7 @@ class Study:
 
     def loops(self) -> list[str]:
         """The loops of the baseline, those that are explored first."""
-        nodes = (node for _, node in walk(self.workflow().body))
-        names = [node.name for node in nodes if isinstance(node, Loop)]
+        names = [node.name for _, node in walk(self.workflow().body) if isinstance(node, Loop)]
         return list(dict.fromkeys([*self.experiment.explore, *names]))
 
     def workflow(self, variant: str = "") -> Workflow:
@@ -153,25 +163,24 @@ class Study:
         """What rules would have given and cost over the recorded runs of a variant."""
         loop = self.loop(name, variant)
         subjects = self.subjects(loop, variant, rules)
+        flat = self._flat(variant or self.experiment.baseline)
+        outcomes, margin = [one.outcome for one in flat], self.experiment.margin
+        of = (self.experiment, self.store, outcomes, self.commands)
         if not subjects:
             self.check_ended(variant or self.experiment.baseline)
             words = f"no run of experiment {self.experiment.name!r} has reached loop {loop.name!r}"
-            raise UsageError(words, code="X109")
-        tried = default_rules(loop, subjects) if rules is None else rules
-        found = sweep_of(loop, subjects, tried, margin=self.experiment.margin)
-        flat = self._flat(variant or self.experiment.baseline)
-        outcomes, margin = [one.outcome for one in flat], self.experiment.margin
-        tell_of_trials(found, self.store, outcomes, self.commands, margin)
+            raise no_answer(words, *of)
+        rules = default_rules(loop, subjects) if rules is None else rules
+        found = sweep_of(loop, subjects, rules, margin=margin)
+        tell_of_trials(found, *of[1:], margin)
         money.tell_of_costs(found, self.store, flat)
         if not found.rules:
-            longest = max(len(s.facts.iterations) for s in subjects)
-            why = found.not_ranked[0].why
+            why, longest = found.not_ranked[0].why, max(len(s.facts.iterations) for s in subjects)
             if why == NO_GRADE:
                 raise self._ungraded(loop, variant or self.experiment.baseline, len(subjects))
             words = f"no rule is answered by all {len(subjects)} runs: {why}"
             advice = f"record longer ones: explore: {{{loop.name}: {max(8, longest + 3)}}}"
-            is_short = why.startswith(GONE_ON)
-            raise UsageError(words, help=advice if is_short else "", code="X109")
+            raise no_answer(words, *of, advice=advice if why.startswith(GONE_ON) else "")
         return found
 
     def _ungraded(self, loop: Loop, variant: str, runs: int) -> UsageError:
@@ -291,8 +300,7 @@ class Study:
         if not any(True for name in names for _ in self._ended(name)):
             outcomes = [one.outcome for one in self._flat()]
             ended = [outcome for outcome in outcomes if outcome.trial.variant in names]
-            others = self.others
-            raise notes.nothing_ended(self.experiment.name, self.commands, ended, others)
+            raise notes.nothing_ended(self.experiment.name, self.commands, ended, self.others)
 
     def _stamp(self) -> int:
         """What changes when a grading ends, where grades come from runs."""

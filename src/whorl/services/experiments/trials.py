@@ -20,7 +20,7 @@ from whorl.services.experiments.checking import RUN_FACTS
 from whorl.services.files.forecasting import models_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from whorl.providers.settings import Settings
     from whorl.runtimes.journal.journal import Entry, RunId, RunRow
@@ -156,6 +156,17 @@ def blocks_of(
         random.Random(f"{experiment.order_seed} {case.id}").shuffle(block)
         blocks.append(block)
     return blocks
+
+
+def alike(trials: Iterable[Trial]) -> list[list[str]]:
+    """Variants that are the same runs in all cases, if there are any."""
+    keys: dict[str, list[str]] = {}
+    for trial in trials:
+        keys.setdefault(trial.variant, []).append(trial.key)
+    names: dict[tuple[str, ...], list[str]] = {}
+    for name, own in keys.items():
+        names.setdefault(tuple(sorted(own)), []).append(name)
+    return [sorted(each) for each in names.values() if len(each) > 1]
 
 
 def labels_of(name: str, trial: Trial | None = None) -> dict[str, str]:

@@ -64,7 +64,7 @@ def _money(estimate: Estimate) -> str:
 
 
 def report_lines(
-    report: Report, file: str, pasted: Callable[..., str], *, is_answered: bool
+    report: Report, file: str, pasted: Callable[..., str], commands: Commands, *, is_answered: bool
 ) -> list[str]:
     """What an experiment found, and whether what-if has answers; `pasted` makes commands."""
     title = f"{report.experiment}   {plural(report.cases, 'case')}, "
@@ -94,7 +94,7 @@ def report_lines(
     lines += [*failure_lines(report), *notes]
     if report.left_out:
         lost = next(row["run"] for row in report.rows if row["is_outside"])
-        lines.append(f"once it answers: {commands_for(file, pasted).again(lost)}")
+        lines.append(f"once it answers: {commands.again(lost)}")
     if report.others:
         runs = plural(report.others, "run")
         lines.append(f"{runs} of cases, variants or versions that it has no more: not compared")
@@ -105,8 +105,8 @@ def report_lines(
     lines += [f"X104: {safe(fault)}" for fault in report.faults[:_LISTED]]
     hidden = len(report.faults) - _LISTED
     lines += [f"and {hidden} more without a grade"] if hidden > 0 else []
-    if not report.done or (report.done == report.trials and not report.is_complete):
-        lines.append(f"next: {pasted('experiment', 'run', file)}")
+    if not report.is_complete:
+        lines.append(f"next: {commands.run}")
     elif report.is_complete and is_answered:
         lines.append(f"next: {pasted('what-if', file)}")
     return lines
@@ -331,10 +331,12 @@ def _effect_lines(report: JudgeReport) -> list[str]:
         return []
     over = plural(report.loop_runs, "run")
     lines = table([[f"  the loop over {over} with", "grade", "cost"], *rows])
-    if report.wrong_yes[0] != report.wrong_no[0]:
-        is_lax = report.wrong_yes[0] > report.wrong_no[0]
-        more, less = ("yes", "no") if is_lax else ("no", "yes")
-        advice = "stricter" if is_lax else "more lenient"
-        words = f"a wrong {more} is more frequent than a wrong {less}"
+    kinds = (("yes", "no", report.wrong_yes), ("no", "yes", report.wrong_no))
+    rates = [(count / of if of else 0.0, word, label) for word, label, (count, of, _) in kinds]
+    (high, more, of_more), (low, less, of_less) = sorted(rates, reverse=True)
+    if high != low:
+        words = f"a wrong {more} is more frequent ({100 * high:.0f} % of the labels {of_more})"
+        words += f" than a wrong {less} ({100 * low:.0f} % of the labels {of_less})"
+        advice = "stricter" if more == "yes" else "more lenient"
         lines.append(f"{words}: try a {advice} question before more votes")
     return lines

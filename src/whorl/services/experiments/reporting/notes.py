@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from whorl.errors import UsageError, plural
+from whorl.errors import Diagnostic, UsageError, plural
 from whorl.lazily import dataclass
 from whorl.services.experiments.grading import LEFT_OUT
 from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.trials import alike
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from whorl.services.experiments.document import Experiment, Grader
     from whorl.services.experiments.grading import Grade, Graded
-    from whorl.services.experiments.trials import Outcome
+    from whorl.services.experiments.trials import Outcome, Trial
 
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """What runs an experiment, what runs all of it anew, and what goes on with a run."""
+    """What runs an experiment, what runs all of it anew, and what goes on with a run.
+
+    `budget` is added where its budget has to be larger, by so many dollars, to so many in all.
+    """
 
     run: str
     fresh: str
     resume: str = "whorl resume"
+    budget: str = "{run} --budget +{more:g}"
+
+    def with_budget(self, more: float | None, file_usd: float | None) -> Commands:
+        """The same, of which the first goes on with so many dollars more than the file gives."""
+        if more is None:
+            return self
+        run = self.budget.format(run=self.run, more=more, all=more + (file_usd or 0.0))
+        return replace(self, run=run)
 
     def again(self, run: str) -> str:
         """How to try trials again that the outside has failed; one of them is this run."""
@@ -37,6 +50,7 @@ def nothing_ended(
 
     `others` are runs of it that its files do not describe any more.
     """
+    ended = list(ended)
     failed = [one for one in ended if one.is_outside]
     if not failed:
         words = f"no run of experiment {name!r} has ended yet"
@@ -44,6 +58,8 @@ def nothing_ended(
             runs = f"{others} {'run is' if others == 1 else 'runs are'}"
             words = f"no run of experiment {name!r} as its files are now has ended; {runs} of "
             words += "cases, variants or versions that it has no more"
+        if short := sum(one.is_short for one in ended):
+            words += f": the budget ended {plural(short, 'trial')}"
         return UsageError(words, help=commands.run, code="X109")
     codes = ", ".join(dict.fromkeys(one.error for one in failed))
     trials = f"all {len(failed)} trials" if len(failed) > 1 else "the only trial"
@@ -97,13 +113,46 @@ def left_out(flat: Iterable[Graded]) -> list[str]:
 
 
 def faults(flat: Iterable[Graded]) -> list[str]:
-    """Grades that are none, with their cases."""
+    """Grades that are none, with their cases and variants; what several share is told once."""
+    found: dict[tuple[str, str, str, str], set[str]] = {}
+    for one in flat:
+        trial = one.outcome.trial
+        for name, grade in one.grades.items():
+            if grade is not None and grade.value is None:
+                # Equal results of a case share the run that graded them.
+                of = (name, trial.case.id, grade.fault, grade.run)
+                found.setdefault(of, set()).add(trial.variant)
     return [
-        f"grader {name!r}, case {one.outcome.trial.case.id!r}: {grade.fault}"
-        for one in flat
-        for name, grade in one.grades.items()
-        if grade is not None and grade.value is None
+        f"grader {name!r}, case {case!r} of {', '.join(map(repr, sorted(variants)))}: {fault}"
+        for (name, case, fault, _), variants in found.items()
     ]
+
+
+def failed_gradings(flat: Iterable[Graded], commands: Commands) -> list[str]:
+    """How many gradings the provider has failed, and what tries them again."""
+    grades = (grade for one in flat for grade in one.grades.values() if grade is not None)
+    if not (runs := {grade.run for grade in grades if grade.is_outside}):
+        return []
+    words = f"{plural(len(runs), 'grading')} failed because of the provider; once it answers"
+    return [f"{words}: {commands.run}"]
+
+
+def same_runs(trials: Iterable[Trial]) -> list[str]:
+    """Which variants are the same runs."""
+    why = "are the same runs: their workflows and inputs are equal"
+    return [f"{', '.join(map(repr, each[:-1]))} and {each[-1]!r} {why}" for each in alike(trials)]
+
+
+def warnings(experiment: Experiment, trials: Iterable[Trial]) -> Iterator[Diagnostic]:
+    """What an experiment says that can hardly be meant so."""
+    words = [f"variants {each}" for each in same_runs(trials)]
+    budget, own = experiment.budget, experiment.trial_budget
+    if budget == 0:
+        words.append("'budget' of 0 allows no call that costs something")
+    elif budget is not None and own is not None and own > budget:
+        more = f"'trial_budget' of {own:g} is more than the 'budget' of {budget:g}"
+        words.append(f"{more}: no trial can begin")
+    yield from (Diagnostic("X112", each, severity="warning") for each in words)
 
 
 def people(experiment: Experiment, flat: Sequence[Graded]) -> dict[str, tuple[int, int]]:

@@ -177,7 +177,12 @@ def report_of(
         faults=notes.faults(flat),
         on_failure=experiment.on_failure,
         others=others,
-        notes=[*money.ungraded(experiment, flat), *notes_of_money, *level_words(experiment)],
+        notes=[
+            *notes.same_runs(one.outcome.trial for one in flat),
+            *money.ungraded(experiment, flat),
+            *notes_of_money,
+            *level_words(experiment),
+        ],
         graded_by=notes.grader_words(experiment.graders[main]),
         solved=experiment.solved or f"{main} >= {SOLVED}",
         margin=experiment.margin,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from whorl.errors import plural
+from whorl.errors import UsageError, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.reporting.notes import Commands
     from whorl.services.experiments.trials import Outcome
     from whorl.services.experiments.what_if.answering import RuleResult
@@ -57,6 +58,25 @@ def tell_of_trials(
     if why:
         found.recommended, found.honest = None, {}
         found.not_recommended = f"no rule is recommended: {why}"
+
+
+def no_answer(
+    words: str,
+    experiment: Experiment,
+    store: SqliteStore,
+    outcomes: Sequence[Outcome],
+    commands: Commands,
+    *,
+    advice: str = "",
+) -> UsageError:
+    """No run answers; where their budget has ended them, that is why."""
+    if cut := sum(one.is_done and _is_cut(store, one) for one in outcomes):
+        its = "the budget of the run" if experiment.trial_budget is None else "the trial_budget"
+        words += f"; {its} ended {cut} of {plural(len(outcomes), 'trial')} early"
+        # What explores is not continued.
+        advice = commands.fresh if experiment.explore else commands.run
+        advice = f"raise trial_budget, then: {advice}"
+    return UsageError(words, help=advice, code="X109")
 
 
 def could_change(

@@ -9,27 +9,33 @@ import shutil
 import sys
 import time
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from whorl.errors import UsageError
+from whorl.errors import UsageError, plural
 from whorl.interfaces.cli.carrying import given_options
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.printing import progress_words
 from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.figures import dollars
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.document import Experiment
+    from whorl.services.experiments.reporting.notes import Commands
     from whorl.services.experiments.reporting.report import Report
+    from whorl.services.experiments.running.extension import Extension
     from whorl.services.experiments.running.progress import Progress
     from whorl.services.experiments.study import Study
     from whorl.services.project import Project
 
+# How a command ends that a budget has stopped.
+PAUSED = 5
 _ENDINGS = (".experiment.yaml", ".experiment.yml", ".experiment.json", "")
 
 
@@ -55,10 +61,11 @@ def pasted(*words: str) -> str:
     return shlex.join(["whorl", *given_options(), *words])
 
 
-def study_of(project: Project, store: SqliteStore, experiment: Experiment) -> Study:
+def study_of(project: Project, store: SqliteStore, experiment: Experiment, file: str = "") -> Study:
+    """An experiment with its runs; commands name the file as it was given."""
     from whorl.services.experiments.study import Study
 
-    commands = words.commands_for(experiment.file, pasted)
+    commands = words.commands_for(file or experiment.file, pasted)
     return Study(project, store, experiment, project.settings(), commands)
 
 
@@ -69,21 +76,26 @@ def recorded(project: Project, file: str) -> Iterator[Study]:
 
     experiment = read_file(project, file)
     if not project.has_runs():
-        raise nothing_ended(experiment.name, words.commands_for(experiment.file, pasted))
+        raise nothing_ended(experiment.name, words.commands_for(file, pasted))
     with closing(project.open_store()) as store:
-        yield study_of(project, store, experiment)
+        yield study_of(project, store, experiment, file)
 
 
 class Conducted(NamedTuple):
-    """What an experiment found, how far it is, and whether what-if has answers."""
+    """What an experiment found, how far it is, whether what-if has answers, and what goes on.
+
+    `more_usd` have to be added to the budget of the file for that.
+    """
 
     report: Report
     progress: Progress
     is_answered: bool
+    commands: Commands
+    more_usd: float | None
 
 
 def conducted(
-    project: Project, experiment: Experiment, *, fresh: bool, budget: str, is_quiet: bool
+    project: Project, experiment: Experiment, file: str, *, fresh: bool, budget: str, is_quiet: bool
 ) -> Conducted:
     """Runs what is missing of an experiment; gives the report."""
     amount = budget_of(budget, experiment)
@@ -113,8 +125,15 @@ def conducted(
 
     progress = asyncio.run(work())
     with closing(project.open_store()) as store:
-        study = study_of(project, store, experiment)
-        return Conducted(study.report(), progress, study.is_answered())
+        study = study_of(project, store, experiment, file)
+        more_usd = None
+        if progress.is_paused:
+            more_usd = replace(study.needed(), is_limited=True).more(
+                experiment.budget, progress.needs_usd
+            )
+        commands = words.commands_for(file, pasted).with_budget(more_usd, experiment.budget)
+        found = study.report(), progress, study.is_answered()
+        return Conducted(*found, commands if progress.is_paused else study.commands, more_usd)
 
 
 def _teller() -> Callable[[Progress], None]:
@@ -152,12 +171,6 @@ def _bars(columns: int, rows: int) -> Callable[[Progress], None]:
     return watch
 
 
-def more_budget(progress: Progress, experiment: Experiment) -> float:
-    """So many dollars more than the file gives: as much again, or what the next trial needs."""
-    wanted = max(2 * (progress.budget_usd or 0), progress.needs_usd) - (experiment.budget or 0)
-    return math.ceil(100 * wanted) / 100
-
-
 def budget_of(text: str, experiment: Experiment) -> float | None:
     if not text:
         return None
@@ -175,3 +188,37 @@ def budget_of(text: str, experiment: Experiment) -> float | None:
 def to_save(file: str, save: str) -> str:
     """How a report is saved for a gate."""
     return f"save one before a change: {pasted('experiment', 'report', file, '--save', save)}"
+
+
+def option_words(options: dict[str, Any], *names: str) -> list[str]:
+    """These options as they were given, for a command to paste."""
+    words = ((f"--{name.replace('_', '-')}", options[name]) for name in names)
+    return [each for name, value in words if value for each in (name, str(value))]
+
+
+def shown_or_paused(show: Callable[[], int], *, is_short: bool) -> int:
+    """Shows what is known; where the budget stopped what should be recorded, it says so."""
+    try:
+        code = show()
+    except UsageError as fault:
+        if not is_short or fault.code != "X109":
+            raise
+        say(str(fault))
+        code = PAUSED
+    return PAUSED if is_short else code
+
+
+def say_paused(report: Report, progress: Progress, again: str) -> None:
+    """How far it is, and the command that goes on."""
+    spent = f"{dollars(report.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
+    done = f"{report.done} of {report.trials} trials done, {plural(report.cases, 'whole case')}"
+    say(f"budget: {done}, {spent}; go on with: {again}")
+
+
+def say_short(short: dict[str, Extension], budget_usd: float, again: Sequence[str]) -> None:
+    """What the budget did not allow, and the command with one that allows it, or twice as much."""
+    rest = ", ".join(plural(one.count, what) for what, one in short.items())
+    left_usd = sum(2 * one.about_usd() + one.forecast().call_usd for one in short.values())
+    most_usd = math.ceil(100 * max(2 * budget_usd, left_usd, 0.01)) / 100
+    command = pasted(*again, "--budget", f"{most_usd:g}")
+    say(f"budget: {rest} not recorded; go on with: {command}")

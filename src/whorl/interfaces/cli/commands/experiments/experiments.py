@@ -14,13 +14,14 @@ import click
 
 from whorl.errors import UsageError, did_you_mean, plural, safe
 from whorl.interfaces.cli.commands.experiments.conducting import (
+    PAUSED,
     budget_of,
     conducted,
     is_file,
-    more_budget,
     pasted,
     read_file,
     recorded,
+    say_paused,
     study_of,
     to_save,
 )
@@ -34,12 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from whorl.services.experiments.document import Experiment
-    from whorl.services.experiments.reporting.report import Report
-    from whorl.services.experiments.running.progress import Progress
     from whorl.services.experiments.serving import Experiments
     from whorl.services.project import Project
 
-_PAUSED, _FAILED = 5, 1
+_FAILED = 1
 
 
 @click.group(cls=CommandGroup)
@@ -76,23 +75,17 @@ def run_command(
     read = read_file(project, file)
     if detach:
         return _detach(project, read, fresh=fresh, budget=budget)
-    done = conducted(project, read, fresh=fresh, budget=budget, is_quiet=as_json)
+    done = conducted(project, read, file, fresh=fresh, budget=budget, is_quiet=as_json)
     report, progress = done.report, done.progress
     if as_json:
         print_json(report.document())
     else:
-        print_lines(words.report_lines(report, file, pasted, is_answered=done.is_answered))
+        of = (report, file, pasted, done.commands)
+        print_lines(words.report_lines(*of, is_answered=done.is_answered))
     if progress.is_paused:
-        _say_paused(report, progress, f"+{more_budget(progress, read):g}", "run", file)
-        return _PAUSED
+        say_paused(report, progress, done.commands.run)
+        return PAUSED
     return 0
-
-
-def _say_paused(report: Report, progress: Progress, budget: str, *command: str) -> None:
-    spent = f"{dollars(report.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
-    done = f"{report.done} of {report.trials} trials done, {plural(report.cases, 'whole case')}"
-    again = pasted("experiment", *command, "--budget", budget)
-    say(f"budget: {done}, {spent}; go on with: {again}")
 
 
 @experiment.command()
@@ -121,7 +114,7 @@ def report(
     if variant and variant not in read.variants:
         raise no_variant(variant, read.variants)
     with recorded(project, file) as study:
-        found, is_answered = study.report(), study.is_answered()
+        found, is_answered, commands = study.report(), study.is_answered(), study.commands
         if save or variant:
             study.check_ended()
     if save:
@@ -134,7 +127,7 @@ def report(
     elif as_markdown:
         print_lines(words.markdown_lines(found))
     else:
-        print_lines(words.report_lines(found, file, pasted, is_answered=is_answered))
+        print_lines(words.report_lines(found, file, pasted, commands, is_answered=is_answered))
         if variant:
             print_lines(words.case_lines(found, variant))
 
@@ -178,7 +171,7 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
     before = None if against in read.variants else _baseline(project, read, against)
     if before is not None:
         check_comparable(read, before, against)
-    done = conducted(project, read, fresh=False, budget=budget, is_quiet=True)
+    done = conducted(project, read, file, fresh=False, budget=budget, is_quiet=True)
     found, progress = done.report, done.progress
     if before is None:
         before = saved(replace(found, baseline=against), read)
@@ -200,9 +193,10 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
         text = words.junit_text(found, variant, decided, fell, is_failure=is_failure)
         write_file(options["junit"], text, advice="name another FILE")
     if progress.is_paused:
-        again = ("gate", file, "--variant", variant, "--against", against)
-        _say_paused(found, progress, f"+{more_budget(progress, read):g}", *again)
-        return _PAUSED
+        again = ["gate", file, "--variant", variant, "--against", against]
+        again += [] if done.more_usd is None else ["--budget", f"+{done.more_usd:g}"]
+        say_paused(found, progress, pasted("experiment", *again))
+        return PAUSED
     return _FAILED if is_failure else 0
 
 
@@ -309,7 +303,7 @@ def drive_command(project: Project, *, name: str) -> int:
         async with _experiments(project, "detached") as experiments:
             ended = await experiments.settled(name)
         say(f"{safe(name)}: {ended.state} {safe(ended.reason)}".rstrip())
-        return {"done": 0, "paused": _PAUSED}.get(ended.state, _FAILED)
+        return {"done": 0, "paused": PAUSED}.get(ended.state, _FAILED)
 
     return asyncio.run(work())
 

@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,8 +14,11 @@ import click
 from whorl.errors import UsageError, plural
 from whorl.interfaces.cli.commands.experiments.conducting import (
     is_file,
+    option_words,
     read_file,
     recorded,
+    say_short,
+    shown_or_paused,
     study_of,
 )
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
@@ -28,10 +32,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from whorl.ir import Loop
+    from whorl.providers.registry import Providers
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.experiments.running.extension import Lacking
+    from whorl.services.driving import Driving
+    from whorl.services.experiments.running.extension import Extension, Lacking
     from whorl.services.experiments.study import Study
     from whorl.services.project import Project
+
+
+_RULE = ("loop", "variant", "until", "at_most", "return")
 
 
 class _AtMost(click.ParamType):  # type: ignore[type-arg]
@@ -83,18 +92,26 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
     """
     if len(what) == 1 and is_file(project, what[0]):
         _check_named(project, what[0], options["loop"], options["variant"])
+    is_short = False
     if options["extend"]:
         if len(what) != 1 or not is_file(project, what[0]):
             raise UsageError("--extend records more of an experiment; name its FILE")
         given = {name: options[name] for name in ("until", "at_most", "returns")}
         names = {name: options[name] for name in ("loop", "variant")}
         _check_recorded(project, what[0], options["variant"])
-        _extend(project, what[0], options["budget"], given=given, **names)
+        again = (
+            "what-if",
+            what[0],
+            *option_words(options | {"return": options["returns"]}, *_RULE),
+            "--extend",
+        )
+        is_short = _extend(project, what[0], options["budget"], again, given=given, **names)
     if bool(what) == bool(options["workflow"]):
         raise UsageError("name a RUN, an experiment FILE, or a --workflow")
     if len(what) == 1 and is_file(project, what[0]):
         with recorded(project, what[0]) as study:
-            return _of_experiment(study, as_json=as_json, **options)
+            shown = partial(_of_experiment, study, as_json=as_json, **options)
+            return shown_or_paused(shown, is_short=is_short)
     with closing(project.open_store()) as store:
         return _of_runs(store, what, as_json=as_json, **options)
 
@@ -146,18 +163,19 @@ def _extend(
     project: Project,
     file: str,
     budget: float | None,
+    again: Sequence[str],
     *,
     loop: str,
     variant: str,
     votes: int = 0,
     given: dict[str, Any] | None = None,
-) -> None:
-    """Records the iterations and the votes that are missing; what they may cost is told first."""
+) -> bool:
+    """Records the iterations and the votes that are missing; what they may cost is told first.
+
+    True: the budget has stopped it; how to go on is told, too.
+    """
     from whorl.providers.registry import Providers
     from whorl.services.driving import Driving
-    from whorl.services.experiments.running.budget import Budget
-    from whorl.services.experiments.running.extension import Extension
-    from whorl.services.experiments.running.runs import Runs
     from whorl.services.experiments.what_if.asking import rule_of
     from whorl.services.runs import open_runtime
 
@@ -166,37 +184,67 @@ def _extend(
     if math.isnan(budget):
         raise UsageError("'nan' is not an amount of dollars such as 5")
 
-    allowed = Budget(budget)
-
-    async def work() -> None:
+    async def work() -> bool:
         providers = Providers(project.settings())
         async with open_runtime(project, providers, origin="terminal") as runtime:
-            experiment, driving = read_file(project, file), Driving(runtime)
-            study = study_of(project, runtime.store, experiment)
+            driving = Driving(runtime)
+            study = study_of(project, runtime.store, read_file(project, file))
             node = study.loop(loop, variant)
             workflow = study.workflow(variant)
             rules = [rule_of(workflow, node, **given)] if given and any(given.values()) else None
-            lacking: dict[str, Callable[[], Sequence[Lacking]]] = {
-                "iteration": lambda: study.too_short(node, variant, rules or []),
-                "vote": lambda: study.missing_votes(node, variant, rules, votes),
+            votes_only: dict[str, Callable[[], Sequence[Lacking]]] = {
+                "vote": lambda: study.missing_votes(node, variant, rules, votes)
             }
+            iterations = {"iteration": lambda: study.too_short(node, variant, rules or [])}
+            lacking = votes_only if votes else iterations | votes_only
             try:
-                for what, missing in lacking.items():
-                    runs = Runs(driving, study.rows, allowed)
-                    extension = Extension(runs, providers, missing(), allowed)
-                    left_usd = allowed.left_usd or 0.0
-                    costs = (extension.forecast(), extension.about_usd(), left_usd)
-                    say(words.missing_line(what, extension.count, *costs))
-                    await extension.run(experiment.at_once)
-                    study.refresh()
-                    if extension.is_short or extension.has_failed:
-                        left = sum(one.count for one in missing())
-                        why = "budget: " if extension.is_short else ""
-                        say(f"{why}{plural(left, what)} not recorded")
+                short = await _record(study, driving, providers, budget, lacking)
             finally:
                 await driving.close()
+            if short:
+                say_short(short, budget, again)
+            return bool(short)
 
-    asyncio.run(work())
+    return asyncio.run(work())
+
+
+async def _record(
+    study: Study,
+    driving: Driving,
+    providers: Providers,
+    budget: float,
+    lacking: dict[str, Callable[[], Sequence[Lacking]]],
+) -> dict[str, Extension]:
+    """Records what is missing of each kind; gives what the budget did not allow."""
+    from whorl.services.experiments.running.budget import Budget
+    from whorl.services.experiments.running.extension import Extension
+    from whorl.services.experiments.running.runs import Runs
+
+    allowed = Budget(budget)
+
+    def extension_of(what: str) -> Extension:
+        return Extension(Runs(driving, study.rows, allowed), providers, lacking[what](), allowed)
+
+    short: dict[str, Extension] = {}
+    untold = []
+    for what in lacking:
+        extension, left_usd = extension_of(what), allowed.left_usd or 0.0
+        costs = (extension.forecast(), extension.about_usd(), left_usd)
+        line = words.missing_line(what, extension.count, *costs)
+        if extension.count:
+            say(line)
+        else:
+            untold.append(line)
+        await extension.run(study.experiment.at_once)
+        study.refresh()
+        if extension.is_short:
+            short[what] = extension_of(what)
+        elif extension.has_failed:
+            say(f"{plural(extension_of(what).count, what)} not recorded")
+    # Only what is missing is told, if anything is.
+    if len(untold) == len(lacking):
+        say(untold[0])
+    return short
 
 
 def _of_experiment(study: Study, *, as_json: bool, **options: Any) -> int:
@@ -220,9 +268,8 @@ def _of_experiment(study: Study, *, as_json: bool, **options: Any) -> int:
     elif options["as_csv"]:
         click.echo(what_if_words.sweep_csv(document_of(found, loop)), nl=False)
     else:
-        used = time.perf_counter() - start
-        of = (study.experiment, options["variant"])
-        print_lines(what_if_words.sweep_lines(found, *of, used, room()))
+        of = (study.experiment, options["variant"], time.perf_counter() - start)
+        print_lines(what_if_words.sweep_lines(found, *of, room()))
         if found.recommended is not None:
             print_lines([f"to use it: {line}" for line in document_of(found, loop)["use"]])
     return 0
@@ -256,7 +303,7 @@ def _check(study: Study, loop: Loop, given: dict[str, Any], options: dict[str, A
 @located
 def judge(
     project: Project, *, file: str, name: str, against: str, as_json: bool, **options: Any
-) -> None:
+) -> int:
     """Show how far the judge of a loop, or of a grader, can be trusted.
 
     \b
@@ -268,7 +315,7 @@ def judge(
     from whorl.services.experiments.naming import check_judged
     from whorl.services.experiments.variants import prepare
 
-    variant, votes = options["variant"], options["votes"]
+    variant, votes, is_short = options["variant"], options["votes"], False
     # Wrong names, and labels that cannot be read, are told before anything is run or paid for.
     read, labels = read_file(project, file), None
     if against not in read.graders and against.endswith(".csv"):
@@ -279,12 +326,20 @@ def judge(
             advice = f"write `votes: {votes}` in the file, and run it again"
             raise UsageError(f"{name!r} is a grader", help=advice, code="X100")
         _check_recorded(project, file, variant)
-        _extend(project, file, options["budget"], loop=name, variant=variant, votes=votes)
-    with recorded(project, file) as study:
-        report = judge_of(study, against, name, variant, labels)
-    if as_json:
-        print_json(report.document())
-    elif options["as_csv"]:
-        click.echo(words.judge_csv(report), nl=False)
-    else:
-        print_lines(words.judge_lines(report))
+        again = ("judge", file, *([name] if name else []), "--against", against)
+        again = (*again, *option_words(options, "variant", "votes"))
+        budget = options["budget"]
+        is_short = _extend(project, file, budget, again, loop=name, variant=variant, votes=votes)
+
+    def shown() -> int:
+        with recorded(project, file) as study:
+            report = judge_of(study, against, name, variant, labels)
+        if as_json:
+            print_json(report.document())
+        elif options["as_csv"]:
+            click.echo(words.judge_csv(report), nl=False)
+        else:
+            print_lines(words.judge_lines(report))
+        return 0
+
+    return shown_or_paused(shown, is_short=is_short)

@@ -98,15 +98,21 @@ def _is_experiment(file: str) -> bool:
 def _experiment_report(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
     """What an experiment file comes to; its mistakes are raised."""
     from whorl.services.experiments.document import read_experiment
+    from whorl.services.experiments.reporting.notes import warnings
+    from whorl.services.experiments.trials import blocks_of
     from whorl.services.experiments.variants import prepare
 
     experiment = read_experiment(project, file)
-    prepare(project, experiment)
+    prepared = prepare(project, experiment)
+    blocks = blocks_of(experiment, prepared, project.settings(), 1)
+    found = list(warnings(experiment, (trial for block in blocks for trial in block)))
     if not is_quiet:
         cases, variants = len(experiment.cases), len(experiment.variants)
         words = f"{plural(cases, 'case')}, {plural(variants, 'variant')}"
         say(f"{safe(file)}: an experiment, {words}, {plural(experiment.trials, 'trial')}")
-    return {"file": file, "ok": True, "diagnostics": []}
+        if found:
+            show_diagnostics(found, {})
+    return {"file": file, "ok": True, "diagnostics": [*map(diagnostic_json, found)]}
 
 
 def _tests_report(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
