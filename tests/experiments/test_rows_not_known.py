@@ -114,7 +114,7 @@ def test_a_rule_that_not_all_runs_answer_is_below_the_line_with_a_bound(folder: 
     assert (row["unknown"], row["bounds"]) == (12, [0, 1])
     assert row["why"] == "would have gone on after iteration 2"
     assert not row["is_frontier"]
-    assert "12 of 12: would have gone on after iteration 2; grade 0.00 to 1.00" in shown
+    assert "12 of 12: would have gone on after iteration 2; grade between 0.00 and 1.00" in shown
     assert all(row["unknown"] == 0 for row in found["rules"])
 
 

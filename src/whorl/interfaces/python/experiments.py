@@ -21,7 +21,7 @@ from whorl.services.experiments.checking import NAMES
 from whorl.services.experiments.conducting import Conductor
 from whorl.services.experiments.document import read_document, read_experiment
 from whorl.services.experiments.reporting.notes import Commands, nothing_ended
-from whorl.services.experiments.study import Study
+from whorl.services.experiments.running.needed import AdvisedStudy
 from whorl.services.experiments.what_if.asking import what_if_of
 from whorl.services.runs import find_run, open_runtime
 
@@ -120,7 +120,9 @@ class Experiment:
         if not self._project.has_runs():
             raise nothing_ended(self._read.name, _COMMANDS)
         with closing(self._project.open_store()) as store:
-            study = Study(self._project, store, self._read, self._project.settings(), _COMMANDS)
+            study = AdvisedStudy(
+                self._project, store, self._read, self._project.settings(), _COMMANDS
+            )
             return ExperimentReport(self._project, self._read, study.report())
 
 
@@ -148,7 +150,9 @@ class ExperimentReport:
     def what_if(self, loop: str = "", variant: str = "") -> Sweep:
         """What other rules would have given and cost, without a call."""
         with closing(self._project.open_store()) as store:
-            study = Study(self._project, store, self._read, self._project.settings(), _COMMANDS)
+            study = AdvisedStudy(
+                self._project, store, self._read, self._project.settings(), _COMMANDS
+            )
             return study.sweep(loop, variant)
 
 

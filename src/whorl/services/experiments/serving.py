@@ -21,6 +21,7 @@ from whorl.services.catalogue import candidates
 from whorl.services.experiments.conducting import Conductor
 from whorl.services.experiments.document import read_experiment
 from whorl.services.experiments.reporting import money
+from whorl.services.experiments.running.needed import AdvisedStudy
 from whorl.services.experiments.running.progress import Progress
 from whorl.services.experiments.study import Study
 from whorl.services.experiments.trials import (
@@ -109,7 +110,7 @@ class Experiments:
         return read_experiment(self.project, files[name])
 
     def study(self, name: str) -> Study:
-        return Study(self.project, self._store, self.read(name), self.providers.settings)
+        return AdvisedStudy(self.project, self._store, self.read(name), self.providers.settings)
 
     def listed(self) -> list[Standing]:
         """All experiments that have a file, or runs, the newest first."""

@@ -19,7 +19,6 @@ from whorl.services.experiments.reporting import money, notes
 from whorl.services.experiments.reporting.notes import Commands
 from whorl.services.experiments.reporting.report import Report, report_of
 from whorl.services.experiments.reporting.standing import no_answer, tell_of_trials
-from whorl.services.experiments.running.needed import Needed, bounds_of, needed
 from whorl.services.experiments.trials import (
     blocks_of,
     digest,
@@ -107,14 +106,8 @@ class Study:
 
     @property
     def commands(self) -> Commands:
-        """What goes on with it; with a larger budget, where the one that it has is too small."""
-        budget_usd = self.experiment.budget
-        return self._commands.with_budget(self.needed().more(budget_usd), budget_usd)
-
-    def needed(self) -> Needed:
-        """Which budget lets it go on."""
-        bounds = bounds_of(self._project, self.experiment, self.prepared, self._settings)
-        return needed(bounds, self._flat(), self.rows, self.store)
+        """What goes on with it."""
+        return self._commands
 
     def _flat(self, variant: str = "") -> list[Graded]:
         """All trials, or those of a variant."""

@@ -239,7 +239,7 @@ def is_short(store: SqliteStore, row: RunRow) -> bool:
                 explored.add(place)
             case "run.finished":
                 error = body.get("error") or {}
-    return _is_cut(error) or bool(refused - explored)
+    return is_cut(error) or bool(refused - explored)
 
 
 def is_outside_failure(store: SqliteStore, row: RunRow) -> bool:
@@ -258,7 +258,7 @@ def _root(error: dict[str, Any]) -> dict[str, Any]:
     return error
 
 
-def _is_cut(error: dict[str, Any]) -> bool:
+def is_cut(error: dict[str, Any]) -> bool:
     """Whether a budget has cut the answer that a run failed of."""
     error = _root(error)
     return error.get("code") == _CUT and _BY_BUDGET in str(error.get("message"))

@@ -121,7 +121,10 @@ def _recommended(sweep: Sweep) -> list[str]:
 
 
 def _unknown_line(one: RuleResult, sweep: Sweep) -> str:
-    bound = f"; grade {one.bounds[0]:.2f} to {one.bounds[1]:.2f}" if one.bounds else ""
+    bound = ""
+    if one.bounds is not None:
+        low, high = (f"{limit:.2f}" for limit in one.bounds)
+        bound = f"; grade {low}" if low == high else f"; grade between {low} and {high}"
     return f"  {safe(one.words)}: {one.unknown} of {sweep.runs}: {safe(one.why)}{bound}"
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import plural
 from whorl.language import Expression, LanguageError, free_names
-from whorl.services.experiments.trials import is_grading
+from whorl.services.experiments.trials import is_cut, is_grading
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from whorl.services.experiments.what_if.sweep import Sweep
 
 _NAMED = 5
+_CALLS = frozenset(
+    {"task.started", "task.finished", "task.failed", "task.in_doubt", "node.finished"}
+)
+_RESUMED = frozenset({"task.failed", "run.resumed"})
 
 
 def graded_blocks(
@@ -80,6 +84,8 @@ def cost_words(
         *stopped_words(experiment, flat),
         *cut_words(experiment, store, flat),
         *doubt_words(flat, rows),
+        *open_words(store, rows),
+        *again_words(store, flat, rows),
         *unpriced_words(store, flat),
         *free_words(store, flat, prices),
     ]
@@ -160,6 +166,56 @@ def doubt_words(flat: Sequence[Graded], rows: Mapping[str, RunRow] | None = None
     ]
     words = "costs contain what was reserved for calls in doubt"
     return [f"{words}: {', '.join(parts)}"] if parts else []
+
+
+def open_words(store: SqliteStore, rows: Mapping[str, RunRow]) -> list[str]:
+    """For how many calls nobody knows what they cost, since their process has ended."""
+    stopped = [row.id for row in rows.values() if row.status == "interrupted"]
+    counts = [count for run in stopped if (count := _open_calls(store, run))]
+    if not counts:
+        return []
+    calls = f"{plural(sum(counts), 'call')} of {plural(len(counts), 'run')}"
+    return [f"a process ended during {calls}: nobody knows their cost, and it is not in the costs"]
+
+
+def _open_calls(store: SqliteStore, run: RunId) -> int:
+    """How many paid calls of a run have begun, and have no answer."""
+    under_way: set[str] = set()
+    for entry in store.read(run, kinds=_CALLS):
+        event = entry.event
+        under_way.discard(event.address)
+        reserve = event.body.get("reserve")
+        if event.kind == "task.started" and isinstance(reserve, dict) and reserve.get("calls"):
+            under_way.add(event.address)
+    return len(under_way)
+
+
+def again_words(
+    store: SqliteStore, flat: Sequence[Graded], rows: Mapping[str, RunRow]
+) -> list[str]:
+    """How many answers a share of the budget has cut, which were asked for again."""
+    counts: dict[str, int] = {}
+    for key, variant in {one.outcome.trial.key: one.outcome.trial.variant for one in flat}.items():
+        row = rows.get(key)
+        if row is not None and row.budget_usd is not None:
+            counts[variant] = counts.get(variant, 0) + _asked_again(store, row.id)
+    words = "that the budget cut and that were asked for again"
+    return [
+        f"the cost of {name!r} contains {plural(count, 'answer')} {words}"
+        for name, count in counts.items()
+        if count
+    ]
+
+
+def _asked_again(store: SqliteStore, run: RunId) -> int:
+    cut = count = 0
+    for entry in store.read(run, kinds=_RESUMED):
+        if entry.event.kind == "run.resumed":
+            cut, count = 0, count + cut
+        else:
+            error = entry.event.body.get("error")
+            cut += isinstance(error, dict) and is_cut(error)
+    return count
 
 
 def unpriced_words(

@@ -14,6 +14,7 @@ from whorl.services.experiments.grading import grading_workflow
 from whorl.services.experiments.running.bounds import Bounds
 from whorl.services.experiments.running.budget import NOTHING
 from whorl.services.experiments.running.runs import to_ask_again
+from whorl.services.experiments.study import Study
 from whorl.services.experiments.trials import is_grading, is_short
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.grading import Graded
+    from whorl.services.experiments.reporting.notes import Commands
     from whorl.services.experiments.trials import Outcome
     from whorl.services.experiments.variants import Prepared
     from whorl.services.project import Project
@@ -55,6 +57,20 @@ class Needed:
             return None
         wanted_usd = needs_usd + max(self.spent_usd, needs_usd - self.spent_usd)
         return math.ceil(100 * (wanted_usd - (budget_usd or 0.0))) / 100
+
+
+class AdvisedStudy(Study):
+    """An experiment whose commands have a larger budget where the one that it has is too small."""
+
+    @property
+    def commands(self) -> Commands:
+        budget_usd = self.experiment.budget
+        return self._commands.with_budget(self.needed().more(budget_usd), budget_usd)
+
+    def needed(self) -> Needed:
+        """Which budget lets it go on."""
+        bounds = bounds_of(self._project, self.experiment, self.prepared, self._settings)
+        return needed(bounds, self._flat(), self.rows, self.store)
 
 
 def bounds_of(

@@ -155,7 +155,7 @@ def _helps(values: dict[str, list[list[float]]], units: Units) -> str:
         found = units.difference(rows[top], rows[0])
         if top and found.low is not None and found.low > 0:
             limits = f"{found.value:+.2f} ({found.low:+.2f} to {found.high:+.2f})"
-            gains[name] = f"{limits} from 1 to {top + 1}"
+            gains[name] = f"{limits} from iteration 1 to {top + 1}"
     if "last" in gains:
         return f"iterating helps: {gains['last']}"
     end = "is not seen to be better than the first"
@@ -175,7 +175,7 @@ def _stops(rows: list[list[float]], units: Units, margin: float) -> str:
         found = [units.difference(rows[j], rows[k], level) for j in later]
         if all(each.high is not None and each.high < margin for each in found):
             return f"stops growing after {k + 1}"
-    return f"not seen to stop within {plural(len(rows), 'iteration')}"
+    return f"not seen to stop growing within {plural(len(rows), 'iteration')}"
 
 
 def failure_words(subjects: Sequence[Subject], loop: Loop) -> list[str]:

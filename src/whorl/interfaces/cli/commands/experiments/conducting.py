@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from whorl.services.experiments.reporting.notes import Commands
     from whorl.services.experiments.reporting.report import Report
     from whorl.services.experiments.running.extension import Extension
+    from whorl.services.experiments.running.needed import AdvisedStudy
     from whorl.services.experiments.running.progress import Progress
     from whorl.services.experiments.study import Study
     from whorl.services.project import Project
@@ -61,12 +62,14 @@ def pasted(*words: str) -> str:
     return shlex.join(["whorl", *given_options(), *words])
 
 
-def study_of(project: Project, store: SqliteStore, experiment: Experiment, file: str = "") -> Study:
+def study_of(
+    project: Project, store: SqliteStore, experiment: Experiment, file: str = ""
+) -> AdvisedStudy:
     """An experiment with its runs; commands name the file as it was given."""
-    from whorl.services.experiments.study import Study
+    from whorl.services.experiments.running.needed import AdvisedStudy
 
     commands = words.commands_for(file or experiment.file, pasted)
-    return Study(project, store, experiment, project.settings(), commands)
+    return AdvisedStudy(project, store, experiment, project.settings(), commands)
 
 
 @contextmanager

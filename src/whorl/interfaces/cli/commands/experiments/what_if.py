@@ -243,7 +243,8 @@ async def _record(
             say(f"{plural(extension_of(what).count, what)} not recorded")
     # Only what is missing is told, if anything is.
     if len(untold) == len(lacking):
-        say(untold[0])
+        for line in untold:
+            say(line)
     return short
 
 
