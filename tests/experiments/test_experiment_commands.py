@@ -282,7 +282,6 @@ def test_votes_that_are_missing_are_asked_for_within_a_budget(folder: Path) -> N
     assert set(found["votes"]) == {"1", "3"}
     assert found["loop"]["yours"][1] < found["loop"]["3"][1]
     assert "120 votes to record" in paid.stderr
-    assert "0 votes to record" in again.stderr
     assert "0 iterations to record" in again.stderr
     rows = json.loads(again.stdout)["rules"]
     assert any("judge (3 votes)" in row["rule"] for row in rows)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from whorl.ir import Workflow
     from whorl.providers.task import Estimate
+    from whorl.runtimes.journal.journal import RunRow
     from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.variants import Prepared
 
@@ -95,6 +96,11 @@ class Bounds:
     def graded(self, variant: str) -> Bound:
         """All gradings of a trial that has not ended yet."""
         return self._graded[variant]
+
+    def see_grading(self, row: RunRow) -> None:
+        """Counts what a grading has cost; another name of a grader does not make it another one."""
+        if seen := self.seen_gradings.get(row.name.removeprefix("grade-")):
+            seen.add(row.cost_usd)
 
     def graded_usd(self, variant: str) -> float:
         """What has to be left for the gradings of a trial."""

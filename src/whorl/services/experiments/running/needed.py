@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
 
 _STOPPED = ("paused", "failed")
+_GRADED = ("succeeded", "waiting")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +97,14 @@ def needed(
     for outcome in outcomes:
         if outcome.is_done:
             bounds.seen_trials[outcome.trial.variant].add(rows[outcome.trial.key].cost_usd)
+    for key, row in rows.items():
+        if is_grading(key) and row.status in _GRADED:
+            bounds.see_grading(row)
     open_trials = [outcome for outcome in outcomes if not outcome.is_done]
     least_usd = [_trial_usd(bounds, one, rows.get(one.trial.key)) for one in open_trials]
     # Of an iteration that nobody has graded yet, it is not looked up which one that is.
-    least_usd += [bound.cost_usd for bound in bounds.gradings.values()]
+    seen = bounds.seen_gradings
+    least_usd += [b.needed_usd(seen[name].mean_usd()) for name, b in bounds.gradings.items()]
     gradings = [row for key, row in rows.items() if is_grading(key) and row.status in _STOPPED]
     gradings = [row for row in gradings if is_short(store, row)]
     least_usd += [to_ask_again(row) for row in gradings]
@@ -118,7 +123,7 @@ def _trial_usd(bounds: Bounds, outcome: Outcome, row: RunRow | None) -> float:
         return least_usd
     if row.status != "failed":
         return max(row.cost_usd, least_usd)
-    return max(to_ask_again(row) + bounds.graded(outcome.trial.variant).cost_usd, least_usd)
+    return max(to_ask_again(row) + bounds.graded_usd(outcome.trial.variant), least_usd)
 
 
 def _is_limited(outcome: Outcome, rows: Mapping[str, RunRow]) -> bool:

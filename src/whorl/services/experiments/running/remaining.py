@@ -181,9 +181,7 @@ class Remaining:
             self._counted.add(key)
             self.progress.graded += row.status == "succeeded"
             self.progress.people += row.status == "waiting"
-            # Another name of a grader does not make it another one.
-            if seen := self._bounds.seen_gradings.get(row.name.removeprefix("grade-")):
-                seen.add(row.cost_usd)
+            self._bounds.see_grading(row)
         return True
 
     def goes_on(self, row: RunRow) -> bool:
