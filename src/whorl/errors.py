@@ -247,6 +247,8 @@ def plural(number: int, noun: str, many: str = "") -> str:
 
 def visible(text: str, *, tab: str = "    ") -> str:
     """Return the text with pictures of what a terminal would obey or not show."""
+    if text.isascii() and text.isprintable():
+        return text  # most texts; the pattern takes long to compile
 
     def picture(match: re.Match[str]) -> str:
         code = ord(match.group())

@@ -134,6 +134,8 @@ from ssl import SSLContext
 assert ssl.create_default_context().__class__ is SSLContext
 assert asyncio.sslproto.SSLAgainErrors == (ssl.SSLWantReadError, ssl.SSLSyscallError)
 assert shutil.which("python-that-is-not-there") is None
+import ipaddress
+assert ipaddress.ip_address("::1").is_loopback
 assert not hasattr(shutil, "nothing")
 assert [type(one).__name__ for one in (ssl, shutil, asyncio.sslproto)] == ["module"] * 3
 assert ssl.__spec__.loader is ssl.__loader__ and "Source" in type(ssl.__loader__).__name__
@@ -145,8 +147,33 @@ def test_a_small_run_does_not_load_what_its_event_loop_imports_for_others(folder
     subprocess.run(argv, cwd=folder, check=True, capture_output=True, timeout=PATIENCE_S)
     loaded = set((folder / "modules.txt").read_text().split())
 
-    assert {"asyncio", "ssl", "shutil"} <= loaded  # imported, and not loaded:
+    assert {"asyncio", "ssl", "shutil", "ipaddress"} <= loaded  # imported, and not loaded:
     assert sorted(loaded & {"_ssl", "bz2", "lzma", "secrets"}) == []
+
+
+PATTERNS = """
+import sys
+from whorl.interfaces.cli import main
+def tell(when):
+    import logging, re, textwrap
+    kinds = (textwrap.TextWrapper.wordsep_re, logging.PercentStyle.validation_pattern)
+    print(when, *(isinstance(kind, re.Pattern) for kind in kinds), file=sys.stderr)
+    assert textwrap.wrap("a bb ccc", 4) == ["a bb", "ccc"]
+    assert logging.Formatter("%(message)s").usesTime() is False
+import atexit
+atexit.register(tell, "at the end")
+main()
+"""
+
+
+def test_patterns_that_a_small_run_does_not_use_are_not_compiled(folder: Path) -> None:
+    argv = [sys.executable, "-I", "-c", PATTERNS, "run", "tiny.yaml"]
+    ended = subprocess.run(
+        argv, cwd=folder, check=False, capture_output=True, text=True, timeout=PATIENCE_S
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert "at the end False False" in ended.stderr
 
 
 def test_what_is_postponed_is_loaded_when_it_is_used() -> None:

@@ -46,7 +46,7 @@ def resolve_beside(base_file: str, reference: str, *, root: str, span: Span | No
     for is_refused, reason in (
         (not reference.strip(), "has no name"),
         (len(reference) > _LENGTH_MAX, f"is longer than {_LENGTH_MAX:,} characters"),
-        (_CONTROL.search(reference), "holds a control character"),
+        (not reference.isprintable() and _CONTROL.search(reference), "holds a control character"),
         (_SCHEME.match(reference), f"is a URL or names a drive; {_ONLY_FILES}"),
         (reference.startswith("/"), f"is absolute; write it relative to {seen_from}"),
         (reference.startswith("~"), f"begins with '~'; write it relative to {seen_from}"),

@@ -109,9 +109,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from whorl.postponed import postpone
 
         postpone()
-        from whorl.lazily import begin_loading
+        from whorl.lazily import begin_loading, later_patterns
 
         begin_loading()
+        with later_patterns():
+            # What it imports has patterns that a command hardly ever uses.
+            import click  # noqa: F401
     from whorl.interfaces.cli.group import build_group, run_safely
     from whorl.interfaces.cli.terminal import make_streams_plain
 

@@ -15,7 +15,7 @@ from whorl import __version__
 from whorl.errors import Diagnostic, InvalidWorkflow, WhorlError, did_you_mean, safe
 from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.terminal import is_colored, paint, say
-from whorl.lazily import regex
+from whorl.lazily import later_patterns, regex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,6 +94,10 @@ class LazyGroup(CommandGroup):
         for rows in self.table.values():
             if cmd_name in rows:
                 module, _, name = rows[cmd_name][0].partition(":")
+                if module.startswith("runs."):
+                    with later_patterns():
+                        # What the event loop imports has patterns that hardly anybody uses.
+                        import_module("asyncio")
                 command = vars(import_module(f"whorl.interfaces.cli.commands.{module}"))[name]
                 assert isinstance(command, click.Command)
                 return command
