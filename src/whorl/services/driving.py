@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
-    from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.runtimes.runtime import Runtime
 
 PATIENCE_S = 5.0
@@ -122,8 +122,8 @@ class Driving:
             if self.runtime.store.run(run).status == "interrupted":
                 raise
 
-    async def settled(self, run: RunId) -> None:
-        """Waits until nobody drives the run. Raises what kept this process from driving it."""
+    async def settled(self, run: RunId) -> RunRow:
+        """Waits until nobody drives the run; gives its row. Raises what kept this from driving."""
         store = self.runtime.store
         while True:
             task = self._tasks.get(run)
@@ -136,7 +136,7 @@ class Driving:
             if row.status == "interrupted" and run in self._faults:
                 raise self._faults[run]
             if row.status != "running":
-                return
+                return row
             async for _ in self.runtime.follow(run, after=row.last_seq):
                 continue
 

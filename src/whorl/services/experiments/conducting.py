@@ -211,7 +211,7 @@ class Conductor:
         row = self.rows[trial.key]
         if row.status == "interrupted":
             return
-        if outcome_of(self._store, trial, row).is_short:
+        if row.budget_usd is not None and outcome_of(self._store, trial, row).is_short:
             self._short.append(trial)
             return
         self._remaining.count(trial)

@@ -99,8 +99,7 @@ class Runs:
                 return
 
     async def _settle(self, key: str, run: RunId, spent: float) -> None:
-        await self._driving.settled(run)
-        row = self._store.run(run)
+        row = await self._driving.settled(run)
         self.rows[key] = row
         self._budget.spent_usd += row.cost_usd - spent
         if self._owner is not None:
