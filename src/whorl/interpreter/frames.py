@@ -215,12 +215,12 @@ class OwnEnd(TypedDict):
 
 
 class Exploring(TypedDict):
-    """A loop that goes on to a number of iterations, whatever its rule says."""
+    """A loop goes on to `most` iterations; `extra` is what judges used beside its own rule."""
 
     most: int
-    # What judges used that its own rule would not have asked.
     extra: Amounts
     own: NotRequired[OwnEnd]
+    again: NotRequired[bool]
 
 
 Phase: TypeAlias = Literal["body", "judging", "asking", "delay", "limit"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whorl.ir import Task
 from whorl.language import LimitExceeded
 from whorl.lazily import regex
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from whorl.interpreter.frames import Error, FrameFields, Outcome, Values
     from whorl.ir import Node
     from whorl.language import Json, LanguageError
@@ -16,6 +18,11 @@ if TYPE_CHECKING:
 # Stands for what nobody is shown.
 HIDDEN = "***"
 _FAILURES = frozenset({"failed", "timed_out", "cancelled"})
+# Network, rate, provider, time, a broken answer, a server of tools: they say nothing about what was
+# asked. Journals are replayed by these.
+OUTSIDE = frozenset({"P101", "P102", "P103", "P104", "P108", "P111", "P120"})
+# An answer was cut, and what its error says where a budget was the limit.
+_CUT, _BY_BUDGET = "P118", "raise the budget"
 _ITERATION = regex(r"\[([0-9]+)\][^\[\]]*$")
 
 
@@ -54,3 +61,21 @@ def language_failure(fault: LanguageError, address: str, node: Node | None = Non
 
 def out_of_time(frame: FrameFields) -> Error:
     return error_at(frame["address"], "R101", f"{frame['name']!r} took longer than its time limit")
+
+
+def root_of(error: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an error comes from in the end."""
+    while isinstance(cause := error.get("cause"), dict) and cause.get("code"):
+        error = cause
+    return error
+
+
+def is_cut(error: Mapping[str, Any]) -> bool:
+    """Whether a budget has cut the answer that something failed of."""
+    error = root_of(error)
+    return error.get("code") == _CUT and _BY_BUDGET in str(error.get("message"))
+
+
+def is_outside(error: Mapping[str, Any]) -> bool:
+    """Whether something failed because of the outside."""
+    return root_of(error).get("code") in OUTSIDE

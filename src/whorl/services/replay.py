@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import Event
+from whorl.interpreter.outcomes import is_cut, is_outside
 from whorl.lazily import dataclass
 from whorl.providers.task import Cap, Effect, Emit, Estimate, Reply, Request, TaskKind, Usage, Worst
 from whorl.runtimes.journal.folding import fold
@@ -78,8 +79,10 @@ def cassette_from_text(text: str, file: str) -> Cassette:
 
 def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -> Cassette:
     cassette = Cassette(store.run(run).name, {}, result=_comparable(result))
+    unanswered = _Unanswered()
     for entry in store.read(run):
         event = entry.event
+        unanswered.take(event)
         body = event.body
         match event.kind:
             case "run.started":
@@ -100,7 +103,45 @@ def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -
                 cassette.calls.setdefault(event.address, {}).update({"error": error})
             case "gate.decided":
                 cassette.decisions[event.address] = shown(event)
+    cassette.calls = unanswered.left_out(cassette.calls)
     return cassette
+
+
+class _Unanswered:
+    """Calls that failed a run which went on exploring later, and which were made again."""
+
+    def __init__(self) -> None:
+        self._is_later, self._failed = False, set[str]()
+        self._lost: set[str] = set()
+
+    def take(self, event: Event) -> None:
+        body = event.body
+        match event.kind:
+            case "run.continued" | "run.resumed":
+                self._is_later, self._failed = self._is_later or bool(body.get("again")), set()
+            case "task.failed":
+                self._failed.add(_first_attempt(event.address))
+            case "run.finished" if self._is_later and body.get("status") == "failed":
+                self._lost |= self._failed
+
+    def left_out(self, calls: dict[str, dict[str, Json]]) -> dict[str, dict[str, Json]]:
+        """The calls without them: the attempts after them have their places."""
+        found = {a: call for a, call in calls.items() if _first_attempt(a) not in self._lost}
+        for first in self._lost:
+            made = [address for address in calls if _first_attempt(address) == first]
+            kept = [*(each for each in made[:-1] if not _got_no_answer(calls[each])), *made[-1:]]
+            found |= {place: calls[each] for place, each in zip(made, kept, strict=False)}
+        return found
+
+
+def _first_attempt(address: str) -> str:
+    base, _, number = address.rpartition("#")
+    return base if number.isdigit() else address
+
+
+def _got_no_answer(call: dict[str, Json]) -> bool:
+    error = call.get("error")
+    return isinstance(error, dict) and (is_cut(error) or is_outside(error))
 
 
 def _recorded(store: SqliteStore, run: RunId, event: Event) -> Json:

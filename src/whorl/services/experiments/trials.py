@@ -12,6 +12,8 @@ import random
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from whorl.interpreter.events import amount_in
+from whorl.interpreter.outcomes import OUTSIDE, is_cut, is_outside
 from whorl.ir import content_hash, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import EXPERIMENT, Which
@@ -31,9 +33,6 @@ if TYPE_CHECKING:
 
 PREFIX = EXPERIMENT
 ENDED = ("succeeded", "failed", "cancelled")
-# Network, rate, provider, time, a broken answer, a server of tools. All other faults of calls, such
-# as an answer that does not fit, say something about the variant.
-OUTSIDE = frozenset({"P101", "P102", "P103", "P104", "P108", "P111", "P120"})
 # A budget does not allow a call.
 STOPPED = "R103"
 _PAUSES = frozenset({"budget.reached", "run.waiting", "run.paused"})
@@ -44,8 +43,6 @@ _SHORTAGE = frozenset(
 )
 # Who lets a run go on that lacked money: not a person, who may want something else of it.
 BY_EXPERIMENT = "experiment"
-# An answer was cut, and what its error says where a budget was the limit.
-_CUT, _BY_BUDGET = "P118", "raise the budget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,15 +201,19 @@ def lacks_money(store: SqliteStore, row: RunRow) -> bool:
 
 
 def extension_of(store: SqliteStore, row: RunRow) -> Entry | None:
-    """The request by which a run that had ended goes on exploring, while that has not ended."""
-    if row.status in ENDED:
+    """The first request by which a run that had ended goes on exploring, until that has ended.
+
+    What has failed of it can be tried again; until then the run gives what it gave before.
+    """
+    if row.status in ("succeeded", "cancelled"):
         return None
     asked, has_ended = None, False
     for entry in store.read(row.id, kinds=_REOPENED):
         if entry.event.kind == "run.finished":
-            asked, has_ended = None, True
+            is_open = asked is not None and entry.event.body.get("status") == "failed"
+            asked, has_ended = asked if is_open else None, True
         elif has_ended and entry.event.body.get("explore"):
-            asked = entry
+            asked = asked or entry
     return asked
 
 
@@ -242,26 +243,26 @@ def is_short(store: SqliteStore, row: RunRow) -> bool:
     return is_cut(error) or bool(refused - explored)
 
 
+def cut_usd(store: SqliteStore, row: RunRow) -> float:
+    """What the answer has cost that a budget has cut last, where a run has failed of that."""
+    if row.status != "failed" or not is_short(store, row):
+        return 0.0
+    ends = (entry.event.body for entry in store.read(row.id, kinds=frozenset({"task.failed"})))
+    cut = [body for body in ends if is_cut(_fields(body.get("error")))]
+    return amount_in(_fields(cut[-1].get("usage")).get("cost_usd")) if cut else 0.0
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
 def is_outside_failure(store: SqliteStore, row: RunRow) -> bool:
     """Whether a run has failed because of the outside, whatever it failed in."""
     if row.status != "failed":
         return False
     ends = [entry.event.body for entry in store.read(row.id, kinds=frozenset({"run.finished"}))]
     error: Any = ends[-1].get("error") if ends else None
-    return _root(error or {}).get("code") in OUTSIDE
-
-
-def _root(error: dict[str, Any]) -> dict[str, Any]:
-    """What an error comes from in the end."""
-    while isinstance(cause := error.get("cause"), dict) and cause.get("code"):
-        error = cause
-    return error
-
-
-def is_cut(error: dict[str, Any]) -> bool:
-    """Whether a budget has cut the answer that a run failed of."""
-    error = _root(error)
-    return error.get("code") == _CUT and _BY_BUDGET in str(error.get("message"))
+    return is_outside(error or {})
 
 
 def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
@@ -275,7 +276,8 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
     if extension is None and row.status == "paused":
         _take_stop(outcome, store)
     own_usd = 0.0
-    used: dict[str, float] = {}
+    # By loop and iteration; one that is tried again has all that it has used.
+    used: dict[str, dict[str, float]] = {}
     extra: dict[str, float] = {}
     for entry in store.read(row.id, kinds=_ENDS):
         body: dict[str, Any] = entry.event.body
@@ -295,14 +297,15 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
             outcome.error = cause if cause in OUTSIDE else outcome.error
         elif entry.event.kind == "iteration.finished":
             loop = address.rpartition("[")[0]
-            used[loop] = used.get(loop, 0) + ((body.get("usage") or {}).get("cost_usd") or 0)
+            cost_usd = (body.get("usage") or {}).get("cost_usd") or 0.0
+            used.setdefault(loop, {})[address] = cost_usd
             if body.get("score") is not None and "[" not in loop:
                 outcome.scores[body["number"]] = body["score"]
         elif "[" not in address:
             _take_loop(outcome, body, address)
             if "explored" in body:
                 loop_usd = body["usage"].get("cost_usd") or 0
-                extra[address] = max(0.0, used.get(address, 0) - loop_usd)
+                extra[address] = max(0.0, sum(used.get(address, {}).values()) - loop_usd)
     if extension is not None:
         extra[""] = max(0.0, row.cost_usd - own_usd)
     outcome.extra_usd = sum(extra.values())

@@ -2,7 +2,8 @@
 
 Where the rule would have ended the loop, what it would have returned is kept; at the end it is put
 back, so that exploring costs more and changes no result. A break, an iteration that halts the loop
-and the budget of the run end an exploring loop as they end any other.
+and the budget of the run end an exploring loop as they end any other. One that is asked to go on
+later may fail with the run where a call got no whole answer: then that call can be tried again.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
+from whorl.interpreter.outcomes import is_cut, is_outside
+
 if TYPE_CHECKING:
-    from whorl.interpreter.frames import Amounts, LoopFrame, Values
+    from whorl.interpreter.frames import Amounts, Error, LoopFrame, Values
     from whorl.interpreter.state import State
 
 # What the result of a loop is made from.
@@ -34,7 +37,7 @@ def begin(machine: State, key: str) -> None:
 def obstacle(frame: LoopFrame, body: Values) -> str:
     """Why a loop cannot go on without a change of its result, if it is asked to; or nothing."""
     place = repr(frame["address"])
-    if not body.get("explore"):
+    if not body.get("explore") or (has_ended(frame) and "ended" in frame):
         return ""
     if frame.get("reason") not in ("condition_met", "max_iterations") or "ended" not in frame:
         return f"loop {place} did not reach the end of its rule"
@@ -46,14 +49,21 @@ def obstacle(frame: LoopFrame, body: Values) -> str:
 def go_on(machine: State, key: str, body: Any) -> None:
     """A loop that its rule has ended is to have more iterations: what it returned is kept."""
     frame = machine.loop_frames[key]
-    if body.get("explore"):
+    if body.get("explore") and not has_ended(frame):
         frame["explore"] = {"most": frame["count"] + int(body.get("iterations") or 0), "extra": {}}
+        if body.get("again"):
+            frame["explore"]["again"] = True
         keep_end(machine, key, str(frame["reason"]), str(body.get("by") or ""))
 
 
 def has_ended(frame: LoopFrame) -> bool:
     """Whether the rule of an exploring loop has ended it, and it goes on all the same."""
     return "own" in frame.get("explore", {})
+
+
+def is_unanswered(frame: LoopFrame, error: Error) -> bool:
+    """Whether what failed says nothing about the loop, which was asked to try it again then."""
+    return "again" in frame.get("explore", {}) and (is_cut(error) or is_outside(error))
 
 
 def goes_past(frame: LoopFrame) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import admission, budget
 from whorl.interpreter.constructs.block import results
-from whorl.interpreter.constructs.loops import judging, loop_limits, loop_results
+from whorl.interpreter.constructs.loops import exploring, judging, loop_limits, loop_results
 from whorl.interpreter.constructs.loops.iterations import (
     arm_iteration,
     begin_body,
@@ -175,7 +175,7 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
     loop_results.close_iteration(machine, key, status=outcome["status"], error=outcome["error"])
     cause = dict(outcome["error"])
     cause["message"] = f"iteration {frame['count']} of {frame['name']!r}: {cause['message']}"
-    if failure.action != "continue":
+    if failure.action != "continue" or exploring.is_unanswered(frame, outcome["error"]):
         loop_results.fail_loop(machine, key, cause, status="failed")
         return
     is_last = frame["count"] >= frame["limits"]["iterations"] and "explore" not in frame

@@ -244,10 +244,12 @@ def fail_loop(
 ) -> None:
     """The loop has failed; its frame stays, so that what failed can be tried again."""
     frame = machine.loop_frames[key]
-    if exploring.has_ended(frame):
+    is_open = exploring.is_unanswered(frame, cause)
+    if exploring.has_ended(frame) and not is_open:
         end_loop(machine, key, reason)
         return
-    exploring.put_back(machine, key, reason, "")
+    if not is_open:
+        exploring.put_back(machine, key, reason, "")
     if "limits" in frame:
         disarm(machine, key)
         note_end(machine, key, reason, error=cause)

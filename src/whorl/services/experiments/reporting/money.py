@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.errors import plural
+from whorl.interpreter.outcomes import is_cut
 from whorl.language import Expression, LanguageError, free_names
-from whorl.services.experiments.trials import is_cut, is_grading
+from whorl.services.experiments.trials import is_grading
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -21,7 +22,7 @@ _NAMED = 5
 _CALLS = frozenset(
     {"task.started", "task.finished", "task.failed", "task.in_doubt", "node.finished"}
 )
-_RESUMED = frozenset({"task.failed", "run.resumed"})
+_RESUMED = frozenset({"task.failed", "run.resumed", "run.continued"})
 
 
 def graded_blocks(
@@ -210,6 +211,9 @@ def again_words(
 def _asked_again(store: SqliteStore, run: RunId) -> int:
     cut = count = 0
     for entry in store.read(run, kinds=_RESUMED):
+        if entry.event.body.get("explore"):
+            # What it has cost to go on later is not in the costs of its own rule.
+            break
         if entry.event.kind == "run.resumed":
             cut, count = 0, count + cut
         else:

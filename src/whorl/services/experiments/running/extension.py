@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from whorl.ir import Workflow
+    from whorl.runtimes.journal.journal import RunRow
     from whorl.services.experiments.running.budget import Budget
     from whorl.services.experiments.running.runs import Runs
 
@@ -40,6 +41,9 @@ class Lacking(Protocol):
     @property
     def asked_for(self) -> Workflow: ...
 
+    def has_limit(self, row: RunRow) -> bool:
+        """Whether its run goes on with the limit that it has."""
+
     async def record(self, runs: Runs, providers: Any, most_usd: float) -> None: ...
 
 
@@ -48,7 +52,7 @@ class _Item:
     one: Lacking
     bound: Bound
     longest_usd: float
-    # What its run, which is interrupted, may still spend by the limit that it has.
+    # What its run, which goes on, may still spend by the limit that it has.
     own_usd: float | None
 
 
@@ -72,7 +76,7 @@ class Extension:
         workflow, row = one.asked_for, self._runs.rows.get(one.key)
         bound = bound_of(workflow, self._providers) if one.count else Bound()
         own_usd = None
-        if row is not None and row.status == "interrupted" and row.budget_usd is not None:
+        if row is not None and one.has_limit(row) and row.budget_usd is not None:
             own_usd = max(0.0, row.budget_usd - row.cost_usd)
         return _Item(one, bound, longest_usd(workflow, self._providers), own_usd)
 
@@ -80,14 +84,30 @@ class Extension:
     def count(self) -> int:
         return sum(item.one.count for item in self._items)
 
+    @property
+    def missing(self) -> dict[str, int]:
+        """How much each run lacks, by key."""
+        return {item.one.key: item.one.count for item in self._items}
+
     def forecast(self) -> Bound:
         """What all of it may come to."""
         return sum((item.bound for item in self._items), Bound())
 
     def about_usd(self) -> float:
         """What all of it will cost if it costs as much as what is recorded."""
-        each = ((item.one.seen_usd * item.one.count, item.bound.cost_usd) for item in self._items)
-        return sum(seen_usd or bound_usd for seen_usd, bound_usd in each)
+        return sum(
+            max(item.one.seen_usd * item.one.count or item.bound.cost_usd, self._again_usd(item))
+            for item in self._items
+        )
+
+    def _again_usd(self, item: _Item) -> float:
+        """What has to be left where an answer was cut that is asked for again."""
+        return self._runs.to_ask_again(item.one.key)
+
+    def faults(self) -> list[str]:
+        """Why it is not recorded, where runs of it have failed."""
+        rows = [self._runs.rows.get(item.one.key) for item in self._items]
+        return [row.error for row in rows if row is not None and row.status == "failed"]
 
     async def run(self, at_once: int) -> None:
         running: set[asyncio.Task[None]] = set()
@@ -117,7 +137,8 @@ class Extension:
         """What has to be left for it."""
         if item.own_usd is not None:
             return item.own_usd
-        return item.bound.needed_usd(self._seen.mean_usd(item.one.seen_usd) * item.one.count)
+        seen_usd = self._seen.mean_usd(item.one.seen_usd) * item.one.count
+        return max(item.bound.needed_usd(seen_usd), self._again_usd(item))
 
     def _share_usd(self, item: _Item, least_usd: float, places: int) -> float:
         count = item.one.count
@@ -130,8 +151,12 @@ class Extension:
 
     async def _go_on(self, item: _Item) -> None:
         """What its share has stopped goes on with all that is left, once the others have ended."""
+        left_usd = self._budget.left_usd or 0.0
+        if left_usd < self._again_usd(item):
+            self._cut.append(item)
+            return
         reserved = Reserved(self._budget)
-        reserved.keep(self._budget.left_usd or 0.0)
+        reserved.keep(left_usd)
         await self._record(item, reserved)
 
     async def _record(self, item: _Item, reserved: Reserved) -> None:
@@ -141,8 +166,9 @@ class Extension:
             await one.record(self._runs, self._providers, reserved.amount_usd)
         finally:
             reserved.keep(0.0)
-        self.has_failed |= rows[one.key].status == "failed"
-        if rows[one.key].status == "paused":
+        if self._runs.lacks_money(one.key):
             self._cut.append(item)
+        elif rows[one.key].status == "failed":
+            self.has_failed = True
         elif one.count:
             self._seen.add((rows[one.key].cost_usd - before_usd) / one.count)

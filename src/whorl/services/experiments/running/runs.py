@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Protocol
 from whorl.errors import UsageError
 from whorl.services import steering
 from whorl.services.experiments.running.budget import NOTHING
-from whorl.services.experiments.trials import BY_EXPERIMENT, is_short
+from whorl.services.experiments.running.remaining import RESUMES_MAX
+from whorl.services.experiments.trials import (
+    BY_EXPERIMENT,
+    cut_usd,
+    is_outside_failure,
+    is_short,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +103,23 @@ class Runs:
                 return
             if left_usd is not None:
                 return
+
+    async def try_outside_again(self, key: str) -> None:
+        """Tries again what the outside has failed, three times at most."""
+        for _ in range(RESUMES_MAX):
+            if not is_outside_failure(self._store, self.rows[key]):
+                return
+            await self.try_again(key)
+
+    def lacks_money(self, key: str) -> bool:
+        """Whether a budget has stopped a run, or has cut the answer that it failed of."""
+        row = self.rows[key]
+        return row.status == "paused" or (row.status == "failed" and is_short(self._store, row))
+
+    def to_ask_again(self, key: str) -> float:
+        """What it takes to ask for an answer again that a budget has cut; 0: there is none."""
+        row = self.rows.get(key)
+        return 0.0 if row is None else 2 * cut_usd(self._store, row)
 
     async def _settle(self, key: str, run: RunId, spent: float) -> None:
         row = await self._driving.settled(run)

@@ -21,7 +21,7 @@ from whorl.lazily import dataclass
 from whorl.runtimes.starting import Start
 from whorl.services import steering
 from whorl.services.experiments.trials import digest, labels_of
-from whorl.services.experiments.variants import find_loop, not_explored, with_loop
+from whorl.services.experiments.variants import fails_with, find_loop, not_explored, with_loop
 from whorl.services.experiments.what_if.facts import USAGE, Call, votes_in
 from whorl.services.experiments.what_if.walking import GONE_ON, answer
 from whorl.services.files import preflight
@@ -57,14 +57,20 @@ class Missing:
     def asked_for(self) -> Workflow:
         return voting(self)
 
+    def has_limit(self, row: RunRow) -> bool:
+        return row.status in ("interrupted", "failed")
+
     async def record(self, runs: Runs, providers: Any, most_usd: float) -> None:
         """Asks for the votes, within an amount."""
-        row = runs.rows.get(self.key)
-        if row is not None and row.status in ("paused", "failed"):
+        if self.key not in runs.rows or runs.rows[self.key].status == "interrupted":
+            await self._start(runs, providers, most_usd)
+        elif runs.lacks_money(self.key):
             await runs.allow(self.key, most_usd)
-            if runs.rows[self.key].status == "failed" and row.status == "failed":
-                await runs.try_again(self.key)
-            return
+        else:
+            await runs.try_again(self.key)
+        await runs.try_outside_again(self.key)
+
+    async def _start(self, runs: Runs, providers: Any, most_usd: float) -> None:
         workflow, labels = voting(self), labels_of(self.experiment)
         start = Start(limits={"cost_usd": most_usd}, key=self.key, file=self.file, labels=labels)
         start, _ = preflight.permitted(workflow, providers, start)
@@ -159,6 +165,14 @@ class Shorter:
         longer = replace(loop, limits=replace(loop.limits, iterations=self.count))
         return with_loop(self.workflow, loop, longer)
 
+    @property
+    def _fails_with_run(self) -> bool:
+        loop = find_loop(self.workflow, self.loop)
+        return loop.retry is None and fails_with(self.workflow, loop)
+
+    def has_limit(self, row: RunRow) -> bool:
+        return row.status == "interrupted"
+
     async def record(self, runs: Runs, providers: Any, most_usd: float) -> None:
         """Has the loop go on, within an amount; one that was stopped goes on where it stands."""
         row = runs.rows[self.key]
@@ -171,10 +185,13 @@ class Shorter:
                 "at": self.loop,
                 "iterations": self.count,
                 "explore": True,
+                # Where a call gets no whole answer, that is no result of the loop.
+                "again": self._fails_with_run,
                 "by": self.by,
                 "limits": {"cost_usd": row.cost_usd + most_usd},
             }
             await runs.ask(self.key, lambda: steering.asked("run.continued", body))
+        await runs.try_outside_again(self.key)
 
 
 def too_short(

@@ -102,6 +102,8 @@ class _Facts(Observer):
         self._ends: dict[str, dict[str, Any]] = {}
         self._attempts: dict[tuple[str, int], int] = {}
         self._steered = ""
+        # In which iteration a loop that goes on later got no answer.
+        self._unanswered: dict[str, int] = {}
 
     def begun(self, machine: State, key: str) -> None:
         frame = machine.frames[key]
@@ -160,6 +162,7 @@ class _Facts(Observer):
         if not body.get("explore") and body.get("by") != BY_EXPERIMENT:
             self._steered = self._steered or _STEERED.get(event.kind, "")
         self._has_paused |= event.kind in _PAUSES
+        self._log.is_later |= event.kind == "run.continued" and bool(body.get("explore"))
         if event.at > machine.now:
             self._log.wait(machine.state.get("queue", ()))
         self._log.take(event)
@@ -265,14 +268,21 @@ class _Facts(Observer):
         """A note of the journal, which the machine does not take in."""
         if event.kind == "budget.reached":
             self._log.refuse(event.address)
+        elif event.kind == "loop.finished" and self._log.is_later and "explored" not in event.body:
+            self._unanswered[event.address] = int(str(event.body["iterations"]))
         elif event.kind == "loop.finished":
             self._ends[event.address] = event.body
+            self._unanswered.pop(event.address, None)
 
     def ended(self) -> list[LoopFacts]:
         for address, facts in self._loops.items():
             # A loop that nothing outside keeps waiting has ended before the fold has begun it.
             if (body := self._ends.get(address)) is not None:
                 _take_end(facts, body)
+            rows = facts.iterations
+            if rows and rows[-1].status == "failed":
+                # One that got no answer is no result, and is asked for again.
+                rows[-1:] = [] if rows[-1].number == self._unanswered.get(address) else rows[-1:]
             facts.steered, facts.outside = self._steered, dict(self._log.outside)
             facts.has_paused = self._has_paused
         return list(self._loops.values())

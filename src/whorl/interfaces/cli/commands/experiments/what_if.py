@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import math
 import time
 from contextlib import closing
 from functools import partial
@@ -17,10 +15,9 @@ from whorl.interfaces.cli.commands.experiments.conducting import (
     option_words,
     read_file,
     recorded,
-    say_short,
     shown_or_paused,
-    study_of,
 )
+from whorl.interfaces.cli.commands.experiments.recording import extend
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.printing import what_if_words
@@ -29,13 +26,8 @@ from whorl.runtimes.journal.journal import RunId
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from whorl.ir import Loop
-    from whorl.providers.registry import Providers
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.driving import Driving
-    from whorl.services.experiments.running.extension import Extension, Lacking
     from whorl.services.experiments.study import Study
     from whorl.services.project import Project
 
@@ -92,7 +84,7 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
     """
     if len(what) == 1 and is_file(project, what[0]):
         _check_named(project, what[0], options["loop"], options["variant"])
-    is_short = False
+    stopped = 0
     if options["extend"]:
         if len(what) != 1 or not is_file(project, what[0]):
             raise UsageError("--extend records more of an experiment; name its FILE")
@@ -105,13 +97,13 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
             *option_words(options | {"return": options["returns"]}, *_RULE),
             "--extend",
         )
-        is_short = _extend(project, what[0], options["budget"], again, given=given, **names)
+        stopped = extend(project, what[0], options["budget"], again, given=given, **names)
     if bool(what) == bool(options["workflow"]):
         raise UsageError("name a RUN, an experiment FILE, or a --workflow")
     if len(what) == 1 and is_file(project, what[0]):
         with recorded(project, what[0]) as study:
             shown = partial(_of_experiment, study, as_json=as_json, **options)
-            return shown_or_paused(shown, is_short=is_short)
+            return shown_or_paused(shown, is_short=bool(stopped)) and stopped
     with closing(project.open_store()) as store:
         return _of_runs(store, what, as_json=as_json, **options)
 
@@ -157,95 +149,6 @@ def _check_recorded(project: Project, file: str, variant: str) -> None:
     """What has not run yet is run, and not extended."""
     with recorded(project, file) as study:
         study.check_ended(variant)
-
-
-def _extend(
-    project: Project,
-    file: str,
-    budget: float | None,
-    again: Sequence[str],
-    *,
-    loop: str,
-    variant: str,
-    votes: int = 0,
-    given: dict[str, Any] | None = None,
-) -> bool:
-    """Records the iterations and the votes that are missing; what they may cost is told first.
-
-    True: the budget has stopped it; how to go on is told, too.
-    """
-    from whorl.providers.registry import Providers
-    from whorl.services.driving import Driving
-    from whorl.services.experiments.what_if.asking import rule_of
-    from whorl.services.runs import open_runtime
-
-    if budget is None:
-        raise UsageError("what is missing costs money", help="give --budget", code="X111")
-    if math.isnan(budget):
-        raise UsageError("'nan' is not an amount of dollars such as 5")
-
-    async def work() -> bool:
-        providers = Providers(project.settings())
-        async with open_runtime(project, providers, origin="terminal") as runtime:
-            driving = Driving(runtime)
-            study = study_of(project, runtime.store, read_file(project, file))
-            node = study.loop(loop, variant)
-            workflow = study.workflow(variant)
-            rules = [rule_of(workflow, node, **given)] if given and any(given.values()) else None
-            votes_only: dict[str, Callable[[], Sequence[Lacking]]] = {
-                "vote": lambda: study.missing_votes(node, variant, rules, votes)
-            }
-            iterations = {"iteration": lambda: study.too_short(node, variant, rules or [])}
-            lacking = votes_only if votes else iterations | votes_only
-            try:
-                short = await _record(study, driving, providers, budget, lacking)
-            finally:
-                await driving.close()
-            if short:
-                say_short(short, budget, again)
-            return bool(short)
-
-    return asyncio.run(work())
-
-
-async def _record(
-    study: Study,
-    driving: Driving,
-    providers: Providers,
-    budget: float,
-    lacking: dict[str, Callable[[], Sequence[Lacking]]],
-) -> dict[str, Extension]:
-    """Records what is missing of each kind; gives what the budget did not allow."""
-    from whorl.services.experiments.running.budget import Budget
-    from whorl.services.experiments.running.extension import Extension
-    from whorl.services.experiments.running.runs import Runs
-
-    allowed = Budget(budget)
-
-    def extension_of(what: str) -> Extension:
-        return Extension(Runs(driving, study.rows, allowed), providers, lacking[what](), allowed)
-
-    short: dict[str, Extension] = {}
-    untold = []
-    for what in lacking:
-        extension, left_usd = extension_of(what), allowed.left_usd or 0.0
-        costs = (extension.forecast(), extension.about_usd(), left_usd)
-        line = words.missing_line(what, extension.count, *costs)
-        if extension.count:
-            say(line)
-        else:
-            untold.append(line)
-        await extension.run(study.experiment.at_once)
-        study.refresh()
-        if extension.is_short:
-            short[what] = extension_of(what)
-        elif extension.has_failed:
-            say(f"{plural(extension_of(what).count, what)} not recorded")
-    # Only what is missing is told, if anything is.
-    if len(untold) == len(lacking):
-        for line in untold:
-            say(line)
-    return short
 
 
 def _of_experiment(study: Study, *, as_json: bool, **options: Any) -> int:
@@ -316,7 +219,7 @@ def judge(
     from whorl.services.experiments.naming import check_judged
     from whorl.services.experiments.variants import prepare
 
-    variant, votes, is_short = options["variant"], options["votes"], False
+    variant, votes, stopped = options["variant"], options["votes"], 0
     # Wrong names, and labels that cannot be read, are told before anything is run or paid for.
     read, labels = read_file(project, file), None
     if against not in read.graders and against.endswith(".csv"):
@@ -330,7 +233,7 @@ def judge(
         again = ("judge", file, *([name] if name else []), "--against", against)
         again = (*again, *option_words(options, "variant", "votes"))
         budget = options["budget"]
-        is_short = _extend(project, file, budget, again, loop=name, variant=variant, votes=votes)
+        stopped = extend(project, file, budget, again, loop=name, variant=variant, votes=votes)
 
     def shown() -> int:
         with recorded(project, file) as study:
@@ -343,4 +246,4 @@ def judge(
             print_lines(words.judge_lines(report))
         return 0
 
-    return shown_or_paused(shown, is_short=is_short)
+    return shown_or_paused(shown, is_short=bool(stopped)) and stopped
