@@ -11,12 +11,12 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from whorl.errors import UsageError, plural
-from whorl.interfaces.cli.carrying import given_options
+from whorl.interfaces.cli.carrying import given_options, same_command
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.printing import progress_words
 from whorl.interfaces.cli.terminal import say
@@ -25,11 +25,14 @@ from whorl.interfaces.figures import dollars
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from whorl.providers.registry import Providers
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.driving import Driving
     from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.reporting.notes import Commands
     from whorl.services.experiments.reporting.report import Report
-    from whorl.services.experiments.running.extension import Extension
+    from whorl.services.experiments.running.budget import Budget
+    from whorl.services.experiments.running.extension import Extension, Lacking
     from whorl.services.experiments.running.needed import AdvisedStudy
     from whorl.services.experiments.running.progress import Progress
     from whorl.services.experiments.study import Study
@@ -193,12 +196,6 @@ def to_save(file: str, save: str) -> str:
     return f"save one before a change: {pasted('experiment', 'report', file, '--save', save)}"
 
 
-def option_words(options: dict[str, Any], *names: str) -> list[str]:
-    """These options as they were given, for a command to paste."""
-    words = ((f"--{name.replace('_', '-')}", options[name]) for name in names)
-    return [each for name, value in words if value for each in (name, str(value))]
-
-
 def shown_or_paused(show: Callable[[], int], *, is_short: bool) -> int:
     """Shows what is known; where the budget stopped what should be recorded, it says so."""
     try:
@@ -218,10 +215,44 @@ def say_paused(report: Report, progress: Progress, again: str) -> None:
     say(f"budget: {done}, {spent}; go on with: {again}")
 
 
-def say_short(short: dict[str, Extension], budget_usd: float, again: Sequence[str]) -> None:
+def say_short(short: dict[str, Extension], budget_usd: float) -> None:
     """What the budget did not allow, and the command with one that allows it, or twice as much."""
-    rest = ", ".join(plural(one.count, what) for what, one in short.items())
-    left_usd = sum(2 * one.about_usd() + one.forecast().call_usd for one in short.values())
-    most_usd = math.ceil(100 * max(2 * budget_usd, left_usd, 0.01)) / 100
-    command = pasted(*again, "--budget", f"{most_usd:g}")
-    say(f"budget: {rest} not recorded; go on with: {command}")
+    command = _with_budget(short, 2 * budget_usd)
+    say(f"budget: {_counts(short)} not recorded; go on with: {command}")
+
+
+def missing_of(
+    study: Study,
+    driving: Driving,
+    providers: Providers,
+    lacking: dict[str, Callable[[], Sequence[Lacking]]],
+    allowed: Budget | None = None,
+) -> dict[str, Extension]:
+    """What is missing of each kind."""
+    from whorl.services.experiments.running.budget import Budget
+    from whorl.services.experiments.running.extension import Extension
+    from whorl.services.experiments.running.runs import Runs
+
+    allowed = allowed or Budget(0.0)
+    runs = Runs(driving, study.rows, allowed)
+    return {what: Extension(runs, providers, make(), allowed) for what, make in lacking.items()}
+
+
+def check_nothing_missing(missing: dict[str, Extension]) -> None:
+    """Raises UsageError X111 where something is missing: what it costs, and how to record it."""
+    if lacking := {what: one for what, one in missing.items() if one.count}:
+        about_usd = sum(one.about_usd() for one in lacking.values())
+        about = f", about {dollars(about_usd)}" if about_usd else ""
+        words = f"{_counts(lacking)} to record{about}, and no budget is given"
+        raise UsageError(words, help=_with_budget(lacking), code="X111")
+
+
+def _counts(missing: dict[str, Extension]) -> str:
+    return ", ".join(plural(one.count, what) for what, one in missing.items())
+
+
+def _with_budget(missing: dict[str, Extension], least_usd: float = 0.0) -> str:
+    """This command with a budget that should be enough for what is missing."""
+    left_usd = sum(2 * one.about_usd() + one.forecast().call_usd for one in missing.values())
+    most_usd = math.ceil(100 * max(least_usd, left_usd, 0.01)) / 100
+    return pasted(*same_command("budget"), "--budget", f"{most_usd:g}")

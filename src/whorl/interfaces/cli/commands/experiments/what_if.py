@@ -13,8 +13,9 @@ import click
 
 from whorl.errors import UsageError, plural
 from whorl.interfaces.cli.commands.experiments.conducting import (
+    check_nothing_missing,
     is_file,
-    option_words,
+    missing_of,
     read_file,
     recorded,
     say_short,
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
     from whorl.services.experiments.running.extension import Extension, Lacking
     from whorl.services.experiments.study import Study
     from whorl.services.project import Project
-
-
-_RULE = ("loop", "variant", "until", "at_most", "return")
 
 
 class _AtMost(click.ParamType):  # type: ignore[type-arg]
@@ -99,13 +97,7 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
         given = {name: options[name] for name in ("until", "at_most", "returns")}
         names = {name: options[name] for name in ("loop", "variant")}
         _check_recorded(project, what[0], options["variant"])
-        again = (
-            "what-if",
-            what[0],
-            *option_words(options | {"return": options["returns"]}, *_RULE),
-            "--extend",
-        )
-        is_short = _extend(project, what[0], options["budget"], again, given=given, **names)
+        is_short = _extend(project, what[0], options["budget"], given=given, **names)
     if bool(what) == bool(options["workflow"]):
         raise UsageError("name a RUN, an experiment FILE, or a --workflow")
     if len(what) == 1 and is_file(project, what[0]):
@@ -163,7 +155,6 @@ def _extend(
     project: Project,
     file: str,
     budget: float | None,
-    again: Sequence[str],
     *,
     loop: str,
     variant: str,
@@ -179,9 +170,7 @@ def _extend(
     from whorl.services.experiments.what_if.asking import rule_of
     from whorl.services.runs import open_runtime
 
-    if budget is None:
-        raise UsageError("what is missing costs money", help="give --budget", code="X111")
-    if math.isnan(budget):
+    if budget is not None and math.isnan(budget):
         raise UsageError("'nan' is not an amount of dollars such as 5")
 
     async def work() -> bool:
@@ -198,11 +187,14 @@ def _extend(
             iterations = {"iteration": lambda: study.too_short(node, variant, rules or [])}
             lacking = votes_only if votes else iterations | votes_only
             try:
+                if budget is None:
+                    check_nothing_missing(missing_of(study, driving, providers, lacking))
+                    return False
                 short = await _record(study, driving, providers, budget, lacking)
             finally:
                 await driving.close()
             if short:
-                say_short(short, budget, again)
+                say_short(short, budget)
             return bool(short)
 
     return asyncio.run(work())
@@ -217,13 +209,12 @@ async def _record(
 ) -> dict[str, Extension]:
     """Records what is missing of each kind; gives what the budget did not allow."""
     from whorl.services.experiments.running.budget import Budget
-    from whorl.services.experiments.running.extension import Extension
-    from whorl.services.experiments.running.runs import Runs
 
     allowed = Budget(budget)
 
     def extension_of(what: str) -> Extension:
-        return Extension(Runs(driving, study.rows, allowed), providers, lacking[what](), allowed)
+        made = {what: lacking[what]}
+        return missing_of(study, driving, providers, made, allowed)[what]
 
     short: dict[str, Extension] = {}
     untold = []
@@ -327,10 +318,8 @@ def judge(
             advice = f"write `votes: {votes}` in the file, and run it again"
             raise UsageError(f"{name!r} is a grader", help=advice, code="X100")
         _check_recorded(project, file, variant)
-        again = ("judge", file, *([name] if name else []), "--against", against)
-        again = (*again, *option_words(options, "variant", "votes"))
         budget = options["budget"]
-        is_short = _extend(project, file, budget, again, loop=name, variant=variant, votes=votes)
+        is_short = _extend(project, file, budget, loop=name, variant=variant, votes=votes)
 
     def shown() -> int:
         with recorded(project, file) as study:
