@@ -90,7 +90,8 @@ def recorded(project: Project, file: str) -> Iterator[Study]:
 class Conducted(NamedTuple):
     """What an experiment found, how far it is, whether what-if has answers, and what goes on.
 
-    `more_usd` have to be added to the budget of the file for that.
+    `more_usd` have to be added to the budget of the file for that. So many calls are in doubt, and
+    so much is reserved for them.
     """
 
     report: Report
@@ -98,12 +99,15 @@ class Conducted(NamedTuple):
     is_answered: bool
     commands: Commands
     more_usd: float | None
+    in_doubt: tuple[int, float]
 
 
 def conducted(
     project: Project, experiment: Experiment, file: str, *, fresh: bool, budget: str, is_quiet: bool
 ) -> Conducted:
     """Runs what is missing of an experiment; gives the report."""
+    from whorl.services.experiments.reporting.money import doubtful_usd
+
     amount = budget_of(budget, experiment)
 
     async def work() -> Progress:
@@ -139,7 +143,8 @@ def conducted(
             )
         commands = words.commands_for(file, pasted).with_budget(more_usd, experiment.budget)
         found = study.report(), progress, study.is_answered()
-        return Conducted(*found, commands if progress.is_paused else study.commands, more_usd)
+        commands = commands if progress.is_paused else study.commands
+        return Conducted(*found, commands, more_usd, doubtful_usd(store, study.rows))
 
 
 def _teller() -> Callable[[Progress], None]:
@@ -208,9 +213,13 @@ def shown_or_paused(show: Callable[[], int], *, is_short: bool) -> int:
     return PAUSED if is_short else code
 
 
-def say_paused(report: Report, progress: Progress, again: str) -> None:
+def say_paused(conducted: Conducted, again: str) -> None:
     """How far it is, and the command that goes on."""
+    report, progress, (calls, doubtful_usd) = conducted.report, conducted.progress, conducted.in_doubt
     spent = f"{dollars(report.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
+    if doubtful_usd:
+        of = f"{plural(calls, 'call')} in doubt, whose cost nobody knows"
+        spent += f", of which {dollars(doubtful_usd)} is reserved for {of}"
     done = f"{report.done} of {report.trials} trials done, {plural(report.cases, 'whole case')}"
     say(f"budget: {done}, {spent}; go on with: {again}")
 

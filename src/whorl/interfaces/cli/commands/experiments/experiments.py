@@ -84,7 +84,7 @@ def run_command(
         of = (report, file, pasted, done.commands)
         print_lines(words.report_lines(*of, is_answered=done.is_answered))
     if progress.is_paused:
-        say_paused(report, progress, done.commands.run + (" --json" if as_json else ""))
+        say_paused(done, done.commands.run + (" --json" if as_json else ""))
         return PAUSED
     return 0
 
@@ -195,7 +195,7 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
         write_file(options["junit"], text, advice="name another FILE")
     if progress.is_paused:
         more = [] if done.more_usd is None else ["--budget", f"+{done.more_usd:g}"]
-        say_paused(found, progress, pasted(*same_command("budget"), *more))
+        say_paused(done, pasted(*same_command("budget"), *more))
         return PAUSED
     return _FAILED if is_failure else 0
 
