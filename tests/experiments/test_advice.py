@@ -116,3 +116,29 @@ def test_x109_names_the_trial_budget_that_cut_the_trials(folder: Path, *, explor
     assert "= help: raise trial_budget, then: whorl " in asked.stderr
     assert again.exit_code == 0
     assert whorl("what-if", FILE).exit_code == 0
+
+
+def test_the_gate_that_goes_on_is_as_strict_and_writes_the_same(
+    folder: Path, billed: Billed
+) -> None:
+    served(folder, billed, ALONE + "variants:\n  other: {inputs: {n: 1}}\n", cases=2)
+    gate = ("experiment", "gate", FILE, "--variant", "other", "--against", "base", "--strict")
+    gate = (*gate, "--markdown", "--junit", "tests.xml", "--json")
+
+    paused = whorl(*gate, "--budget", "1")
+
+    again = advised(paused.stderr)
+    assert paused.exit_code == 5
+    assert again[:-1] == ["--config", "whorl.toml", *gate, "--budget"]
+    assert whorl(*again[:-1], "50").exit_code == 1
+
+
+def test_what_goes_on_with_a_run_for_a_program_is_for_one(folder: Path, billed: Billed) -> None:
+    served(folder, billed, cases=3)
+
+    paused = whorl("experiment", "run", FILE, "--fresh", "--budget", "1", "--json")
+
+    again = advised(paused.stderr)
+    assert paused.exit_code == 5
+    assert "--json" in again
+    assert "--fresh" not in again

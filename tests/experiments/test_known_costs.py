@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
+
+import pytest
 
 from experiments.guess import EXPERIMENT, dies_at, folder, run_json, whorl
 from experiments.served import Billed, billed
-from experiments.test_budgets_hold import ALONE, FILE, served
+from experiments.test_budgets_hold import ALONE, EACH_USD, FILE, served
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,3 +52,26 @@ def test_answers_that_were_asked_for_again_are_counted(folder: Path, billed: Bil
     answers = "1 answer" if again == 1 else f"{again} answers"
     words = "that the budget cut and that were asked for again"
     assert f"the cost of 'base' contains {answers} {words}" in found["notes"]
+
+
+@pytest.mark.parametrize("words", [("run", FILE), ("gate", FILE, "--against", "other")])
+def test_what_is_paused_tells_what_is_reserved_for_calls_in_doubt(
+    folder: Path, billed: Billed, words: tuple[str, ...]
+) -> None:
+    variants = "variants:\n  other: {inputs: {n: 1}}\n"
+    served(folder, billed, ALONE.replace("at_once: 6", "at_once: 1") + variants, cases=2)
+    asked = ("experiment", *words, "--budget", "1")
+
+    # The first call has begun, and its answer is not written.
+    assert dies_at(3, asked)
+    done = whorl(*asked)
+
+    runs = run_json("ls", "--all")
+    assert (done.exit_code, sum(run["in_doubt"] for run in runs)) == (5, 1)
+    told = r"budget: .* spent, of which \$([0-9.]+) is reserved for 1 call in doubt, whose cost"
+    found = re.search(told, done.stderr)
+    assert found is not None, done.stderr
+    # All others are counted as they were billed.
+    others = sum(run["calls"] for run in runs) - 1
+    spent = sum(run["cost_usd"] for run in runs)
+    assert spent - float(found[1]) == pytest.approx(others * EACH_USD, abs=0.006)

@@ -68,6 +68,11 @@ def dollars_if_known(amount: float | None) -> str:
     return "not known" if amount is None or not isfinite(amount) else dollars(amount)
 
 
+def number_if_known(amount: float | None, decimals: int = 2) -> str:
+    """A number that may be none, or not a number, where what it follows from is missing."""
+    return "not known" if amount is None or not isfinite(amount) else f"{amount:.{decimals}f}"
+
+
 def dollars_at_most(amount: float) -> str:
     """The same, rounded up."""
     unit = 10 ** _decimals(amount)

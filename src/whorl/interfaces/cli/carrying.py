@@ -6,6 +6,7 @@ import shlex
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from whorl.interfaces import advice
 from whorl.lazily import regex
@@ -26,6 +27,32 @@ def given_options() -> list[str]:
     outer = context.find_root().obj or {}
     given = {name: context.params.get(name) or outer.get(name) for name in ("config", "store")}
     return [part for name, value in given.items() if value for part in (f"--{name}", value)]
+
+
+def same_command(*leaving: str) -> list[str]:
+    """The words of this command with all that it was given, but these parameters.
+
+    Those of `given_options` are not among them.
+    """
+    context = click.get_current_context()
+    words: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if not is_given or name in ("config", "store", *leaving):
+            continue
+        value = context.params[name]
+        values = [str(each) for each in value] if isinstance(value, tuple) else [str(value)]
+        if isinstance(parameter, click.Option):
+            option = max(parameter.opts, key=len)
+            words += [option] if parameter.is_flag else [option, *values]
+        else:
+            words += values
+    names = []
+    while context.parent is not None:
+        names.append(context.info_name or "")
+        context = context.parent
+    return [*reversed(names), *words]
 
 
 def carrying(words: str) -> str:

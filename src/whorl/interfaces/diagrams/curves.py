@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
@@ -100,7 +101,7 @@ def sweep_svg(sweep: Sweep) -> str:
 
 
 def _curve(sweep: Sweep) -> list[str]:
-    values = [value for row in sweep.curve.values() for value in row]
+    values = [value for row in sweep.curve.values() for value in row if isfinite(value)]
     values += [limit for row in sweep.bands.values() for limits in row for limit in limits]
     longest = max((len(row) for row in sweep.curve.values()), default=1)
     plot = _Plot(0, (1, max(2, longest)), _grades(values), "grade by iteration")
@@ -110,7 +111,8 @@ def _curve(sweep: Sweep) -> list[str]:
         color = _COLORS.get(name, "#374151")
         if name in sweep.bands and "made" not in name:
             plot.band(sweep.bands[name], color)
-        plot.line(list(enumerate(row, 1)), color, "4 3" if "made" in name else "")
+        known = [(n, value) for n, value in enumerate(row, 1) if isfinite(value)]
+        plot.line(known, color, "4 3" if "made" in name else "")
         y = _HEIGHT - _EDGE - 12 - 14 * index
         plot.parts.append(
             f'<text x="{_WIDTH - 20}" y="{y}" text-anchor="end" style="fill:{color}">{name}</text>'

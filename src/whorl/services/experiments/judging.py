@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -139,7 +140,7 @@ def _words(study: Study, one: Judged, place: re.Pattern[str]) -> list[str]:
 
 def _effect(
     study: Study, loop: Loop, judge: Judge, variant: str, votes: list[int]
-) -> tuple[dict[str, tuple[float, float | None]], int]:
+) -> tuple[dict[str, tuple[float | None, float | None]], int]:
     """What the judge costs its loop: the rule with other votes, and one that is always right.
 
     Also over how many runs.
@@ -156,9 +157,11 @@ def _effect(
     changed = {n: _with_judge(own.until, judge, replace(judge, votes=n)) for n in votes}
     rules = {str(n): replace(own, until=until) for n, until in changed.items()} | {"yours": own}
     found = {n: result_of(loop, rule, subjects, prepared) for n, rule in rules.items()}
-    made = {n: (one.grade, finite(one.cost_usd)) for n, one in found.items() if not one.unknown}
-    right = ideal_rows(loop, subjects, prepared, own.at_most)["the judge is always right"]
-    return made | {"always right": (right[0], finite(right[1]))}, len(subjects)
+    known = {n: one for n, one in found.items() if not one.unknown}
+    made = {n: (finite(one.grade), finite(one.cost_usd)) for n, one in known.items()}
+    ideal = ideal_rows(loop, subjects, prepared, own.at_most)
+    grade, usd, _ = ideal.get("the judge is always right", (math.nan,) * 3)
+    return made | {"always right": (finite(grade), finite(usd))}, len(subjects)
 
 
 def _with_judge(until: Condition | None, judge: Judge, other: Judge) -> Condition | None:

@@ -58,7 +58,7 @@ function Rules({ detail }: { detail: ExperimentDetail }) {
 function GradeCurve({ sweep }: { sweep: Sweep }) {
   const names = Object.keys(sweep.curve);
   const [first, ...others] = names;
-  const rounded = (name: string) => (sweep.curve[name] ?? []).map((grade) => Math.round(grade * 100) / 100);
+  const rounded = (name: string) => (sweep.curve[name] ?? []).map((grade) => (grade === null ? null : Math.round(grade * 100) / 100));
   if (first === undefined) return null;
   return (
     <>
@@ -144,7 +144,7 @@ function RuleTable({ sweep, onChoose }: { sweep: Sweep; onChoose: (row: RuleRow)
               <th scope="row">{words.visible(name)}</th>
               <td className="figure">{gradeWords(ideal.grade)}</td>
               <td className="figure">{costWords(ideal.cost_usd)}</td>
-              <td className="figure">{ideal.iterations.toFixed(1)}</td>
+              <td className="figure">{ideal.iterations?.toFixed(1) ?? "–"}</td>
               <td />
             </tr>
           ))}

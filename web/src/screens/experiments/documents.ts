@@ -73,8 +73,9 @@ export interface Sweep {
   /** Why no rule is recommended. */
   not_recommended: string;
   honest: { grade: number; cost_usd: number; times: number; of: number } | null;
-  ideal: Record<string, { grade: number; cost_usd: number | null; iterations: number }>;
-  curve: Record<string, number[]>;
+  ideal: Record<string, { grade: number | null; cost_usd: number | null; iterations: number | null }>;
+  /** Null where an iteration has no grade. */
+  curve: Record<string, (number | null)[]>;
   bands: Record<string, [low: number, high: number][]>;
   words: string[];
   use: string[];
@@ -102,7 +103,7 @@ export interface JudgeReport {
   /** The results that have most votes, whose votes are compared. */
   voted: { results: number; cases: number; votes: number; differing: number } | null;
   /** What the loop gives and costs: by votes, with its own rule, with a judge that is always right. */
-  loop: Record<string, [grade: number, cost: number | null]>;
+  loop: Record<string, [grade: number | null, cost: number | null]>;
   /** Over so many runs. */
   loop_runs: number;
   disagreements: Disagreement[];

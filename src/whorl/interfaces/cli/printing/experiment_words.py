@@ -14,6 +14,7 @@ from whorl.interfaces.figures import (
     dollars_at_most,
     dollars_if_known,
     line,
+    number_if_known,
     table,
 )
 
@@ -326,7 +327,8 @@ def _disagreement_lines(report: JudgeReport) -> list[str]:
 def _effect_lines(report: JudgeReport) -> list[str]:
     """What the judge costs its loop, and which of its mistakes is more frequent."""
     named = {n: f"{n} votes" if n.isdigit() else n for n in report.loop} | {"1": "1 vote"}
-    rows = [[f"  {named[n]}", f"{g:.2f}", dollars_if_known(c)] for n, (g, c) in report.loop.items()]
+    each = ((named[name], number_if_known(g), c) for name, (g, c) in report.loop.items())
+    rows = [[f"  {name}", grade, dollars_if_known(cost)] for name, grade, cost in each]
     if not rows:
         return []
     over = plural(report.loop_runs, "run")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import plural, safe
 from whorl.interfaces.cli.printing.experiment_words import sheet, span
-from whorl.interfaces.figures import dollars, dollars_if_known, sparkline, table
+from whorl.interfaces.figures import dollars, dollars_if_known, number_if_known, sparkline, table
 
 if TYPE_CHECKING:
     from whorl.services.experiments.document import Experiment
@@ -37,8 +38,9 @@ def sweep_lines(
     shown += [one for one in (sweep.recommended, sweep.own, *best) if one is not None]
     wanted = {id(one) for one in shown}
     rows = [_rule_cells(one, sweep) for one in sweep.rules if id(one) in wanted]
-    ideal = sweep.ideal.items()
-    rows += [[f"  {n}", f"{g:.2f}", dollars_if_known(c), f"{i:.1f}", ""] for n, (g, c, i) in ideal]
+    for name, (grade, cost, count) in sweep.ideal.items():
+        cells = [number_if_known(grade), dollars_if_known(cost), number_if_known(count, 1)]
+        rows.append([f"  {name}", *cells, ""])
     lines += table([["  rule", "grade", "cost", "iterations", "to the best"], *rows])
     lines += _recommended(sweep)
     if sweep.not_ranked:
@@ -90,8 +92,9 @@ def _curve_lines(sweep: Sweep) -> list[str]:
     head = "grade by iteration".ljust(24) + "".join(f"{n:>6}" for n in range(1, longest + 1))
     lines = [head]
     for name, row in sweep.curve.items():
-        numbers = "".join(f"{value:6.2f}" for value in row)
-        lines.append(f"  {name:22}{numbers}   {sparkline(row)}")
+        known = [value if math.isfinite(value) else None for value in row]
+        numbers = "".join("     -" if value is None else f"{value:6.2f}" for value in known)
+        lines.append(f"  {name:22}{numbers}   {sparkline(known)}".rstrip())
     return lines
 
 

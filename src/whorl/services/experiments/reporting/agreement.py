@@ -60,8 +60,8 @@ class JudgeReport:
     # How many results of how many cases have how many votes, and in how many of them these differ.
     voted: dict[str, int] | None = None
     # What the loop gives and costs: grade and dollars, by votes, with its own rule, always right;
-    # no dollars where a model has no price.
-    loop: dict[str, tuple[float, float | None]] = field(default_factory=dict)
+    # None where a grade is missing, or a model has no price.
+    loop: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
     # Over so many runs.
     loop_runs: int = 0
     # Where the judge and the label differ, with the judge's words.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.errors import plural
+from whorl.interpreter.events import amount_in
 from whorl.interpreter.outcomes import is_cut
 from whorl.language import Expression, LanguageError, free_names
 from whorl.services.experiments.trials import is_grading
@@ -22,6 +23,7 @@ _NAMED = 5
 _CALLS = frozenset(
     {"task.started", "task.finished", "task.failed", "task.in_doubt", "node.finished"}
 )
+_DOUBTS = frozenset({"task.in_doubt"})
 _RESUMED = frozenset({"task.failed", "run.resumed", "run.continued"})
 
 
@@ -167,6 +169,15 @@ def doubt_words(flat: Sequence[Graded], rows: Mapping[str, RunRow] | None = None
     ]
     words = "costs contain what was reserved for calls in doubt"
     return [f"{words}: {', '.join(parts)}"] if parts else []
+
+
+def doubtful_usd(store: SqliteStore, rows: Mapping[str, RunRow]) -> tuple[int, float]:
+    """For how many calls what was reserved counts as spent, after their process had ended."""
+    runs = [row.id for row in rows.values() if row.in_doubt]
+    doubts = [entry.event.body for run in runs for entry in store.read(run, kinds=_DOUBTS)]
+    reserves = [found for body in doubts if isinstance(found := body.get("reserve"), dict)]
+    amounts = [amount_in(reserve.get("cost_usd")) for reserve in reserves]
+    return len(doubts), sum(amounts)
 
 
 def open_words(store: SqliteStore, rows: Mapping[str, RunRow]) -> list[str]:

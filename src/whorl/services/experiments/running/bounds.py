@@ -56,6 +56,21 @@ class Bound:
             return self.cost_usd
         return min(max(self.cost_usd, seen_usd), 2 * seen_usd + self.call_usd)
 
+    def about_usd(
+        self, seen_usd: float, spent_usd: float = 0.0, *, is_short: bool = False
+    ) -> float:
+        """What is still to come, where others have cost so much on average, and this so much.
+
+        Where it is no limit, it may be too low: one that has spent more, or `is_short` of money,
+        takes as much again.
+        """
+        if self.is_limit:
+            return max(0.0, self.cost_usd - spent_usd)
+        whole_usd = max(self.cost_usd, seen_usd)
+        if is_short or spent_usd >= whole_usd:
+            return max(whole_usd, spent_usd)
+        return whole_usd - spent_usd
+
     def without(self, spent_usd: float) -> Bound:
         """What is left of it for something that was begun."""
         return replace(self, cost_usd=max(0.0, self.cost_usd - spent_usd))
@@ -107,6 +122,17 @@ class Bounds:
         seen = {name: each.mean_usd() for name, each in self.seen_gradings.items()}
         each_usd = (bound.needed_usd(seen[name]) for name, bound in self.gradings.items())
         return sum(each_usd) * self._counts[variant]
+
+    def about_usd(self, variant: str, spent_usd: float = 0.0, *, is_short: bool = False) -> float:
+        """What is still to come of a trial and its gradings, by what others have cost."""
+        seen_usd = self.seen_trials[variant].mean_usd()
+        own_usd = self.trials[variant].about_usd(seen_usd, spent_usd, is_short=is_short)
+        graded = (self.grading_usd(name) for name in self.gradings)
+        return own_usd + sum(graded) * self._counts[variant]
+
+    def grading_usd(self, name: str) -> float:
+        """What a grading comes to, by what others have cost."""
+        return self.gradings[name].about_usd(self.seen_gradings[name].mean_usd())
 
     def least_usd(self, variant: str) -> float:
         """What has to be left for a trial to begin; a budget of its own is reserved as it is."""

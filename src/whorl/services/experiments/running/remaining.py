@@ -34,12 +34,17 @@ class Work:
     """What is still to do for a trial: it is run, or so many of its gradings are missing.
 
     `own_usd` is what its run, which was begun, may still spend by the limit that it has.
+    `spent_usd` is what it has spent; `is_short`: that was not enough. `graders` are those of the
+    gradings.
     """
 
     bound: Bound
     is_run: bool = False
     gradings: int = 0
     own_usd: float | None = None
+    spent_usd: float = 0.0
+    is_short: bool = False
+    graders: tuple[str, ...] = ()
 
 
 class Remaining:
@@ -79,15 +84,26 @@ class Remaining:
     def forecast(self) -> Forecast:
         work = self.work.values()
         all_ = sum((one.bound for one in work), Bound())
+        missing = (trial for trial in self.trials if trial.key in self.work)
+        about_usd = sum(self._about_usd(trial, self.work[trial.key]) for trial in missing)
         return Forecast(
             self._experiment.trials,
             sum(one.is_run for one in work),
             sum(one.gradings for one in work),
             all_.calls,
-            all_.cost_usd or None,
+            about_usd or None,
             all_.is_limit,
             tuple(self._bounds.unpriced),
         )
+
+    def _about_usd(self, trial: Trial, work: Work) -> float:
+        """What is still to come of a trial: what was paid already says more than an estimate."""
+        if work.is_run:
+            spent_usd, is_short = work.spent_usd, work.is_short
+            return self._bounds.about_usd(trial.variant, spent_usd, is_short=is_short)
+        if work.bound.is_limit:
+            return work.bound.cost_usd
+        return max(work.bound.cost_usd, sum(map(self._bounds.grading_usd, work.graders)))
 
     def _look(self, trial: Trial) -> Work | None:
         """What is still to do for a trial; one that needs nothing more is counted."""
@@ -102,7 +118,8 @@ class Remaining:
             if row.budget_usd is not None and not outcome.is_short:
                 own_usd = max(0.0, row.budget_usd - row.cost_usd)
             whole = bound + self._bounds.graded(trial.variant)
-            return Work(whole, is_run=True, own_usd=own_usd)
+            work = Work(whole, is_run=True, own_usd=own_usd)
+            return replace(work, spent_usd=row.cost_usd, is_short=outcome.is_short)
         missing: dict[str, Grader] = {}
         for grader, key, _ in self._wanted(outcome):
             self.charge(trial, key)
@@ -117,7 +134,8 @@ class Remaining:
         }
         self._claimed |= new.keys()
         left = (self._left_of(key, bound) for key, bound in new.items())
-        return Work(sum(left, Bound()), gradings=len(new))
+        graders = tuple(missing[key].name for key in new)
+        return Work(sum(left, Bound()), gradings=len(new), graders=graders)
 
     def _left_of(self, key: str, bound: Bound) -> Bound:
         """What a grading may still cost: one that was begun, as much as its limit leaves."""

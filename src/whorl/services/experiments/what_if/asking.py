@@ -299,10 +299,10 @@ def document_of(sweep: Sweep, loop: Loop) -> dict[str, Any]:
         "not_recommended": sweep.not_recommended,
         "honest": sweep.honest or None,
         "ideal": {
-            name: {"grade": grade, "cost_usd": finite(cost), "iterations": count}
+            name: {"grade": finite(grade), "cost_usd": finite(cost), "iterations": finite(count)}
             for name, (grade, cost, count) in sweep.ideal.items()
         },
-        "curve": sweep.curve,
+        "curve": {name: [*map(finite, row)] for name, row in sweep.curve.items()},
         "bands": sweep.bands,
         "words": sweep.words,
         "use": [] if chosen is None else written(loop, chosen.rule),

@@ -60,10 +60,25 @@ class Units:
         return self.interval(self.sums(pairs), range(self.count), level)
 
 
+def made_grades(subject: Subject) -> dict[int, float]:
+    """The grades of all iterations that went through; not a number where one has no grade."""
+    made = [row.number for row in subject.facts.iterations if row.status == "succeeded"]
+    return dict.fromkeys(made, math.nan) | subject.grades
+
+
+def _highest(grades: Sequence[float]) -> float:
+    """The highest of some grades; not a number where one is not known."""
+    return math.nan if any(map(math.isnan, grades)) else max(grades, default=0.0)
+
+
 def by_iteration(
     subjects: Sequence[Subject], prepared: Sequence[Prepared], loop: Loop
 ) -> dict[str, list[list[float]]]:
-    """Grades by iteration and run: of the last one, of the best by score, of the best made."""
+    """Grades by iteration and run: of the last one, of the best by score, of the best made.
+
+    One that is not known is not a number.
+    """
+    made = {id(s): made_grades(s) for s in subjects}
     fails = {id(s): fails_at(s, loop) for s in subjects}
     goes_on = [s for s in subjects if fails[id(s)] is None] or subjects
     longest = min((max(s.grades, default=0) for s in goes_on), default=0)
@@ -72,14 +87,16 @@ def by_iteration(
     score = next((p for p in conditions_in(loop.until) if isinstance(p, Score)), None)
     ways: dict[str, Callable[[Subject, Prepared, int], float]] = {
         # Where nothing has come of a run so far, that is worth nothing.
-        "last": lambda s, _, k: s.grades.get(max((n for n in s.grades if n <= k), default=0), 0.0),
-        "best that was made": lambda s, _, k: max(
-            (grade for n, grade in s.grades.items() if n <= k), default=0.0
+        "last": lambda s, _, k: made[id(s)].get(
+            max((n for n in made[id(s)] if n <= k), default=0), 0.0
+        ),
+        "best that was made": lambda s, _, k: _highest(
+            [grade for n, grade in made[id(s)].items() if n <= k]
         ),
     }
     if score is not None:
         atom = f"{atom_of(score)} {score.low} {score.high}"
-        ways["best by score"] = lambda s, p, k: s.grades.get(p.best(atom, score, k), 0.0)
+        ways["best by score"] = lambda s, p, k: made[id(s)].get(p.best(atom, score, k), 0.0)
     return {
         name: [
             [
@@ -108,13 +125,13 @@ def fails_at(subject: Subject, loop: Loop) -> int | None:
 def bands_of(
     values: dict[str, list[list[float]]], units: Units
 ) -> dict[str, list[tuple[float, float]]]:
-    """Between which limits the mean of each iteration lies."""
+    """Between which limits the mean of each iteration lies, where all of them are known."""
     if units.count < figures.UNITS_MIN:
         return {}
     every = range(units.count)
     found = {
         name: [units.interval(units.sums(row), every, figures.LEVEL) for row in rows]
-        for name, rows in values.items()
+        for name, rows in _known(values).items()
     }
     return {
         name: [(max(0.0, e.low or 0.0), min(1.0, e.high or 0.0)) for e in row]
@@ -122,10 +139,17 @@ def bands_of(
     }
 
 
+def _known(values: dict[str, list[list[float]]]) -> dict[str, list[list[float]]]:
+    """Those of which all grades are known."""
+    sums = {name: math.fsum(math.fsum(row) for row in rows) for name, rows in values.items()}
+    return {name: rows for name, rows in values.items() if math.isfinite(sums[name])}
+
+
 def growth_words(values: dict[str, list[list[float]]], units: Units, margin: float) -> list[str]:
-    """Whether iterating helps, and until when."""
+    """Whether iterating helps, and until when; nothing where grades of it are not known."""
     words: list[str] = []
-    last = values["last"]
+    values = _known(values)
+    last = values.get("last", [])
     if len(last) < 2 or units.count < figures.UNITS_MIN:
         return words
     top = _top(last)
@@ -184,6 +208,13 @@ def failure_words(subjects: Sequence[Subject], loop: Loop) -> list[str]:
     return [words] if failed else []
 
 
+def ungraded_words(subjects: Sequence[Subject]) -> list[str]:
+    lacking = sum(any(map(math.isnan, made_grades(s).values())) for s in subjects)
+    have = "has" if lacking == 1 else "have"
+    words = f"{lacking} of {plural(len(subjects), 'run')} {have} iterations without a grade"
+    return [f"{words}: what needs one is not known"] if lacking else []
+
+
 def ideal_rows(
     loop: Loop,
     subjects: Sequence[Subject],
@@ -192,14 +223,15 @@ def ideal_rows(
 ) -> dict[str, tuple[float, float, float]]:
     """Rows that nobody can run and everybody should see: grade, cost and iterations.
 
-    A judge that is always right goes on as far as the record does, or `at_most` so far. The cost is
-    not a number where a model has no price.
+    A judge that is always right goes on as far as the record does, or `at_most` so far. What is not
+    known is not a number: the cost where a model has no price, and all that follows from a grade
+    where an iteration has none.
     """
     names = ("no loop at all", "the judge is always right", "the best that was made")
     rows: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
     judges = [part for part in conditions_in(loop.until) if isinstance(part, Judge)]
     for subject, ready in zip(subjects, prepared, strict=True):
-        grades, judged = subject.grades, [ready.judge(judge)[2] for judge in judges]
+        grades, judged = made_grades(subject), [ready.judge(judge)[2] for judge in judges]
         outside = ready.outside_usd if subject.is_priced else math.nan
         if not grades:
             if subject.failed_grade is not None:
@@ -209,7 +241,7 @@ def ideal_rows(
                     row.append((subject.failed_grade, usd, made))
             continue
         count, returned = _always_right(loop, subject, ready, at_most)
-        best, first = max(grades, key=lambda n: (grades[n], -n)), min(grades)
+        first, best = min(grades), _highest([*grades.values()])
         fails = fails_at(subject, loop)
         is_solved = returned in subject.solved
         if fails is not None and not is_solved and fails <= (at_most or fails):
@@ -218,13 +250,14 @@ def ideal_rows(
         else:
             right = grades[returned]
         cost = ready.body_cost(count) + sum(spent[count] for spent in judged)
+        is_known = not any(math.isnan(grades[n]) for n in grades if n <= count)
         found = (
             (grades[first], ready.body_cost(first), first),
-            (right, cost, count),
-            (grades[best], ready.body_cost(max(grades)), max(grades)),
+            (right, cost, count) if is_known else (math.nan,) * 3,
+            (best, ready.body_cost(max(grades)), max(grades)),
         )
-        for name, (grade, usd, made) in zip(names, found, strict=True):
-            rows[name].append((grade, usd + outside, made))
+        for name, (grade, usd, iterations) in zip(names, found, strict=True):
+            rows[name].append((grade, usd + outside, iterations))
     columns = {name: list(zip(*row, strict=True)) for name, row in rows.items() if row}
     means = {n: [figures.mean(list(column)) for column in each] for n, each in columns.items()}
     return {name: (grade, cost, count) for name, (grade, cost, count) in means.items()}
@@ -234,7 +267,8 @@ def _always_right(
     loop: Loop, subject: Subject, ready: Prepared, most: int | None
 ) -> tuple[int, int]:
     """Where a loop ends and what it returns if only a solved iteration ends it before its limit."""
-    within = [n for n in subject.grades if most is None or n <= most] or [min(subject.grades)]
+    made = made_grades(subject)
+    within = [n for n in made if most is None or n <= most] or [min(made)]
     solved, last = [n for n in within if n in subject.solved], max(within)
     if solved:
         return min(solved), min(solved)

@@ -27,6 +27,7 @@ from whorl.services.experiments.what_if.growth import (
     failure_words,
     growth_words,
     ideal_rows,
+    ungraded_words,
 )
 from whorl.services.experiments.what_if.rules import Rule, own_rule
 
@@ -44,7 +45,8 @@ FOLDS = 10
 class Sweep:
     """All rules that were tried, in order of cost; indices lead into `rules`.
 
-    Where a model has no price their costs are not numbers, and no rule is on the frontier.
+    Where a model has no price their costs are not numbers, and no rule is on the frontier. What
+    needs the grade of an iteration that has none is not a number in `ideal` and `curve`.
     """
 
     loop: str
@@ -59,7 +61,7 @@ class Sweep:
     honest: dict[str, float]
     ideal: dict[str, tuple[float, float, float]]
     curve: dict[str, list[float]]
-    # The limits of each mean of the curve; none of them where there are too few cases.
+    # The limits of each mean of the curve; none where there are too few cases, or one is not known.
     bands: dict[str, list[tuple[float, float]]]
     words: list[str]
     # How many trials there are; `runs` of them are in these numbers.
@@ -176,6 +178,7 @@ def sweep_of(
         bands=bands_of(values, units),
         words=[
             *failure_words(subjects, loop),
+            *ungraded_words(subjects),
             *(growth_words(values, units, margin) if values else []),
         ],
     )

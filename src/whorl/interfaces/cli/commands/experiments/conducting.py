@@ -11,12 +11,12 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from whorl.errors import UsageError, plural
-from whorl.interfaces.cli.carrying import given_options
+from whorl.interfaces.cli.carrying import given_options, same_command
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.printing import progress_words
 from whorl.interfaces.cli.terminal import say
@@ -25,11 +25,14 @@ from whorl.interfaces.figures import dollars
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from whorl.providers.registry import Providers
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.driving import Driving
     from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.reporting.notes import Commands
     from whorl.services.experiments.reporting.report import Report
-    from whorl.services.experiments.running.extension import Extension
+    from whorl.services.experiments.running.budget import Budget
+    from whorl.services.experiments.running.extension import Extension, Lacking
     from whorl.services.experiments.running.needed import AdvisedStudy
     from whorl.services.experiments.running.progress import Progress
     from whorl.services.experiments.study import Study
@@ -87,7 +90,8 @@ def recorded(project: Project, file: str) -> Iterator[Study]:
 class Conducted(NamedTuple):
     """What an experiment found, how far it is, whether what-if has answers, and what goes on.
 
-    `more_usd` have to be added to the budget of the file for that.
+    `more_usd` have to be added to the budget of the file for that. So many calls are in doubt, and
+    so much is reserved for them.
     """
 
     report: Report
@@ -95,12 +99,15 @@ class Conducted(NamedTuple):
     is_answered: bool
     commands: Commands
     more_usd: float | None
+    in_doubt: tuple[int, float]
 
 
 def conducted(
     project: Project, experiment: Experiment, file: str, *, fresh: bool, budget: str, is_quiet: bool
 ) -> Conducted:
     """Runs what is missing of an experiment; gives the report."""
+    from whorl.services.experiments.reporting.money import doubtful_usd
+
     amount = budget_of(budget, experiment)
 
     async def work() -> Progress:
@@ -136,7 +143,8 @@ def conducted(
             )
         commands = words.commands_for(file, pasted).with_budget(more_usd, experiment.budget)
         found = study.report(), progress, study.is_answered()
-        return Conducted(*found, commands if progress.is_paused else study.commands, more_usd)
+        commands = commands if progress.is_paused else study.commands
+        return Conducted(*found, commands, more_usd, doubtful_usd(store, study.rows))
 
 
 def _teller() -> Callable[[Progress], None]:
@@ -193,12 +201,6 @@ def to_save(file: str, save: str) -> str:
     return f"save one before a change: {pasted('experiment', 'report', file, '--save', save)}"
 
 
-def option_words(options: dict[str, Any], *names: str) -> list[str]:
-    """These options as they were given, for a command to paste."""
-    words = ((f"--{name.replace('_', '-')}", options[name]) for name in names)
-    return [each for name, value in words if value for each in (name, str(value))]
-
-
 def shown_or_paused(show: Callable[[], int], *, is_short: bool) -> int:
     """Shows what is known; where the budget stopped what should be recorded, it says so."""
     try:
@@ -211,17 +213,59 @@ def shown_or_paused(show: Callable[[], int], *, is_short: bool) -> int:
     return PAUSED if is_short else code
 
 
-def say_paused(report: Report, progress: Progress, again: str) -> None:
+def say_paused(conducted: Conducted, again: str) -> None:
     """How far it is, and the command that goes on."""
+    report, progress, (calls, doubtful_usd) = (
+        conducted.report,
+        conducted.progress,
+        conducted.in_doubt,
+    )
     spent = f"{dollars(report.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
+    if doubtful_usd:
+        of = f"{plural(calls, 'call')} in doubt, whose cost nobody knows"
+        spent += f", of which {dollars(doubtful_usd)} is reserved for {of}"
     done = f"{report.done} of {report.trials} trials done, {plural(report.cases, 'whole case')}"
     say(f"budget: {done}, {spent}; go on with: {again}")
 
 
-def say_short(short: dict[str, Extension], budget_usd: float, again: Sequence[str]) -> None:
+def say_short(short: dict[str, Extension], budget_usd: float) -> None:
     """What the budget did not allow, and the command with one that allows it, or twice as much."""
-    rest = ", ".join(plural(one.count, what) for what, one in short.items())
-    left_usd = sum(2 * one.about_usd() + one.forecast().call_usd for one in short.values())
-    most_usd = math.ceil(100 * max(2 * budget_usd, left_usd, 0.01)) / 100
-    command = pasted(*again, "--budget", f"{most_usd:g}")
-    say(f"budget: {rest} not recorded; go on with: {command}")
+    command = _with_budget(short, 2 * budget_usd)
+    say(f"budget: {_counts(short)} not recorded; go on with: {command}")
+
+
+def missing_of(
+    study: Study,
+    driving: Driving,
+    providers: Providers,
+    lacking: dict[str, Callable[[], Sequence[Lacking]]],
+    allowed: Budget | None = None,
+) -> dict[str, Extension]:
+    """What is missing of each kind."""
+    from whorl.services.experiments.running.budget import Budget
+    from whorl.services.experiments.running.extension import Extension
+    from whorl.services.experiments.running.runs import Runs
+
+    allowed = allowed or Budget(0.0)
+    runs = Runs(driving, study.rows, allowed)
+    return {what: Extension(runs, providers, make(), allowed) for what, make in lacking.items()}
+
+
+def check_nothing_missing(missing: dict[str, Extension]) -> None:
+    """Raises UsageError X111 where something is missing: what it costs, and how to record it."""
+    if lacking := {what: one for what, one in missing.items() if one.count}:
+        about_usd = sum(one.about_usd() for one in lacking.values())
+        about = f", about {dollars(about_usd)}" if about_usd else ""
+        words = f"{_counts(lacking)} to record{about}, and no budget is given"
+        raise UsageError(words, help=_with_budget(lacking), code="X111")
+
+
+def _counts(missing: dict[str, Extension]) -> str:
+    return ", ".join(plural(one.count, what) for what, one in missing.items())
+
+
+def _with_budget(missing: dict[str, Extension], least_usd: float = 0.0) -> str:
+    """This command with a budget that should be enough for what is missing."""
+    left_usd = sum(2 * one.about_usd() + one.forecast().call_usd for one in missing.values())
+    most_usd = math.ceil(100 * max(least_usd, left_usd, 0.01)) / 100
+    return pasted(*same_command("budget"), "--budget", f"{most_usd:g}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import UsageError, did_you_mean, plural, safe
+from whorl.interfaces.cli.carrying import same_command
 from whorl.interfaces.cli.commands.experiments.conducting import (
     PAUSED,
     budget_of,
@@ -83,7 +84,7 @@ def run_command(
         of = (report, file, pasted, done.commands)
         print_lines(words.report_lines(*of, is_answered=done.is_answered))
     if progress.is_paused:
-        say_paused(report, progress, done.commands.run)
+        say_paused(done, done.commands.run + (" --json" if as_json else ""))
         return PAUSED
     return 0
 
@@ -193,9 +194,8 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
         text = words.junit_text(found, variant, decided, fell, is_failure=is_failure)
         write_file(options["junit"], text, advice="name another FILE")
     if progress.is_paused:
-        again = ["gate", file, "--variant", variant, "--against", against]
-        again += [] if done.more_usd is None else ["--budget", f"+{done.more_usd:g}"]
-        say_paused(found, progress, pasted("experiment", *again))
+        more = [] if done.more_usd is None else ["--budget", f"+{done.more_usd:g}"]
+        say_paused(done, pasted(*same_command("budget"), *more))
         return PAUSED
     return _FAILED if is_failure else 0
 

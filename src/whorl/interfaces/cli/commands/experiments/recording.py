@@ -7,8 +7,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError, plural, safe
+from whorl.interfaces.cli.carrying import same_command
 from whorl.interfaces.cli.commands.experiments.conducting import (
     PAUSED,
+    check_nothing_missing,
+    missing_of,
     pasted,
     read_file,
     say_short,
@@ -34,7 +37,6 @@ def extend(
     project: Project,
     file: str,
     budget: float | None,
-    again: Sequence[str],
     *,
     loop: str,
     variant: str,
@@ -50,9 +52,7 @@ def extend(
     from whorl.services.experiments.what_if.asking import rule_of
     from whorl.services.runs import open_runtime
 
-    if budget is None:
-        raise UsageError("what is missing costs money", help="give --budget", code="X111")
-    if math.isnan(budget):
+    if budget is not None and math.isnan(budget):
         raise UsageError("'nan' is not an amount of dollars such as 5")
 
     async def work() -> int:
@@ -68,12 +68,15 @@ def extend(
             }
             iterations = {"iteration": lambda: study.too_short(node, variant, rules or [])}
             lacking = votes_only if votes else iterations | votes_only
-            recording = _Recording(study, driving, providers, budget, lacking)
             try:
+                if budget is None:
+                    check_nothing_missing(missing_of(study, driving, providers, lacking))
+                    return 0
+                recording = _Recording(study, driving, providers, budget, lacking)
                 await recording.run()
             finally:
                 await driving.close()
-            return recording.tell(again)
+            return recording.tell()
 
     return asyncio.run(work())
 
@@ -98,11 +101,8 @@ class _Recording:
         self._failed: dict[str, Extension] = {}
 
     def _extension(self, what: str) -> Extension:
-        from whorl.services.experiments.running.extension import Extension
-        from whorl.services.experiments.running.runs import Runs
-
-        runs = Runs(self._driving, self._study.rows, self._budget)
-        return Extension(runs, self._providers, self._lacking[what](), self._budget)
+        made, of = {what: self._lacking[what]}, (self._study, self._driving, self._providers)
+        return missing_of(*of, made, self._budget)[what]
 
     async def run(self) -> None:
         """Records until nothing is missing: after votes, a rule may need more iterations."""
@@ -134,13 +134,12 @@ class _Recording:
             self._failed[what] = self._extension(what)
         return extension.missing, line
 
-    def tell(self, again: Sequence[str]) -> int:
+    def tell(self) -> int:
         """Says what is not recorded and how to go on; gives the exit code."""
         if self._failed:
             rest = ", ".join(plural(one.count, what) for what, one in self._failed.items())
             why = next((each for one in self._failed.values() for each in one.faults()), "")
-            command = pasted(*again, "--budget", f"{self._budget_usd:g}")
-            say(f"{rest} not recorded: {safe(why)}; once it answers: {command}")
+            say(f"{rest} not recorded: {safe(why)}; once it answers: {pasted(*same_command())}")
         if self._short:
-            say_short(self._short, self._budget_usd, again)
+            say_short(self._short, self._budget_usd)
         return PAUSED if self._short else _FAILED if self._failed else 0

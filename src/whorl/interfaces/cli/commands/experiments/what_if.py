@@ -12,7 +12,6 @@ import click
 from whorl.errors import UsageError, plural
 from whorl.interfaces.cli.commands.experiments.conducting import (
     is_file,
-    option_words,
     read_file,
     recorded,
     shown_or_paused,
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.study import Study
     from whorl.services.project import Project
-
-
-_RULE = ("loop", "variant", "until", "at_most", "return")
 
 
 class _AtMost(click.ParamType):  # type: ignore[type-arg]
@@ -91,13 +87,7 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
         given = {name: options[name] for name in ("until", "at_most", "returns")}
         names = {name: options[name] for name in ("loop", "variant")}
         _check_recorded(project, what[0], options["variant"])
-        again = (
-            "what-if",
-            what[0],
-            *option_words(options | {"return": options["returns"]}, *_RULE),
-            "--extend",
-        )
-        stopped = extend(project, what[0], options["budget"], again, given=given, **names)
+        stopped = extend(project, what[0], options["budget"], given=given, **names)
     if bool(what) == bool(options["workflow"]):
         raise UsageError("name a RUN, an experiment FILE, or a --workflow")
     if len(what) == 1 and is_file(project, what[0]):
@@ -230,10 +220,8 @@ def judge(
             advice = f"write `votes: {votes}` in the file, and run it again"
             raise UsageError(f"{name!r} is a grader", help=advice, code="X100")
         _check_recorded(project, file, variant)
-        again = ("judge", file, *([name] if name else []), "--against", against)
-        again = (*again, *option_words(options, "variant", "votes"))
         budget = options["budget"]
-        stopped = extend(project, file, budget, again, loop=name, variant=variant, votes=votes)
+        stopped = extend(project, file, budget, loop=name, variant=variant, votes=votes)
 
     def shown() -> int:
         with recorded(project, file) as study:
