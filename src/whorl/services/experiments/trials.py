@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 PREFIX = EXPERIMENT
 ENDED = ("succeeded", "failed", "cancelled")
+# So often what the outside has failed is tried again.
+RESUMES_MAX = 3
 # A budget does not allow a call.
 STOPPED = "R103"
 _PAUSES = frozenset({"budget.reached", "run.waiting", "run.paused"})

@@ -12,7 +12,13 @@ from whorl.lazily import dataclass
 from whorl.services.experiments.running.bounds import Bound
 from whorl.services.experiments.running.progress import Forecast, Progress
 from whorl.services.experiments.study import iteration_names
-from whorl.services.experiments.trials import ENDED, is_outside_failure, is_short, outcome_of
+from whorl.services.experiments.trials import (
+    ENDED,
+    RESUMES_MAX,
+    is_outside_failure,
+    is_short,
+    outcome_of,
+)
 from whorl.services.experiments.variants import find_loop
 from whorl.services.experiments.what_if.folding import facts_of
 
@@ -25,8 +31,6 @@ if TYPE_CHECKING:
     from whorl.services.experiments.running.bounds import Bounds
     from whorl.services.experiments.trials import Outcome, Trial
     from whorl.services.experiments.variants import Prepared
-
-RESUMES_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 from whorl.errors import UsageError
 from whorl.services import steering
 from whorl.services.experiments.running.budget import NOTHING
-from whorl.services.experiments.running.remaining import RESUMES_MAX
 from whorl.services.experiments.trials import (
     BY_EXPERIMENT,
+    RESUMES_MAX,
     cut_usd,
     is_outside_failure,
     is_short,
