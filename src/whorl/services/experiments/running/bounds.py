@@ -56,7 +56,9 @@ class Bound:
             return self.cost_usd
         return min(max(self.cost_usd, seen_usd), 2 * seen_usd + self.call_usd)
 
-    def about_usd(self, seen_usd: float, spent_usd: float = 0.0, *, is_short: bool = False) -> float:
+    def about_usd(
+        self, seen_usd: float, spent_usd: float = 0.0, *, is_short: bool = False
+    ) -> float:
         """What is still to come, where others have cost so much on average, and this so much.
 
         Where it is no limit, it may be too low: one that has spent more, or `is_short` of money,

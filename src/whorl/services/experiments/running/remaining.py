@@ -33,8 +33,9 @@ RESUMES_MAX = 3
 class Work:
     """What is still to do for a trial: it is run, or so many of its gradings are missing.
 
-    `own_usd` is what its run, which was begun, may still spend by the limit that it has. `spent_usd`
-    is what it has spent; `is_short`: that was not enough. `graders` are those of the gradings.
+    `own_usd` is what its run, which was begun, may still spend by the limit that it has.
+    `spent_usd` is what it has spent; `is_short`: that was not enough. `graders` are those of the
+    gradings.
     """
 
     bound: Bound
