@@ -220,3 +220,18 @@ def test_a_difference_of_just_the_margin_is_never_decided() -> None:
     told = would_decide([-0.5, 0.1] * 5, None, 0.2)
 
     assert told == "nor would more cases like these: the difference is about the margin"
+
+
+def test_a_variant_is_not_compared_with_itself(folder: Path) -> None:
+    """Nothing is run for it; where there is no other one, a saved report can be compared with."""
+    two = whorl("experiment", "gate", FILE, "--against", "base")
+    text = (folder / FILE).read_text()
+    variants = "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n"
+    (folder / FILE).write_text(text.replace(variants, ""))
+    one = whorl("experiment", "gate", FILE, "--against", "base")
+
+    for done, advice in ((two, "name one with --variant: longer"), (one, "--save baseline.json")):
+        assert done.exit_code == 2
+        assert "'base' cannot be compared with itself" in done.stderr
+        assert advice in done.stderr
+    assert whorl("experiment", "ls").stdout == ""

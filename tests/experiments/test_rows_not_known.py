@@ -154,3 +154,16 @@ def test_a_variable_that_the_body_sets_is_known_behind_the_loop_of_a_run(folder:
     assert "X108" in refused.stderr
     (folder / FILE).write_text(EXPERIMENT.replace("outputs.text", "results.write"))
     assert run_json("what-if", FILE)["runs"] == 12
+
+
+def test_a_rule_that_no_run_answers_has_no_answer_that_is_checked(folder: Path) -> None:
+    (folder / FILE).write_text(EXPERIMENT.replace("explore: {polish: 5}\n", ""))
+    run_json("experiment", "run", FILE)
+
+    unknown = command("what-if", FILE, "--at-most", "4", "--check", "3").stderr
+    known = command("what-if", FILE, "--at-most", "1", "--check", "3").stderr
+
+    words = "no answer of this rule could be checked: not known in any of 3 runs that were tried"
+    assert words in unknown
+    assert "all the same" not in unknown
+    assert "3 answers replayed through the engine: all the same" in known

@@ -215,11 +215,8 @@ def shown_or_paused(show: Callable[[], int], *, is_short: bool) -> int:
 
 def say_paused(conducted: Conducted, again: str) -> None:
     """How far it is, and the command that goes on."""
-    report, progress, (calls, doubtful_usd) = (
-        conducted.report,
-        conducted.progress,
-        conducted.in_doubt,
-    )
+    report, progress = conducted.report, conducted.progress
+    calls, doubtful_usd = conducted.in_doubt
     spent = f"{dollars(report.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
     if doubtful_usd:
         of = f"{plural(calls, 'call')} in doubt, whose cost nobody knows"

@@ -169,6 +169,11 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
     # What cannot be compared, or compared with, is told before anything is paid for.
     if variant not in read.variants:
         raise no_variant(variant, read.variants)
+    if against == variant:
+        others = [name for name in read.variants if name != variant]
+        advice = f"name one with --variant: {', '.join(map(safe, others))}"
+        why = f"{variant!r} cannot be compared with itself"
+        raise UsageError(why, help=advice if others else to_save(file, "baseline.json"))
     before = None if against in read.variants else _baseline(project, read, against)
     if before is not None:
         check_comparable(read, before, against)

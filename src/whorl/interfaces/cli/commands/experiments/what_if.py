@@ -179,7 +179,11 @@ def _check(study: Study, loop: Loop, given: dict[str, Any], options: dict[str, A
     runs = [RunId(subject.facts.run) for subject in subjects]
     answers = [what_if_of(study.store, run, loop.name, check=True, **given) for run in runs]
     known = sum(one.answer.exact for one in answers)
-    say(f"{plural(known, 'answer')} replayed through the engine: all the same")
+    if known:
+        say(f"{plural(known, 'answer')} replayed through the engine: all the same")
+    else:
+        tried = plural(len(runs), "run")
+        say(f"no answer of this rule could be checked: not known in any of {tried} that were tried")
 
 
 @click.command()
