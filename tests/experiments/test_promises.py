@@ -53,7 +53,7 @@ def test_a_budget_ends_it_after_any_trial_and_whole_cases_are_compared(
     assert found["cases"] == sum(cases.count(case) == 2 for case in set(cases))
     assert found["variants"]["base"]["cases"] == found["cases"]
     assert f"{found['done']} of 6 trials done" in paused.stderr
-    more = paused.stderr.rpartition("--budget ")[2].strip()
+    more = paused.stderr.rpartition("--budget ")[2].split()[0]
     assert run_json("experiment", "run", FILE, "--budget", more)["done"] > found["done"]
 
 
