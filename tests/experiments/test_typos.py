@@ -274,8 +274,12 @@ def test_a_column_of_labels_that_is_misspelt_is_told(folder: Path) -> None:
             ("at_once: 6", "budget: 1\ntrial_budget: 2"),
             "'trial_budget' of 2 is more than the 'budget' of 1: no trial can begin",
         ),
+        (
+            ("explore: {polish: 5}", "grade_iterations: all"),
+            "'grade_iterations: all' grades nothing more without 'explore'",
+        ),
     ],
-    ids=["same", "zero", "more"],
+    ids=["same", "zero", "more", "all"],
 )
 def test_what_can_hardly_be_meant_is_a_warning(
     folder: Path, change: tuple[str, str], said: str

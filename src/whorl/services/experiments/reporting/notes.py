@@ -152,6 +152,8 @@ def warnings(experiment: Experiment, trials: Iterable[Trial]) -> Iterator[Diagno
     elif budget is not None and own is not None and own > budget:
         more = f"'trial_budget' of {own:g} is more than the 'budget' of {budget:g}"
         words.append(f"{more}: no trial can begin")
+    if experiment.grade_iterations == "all" and not experiment.explore:
+        words.append("'grade_iterations: all' grades nothing more without 'explore'")
     yield from (Diagnostic("X112", each, severity="warning") for each in words)
 
 
