@@ -254,7 +254,7 @@ class Running:
         self.address = ""
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
-        assert self._ready.wait(20), "the server did not start"
+        assert self._ready.wait(PATIENCE_S), "the server did not start"
         if self._fault is not None:
             raise self._fault
 

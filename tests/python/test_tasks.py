@@ -178,7 +178,7 @@ def test_many_plain_functions_at_once_have_their_own_time_each(place: Path) -> N
 
     @tasks.task()
     def meet(number: int) -> int:
-        together.wait(10)
+        together.wait(PATIENCE_S)
         return number
 
     step: dict[str, Any] = {"use": "meet", "with": {"number": "{{ i }}"}}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from waiting import PATIENCE_S
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Child:
             self.started.stdin.close()
         self.started.stdout.close()
         try:
-            return self.started.wait(20)
+            return self.started.wait(PATIENCE_S)
         finally:
             self.started.kill()
             self.started.wait()
