@@ -279,10 +279,11 @@ class _Facts(Observer):
             # A loop that nothing outside keeps waiting has ended before the fold has begun it.
             if (body := self._ends.get(address)) is not None:
                 _take_end(facts, body)
-            rows = facts.iterations
-            if rows and rows[-1].status == "failed":
-                # One that got no answer is no result, and is asked for again.
-                rows[-1:] = [] if rows[-1].number == self._unanswered.get(address) else rows[-1:]
+            last = facts.iterations[-1] if facts.iterations else None
+            unanswered = self._unanswered.get(address)
+            if last and last.number == unanswered and last.status == "failed":
+                # It got no answer, which is no result, and is asked for again.
+                facts.iterations.pop()
             facts.steered, facts.outside = self._steered, dict(self._log.outside)
             facts.has_paused = self._has_paused
         return list(self._loops.values())
