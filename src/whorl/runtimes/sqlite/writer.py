@@ -2,8 +2,7 @@
 
 An append is acknowledged after the commit that holds it has reached the disk, never before.
 Commits are made by a thread. A few appends on a quick disk take the fast lane: the same commit,
-made by the event loop itself, which takes half the CPU; where that would hold the loop up, the
-thread takes over.
+made by the event loop itself, which takes half the CPU, unless that would hold the loop up.
 """
 
 from __future__ import annotations
@@ -81,8 +80,8 @@ class Writer:
         self._connection = connecting.open_writer(place)
         self._connection.set_wal_hook(self._count_pages)
         ownership = Ownership(self._connection, this_process(), lambda: Pulse(clock(), monotonic()))
-        memories = MemoryTable(self._connection, clock)
-        self._tables = JournalTables(self._connection, ownership, clock, memories)
+        memory = MemoryTable(self._connection, clock)
+        self._tables = JournalTables(self._connection, ownership, clock, memory)
         self._wal_pages = self._checkpointed = 0
         self._broken: StoreError | None = None
         self._in_hand: list[Job] = []
@@ -149,10 +148,11 @@ class Writer:
             is_open = True
             while is_open:
                 jobs, is_open = self._collect()
-                with self._turn:
-                    if jobs or self._tables.ownership.is_beat_due(self._monotonic()):
-                        self._serve(jobs)
-                    self._checkpoint()
+                if jobs or self._tables.ownership.is_beat_due(self._monotonic()):
+                    self._serve(jobs)
+                if self._is_log_long():
+                    with self._turn:
+                        self._checkpoint()
             self._leave()
         finally:
             # Reached early only by a mistake of ours (or a test's crash): nobody may wait for ever.
@@ -175,12 +175,14 @@ class Writer:
 
     def _serve(self, jobs: list[Job]) -> None:
         self._in_hand = jobs
-        together = [job for job in jobs if not job.alone]
-        if together or not jobs:
-            settle(self._commit(together))
+        with self._turn:
+            outcomes = self._commit([job for job in jobs if not job.alone])
+        settle(outcomes)  # whoever hears of it finds the fast lane free
         for job in jobs:
             if isinstance(job, Change) and job.alone:
-                settle([self._perform(job)])
+                with self._turn:
+                    outcomes = [self._perform(job)]
+                settle(outcomes)
         self._in_hand = []
 
     def _begin_at_once(self) -> bool:
@@ -224,8 +226,6 @@ class Writer:
 
     def _apply(self, jobs: list[Job]) -> list[Outcome]:
         """Runs of appends are written together; everything else keeps its place between them."""
-        if len(jobs) == 1 and isinstance(jobs[0], Append):
-            return self._tables.append_all([jobs[0]])  # type: ignore[return-value]
         outcomes: list[Outcome] = []
         for kind, group in groupby(jobs, key=type):
             if kind is Append:
@@ -275,7 +275,7 @@ class Writer:
 
     def _checkpoint(self) -> None:
         """Keeps the log short, after the answers are out: nobody waits for it."""
-        if self._fault() is not None or not self._is_log_long():
+        if self._fault() is not None:
             return
         self._checkpointed = self._wal_pages
         try:
