@@ -1,4 +1,4 @@
-"""The end of a run's journal is read once for all who watch it."""
+"""The end of a run's journal, and text that is streamed, are kept once for all who watch."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from whorl.interfaces.http import watching
+from whorl.interfaces.http.views import journal
 from whorl.interpreter.events import Event
-from whorl.runtimes.journal.journal import NewRun, RunId
+from whorl.runtimes.journal.journal import Entry, NewRun, RunId
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
-
-    import pytest
 
 RUN = RunId("r")
 
@@ -38,24 +39,23 @@ class CountingStore(SqliteStore):
 
 
 def with_tail(
-    path: Path, work: Callable[[CountingStore, watching.RunTail], Awaitable[None]]
+    path: Path, work: Callable[[CountingStore, journal.RunTail], Awaitable[None]]
 ) -> None:
     async def run() -> None:
         async with CountingStore(path / "whorl.db") as store:
             made = NewRun(RUN, {}, "", "name", "native")
             await store.create(made, Event("run.started", "", 0.0, {"input": {}}))
-            await work(store, watching.RunTail(store, RUN))
+            await work(store, journal.RunTail(store, RUN))
 
     asyncio.run(run())
 
 
-def seqs(found: tuple[list[Any], str] | None) -> list[int]:
-    assert found is not None
-    return [entry.seq for entry in found[0]]
+def seqs(found: journal.Batch) -> list[int]:
+    return [int(line[4:]) for line in found.text.splitlines() if line.startswith("id: ")]
 
 
 def test_what_is_new_is_read_once_for_all(tmp_path: Path) -> None:
-    async def work(store: CountingStore, tail: watching.RunTail) -> None:
+    async def work(store: CountingStore, tail: journal.RunTail) -> None:
         first = await asyncio.gather(*(tail.read(0) for _ in range(50)))
         assert [seqs(found) for found in first] == [[1]] * 50
         assert seqs(await tail.read(1)) == []
@@ -69,8 +69,23 @@ def test_what_is_new_is_read_once_for_all(tmp_path: Path) -> None:
     with_tail(tmp_path, work)
 
 
+def test_who_comes_from_elsewhere_shares_what_comes_next(tmp_path: Path) -> None:
+    async def work(store: CountingStore, tail: journal.RunTail) -> None:
+        await store.write(5)
+        for after in (0, 2):
+            assert (await tail.read(after)).last == 6
+        assert store.reads == 2
+        await store.write(2)
+        tail.is_stale = True
+        assert seqs(await tail.read(6)) == [7, 8]
+        assert seqs(await tail.read(2)) == [3, 4, 5, 6, 7, 8]
+        assert store.reads == 3
+
+    with_tail(tmp_path, work)
+
+
 def test_what_is_written_during_a_read_is_not_missed(tmp_path: Path) -> None:
-    async def work(store: CountingStore, tail: watching.RunTail) -> None:
+    async def work(store: CountingStore, tail: journal.RunTail) -> None:
         early = asyncio.create_task(tail.read(0))
         await asyncio.sleep(0)
         await store.write(1)
@@ -83,7 +98,7 @@ def test_what_is_written_during_a_read_is_not_missed(tmp_path: Path) -> None:
 
 
 def test_who_leaves_does_not_end_it_for_others(tmp_path: Path) -> None:
-    async def work(store: CountingStore, tail: watching.RunTail) -> None:
+    async def work(store: CountingStore, tail: journal.RunTail) -> None:
         leaving, staying = (asyncio.create_task(tail.read(0)) for _ in range(2))
         await asyncio.sleep(0)
         leaving.cancel()
@@ -94,12 +109,86 @@ def test_who_leaves_does_not_end_it_for_others(tmp_path: Path) -> None:
     with_tail(tmp_path, work)
 
 
-def test_who_is_far_behind_reads_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "PAGE", 4)
+def test_who_is_far_behind_gets_all_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "PAGE", 4)
 
-    async def work(store: CountingStore, tail: watching.RunTail) -> None:
+    async def work(store: CountingStore, tail: journal.RunTail) -> None:
         await store.write(9)
-        assert await tail.read(5) is None
-        assert seqs(await tail.read(6)) == [7, 8, 9, 10]
+        found = await tail.read(0)
+        assert (seqs(found), found.is_all) == ([1, 2, 3, 4, 5, 6, 7, 8], False)
+        found = await tail.read(8)
+        assert (seqs(found), found.is_all) == ([9, 10], True)
+        found = await tail.read(0)
+        assert (seqs(found), found.is_all) == ([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], True)
+        assert store.reads == 3
 
     with_tail(tmp_path, work)
+
+
+@pytest.mark.parametrize("limit", ["_SENT_MAX", "_KEPT_MAX"])
+def test_what_is_sent_at_once_and_kept_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr(journal, "PAGE", 2)
+    monkeypatch.setattr(journal, limit, 100)
+
+    async def work(store: CountingStore, tail: journal.RunTail) -> None:
+        await store.write(9)
+        found, parts = await tail.read(0), 1
+        told = seqs(found)
+        while not found.is_all:
+            found, parts = await tail.read(found.last), parts + 1
+            told += seqs(found)
+        assert told == list(range(1, 11))
+        assert parts == (5 if limit == "_SENT_MAX" else 4)
+        assert len(tail._batches) == (5 if limit == "_SENT_MAX" else 1)
+
+    with_tail(tmp_path, work)
+
+
+def texts(deltas: dict[str, watching.Delta]) -> dict[str, tuple[str, bool]]:
+    return {address: (delta.text, delta.is_whole) for address, delta in deltas.items()}
+
+
+def test_each_listener_is_told_streamed_text_once() -> None:
+    async def work() -> None:
+        watcher = watching.StreamWatcher()
+        watcher.text(RUN, "a", "early ")
+        with watcher.listening(RUN) as first:
+            assert texts(first.take(under_way=False)) == {"a": ("early ", True)}
+            watcher.text(RUN, "a", "one ")
+            with watcher.listening(RUN) as second:
+                watcher.text(RUN, "a", "two ")
+                watcher.text(RUN, "b", "three")
+                told = texts(first.take(under_way=False))
+                assert told == {"a": ("one two ", False), "b": ("three", False)}
+                told = texts(second.take(under_way=False))
+                assert told == {"a": ("early one two ", True), "b": ("three", False)}
+                assert first.take(under_way=False) == second.take(under_way=False) == {}
+            ended = Entry(1, Event("task.finished", "b", 1.0, {}))
+            watcher.text(RUN, "a", "four")
+            watcher.text(RUN, "b", "five")
+            watcher.entries(RUN, [ended])
+            assert texts(first.take(under_way=True)) == {"a": ("four", False)}
+
+    asyncio.run(work())
+
+
+def test_who_is_late_for_streamed_text_gets_all_that_is_still_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watching, "_PIECES_SIZE_MAX", 10)
+
+    async def work() -> None:
+        watcher = watching.StreamWatcher()
+        with watcher.listening(RUN) as listener:
+            for number in range(8):
+                watcher.text(RUN, "a", f"{number} ")
+            told = texts(listener.take(under_way=False))
+            assert told == {"a": ("0 1 2 3 4 5 6 7 ", True)}
+            watcher.text(RUN, "a", "8 ")
+            assert texts(listener.take(under_way=False)) == {"a": ("8 ", False)}
+
+    asyncio.run(work())

@@ -48,8 +48,6 @@ ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _GIVEN_MAX = 300
 _TARGETS_MAX = 10_000
 _ITEMS_MAX = 1_000
-# How many characters of entries are kept for those who watch the same run.
-_ENTRIES_MAX = 8_000_000
 _NAMES_S = 2.0
 SAVES_MAX = 10
 _PROBLEMS = {
@@ -99,8 +97,6 @@ class ServerState:
         self._targets: dict[tuple[RunId, str], float | None] = {}
         self._given: dict[RunId, str] = {}
         self._items: dict[RunId, tuple[RunRow, str]] = {}
-        self._entries: dict[tuple[RunId, int], str] = {}
-        self._entries_size = 0
         self._names: tuple[float, list[str]] = (0.0, [])
         # When webhooks were called, by name, within the last minute.
         self.webhook_calls: dict[str, deque[float]] = {}
@@ -160,19 +156,6 @@ class ServerState:
                 self._items.clear()
             item = self._items[row.id] = (row, make(row).model_dump_json())
         return item[1]
-
-    def entry_text(self, run: RunId, seq: int, make: Callable[[], BaseModel]) -> str:
-        """An entry as it is sent: encoded once, however many watch its run."""
-        text = self._entries.get((run, seq))
-        if text is None:
-            text = make().model_dump_json()
-            if self._entries_size + len(text) > _ENTRIES_MAX:
-                self._entries.clear()
-                self._entries_size = 0
-            if len(text) <= _ENTRIES_MAX:
-                self._entries[run, seq] = text
-                self._entries_size += len(text)
-        return text
 
     def names(self) -> list[str]:
         at, names = self._names

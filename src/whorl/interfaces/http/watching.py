@@ -10,11 +10,12 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import field
 from itertools import islice
 
 from whorl.errors import StoreError, safe
+from whorl.interfaces.http.views.journal import TASK_ENDS, RunTail
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import Entry, RunId
 from whorl.runtimes.runtime import Runtime
@@ -25,16 +26,16 @@ POLL_S = 0.04
 IDLE_S = 1.0
 INTERRUPTED_EVERY_S = 2.0
 LISTENERS_MAX = 256
-# How many entries are read at once, and kept of the end of a run that somebody listens to.
-PAGE = 500
 _DELTA_MAX = 64_000
 _STREAMING_MAX = 64
+_PIECES_MAX = 1_000
+_PIECES_SIZE_MAX = 1_000_000
 _INTERRUPTED_MAX = 200
 _END = 2**62
-# The more listen, the longer each is left alone after news: all of them together get 500 a second.
-_NEWS_EVERY_S = 0.002
+# The more listen, the longer each is left alone after news: so much is sent to all in a second.
+_NEWS_PER_S = 500
+_SIZE_PER_S = 40_000_000
 _FEW = 4
-_TASK_ENDS = ("task.finished", "task.failed")
 
 log = logging.getLogger("whorl.http")
 
@@ -50,14 +51,67 @@ class Delta:
         return Delta((self.text + text)[-_DELTA_MAX:], self.is_whole)
 
 
+class RunText:
+    """What the tasks of a run have streamed, kept once for all who listen.
+
+    `so_far` has what those under way have said; pieces are numbered, and the last ones are kept.
+    """
+
+    def __init__(self) -> None:
+        self.so_far: dict[str, Delta] = {}
+        self.count = 0
+        self._pieces: deque[tuple[str, str]] = deque()
+        self._size = 0
+
+    def add(self, address: str, text: str, *, is_heard: bool) -> None:
+        self.so_far[address] = self.so_far.get(address, Delta("", is_whole=True)).then(text)
+        if len(self.so_far) > _STREAMING_MAX:
+            del self.so_far[next(iter(self.so_far))]
+        if not is_heard:
+            return
+        self.count += 1
+        self._pieces.append((address, text))
+        self._size += len(text)
+        while self._size > _PIECES_SIZE_MAX or len(self._pieces) > _PIECES_MAX:
+            self._size -= len(self._pieces.popleft()[1])
+
+    def after(self, place: int, *, under_way: bool) -> dict[str, Delta]:
+        """What came after a piece; `under_way`: of tasks that have not ended."""
+        first = self.count - len(self._pieces)
+        if place < first:
+            # Whoever is that late gets all that is still being said.
+            return dict(self.so_far)
+        deltas: dict[str, Delta] = {}
+        for address, text in islice(self._pieces, place - first, None):
+            if not under_way or address in self.so_far:
+                earlier = deltas.get(address)
+                deltas[address] = Delta(text) if earlier is None else earlier.then(text)
+        return deltas
+
+
+def _joined(deltas: dict[str, Delta], newer: dict[str, Delta]) -> dict[str, Delta]:
+    for address, delta in newer.items():
+        if address in deltas and not delta.is_whole:
+            deltas[address] = deltas[address].then(delta.text)
+        else:
+            deltas[address] = delta
+    return deltas
+
+
 @dataclass(slots=True, eq=False)
 class Listener:
-    """Somebody who wants to know of one run, or of all; `awake` is set when there is news."""
+    """Somebody who wants to know of one run, or of all; `awake` is set when there is news.
+
+    `deltas` is text that only this one was told; of `text`, which all of the run's listeners
+    share, it has heard what stands before `place`.
+    """
 
     is_over: bool = False
     touched: set[RunId] = field(default_factory=set)
     deltas: dict[str, Delta] = field(default_factory=dict)
     awake: asyncio.Event = field(default_factory=asyncio.Event)
+    text: RunText = field(default_factory=RunText)
+    place: int = 0
 
     async def wait(self, timeout_s: float) -> None:
         with contextlib.suppress(TimeoutError):
@@ -70,79 +124,15 @@ class Listener:
         self.deltas[address] = self.deltas.get(address, Delta("", is_whole=is_new)).then(text)
         self.awake.set()
 
+    def take(self, *, under_way: bool) -> dict[str, Delta]:
+        """What is new of text; `under_way`: of the shared one, only that of such tasks."""
+        deltas, self.deltas = self.deltas, {}
+        newer = self.text.after(self.place, under_way=under_way)
+        self.place = self.text.count
+        return _joined(deltas, newer)
+
     def hold(self, deltas: dict[str, Delta]) -> None:
-        for address, newer in self.deltas.items():
-            earlier = deltas.get(address)
-            deltas[address] = earlier.then(newer.text) if earlier is not None else newer
-        self.deltas = deltas
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Entries as they are sent, the tasks that ended in them, and whether the run did."""
-
-    text: str = ""
-    ended: frozenset[str] = frozenset()
-    is_over: bool = False
-
-    @classmethod
-    def of(cls, entries: list[Entry], texts: Callable[[Entry], Iterator[str]]) -> "Batch":
-        text = "".join(text for entry in entries for text in texts(entry))
-        kinds = {entry.event.kind for entry in entries}
-        ended = (entry.event.address for entry in entries if entry.event.kind in _TASK_ENDS)
-        return cls(text, frozenset(ended), "run.finished" in kinds)
-
-
-class RunTail:
-    """The end of a run's journal, read once for all who listen to the run."""
-
-    def __init__(self, store: SqliteStore, run: RunId) -> None:
-        self._store, self._run = store, run
-        self._entries: deque[Entry] = deque(maxlen=PAGE)
-        self._status = ""
-        self._reading: asyncio.Task[None] | None = None
-        self._batch: tuple[tuple[int, int], Batch] = ((0, 0), Batch())
-        # Something has been written since it was read.
-        self.is_stale = True
-
-    async def read(self, after: int) -> tuple[list[Entry], str] | None:
-        """The entries after one, and a status that is no newer; None: its reader is far behind."""
-        # What is under way may have begun before the last change; what begins now has not.
-        for _ in range(2):
-            if self._reading is None:
-                if not self.is_stale:
-                    break
-                self.is_stale = False
-                self._reading = asyncio.create_task(self._refresh())
-            # Whoever leaves meanwhile does not end it for others.
-            await asyncio.shield(self._reading)
-        if not self._entries:
-            return [], self._status
-        first = self._entries[0].seq
-        if after + 1 < first:
-            return None
-        return list(islice(self._entries, after + 1 - first, None)), self._status
-
-    def batch(self, entries: list[Entry], texts: Callable[[Entry], Iterator[str]]) -> Batch:
-        """Some entries as they are sent; most listeners are at the same place."""
-        key = (entries[0].seq, entries[-1].seq) if entries else (0, 0)
-        if key != self._batch[0]:
-            self._batch = (key, Batch.of(entries, texts))
-        return self._batch[1]
-
-    async def _refresh(self) -> None:
-        try:
-            entries, self._status = await asyncio.to_thread(self._load)
-            self._entries.extend(entries)
-            self.is_stale |= len(entries) == PAGE
-        finally:
-            self._reading = None
-
-    def _load(self) -> tuple[list[Entry], str]:
-        # The status is read first: an end is told after all that led to it.
-        row = self._store.run(self._run)
-        after = self._entries[-1].seq if self._entries else max(0, row.last_seq - PAGE)
-        return list(self._store.read(self._run, after=after, limit=PAGE)), row.status
+        self.deltas = _joined(deltas, self.deltas)
 
 
 class StreamWatcher:
@@ -152,8 +142,7 @@ class StreamWatcher:
         self._of_runs: dict[RunId, list[Listener]] = {}
         self._of_all: list[Listener] = []
         self._tails: dict[RunId, RunTail] = {}
-        # What tasks have streamed so far, for late readers.
-        self._texts: dict[RunId, dict[str, Delta]] = {}
+        self._texts: dict[RunId, RunText] = {}
         self._count = 0
         self._called = asyncio.Event()
         self._is_over = False
@@ -163,25 +152,24 @@ class StreamWatcher:
     def entries(self, run: RunId, entries: list[Entry]) -> None:
         if self.about is not None:
             self.metrics.take(run, entries, self.about)
-        texts = self._texts.get(run, {})
+        text = self._texts.get(run)
+        so_far = text.so_far if text is not None else {}
         for entry in entries:
             # The replies of tasks that have ended are in the journal.
-            if entry.event.kind in _TASK_ENDS:
-                texts.pop(entry.event.address, None)
+            if entry.event.kind in TASK_ENDS:
+                so_far.pop(entry.event.address, None)
             elif entry.event.kind == "run.finished":
                 log.info("run %s has ended: %s", run, entry.event.body.get("status"))
-                texts.clear()
-        if not texts:
+                so_far.clear()
+        if not so_far and run not in self._of_runs:
             self._texts.pop(run, None)
         self.touch(run)
 
     def text(self, run: RunId, address: str, text: str) -> None:
-        texts = self._texts.setdefault(run, {})
-        texts[address] = texts.get(address, Delta("", is_whole=True)).then(text)
-        if len(texts) > _STREAMING_MAX:
-            del texts[next(iter(texts))]
-        for listener in self._of_runs.get(run, ()):
-            listener.hear(address, text)
+        listeners = self._of_runs.get(run, ())
+        self._texts.setdefault(run, RunText()).add(address, text, is_heard=bool(listeners))
+        for listener in listeners:
+            listener.awake.set()
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
         log.warning("run %s waits, since the store cannot be written: %s", run, safe(str(fault)))
@@ -199,9 +187,14 @@ class StreamWatcher:
         return self._count >= LISTENERS_MAX
 
     @property
-    def pause_s(self) -> float | None:
-        """For how long somebody who has just been sent news gets no more; None: not at all."""
-        return self._count * _NEWS_EVERY_S if self._count > _FEW else None
+    def is_crowded(self) -> bool:
+        return self._count > _FEW
+
+    def pause_s(self, size: int) -> float | None:
+        """For how long somebody who has just been sent so much gets no more; None: not at all."""
+        if not size or not self.is_crowded:
+            return None
+        return self._count * (1 / _NEWS_PER_S + size / _SIZE_PER_S)
 
     def tail(self, run: RunId, store: SqliteStore) -> RunTail:
         """The end of a run that somebody listens to."""
@@ -216,7 +209,9 @@ class StreamWatcher:
     def listening(self, run: RunId | None) -> Iterator[Listener]:
         listener = Listener(self._is_over)
         if run is not None:
-            listener.deltas = dict(self._texts.get(run, {}))
+            listener.text = self._texts.setdefault(run, RunText())
+            listener.deltas = dict(listener.text.so_far)
+            listener.place = listener.text.count
         self._count += 1
         self._called.set()
         group = self._of_all if run is None else self._of_runs.setdefault(run, [])
@@ -229,6 +224,8 @@ class StreamWatcher:
             if run is not None and not group:
                 self._of_runs.pop(run, None)
                 self._tails.pop(run, None)
+                if not listener.text.so_far:
+                    self._texts.pop(run, None)
 
     def end(self) -> None:
         self._is_over = True

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import Response, StreamingResponse
 
 from whorl.errors import UsageError
-from whorl.interfaces.http.routes.streams import SSE, event_text, streamed
+from whorl.interfaces.http.routes.streams import SSE, streamed
 from whorl.interfaces.http.schemas.experiments import (
     AskedRule,
     CaseItem,
@@ -27,6 +27,7 @@ from whorl.interfaces.http.schemas.experiments import (
     VariantItem,
 )
 from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.views.journal import event_text
 from whorl.interfaces.http.watching import Listener
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId

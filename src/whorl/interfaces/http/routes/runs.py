@@ -10,6 +10,7 @@ from whorl.interfaces.http.schemas import queries, records
 from whorl.interfaces.http.schemas import runs as schemas
 from whorl.interfaces.http.state import KnownRun, State, no_query
 from whorl.interfaces.http.views import runs as run_views
+from whorl.interfaces.http.views.abridging import value_at
 from whorl.interfaces.progress import usage_of
 from whorl.interpreter.constructs.loops.measuring import similarity
 from whorl.language import Json
@@ -230,7 +231,7 @@ def show_value(
     ref: Annotated[str, Path(pattern=r"^[0-9]{1,15}\.[A-Za-z0-9_-]{1,4000}$")],
 ) -> schemas.LargeValue:
     """A value that an event only refers to."""
-    return schemas.LargeValue(value=run_views.value_at(state.records(run), ref))
+    return schemas.LargeValue(value=value_at(state.records(run), ref))
 
 
 def _side(side: Side) -> schemas.Side:

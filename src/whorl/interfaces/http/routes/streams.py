@@ -19,8 +19,9 @@ from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.schemas.runs import EventPage
 from whorl.interfaces.http.schemas.shared import Closed
 from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
-from whorl.interfaces.http.views.runs import ENDED, journal_event, run_item
-from whorl.interfaces.http.watching import PAGE, Batch, Delta, Listener
+from whorl.interfaces.http.views.journal import PAGE, Batch, event_text, journal_event
+from whorl.interfaces.http.views.runs import ENDED, run_item
+from whorl.interfaces.http.watching import Delta, Listener
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.translation import Translator
 from whorl.lazily import dataclass
@@ -119,21 +120,22 @@ class _Journal:
     hidden: frozenset[str] | None = None
 
     async def news(self, listener: Listener) -> tuple[str, float | None]:
-        deltas, listener.deltas = listener.deltas, {}
-        tail = self.state.watcher.tail(self.run, self.state.store)
-        found = await tail.read(self.after)
-        is_shared = found is not None and self.translator is None
-        entries, status = await asyncio.to_thread(self._read) if found is None else found
-        batch = (tail.batch if is_shared else Batch.of)(entries, self._texts)
-        self.after = entries[-1].seq if entries else self.after
+        # Where many watch, nobody is sent text of a call whose whole answer is sent.
+        is_short = self.state.watcher.is_crowded and self.translator is None
+        deltas = listener.take(under_way=is_short)
+        if self.translator is None:
+            tail = self.state.watcher.tail(self.run, self.state.store)
+            batch = await tail.read(self.after)
+            status = tail.status
+        else:
+            batch, status = await asyncio.to_thread(self._translated, self.translator)
+        self.after = batch.last
         self.has_ended |= batch.is_over
-        if len(entries) == PAGE:
+        if not batch.is_all:
             # The beginning of their tasks may be among the entries that are yet to come.
             listener.hold(deltas)
             return batch.text, 0.0
-        pause_s = self.state.watcher.pause_s
-        if pause_s is not None and self.translator is None:
-            # Where many watch, nobody is sent text of a call whose whole answer was just sent.
+        if is_short:
             deltas = {step: delta for step, delta in deltas.items() if step not in batch.ended}
         sent = [batch.text]
         if deltas and self.hidden is None:
@@ -145,22 +147,14 @@ class _Journal:
             text = _json({"status": status, "last_seq": self.after})
             sent += [event_text(text, "status")] + [event_text(text, "end")] * (status in ENDED)
         text = "".join(sent)
-        return text, pause_s if text else None
+        return text, self.state.watcher.pause_s(len(text))
 
-    def _read(self) -> tuple[list[Entry], str]:
+    def _translated(self, translator: Translator) -> tuple[Batch, str]:
         store = self.state.store
         # The status is read first: an end is told after all that led to it.
         status = store.run(self.run).status
-        return list(store.read(self.run, after=self.after, limit=PAGE)), status
-
-    def _texts(self, entry: Entry) -> Iterator[str]:
-        if self.translator is None:
-            make = partial(journal_event, self.run, entry)
-            texts = [self.state.entry_text(self.run, entry.seq, make)]
-        else:
-            texts = [_json(text) for text in self.translator.take(entry)]
-        for position, text in enumerate(texts, start=1):
-            yield event_text(text, seq=entry.seq if position == len(texts) else None)
+        entries = list(store.read(self.run, after=self.after, limit=PAGE))
+        return Batch.of(self.after, entries, partial(_translations, translator)), status
 
     def _deltas(self, deltas: dict[str, Delta]) -> Iterator[str]:
         for address, delta in deltas.items():
@@ -218,10 +212,10 @@ def _translator(state: ServerState, run: RunId, words: str, after: int) -> Trans
     return translator
 
 
-def event_text(data: str, name: str = "", *, seq: int | None = None) -> str:
-    head = f"id: {seq}\n" if seq is not None else ""
-    named = f"event: {name}\n" if name else ""
-    return f"{head}{named}data: {data}\n\n"
+def _translations(translator: Translator, entry: Entry) -> Iterator[str]:
+    texts = [_json(text) for text in translator.take(entry)]
+    for position, text in enumerate(texts, start=1):
+        yield event_text(text, seq=entry.seq if position == len(texts) else None)
 
 
 def _json(value: Any) -> str:

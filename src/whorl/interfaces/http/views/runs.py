@@ -1,30 +1,21 @@
-"""Runs as they go out: rows of the store as models, and large values by reference.
-
-Events carry a preview of a large value, which is fetched on demand. A reference is the number of an
-entry and a path into its body, so it needs no memory of its own and leads to nothing but the run
-that it is asked of. A value of a record, which is derived again, has 0 for the number of an entry.
-"""
+"""Runs as they go out: rows of the store as models."""
 
 from __future__ import annotations
 
-import base64
-import json
 from collections import Counter
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from whorl.errors import UsageError, safe
+from whorl.errors import safe
 from whorl.interfaces import wording
-from whorl.interfaces.advice import advice, advised, with_help
+from whorl.interfaces.advice import advised, with_help
 from whorl.interfaces.ends import end_words
-from whorl.interfaces.figures import paragraphs, written
 from whorl.interfaces.http.schemas import runs as schemas
-from whorl.interfaces.http.schemas.queries import RECORDS_MAX
 from whorl.interfaces.http.schemas.records import Attempt, RecordItem, RecordList
+from whorl.interfaces.http.views.abridging import shortened
 from whorl.interfaces.verdicts import fact_words, verdict_words
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
-from whorl.runtimes.journal.sealing import shown
 from whorl.services.files.versions import changed_file
 from whorl.services.inspecting.documents import usage_document
 from whorl.services.inspecting.results import (
@@ -41,19 +32,12 @@ if TYPE_CHECKING:
     from whorl.interpreter.machine import Machine
     from whorl.ir import Loop, Workflow
     from whorl.language import Json
-    from whorl.runtimes.journal.journal import Entry, IterationRow, LoopRow, RunId, RunRow
+    from whorl.runtimes.journal.journal import IterationRow, LoopRow, RunId, RunRow
     from whorl.services.inspecting.attempts import StepAttempt
     from whorl.services.inspecting.results import Gate
-    from whorl.services.records import Record, Records, RunRecords
+    from whorl.services.records import Record, Records
 
 SCORES = 20
-BODY_MAX = 8_000
-VALUE_MAX = 4_000
-PREVIEW_MAX = 400
-_PATH_MAX = 1_000
-_ENTRIES_MAX = 200
-
-_Path: TypeAlias = tuple[str | int, ...]
 # What is an empty text where it is not known.
 _NULLABLE = frozenset({"parent", "loop", "exit_reason", "stopped_by", "mark", "origin"})
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
@@ -86,24 +70,6 @@ def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
 
 def run_item(state: ServerState, row: RunRow) -> schemas.RunItem:
     return schemas.RunItem(**run_fields(state, row))
-
-
-def journal_event(run: str, entry: Entry) -> schemas.JournalEvent:
-    event = entry.event
-    body = _body(event)
-    fault = body if event.kind == "warning" else body.get("error")
-    if isinstance(fault, dict) and fault.get("facts"):
-        words = advice(str(fault["code"]), cast("Any", fault["facts"]), run)
-        fault = fault | {"help": words}
-        body = fault if event.kind == "warning" else body | {"error": fault}
-    return schemas.JournalEvent(
-        run=run,
-        seq=entry.seq,
-        kind=event.kind,
-        address=event.address,
-        at=event.at,
-        body=abridged(body, entry.seq),
-    )
 
 
 def loop_item(
@@ -167,7 +133,7 @@ def record_item(record: Record, occurrence: int = 0) -> RecordItem:
     values: dict[str, Any] = dict.fromkeys(("reason", "branch", "number", "repetitions"))
     values |= {"because": {}, "attempts": []} | document(record)
     for name in ("inputs", "output"):
-        values[name] = _abridged(values[name], 0, (record.address, occurrence, name))
+        values[name] = shortened(values[name], 0, (record.address, occurrence, name))
     values["usage"] = usage_item(values["usage"])
     is_skipped = record.status == "skipped"
     values["why"] = safe(wording.skip_words(record.reason, record.because)) if is_skipped else ""
@@ -255,74 +221,3 @@ def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[schemas.
     if gates:
         actions |= {"approve", "reject"}
     return [action for action in get_args(schemas.Action) if action in actions]
-
-
-def abridged(body: dict[str, Json], seq: int) -> dict[str, Json]:
-    if _size(body) <= BODY_MAX:
-        return body
-    shortened = {name: _abridged(value, seq, (name,)) for name, value in body.items()}
-    if _size(shortened) <= BODY_MAX * 4:
-        return shortened
-    return {name: _reference(value, seq, (name,)) for name, value in body.items()}
-
-
-def value_at(records: RunRecords, ref: str) -> Json:
-    number, _, encoded = ref.partition(".")
-    try:
-        text = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode("utf-8")
-        path, seq = json.loads(text), int(number)
-        is_path = isinstance(path, list) and all(isinstance(step, str | int) for step in path)
-        if not is_path or not path or not 0 <= seq < 2**53:
-            raise ValueError
-        value: Any = _recorded(records, path) if seq == 0 else _entry(records, seq)
-        for step in path:
-            value = value[step]
-    except (ValueError, RecursionError, TypeError, LookupError, StopIteration):
-        raise UsageError(f"the run has no value {ref[:80]!r}", code="W903") from None
-    return cast("Json", value)
-
-
-def _entry(records: RunRecords, seq: int) -> Any:
-    return _body(next(iter(records.store.read(records.run, after=seq - 1, limit=1))).event)
-
-
-def _body(event: Event) -> dict[str, Json]:
-    """What an entry says; what signs the addresses at which a run waits is for nobody who looks."""
-    return {name: value for name, value in shown(event).items() if name != "callback"}
-
-
-def _recorded(records: RunRecords, path: list[Any]) -> Any:
-    """The record that a path begins with, which is taken from it: its address, and which one."""
-    address, occurrence = str(path.pop(0)), int(path.pop(0))
-    found = records.of(address, limit=RECORDS_MAX).records
-    return document([record for record in found if record.address == address][occurrence])
-
-
-def _abridged(value: Json, seq: int, path: _Path) -> Json:
-    if _size(value) <= VALUE_MAX:
-        return value
-    is_far = len(_encoded(path)) > _PATH_MAX
-    if is_far or not isinstance(value, dict | list) or len(value) > _ENTRIES_MAX:
-        return _reference(value, seq, path)
-    if isinstance(value, dict):
-        inner: Json = {k: _abridged(v, seq, (*path, k)) for k, v in value.items()}
-    else:
-        inner = [_abridged(v, seq, (*path, at)) for at, v in enumerate(value)]
-    return inner if _size(inner) <= BODY_MAX else _reference(value, seq, path)
-
-
-def _reference(value: Json, seq: int, path: _Path) -> Json:
-    size = _size(value)
-    if size <= VALUE_MAX:
-        return value
-    preview = paragraphs(written(value)[:PREVIEW_MAX])
-    return {"$ref": f"{seq}.{_encoded(path)}", "size": size, "preview": preview}
-
-
-def _size(value: Json) -> int:
-    return len(value) if isinstance(value, str) else len(json.dumps(value, ensure_ascii=False))
-
-
-def _encoded(path: _Path) -> str:
-    text = json.dumps(path, ensure_ascii=False, separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode("utf-8", "replace")).decode("ascii").rstrip("=")
