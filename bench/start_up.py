@@ -2,49 +2,48 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-# Prints how long it took, on the clock and on the processor.
-IMPORT = """
-import time
-clock, cpu = time.perf_counter(), time.process_time()
-import whorl
-print(time.perf_counter() - clock, time.process_time() - cpu)
-"""
 WORKFLOW = 'whorl: 1\nname: tiny\nsteps: {a: {value: "done"}}\n'
+ROUNDS = 9
+_BARE = "python -c pass"
+# Of a bare interpreter, at most.
+GOALS = {"whorl --help": 4.5, "whorl run tiny": 14.0, "import whorl": 3.0}
 
 
 def measure(full: bool) -> None:
-    """Prints both beside the start of Python itself."""
-    command = str(Path(sys.executable).parent / "whorl")
+    """Prints each beside the start of Python itself; they take turns, so all share the weather."""
+    whorl = str(Path(sys.executable).parent / "whorl")
+    commands = {
+        _BARE: [sys.executable, "-c", "pass"],
+        "whorl --help": [whorl, "--help"],
+        "whorl run tiny": [whorl, "run", "tiny.yaml"],
+        "import whorl": [sys.executable, "-c", "import whorl"],
+    }
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "tiny.yaml").write_text(WORKFLOW)
-        python = _best([sys.executable, "-c", "pass"], folder)
-        print("Start-up, milliseconds of the clock, best of 7")
-        print(f"  {'python -c pass':<28} {python:7.0f}")
-        print(f"  {'whorl --help (goal: 100)':<28} {_best([command, '--help'], folder):7.0f}")
-        tiny = _best([command, "run", "tiny.yaml"], folder)
-        print(f"  {'whorl run tiny (goal: 400)':<28} {tiny:7.0f}")
-        clock, cpu = _import_ms(folder)
-        print(f"  {'import whorl (goal: 60)':<28} {clock:7.0f}  (cpu {cpu:.0f})")
+        for _ in range(ROUNDS * (3 if full else 1)):
+            for name, argv in commands.items():
+                taken[name].append(_run(argv, folder))
+    best = {name: tuple(map(min, zip(*found, strict=True))) for name, found in taken.items()}
+    print("Start-up, milliseconds, the best of each, and how many times a bare interpreter that is")
+    print(f"  {'':<16} {'processor':>16} {'clock':>16}")
+    for name, (cpu_s, clock_s) in best.items():
+        row = f"  {name:<16}"
+        for seconds, bare_s in zip((cpu_s, clock_s), best[_BARE], strict=True):
+            row += f" {seconds * 1000:8.0f} {seconds / bare_s:6.1f}x"
+        print(row + (f"  (goal: {GOALS[name]:g})" if name in GOALS else ""))
 
 
-def _import_ms(folder: str) -> tuple[float, float]:
-    """The import alone, in a process that has begun."""
-    argv = [sys.executable, "-c", IMPORT]
-    runs = [subprocess.run(argv, cwd=folder, check=True, capture_output=True) for _ in range(7)]
-    clocks, cpus = zip(*(map(float, run.stdout.split()) for run in runs), strict=True)
-    return min(clocks) * 1000, min(cpus) * 1000
-
-
-def _best(argv: list[str], folder: str) -> float:
-    found = []
-    for _ in range(7):
-        clock = time.perf_counter()
-        subprocess.run(argv, cwd=folder, check=True, capture_output=True)
-        found.append((time.perf_counter() - clock) * 1000)
-    return min(found)
+def _run(argv: list[str], folder: str) -> tuple[float, float]:
+    """Seconds of the processor and of the clock."""
+    before, clock = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(argv, cwd=folder, check=True, capture_output=True)
+    after, clock_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - clock
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, clock_s

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # The event loop imports the first two, and uses them where it encrypts, which nobody has it do.
-# The others are for terminals, for tracebacks and for addresses in brackets.
-NAMES = ("ssl", "asyncio.sslproto", "shutil", "tokenize", "ipaddress")
+# The others are for terminals, for tracebacks, for addresses in brackets and for digests.
+NAMES = ("ssl", "asyncio.sslproto", "shutil", "tokenize", "ipaddress", "hashlib", "hmac")
 
 
 def postpone() -> None:

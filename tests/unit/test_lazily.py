@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import gc
+import hashlib
 import inspect
 import pickle
 import pkgutil
@@ -21,6 +22,7 @@ import pytest
 
 import whorl
 from whorl import lazily
+from whorl.lazily.digests import sha256
 
 BOTH = [dataclasses.dataclass, lazily.dataclass]
 
@@ -251,6 +253,7 @@ import re
 import subprocess
 import sys
 from whorl import lazily
+from whorl.lazily.digests import sha256
 compiled = re.compile
 with lazily.later_patterns():
     assert re.compile is compiled  # in a program that uses the library
@@ -291,3 +294,10 @@ def test_patterns_are_compiled_at_once_where_another_thread_could_be_given_one()
         other.join()
 
     assert isinstance(found, re.Pattern)
+
+
+@pytest.mark.parametrize("size", [0, 5, 200_000, 200_001])
+def test_digests_are_those_of_the_standard_library(size: int) -> None:
+    content = b"x" * size
+
+    assert sha256(content).hexdigest() == hashlib.sha256(content).hexdigest()

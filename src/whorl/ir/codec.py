@@ -6,7 +6,6 @@ JSON are copied as they are and never looked into, so no value of theirs can pos
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import InternalError
 from whorl.ir import loop_rules, nodes, values
+from whorl.lazily.digests import sha256
 
 if TYPE_CHECKING:
     from whorl.language import Json
@@ -79,4 +79,4 @@ def _decode(encoded: Json) -> Any:
 def content_hash(encoded: Json) -> str:
     """A short name for exactly this version of a workflow, which `to_json` has encoded."""
     text = json.dumps(encoded, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return str(sha256(text.encode()).hexdigest())[:32]

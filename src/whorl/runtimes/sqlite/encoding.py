@@ -8,7 +8,6 @@ within a format version.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 import zlib
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 from whorl.errors import InternalError, StoreError
 from whorl.interpreter.events import Event
 from whorl.language.pieces import read_pieces, write_pieces
+from whorl.lazily.digests import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -217,7 +217,7 @@ def inflate(stored: Stored, window_bits: int = _WINDOW_BITS) -> str:
 def put_payload(connection: apsw.Connection, run: int, text: str) -> int:
     """Stores a JSON text for a run, unless the same text is there already; gives its number."""
     content = text.encode()
-    digest = hashlib.sha256(content).digest()
+    digest = sha256(content).digest()
     number = connection.execute("SELECT id FROM payloads WHERE hash = ?", (digest,)).get
     if number is None:
         packed = zlib.compress(content)
@@ -240,7 +240,7 @@ def payload(connection: apsw.Connection, number: int) -> Json:
     if not isinstance(content, bytes):
         raise Unreadable(f"its payload number {number} is damaged")
     text = inflate(content, zlib.MAX_WBITS) if deflated else content.decode("utf-8", "replace")
-    if hashlib.sha256(text.encode()).digest() != digest:
+    if sha256(text.encode()).digest() != digest:
         raise Unreadable(
             f"its payload number {number} does not have the content it was stored with"
         )
