@@ -68,6 +68,17 @@ def test_a_body_that_grows_too_large_is_cut_off(shared: Client) -> None:
     assert shared.get("/project")
 
 
+def test_what_is_no_http_is_refused_in_the_usual_shape(shared: Client) -> None:
+    answer = raw(shared.address, head(shared, "Transfer-Encoding: /WC"))
+    first, _, rest = answer.partition(b"\r\n")
+    headers, _, body = rest.partition(b"\r\n\r\n")
+
+    assert first == b"HTTP/1.1 400 Bad Request"
+    assert b"content-type: application/json" in headers.lower()
+    assert b"connection: close" in headers.lower()
+    assert json.loads(body)["error"]["code"] == "W900"
+
+
 def test_a_large_body_within_the_limit_is_taken(shared: Client) -> None:
     text = "# " + "x" * 1_500_000
     found = shared.http.post("/api/validate", json={"text": text})

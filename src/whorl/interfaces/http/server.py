@@ -19,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from whorl.errors import UsageError
 from whorl.interfaces.http.app import build_app
 from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth
+from whorl.interfaces.http.faults import Refusal, answer_for
 from whorl.interfaces.http.limits import Limits
 from whorl.interfaces.http.logs import AccessLog
 from whorl.interfaces.http.roles import Audited
@@ -140,6 +141,15 @@ class Connection(H11Protocol):
             self._arm()
         else:
             self._disarm()
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP is answered in the shape of all faults."""
+        answer = answer_for(Refusal(400, "W900", "this is no valid HTTP request"))
+        headers = [*answer.raw_headers, (b"connection", b"close")]
+        head = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+        for event in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()
