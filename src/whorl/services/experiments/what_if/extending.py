@@ -1,4 +1,4 @@
-"""What is missing in recorded runs is recorded, within a budget: votes, and iterations.
+"""What is missing in recorded runs is recorded, within a budget: votes, grades and iterations.
 
 Judges of a loop are asked again about recorded results: the votes of one result are a run of their
 own, with a key over the result and how many votes it had: so they are paid once, and facts have
@@ -9,7 +9,7 @@ start: its facts have the iterations from then on, and neither its result nor it
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
@@ -44,24 +44,26 @@ _CAST = frozenset({"task.finished"})
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Votes that a result lacks: the key of their run, what is asked, and how many."""
+    """What a result lacks and a run of its own gives: votes of a judge, or a grade.
+
+    `of` is the run whose result that is. `is_due`: what it is about is there already.
+    """
 
     key: str
-    asked: dict[str, Any]
+    asked_for: Workflow
     count: int
     seen_usd: float = 0.0
+    of: str = ""
     file: str = ""
     experiment: str = ""
-
-    @property
-    def asked_for(self) -> Workflow:
-        return voting(self)
+    input: dict[str, Any] = field(default_factory=dict)
+    is_due: bool = True
 
     def has_limit(self, row: RunRow) -> bool:
         return row.status in ("interrupted", "failed")
 
     async def record(self, runs: Runs, providers: Any, most_usd: float) -> None:
-        """Asks for the votes, within an amount."""
+        """Asks for it, within an amount."""
         if self.key not in runs.rows or runs.rows[self.key].status == "interrupted":
             await self._start(runs, providers, most_usd)
         elif runs.lacks_money(self.key):
@@ -71,12 +73,13 @@ class Missing:
         await runs.try_outside_again(self.key)
 
     async def _start(self, runs: Runs, providers: Any, most_usd: float) -> None:
-        workflow, labels = voting(self), labels_of(self.experiment)
-        start = Start(limits={"cost_usd": most_usd}, key=self.key, file=self.file, labels=labels)
-        start, _ = preflight.permitted(workflow, providers, start)
+        limits: dict[str, Json] = {"cost_usd": most_usd}
+        labels = labels_of(self.experiment)
+        start = Start(self.input, limits=limits, key=self.key, file=self.file, labels=labels)
+        start, _ = preflight.permitted(self.asked_for, providers, start)
         if start.refused is not None:
             raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
-        await runs.start(workflow, start)
+        await runs.start(self.asked_for, start)
 
 
 def with_votes(
@@ -133,17 +136,17 @@ def missing_votes(
             if lacks > 0:
                 key = _key(prefix, facts, row.number, atom, row.calls)
                 calls = [call for call in row.calls if call.judge == atom]
-                yield Missing(key, asked, lacks, mean_usd(calls))
+                yield Missing(key, voting(asked, lacks), lacks, mean_usd(calls), facts.run)
 
 
-def voting(missing: Missing) -> Workflow:
-    """The workflow that asks a judge for votes on one result."""
+def voting(asked: Mapping[str, Any], count: int) -> Workflow:
+    """The workflow that asks a judge for so many votes on one result."""
     given: list[tuple[str | Expression, ir.Value]] = [
-        (name, ir.Constant(value)) for name, value in missing.asked.items()
+        (name, ir.Constant(value)) for name, value in asked.items()
     ]
     given.append(("vote", Expression("template", "{{ vote }}")))
     judge = ir.Task(name="judge", kind="judge", inputs=ir.Fields(tuple(given)))
-    numbers = ir.Constant(list(range(1, missing.count + 1)))
+    numbers = ir.Constant(list(range(1, count + 1)))
     each = ir.ForEach(name="votes", items=numbers, item_name="vote", body=ir.Block((judge,)))
     return ir.Workflow(name="votes", body=ir.Block((each,)))
 
@@ -158,6 +161,7 @@ class Shorter:
     by: str
     workflow: Workflow
     seen_usd: float = 0.0
+    is_due: bool = True
 
     @property
     def asked_for(self) -> Workflow:
