@@ -23,15 +23,13 @@ from whorl.services.experiments.trials import (
     digest,
     generation_of,
     is_trial,
+    is_voting,
     key_prefix,
     rows_of,
 )
 from whorl.services.experiments.variants import fails_with, prepare
 from whorl.services.experiments.what_if.answering import NO_GRADE
-from whorl.services.experiments.what_if.extending import (
-    VOTES,
-    with_votes,
-)
+from whorl.services.experiments.what_if.extending import LaterVotes
 from whorl.services.experiments.what_if.facts import (
     FOLDER,
     VERSION,
@@ -88,7 +86,8 @@ class Study:
         self.rows = rows_of(self.store, self.experiment.name, generation)
         self.collection = Collection(self.store, self.experiment, self.rows, generation)
         self._graded: list[list[Graded]] | None = None
-        self._has_votes = any(key.startswith(self.prefix + VOTES) for key in self.rows)
+        votes = {key: row for key, row in self.rows.items() if is_voting(key)}
+        self.later_votes = LaterVotes(self.store, votes, self.prefix)
 
     @property
     def graded(self) -> list[list[Graded]]:
@@ -222,13 +221,7 @@ class Study:
             made = Subject(facts, grades, case.id, group, solved, name, failed)
             subjects.append(replace(made, is_priced=not outcome.unpriced))
         cache.write()
-        return [replace(s, facts=self.with_votes(s.facts)) for s in subjects]
-
-    def with_votes(self, facts: LoopFacts) -> LoopFacts:
-        """The facts of a run with the votes of judges that were asked for later."""
-        if not self._has_votes:
-            return facts
-        return with_votes(facts, self.store, self.rows, self.prefix)
+        return [replace(s, facts=self.later_votes.added_to(s.facts)) for s in subjects]
 
     @property
     def prefix(self) -> str:

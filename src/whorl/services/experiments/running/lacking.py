@@ -20,7 +20,6 @@ from whorl.services.experiments.trials import (
 from whorl.services.experiments.what_if.extending import (
     Missing,
     check_reopened,
-    missing_votes,
     too_short,
 )
 from whorl.services.experiments.what_if.facts import atom_of, atoms_in
@@ -63,7 +62,7 @@ class Lacks:
             return []
         workflow = self._study.workflow(self._variant)
         recorded = (
-            (outcome.trial.key, facts, self._asked(outcome, facts))
+            (outcome.trial.key, self._voted(facts), self._asked(outcome, facts))
             for outcome, facts in self._recorded()
         )
         found = list(too_short(workflow, self._loop, self._rules, recorded))
@@ -84,8 +83,8 @@ class Lacks:
         judges = {atom_of(part): part for part in wanted if isinstance(part, Judge)}
         if not judges:
             return []
-        prefix = self._study.prefix
-        found = (missing_votes(facts, judges, prefix, count) for _, facts in self._recorded())
+        votes = self._study.later_votes
+        found = (votes.missing(facts, judges, count) for _, facts in self._recorded())
         return [self._of_experiment(one) for each in found for one in each]
 
     def gradings(self) -> list[Missing]:
@@ -102,7 +101,7 @@ class Lacks:
         for outcome, facts in self._recorded():
             is_open = outcome.trial.key in longer or facts.run in voted
             for rule in self._rules:
-                made = answer(facts, self._loop, rule)
+                made = answer(self._voted(facts), self._loop, rule)
                 if made.exact and made.exit_reason != "failed":
                     for key, shown in self._wanted(outcome, facts, made.returned):
                         found[key] = replace(one, key=key, input=shown, of=facts.run)
@@ -144,7 +143,7 @@ class Lacks:
         return replace(one, file=experiment.file, experiment=experiment.name)
 
     def _recorded(self) -> Iterator[tuple[Outcome, LoopFacts]]:
-        """The runs that have ended, with their facts."""
+        """The runs that have ended, with their facts but the votes that were asked for later."""
         study, rules = self._study, self._rules or ()
         atoms = atoms_in([self._loop.until, *(rule.until for rule in rules)])
         names = {n: fact for rule in rules for n, fact in rule.names}
@@ -152,4 +151,7 @@ class Lacks:
         for outcome in study.ended(self._variant):
             assert outcome.run is not None
             for facts in facts_of(study.store, outcome.run, atoms, **options)[:1]:
-                yield outcome, study.with_votes(facts)
+                yield outcome, facts
+
+    def _voted(self, facts: LoopFacts) -> LoopFacts:
+        return self._study.later_votes.added_to(facts)

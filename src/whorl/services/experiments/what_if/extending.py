@@ -20,7 +20,7 @@ from whorl.language import Expression
 from whorl.lazily import dataclass
 from whorl.runtimes.starting import Start
 from whorl.services import steering
-from whorl.services.experiments.trials import digest, labels_of
+from whorl.services.experiments.trials import VOTES, digest, labels_of
 from whorl.services.experiments.variants import fails_with, find_loop, not_explored, with_loop
 from whorl.services.experiments.what_if.facts import USAGE, Call, votes_in
 from whorl.services.experiments.what_if.walking import GONE_ON, answer
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from whorl.services.experiments.what_if.rules import Rule
 
 
-VOTES = "votes-"
 _CAST = frozenset({"task.finished"})
+# Of one whose process was killed, it shows a moment later that nobody drives it.
+_UNDER_WAY = ("running", "interrupted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +61,11 @@ class Missing:
     is_due: bool = True
 
     def has_limit(self, row: RunRow) -> bool:
-        return row.status in ("interrupted", "failed")
+        return row.status in (*_UNDER_WAY, "failed")
 
     async def record(self, runs: Runs, providers: Any, most_usd: float) -> None:
         """Asks for it, within an amount."""
-        if self.key not in runs.rows or runs.rows[self.key].status == "interrupted":
+        if self.key not in runs.rows or runs.rows[self.key].status in _UNDER_WAY:
             await self._start(runs, providers, most_usd)
         elif runs.lacks_money(self.key):
             await runs.allow(self.key, most_usd)
@@ -82,36 +83,82 @@ class Missing:
         await runs.start(self.asked_for, start)
 
 
-def with_votes(
-    facts: LoopFacts, store: SqliteStore, rows: Mapping[str, RunRow], prefix: str
-) -> LoopFacts:
-    """The facts of a run with the votes that were asked for later."""
-    iterations = [_with_votes(facts, row, store, rows, prefix) for row in facts.iterations]
-    return replace(facts, iterations=iterations)
+@dataclass(frozen=True, slots=True)
+class LaterVotes:
+    """The votes of judges that were asked for after runs had ended, by the keys of their runs."""
 
+    store: SqliteStore
+    rows: Mapping[str, RunRow]
+    prefix: str
 
-def _with_votes(
-    facts: LoopFacts,
-    row: IterationFacts,
-    store: SqliteStore,
-    rows: Mapping[str, RunRow],
-    prefix: str,
-) -> IterationFacts:
-    calls = list(row.calls)
-    for atom in row.atoms:
-        if not atom.startswith("judge "):
-            continue
-        while (later := rows.get(_key(prefix, facts, row.number, atom, calls))) is not None:
-            more = list(_cast(store, later.id, atom))
+    def added_to(self, facts: LoopFacts) -> LoopFacts:
+        """The facts of a run with these votes."""
+        if not self.rows:
+            return facts
+        return replace(facts, iterations=[self._added(facts, row) for row in facts.iterations])
+
+    def _added(self, facts: LoopFacts, row: IterationFacts) -> IterationFacts:
+        calls = list(row.calls)
+        for atom in row.atoms:
+            if atom.startswith("judge "):
+                self._add(facts, row.number, atom, calls)
+        return row if len(calls) == len(row.calls) else replace(row, calls=calls)
+
+    def _add(self, facts: LoopFacts, number: int, atom: str, calls: list[Call]) -> str:
+        """Adds the votes on a result to its calls; gives the key of the run that has more of them.
+
+        That is the one that was stopped, if there is one: it goes on.
+        """
+        tries, of = 0, (facts, number, atom, calls)
+        while (row := self.rows.get(key := self._key(*of, tries))) is not None:
+            more = list(_cast(self.store, row.id, atom))
             calls += more
-            if not more:
+            if not more and row.status != "cancelled":
                 break
-    return row if len(calls) == len(row.calls) else replace(row, calls=calls)
+            tries = 0 if more else tries + 1
+            is_open = row.status not in ("succeeded", "cancelled")
+            if is_open and self._key(*of) not in self.rows:
+                break
+        return key
 
+    def _key(
+        self, facts: LoopFacts, number: int, atom: str, calls: Iterable[Call], tries: int = 0
+    ) -> str:
+        """Of a run that was cancelled without a vote, another one takes the place."""
+        asked = sum(call.judge == atom for call in calls)
+        of = (facts.run, facts.address, number, atom, asked, *([tries] if tries else ()))
+        return f"{self.prefix}{VOTES}{digest(*of)}"
 
-def _key(prefix: str, facts: LoopFacts, number: int, atom: str, calls: Iterable[Call]) -> str:
-    asked = sum(call.judge == atom for call in calls)
-    return f"{prefix}{VOTES}{digest(facts.run, facts.address, number, atom, asked)}"
+    def missing(
+        self, facts: LoopFacts, judges: Mapping[str, Judge], votes: int = 0
+    ) -> Iterator[Missing]:
+        """What each iteration lacks of the votes of its judges, or of so many."""
+        for row in facts.iterations:
+            for atom, judge in judges.items():
+                asked = facts.asked.get(row.number, {}).get(atom)
+                if row.atoms.get(atom) is not True or not isinstance(asked, dict):
+                    continue
+                calls = list(row.calls)
+                key = self._add(facts, row.number, atom, calls)
+                lacks = max(votes, judge.votes) - len(votes_in(calls, atom))
+                if lacks > 0:
+                    count = max(lacks, self._left(key))
+                    own = [call for call in calls if call.judge == atom]
+                    yield Missing(key, voting(asked, count), count, mean_usd(own), facts.run)
+
+    def _left(self, key: str) -> int:
+        """How many votes a run was asked for that it has not cast yet."""
+        if (row := self.rows.get(key)) is None:
+            return 0
+        (each,) = ir.from_json(self.store.workflow(row.id)).body.nodes
+        assert isinstance(each, ir.ForEach)
+        assert isinstance(each.items, ir.Constant)
+        numbers: Any = each.items.value
+        return len(numbers) - sum(1 for _ in _cast(self.store, row.id, ""))
+
+    def stopped(self) -> set[str]:
+        """The keys of the runs whose process has ended before them."""
+        return {key for key, row in self.rows.items() if row.status == "interrupted"}
 
 
 def _cast(store: SqliteStore, run: RunId, atom: str) -> Iterator[Call]:
@@ -121,22 +168,6 @@ def _cast(store: SqliteStore, run: RunId, atom: str) -> Iterator[Call]:
         verdict = str(value.get("verdict")) if isinstance(value, dict) else ""
         usage = {name: amount_in(used.get(name)) for name in USAGE}
         yield Call(atom, usage=usage, verdict=verdict)
-
-
-def missing_votes(
-    facts: LoopFacts, judges: Mapping[str, Judge], prefix: str, votes: int = 0
-) -> Iterator[Missing]:
-    """What each iteration lacks of the votes of its judges, or of so many."""
-    for row in facts.iterations:
-        for atom, judge in judges.items():
-            asked = facts.asked.get(row.number, {}).get(atom)
-            if row.atoms.get(atom) is not True or not isinstance(asked, dict):
-                continue
-            lacks = max(votes, judge.votes) - len(votes_in(row.calls, atom))
-            if lacks > 0:
-                key = _key(prefix, facts, row.number, atom, row.calls)
-                calls = [call for call in row.calls if call.judge == atom]
-                yield Missing(key, voting(asked, lacks), lacks, mean_usd(calls), facts.run)
 
 
 def voting(asked: Mapping[str, Any], count: int) -> Workflow:

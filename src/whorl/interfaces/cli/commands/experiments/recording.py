@@ -20,6 +20,7 @@ from whorl.interfaces.cli.commands.experiments.conducting import (
 )
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.figures import dollars
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,11 +58,13 @@ def extend(
     if budget is not None and math.isnan(budget):
         raise UsageError("'nan' is not an amount of dollars such as 5")
 
+    experiment = read_file(project, file)
+
     async def work() -> int:
         providers = Providers(project.settings())
         async with open_runtime(project, providers, origin="terminal") as runtime:
             driving = Driving(runtime)
-            study = study_of(project, runtime.store, read_file(project, file))
+            study = study_of(project, runtime.store, experiment)
             node = study.loop(loop, variant)
             workflow = study.workflow(variant)
             rules = [rule_of(workflow, node, **given)] if given and any(given.values()) else None
@@ -116,6 +119,7 @@ class _Recording:
 
     async def run(self) -> None:
         """Records until nothing is missing: after votes, a rule may need more iterations."""
+        await self._end_stopped()
         self._tell_first()
         before, missing = None, await self._round()
         while missing != before and any(missing) and not (self._short or self._failed):
@@ -125,6 +129,26 @@ class _Recording:
             rest = self._lacking.keys() - (self._short | self._failed) if stopped else ()
             found = {what: self._extension(what) for what in self._lacking if what in rest}
             stopped |= {what: one for what, one in found.items() if one.count}
+
+    async def _end_stopped(self) -> None:
+        """Ends votes that a crash has stopped and that nothing asks for any more, without a call.
+
+        What may have been paid for them is in the costs from then on.
+        """
+        from whorl.services.experiments.running.budget import Budget
+        from whorl.services.experiments.running.runs import Runs
+
+        stopped = self._study.later_votes.stopped()
+        if not (stopped and (stopped := stopped - {one.key for one in self._lacking["vote"]()})):
+            return
+        settled = Budget()
+        runs = Runs(self._driving, self._study.rows, settled)
+        for key in stopped:
+            await runs.end(key)
+        self._study.refresh()
+        usd, count = settled.spent_usd, plural(len(stopped), "run of votes", "runs of votes")
+        words = f"{count} that a crash had stopped ended without a call"
+        say(f"{words}; {dollars(usd)} more in the costs, for calls in doubt" if usd else words)
 
     def _tell_first(self) -> None:
         """Says what is missing, if anything is; nothing is paid before."""
