@@ -51,6 +51,7 @@ def extend(
     """
     from whorl.providers.registry import Providers
     from whorl.services.driving import Driving
+    from whorl.services.experiments.running.alone import alone
     from whorl.services.experiments.running.lacking import Lacks
     from whorl.services.experiments.what_if.asking import rule_of
     from whorl.services.runs import open_runtime
@@ -88,7 +89,10 @@ def extend(
                 await driving.close()
             return recording.tell()
 
-    return asyncio.run(work())
+    if budget is None:
+        return asyncio.run(work())
+    with alone(project.store, experiment.name, pasted(*same_command())):
+        return asyncio.run(work())
 
 
 class _Recording:
