@@ -42,17 +42,21 @@ def same_command(*leaving: str) -> list[str]:
         if not is_given or name in ("config", "store", *leaving):
             continue
         value = context.params[name]
-        values = [str(each) for each in value] if isinstance(value, tuple) else [str(value)]
         if isinstance(parameter, click.Option):
             option = max(parameter.opts, key=len)
-            words += [option] if parameter.is_flag else [option, *values]
+            for each in value if parameter.multiple else [value]:
+                words += [option] if parameter.is_flag else [option, *_texts(each)]
         else:
-            words += values
+            words += _texts(value)
     names = []
     while context.parent is not None:
         names.append(context.info_name or "")
         context = context.parent
     return [*reversed(names), *words]
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, tuple) else [str(value)]
 
 
 def carrying(words: str) -> str:

@@ -10,8 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import InvalidWorkflow, UsageError
-from whorl.ir import Judge, Loop
-from whorl.ir.expressions import conditions_in
+from whorl.ir import Loop
 from whorl.ir.walk import walk
 from whorl.services.experiments.grading import Collection, Graded, is_known, reads_outputs
 from whorl.services.experiments.naming import loop_named, outputs_unknown, workflow_named
@@ -22,27 +21,20 @@ from whorl.services.experiments.reporting.standing import no_answer, tell_of_tri
 from whorl.services.experiments.trials import (
     blocks_of,
     digest,
-    extension_of,
     generation_of,
     is_trial,
+    is_voting,
     key_prefix,
     rows_of,
 )
 from whorl.services.experiments.variants import fails_with, prepare
 from whorl.services.experiments.what_if.answering import NO_GRADE
-from whorl.services.experiments.what_if.extending import (
-    VOTES,
-    check_reopened,
-    missing_votes,
-    too_short,
-    with_votes,
-)
+from whorl.services.experiments.what_if.extending import LaterVotes
 from whorl.services.experiments.what_if.facts import (
     FOLDER,
     VERSION,
     FactsCache,
     Subject,
-    atom_of,
     atoms_in,
 )
 from whorl.services.experiments.what_if.folding import facts_of
@@ -60,7 +52,6 @@ if TYPE_CHECKING:
     from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.grading import Grade
     from whorl.services.experiments.trials import Outcome
-    from whorl.services.experiments.what_if.extending import Missing, Shorter
     from whorl.services.experiments.what_if.facts import LoopFacts
     from whorl.services.experiments.what_if.rules import Rule
     from whorl.services.project import Project
@@ -78,7 +69,7 @@ class Study:
         commands: Commands | None = None,
     ) -> None:
         """`commands` run the experiment, for those who ask before it has run."""
-        self._project, self.store, self.experiment = project, store, experiment
+        self.project, self.store, self.experiment = project, store, experiment
         self._settings = settings
         command = f"whorl experiment run {quote(experiment.file.removeprefix(f'{project.root}/'))}"
         self._commands = commands or Commands(command, f"{command} --fresh")
@@ -95,7 +86,8 @@ class Study:
         self.rows = rows_of(self.store, self.experiment.name, generation)
         self.collection = Collection(self.store, self.experiment, self.rows, generation)
         self._graded: list[list[Graded]] | None = None
-        self._has_votes = any(key.startswith(self._prefix + VOTES) for key in self.rows)
+        votes = {key: row for key, row in self.rows.items() if is_voting(key)}
+        self.later_votes = LaterVotes(self.store, votes, self.prefix)
 
     @property
     def graded(self) -> list[list[Graded]]:
@@ -125,7 +117,7 @@ class Study:
         name = self.experiment.baseline
         try:
             loop = self.loop()
-            for outcome in self._ended(name):
+            for outcome in self.ended(name):
                 assert outcome.run is not None
                 for facts in self._facts(outcome.run, loop):
                     return bool(self._grades(facts, loop, outcome, name))
@@ -180,7 +172,7 @@ class Study:
         """Which iteration has no grade, why, and what to do about it."""
         lacking = (
             (f"iteration {number} of case {outcome.trial.case.id!r}", grade)
-            for outcome in self._ended(variant)
+            for outcome in self.ended(variant)
             if outcome.run is not None
             for facts in self._facts(outcome.run, loop)
             for number, grade in self._graded_iterations(facts, loop, outcome, variant)
@@ -199,12 +191,12 @@ class Study:
         name = variant or self.experiment.baseline
         atoms = atoms_in([loop.until, *(rule.until for rule in rules or ())])
         names = {n: fact for rule in rules or () for n, fact in rule.names}
-        folder = self._project.store.parent / FOLDER
+        folder = self.project.store.parent / FOLDER
         cache = FactsCache(folder, digest(VERSION, sorted(atoms), loop.name))
         is_zero = self.experiment.on_failure == "zero" and fails_with(self.workflow(name), loop)
         failed = 0.0 if is_zero else None
         subjects = []
-        for outcome in self._ended(name):
+        for outcome in self.ended(name):
             assert outcome.run is not None
             grader = self.experiment.graders[self.experiment.main_grader]
             row = self.rows[outcome.trial.key]
@@ -229,68 +221,16 @@ class Study:
             made = Subject(facts, grades, case.id, group, solved, name, failed)
             subjects.append(replace(made, is_priced=not outcome.unpriced))
         cache.write()
-        return [replace(s, facts=self.with_votes(s.facts)) for s in subjects]
-
-    def with_votes(self, facts: LoopFacts) -> LoopFacts:
-        """The facts of a run with the votes of judges that were asked for later."""
-        if not self._has_votes:
-            return facts
-        return with_votes(facts, self.store, self.rows, self._prefix)
+        return [replace(s, facts=self.later_votes.added_to(s.facts)) for s in subjects]
 
     @property
-    def _prefix(self) -> str:
+    def prefix(self) -> str:
         return key_prefix(self.experiment.name, self.generation)
-
-    def missing_votes(
-        self, loop: Loop, variant: str = "", rules: Sequence[Rule] | None = None, votes: int = 0
-    ) -> list[Missing]:
-        """The votes that rules need and recorded results lack, or those up to a number."""
-        untils = [loop.until] if rules is None else [rule.until for rule in rules]
-        wanted = [part for until in untils for part in conditions_in(until)]
-        judges = {atom_of(part): part for part in wanted if isinstance(part, Judge)}
-        missing: list[Missing] = []
-        for outcome in self._ended(variant or self.experiment.baseline):
-            assert outcome.run is not None
-            atoms = atoms_in([loop.until])
-            loops = facts_of(self.store, outcome.run, atoms, loop=loop.name, keep_results=True)
-            for facts in loops[:1]:
-                whole = self.with_votes(facts)
-                found = missing_votes(whole, judges, self._prefix, votes)
-                file, of = self.experiment.file, self.experiment.name
-                missing += [replace(one, file=file, experiment=of) for one in found]
-        return missing
-
-    def too_short(self, loop: Loop, variant: str, rules: Sequence[Rule]) -> list[Shorter]:
-        """The recorded runs that would have gone on under one of the rules.
-
-        Those that were explored have gone as far as they go.
-        """
-        if not rules or loop.name in self.experiment.explore:
-            return []
-        name = variant or self.experiment.baseline
-        atoms = atoms_in([loop.until, *(rule.until for rule in rules)])
-        names = {n: fact for rule in rules for n, fact in rule.names}
-        recorded = (
-            (outcome.trial.key, self.with_votes(facts), self._asked(outcome, facts))
-            for outcome in self._ended(name)
-            if outcome.run is not None
-            for facts in facts_of(self.store, outcome.run, atoms, loop=loop.name, names=names)[:1]
-        )
-        workflow = self.workflow(name)
-        found = list(too_short(workflow, loop, rules, recorded))
-        if found:
-            check_reopened(workflow, loop)
-        return found
-
-    def _asked(self, outcome: Outcome, facts: LoopFacts) -> int:
-        """To how many iterations a loop goes on exploring that was stopped; 0: to none."""
-        request = extension_of(self.store, self.rows[outcome.trial.key])
-        return facts.made + int(str(request.event.body["iterations"])) if request else 0
 
     def check_ended(self, variant: str = "") -> None:
         """Raises UsageError X109 where no trial has ended, of any variant or of this one."""
         names = [variant] if variant else [*self.prepared]
-        if not any(True for name in names for _ in self._ended(name)):
+        if not any(True for name in names for _ in self.ended(name)):
             outcomes = [one.outcome for one in self._flat()]
             ended = [outcome for outcome in outcomes if outcome.trial.variant in names]
             raise notes.nothing_ended(self.experiment.name, self.commands, ended, self.others)
@@ -302,7 +242,7 @@ class Study:
             return 0
         return sum(row.status == "succeeded" for key, row in self.rows.items() if "grade-" in key)
 
-    def _ended(self, variant: str) -> Iterator[Outcome]:
+    def ended(self, variant: str) -> Iterator[Outcome]:
         outcomes = (one.outcome for one in self._flat(variant))
         return (each for each in outcomes if each.is_done and not each.is_outside)
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from whorl.services.experiments.variants import Prepared
 
 PREFIX = EXPERIMENT
+VOTES = "votes-"
 ENDED = ("succeeded", "failed", "cancelled")
 # So often what the outside has failed is tried again.
 RESUMES_MAX = 3
@@ -128,6 +129,11 @@ def is_trial(key: str) -> bool:
 def is_grading(key: str) -> bool:
     """Whether the run of this key grades a result."""
     return key.rpartition(":")[2].startswith("grade-")
+
+
+def is_voting(key: str) -> bool:
+    """Whether the run of this key asks a judge for votes on a result."""
+    return key.rpartition(":")[2].startswith(VOTES)
 
 
 def blocks_of(

@@ -8,7 +8,7 @@ from whorl.errors import plural
 from whorl.interpreter.events import amount_in
 from whorl.interpreter.outcomes import is_cut
 from whorl.language import Expression, LanguageError, free_names
-from whorl.services.experiments.trials import is_grading
+from whorl.services.experiments.trials import is_grading, is_voting
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -158,12 +158,15 @@ def _is_of_run(store: SqliteStore, run: RunId) -> bool:
 
 
 def doubt_words(flat: Sequence[Graded], rows: Mapping[str, RunRow] | None = None) -> list[str]:
-    """Whose costs have what was reserved for calls in doubt; with `rows`, also of gradings."""
-    doubtful = [one.outcome.in_doubt for one in flat if one.outcome.in_doubt]
-    gradings = [row.in_doubt for key, row in (rows or {}).items() if is_grading(key)]
-    found = {"trial": doubtful, "grading": [count for count in gradings if count]}
+    """Whose costs have what was reserved for calls in doubt; with `rows`, not only of trials."""
+    others = [(key, row.in_doubt) for key, row in (rows or {}).items() if row.in_doubt]
+    found = {
+        ("trial",): [one.outcome.in_doubt for one in flat if one.outcome.in_doubt],
+        ("grading",): [count for key, count in others if is_grading(key)],
+        ("run of votes", "runs of votes"): [count for key, count in others if is_voting(key)],
+    }
     parts = [
-        f"{plural(sum(each), 'call')} of {plural(len(each), of)}"
+        f"{plural(sum(each), 'call')} of {plural(len(each), *of)}"
         for of, each in found.items()
         if each
     ]

@@ -1,4 +1,4 @@
-"""Records what recorded runs lack, within a budget: iterations of a loop, or votes of a judge.
+"""Records what recorded runs lack, within a budget: iterations of a loop, votes, or grades.
 
 What is under way has a limit of its own that is reserved for it, as trials have.
 """
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 
 class Lacking(Protocol):
-    """Something that recorded runs lack: `count` iterations of a loop, or votes of a judge.
+    """Something that recorded runs lack: `count` iterations of a loop, votes of a judge, or grades.
 
     `key` is that of the run that has it then; `asked_for` is a workflow that costs as much.
     `seen_usd` is what one of those that are recorded has cost on average; 0: nobody knows.
+    What is not `is_due` follows from something else that has to be recorded before.
     """
 
     @property
@@ -40,6 +41,9 @@ class Lacking(Protocol):
 
     @property
     def asked_for(self) -> Workflow: ...
+
+    @property
+    def is_due(self) -> bool: ...
 
     def has_limit(self, row: RunRow) -> bool:
         """Whether its run goes on with the limit that it has."""
@@ -111,15 +115,16 @@ class Extension:
 
     async def run(self, at_once: int) -> None:
         running: set[asyncio.Task[None]] = set()
+        due = [item for item in self._items if item.one.is_due]
         try:
-            for at, item in enumerate(self._items):
+            for at, item in enumerate(due):
                 while running and (len(running) >= at_once or not self._allows(item)):
                     await one_ended(running)
                 if not self._allows(item):
                     self.is_short = True
                     continue
                 reserved = Reserved(self._budget)
-                places = min(at_once - len(running), len(self._items) - at)
+                places = min(at_once - len(running), len(due) - at)
                 reserved.keep(self._share_usd(item, self._least_usd(item), places))
                 running.add(asyncio.create_task(self._record(item, reserved)))
         finally:

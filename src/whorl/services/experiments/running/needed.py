@@ -70,7 +70,7 @@ class AdvisedStudy(Study):
 
     def needed(self) -> Needed:
         """Which budget lets it go on."""
-        bounds = bounds_of(self._project, self.experiment, self.prepared, self._settings)
+        bounds = bounds_of(self.project, self.experiment, self.prepared, self._settings)
         return needed(bounds, self._flat(), self.rows, self.store)
 
 

@@ -80,6 +80,10 @@ class Runs:
         await self._driving.ask(row.id, make)
         await self._settle(key, row.id, row.cost_usd)
 
+    async def end(self, key: str) -> None:
+        """Ends a run that nobody needs any more: what it has cost is settled, and no call made."""
+        await self.ask(key, steering.cancelled)
+
     async def take_up(self, key: str) -> None:
         """Goes on with a run whose process has ended."""
         row = self.rows[key]

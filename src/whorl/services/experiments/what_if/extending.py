@@ -1,4 +1,4 @@
-"""What is missing in recorded runs is recorded, within a budget: votes, and iterations.
+"""What is missing in recorded runs is recorded, within a budget: votes, grades and iterations.
 
 Judges of a loop are asked again about recorded results: the votes of one result are a run of their
 own, with a key over the result and how many votes it had: so they are paid once, and facts have
@@ -9,7 +9,7 @@ start: its facts have the iterations from then on, and neither its result nor it
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
@@ -20,7 +20,7 @@ from whorl.language import Expression
 from whorl.lazily import dataclass
 from whorl.runtimes.starting import Start
 from whorl.services import steering
-from whorl.services.experiments.trials import digest, labels_of
+from whorl.services.experiments.trials import VOTES, digest, labels_of
 from whorl.services.experiments.variants import fails_with, find_loop, not_explored, with_loop
 from whorl.services.experiments.what_if.facts import USAGE, Call, votes_in
 from whorl.services.experiments.what_if.walking import GONE_ON, answer
@@ -38,31 +38,34 @@ if TYPE_CHECKING:
     from whorl.services.experiments.what_if.rules import Rule
 
 
-VOTES = "votes-"
 _CAST = frozenset({"task.finished"})
+# Of one whose process was killed, it shows a moment later that nobody drives it.
+_UNDER_WAY = ("running", "interrupted")
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Votes that a result lacks: the key of their run, what is asked, and how many."""
+    """What a result lacks and a run of its own gives: votes of a judge, or a grade.
+
+    `of` is the run whose result that is. `is_due`: what it is about is there already.
+    """
 
     key: str
-    asked: dict[str, Any]
+    asked_for: Workflow
     count: int
     seen_usd: float = 0.0
+    of: str = ""
     file: str = ""
     experiment: str = ""
-
-    @property
-    def asked_for(self) -> Workflow:
-        return voting(self)
+    input: dict[str, Any] = field(default_factory=dict)
+    is_due: bool = True
 
     def has_limit(self, row: RunRow) -> bool:
-        return row.status in ("interrupted", "failed")
+        return row.status in (*_UNDER_WAY, "failed")
 
     async def record(self, runs: Runs, providers: Any, most_usd: float) -> None:
-        """Asks for the votes, within an amount."""
-        if self.key not in runs.rows or runs.rows[self.key].status == "interrupted":
+        """Asks for it, within an amount."""
+        if self.key not in runs.rows or runs.rows[self.key].status in _UNDER_WAY:
             await self._start(runs, providers, most_usd)
         elif runs.lacks_money(self.key):
             await runs.allow(self.key, most_usd)
@@ -71,44 +74,91 @@ class Missing:
         await runs.try_outside_again(self.key)
 
     async def _start(self, runs: Runs, providers: Any, most_usd: float) -> None:
-        workflow, labels = voting(self), labels_of(self.experiment)
-        start = Start(limits={"cost_usd": most_usd}, key=self.key, file=self.file, labels=labels)
-        start, _ = preflight.permitted(workflow, providers, start)
+        limits: dict[str, Json] = {"cost_usd": most_usd}
+        labels = labels_of(self.experiment)
+        start = Start(self.input, limits=limits, key=self.key, file=self.file, labels=labels)
+        start, _ = preflight.permitted(self.asked_for, providers, start)
         if start.refused is not None:
             raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
-        await runs.start(workflow, start)
+        await runs.start(self.asked_for, start)
 
 
-def with_votes(
-    facts: LoopFacts, store: SqliteStore, rows: Mapping[str, RunRow], prefix: str
-) -> LoopFacts:
-    """The facts of a run with the votes that were asked for later."""
-    iterations = [_with_votes(facts, row, store, rows, prefix) for row in facts.iterations]
-    return replace(facts, iterations=iterations)
+@dataclass(frozen=True, slots=True)
+class LaterVotes:
+    """The votes of judges that were asked for after runs had ended, by the keys of their runs."""
 
+    store: SqliteStore
+    rows: Mapping[str, RunRow]
+    prefix: str
 
-def _with_votes(
-    facts: LoopFacts,
-    row: IterationFacts,
-    store: SqliteStore,
-    rows: Mapping[str, RunRow],
-    prefix: str,
-) -> IterationFacts:
-    calls = list(row.calls)
-    for atom in row.atoms:
-        if not atom.startswith("judge "):
-            continue
-        while (later := rows.get(_key(prefix, facts, row.number, atom, calls))) is not None:
-            more = list(_cast(store, later.id, atom))
+    def added_to(self, facts: LoopFacts) -> LoopFacts:
+        """The facts of a run with these votes."""
+        if not self.rows:
+            return facts
+        return replace(facts, iterations=[self._added(facts, row) for row in facts.iterations])
+
+    def _added(self, facts: LoopFacts, row: IterationFacts) -> IterationFacts:
+        calls = list(row.calls)
+        for atom in row.atoms:
+            if atom.startswith("judge "):
+                self._add(facts, row.number, atom, calls)
+        return row if len(calls) == len(row.calls) else replace(row, calls=calls)
+
+    def _add(self, facts: LoopFacts, number: int, atom: str, calls: list[Call]) -> str:
+        """Adds the votes on a result to its calls; gives the key of the run that has more of them.
+
+        That is the one that was stopped, if there is one: it goes on.
+        """
+        tries, of = 0, (facts, number, atom, calls)
+        while (row := self.rows.get(key := self._key(*of, tries))) is not None:
+            more = list(_cast(self.store, row.id, atom))
             calls += more
-            if not more:
+            if not more and row.status != "cancelled":
                 break
-    return row if len(calls) == len(row.calls) else replace(row, calls=calls)
+            tries = 0 if more else tries + 1
+            is_open = row.status not in ("succeeded", "cancelled")
+            if is_open and self._key(*of) not in self.rows:
+                break
+        return key
 
+    def _key(
+        self, facts: LoopFacts, number: int, atom: str, calls: Iterable[Call], tries: int = 0
+    ) -> str:
+        """Of a run that was cancelled without a vote, another one takes the place."""
+        asked = sum(call.judge == atom for call in calls)
+        of = (facts.run, facts.address, number, atom, asked, *([tries] if tries else ()))
+        return f"{self.prefix}{VOTES}{digest(*of)}"
 
-def _key(prefix: str, facts: LoopFacts, number: int, atom: str, calls: Iterable[Call]) -> str:
-    asked = sum(call.judge == atom for call in calls)
-    return f"{prefix}{VOTES}{digest(facts.run, facts.address, number, atom, asked)}"
+    def missing(
+        self, facts: LoopFacts, judges: Mapping[str, Judge], votes: int = 0
+    ) -> Iterator[Missing]:
+        """What each iteration lacks of the votes of its judges, or of so many."""
+        for row in facts.iterations:
+            for atom, judge in judges.items():
+                asked = facts.asked.get(row.number, {}).get(atom)
+                if row.atoms.get(atom) is not True or not isinstance(asked, dict):
+                    continue
+                calls = list(row.calls)
+                key = self._add(facts, row.number, atom, calls)
+                lacks = max(votes, judge.votes) - len(votes_in(calls, atom))
+                if lacks > 0:
+                    count = max(lacks, self._left(key))
+                    own = [call for call in calls if call.judge == atom]
+                    yield Missing(key, voting(asked, count), count, mean_usd(own), facts.run)
+
+    def _left(self, key: str) -> int:
+        """How many votes a run was asked for that it has not cast yet."""
+        if (row := self.rows.get(key)) is None:
+            return 0
+        (each,) = ir.from_json(self.store.workflow(row.id)).body.nodes
+        assert isinstance(each, ir.ForEach)
+        assert isinstance(each.items, ir.Constant)
+        numbers: Any = each.items.value
+        return len(numbers) - sum(1 for _ in _cast(self.store, row.id, ""))
+
+    def stopped(self) -> set[str]:
+        """The keys of the runs whose process has ended before them."""
+        return {key for key, row in self.rows.items() if row.status == "interrupted"}
 
 
 def _cast(store: SqliteStore, run: RunId, atom: str) -> Iterator[Call]:
@@ -120,30 +170,14 @@ def _cast(store: SqliteStore, run: RunId, atom: str) -> Iterator[Call]:
         yield Call(atom, usage=usage, verdict=verdict)
 
 
-def missing_votes(
-    facts: LoopFacts, judges: Mapping[str, Judge], prefix: str, votes: int = 0
-) -> Iterator[Missing]:
-    """What each iteration lacks of the votes of its judges, or of so many."""
-    for row in facts.iterations:
-        for atom, judge in judges.items():
-            asked = facts.asked.get(row.number, {}).get(atom)
-            if row.atoms.get(atom) is not True or not isinstance(asked, dict):
-                continue
-            lacks = max(votes, judge.votes) - len(votes_in(row.calls, atom))
-            if lacks > 0:
-                key = _key(prefix, facts, row.number, atom, row.calls)
-                calls = [call for call in row.calls if call.judge == atom]
-                yield Missing(key, asked, lacks, mean_usd(calls))
-
-
-def voting(missing: Missing) -> Workflow:
-    """The workflow that asks a judge for votes on one result."""
+def voting(asked: Mapping[str, Any], count: int) -> Workflow:
+    """The workflow that asks a judge for so many votes on one result."""
     given: list[tuple[str | Expression, ir.Value]] = [
-        (name, ir.Constant(value)) for name, value in missing.asked.items()
+        (name, ir.Constant(value)) for name, value in asked.items()
     ]
     given.append(("vote", Expression("template", "{{ vote }}")))
     judge = ir.Task(name="judge", kind="judge", inputs=ir.Fields(tuple(given)))
-    numbers = ir.Constant(list(range(1, missing.count + 1)))
+    numbers = ir.Constant(list(range(1, count + 1)))
     each = ir.ForEach(name="votes", items=numbers, item_name="vote", body=ir.Block((judge,)))
     return ir.Workflow(name="votes", body=ir.Block((each,)))
 
@@ -158,6 +192,7 @@ class Shorter:
     by: str
     workflow: Workflow
     seen_usd: float = 0.0
+    is_due: bool = True
 
     @property
     def asked_for(self) -> Workflow:

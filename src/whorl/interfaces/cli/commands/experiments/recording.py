@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError, plural, safe
@@ -19,6 +20,7 @@ from whorl.interfaces.cli.commands.experiments.conducting import (
 )
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.figures import dollars
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,31 +45,40 @@ def extend(
     votes: int = 0,
     given: dict[str, Any] | None = None,
 ) -> int:
-    """Records the iterations and the votes that are missing; what they may cost is told first.
+    """Records the iterations, votes and grades that are missing; what they may cost is told first.
 
     Gives the exit code: the budget has stopped it, or calls have failed; how to go on is told, too.
     """
     from whorl.providers.registry import Providers
     from whorl.services.driving import Driving
+    from whorl.services.experiments.running.alone import alone
+    from whorl.services.experiments.running.lacking import Lacks
     from whorl.services.experiments.what_if.asking import rule_of
     from whorl.services.runs import open_runtime
 
     if budget is not None and math.isnan(budget):
         raise UsageError("'nan' is not an amount of dollars such as 5")
 
+    experiment = read_file(project, file)
+
     async def work() -> int:
         providers = Providers(project.settings())
         async with open_runtime(project, providers, origin="terminal") as runtime:
             driving = Driving(runtime)
-            study = study_of(project, runtime.store, read_file(project, file))
+            study = study_of(project, runtime.store, experiment)
             node = study.loop(loop, variant)
             workflow = study.workflow(variant)
             rules = [rule_of(workflow, node, **given)] if given and any(given.values()) else None
-            votes_only: dict[str, Callable[[], Sequence[Lacking]]] = {
-                "vote": lambda: study.missing_votes(node, variant, rules, votes)
+            lacks = Lacks(study, node, variant, rules)
+            lacking: dict[str, Callable[[], Sequence[Lacking]]] = {
+                "iteration": lacks.iterations,
+                "vote": partial(lacks.votes, votes),
+                "grading": lacks.gradings,
             }
-            iterations = {"iteration": lambda: study.too_short(node, variant, rules or [])}
-            lacking = votes_only if votes else iterations | votes_only
+            if votes or not lacks.is_graded_by_runs:
+                del lacking["grading"]
+            if votes:
+                del lacking["iteration"]
             try:
                 if budget is None:
                     check_nothing_missing(missing_of(study, driving, providers, lacking))
@@ -78,7 +89,10 @@ def extend(
                 await driving.close()
             return recording.tell()
 
-    return asyncio.run(work())
+    if budget is None:
+        return asyncio.run(work())
+    with alone(project.store, experiment.name, pasted(*same_command())):
+        return asyncio.run(work())
 
 
 class _Recording:
@@ -99,6 +113,9 @@ class _Recording:
         # What the budget did not allow, and what calls have failed of.
         self._short: dict[str, Extension] = {}
         self._failed: dict[str, Extension] = {}
+        # What is missing as long as nothing is recorded, and how much of it was announced.
+        self._known: dict[str, Extension] = {}
+        self._announced: dict[str, int] = {}
 
     def _extension(self, what: str) -> Extension:
         made, of = {what: self._lacking[what]}, (self._study, self._driving, self._providers)
@@ -106,33 +123,68 @@ class _Recording:
 
     async def run(self) -> None:
         """Records until nothing is missing: after votes, a rule may need more iterations."""
-        before, missing = None, await self._round(is_first=True)
+        await self._end_stopped()
+        self._tell_first()
+        before, missing = None, await self._round()
         while missing != before and any(missing) and not (self._short or self._failed):
             before, missing = missing, await self._round()
+        for stopped in (self._short, self._failed):
+            # What follows from it is missing as well.
+            rest = self._lacking.keys() - (self._short | self._failed) if stopped else ()
+            found = {what: self._extension(what) for what in self._lacking if what in rest}
+            stopped |= {what: one for what, one in found.items() if one.count}
 
-    async def _round(self, *, is_first: bool = False) -> list[dict[str, int]]:
+    async def _end_stopped(self) -> None:
+        """Ends votes that a crash has stopped and that nothing asks for any more, without a call.
+
+        What may have been paid for them is in the costs from then on.
+        """
+        from whorl.services.experiments.running.budget import Budget
+        from whorl.services.experiments.running.runs import Runs
+
+        stopped = self._study.later_votes.stopped()
+        if not (stopped and (stopped := stopped - {one.key for one in self._lacking["vote"]()})):
+            return
+        settled = Budget()
+        runs = Runs(self._driving, self._study.rows, settled)
+        for key in stopped:
+            await runs.end(key)
+        self._study.refresh()
+        usd, count = settled.spent_usd, plural(len(stopped), "run of votes", "runs of votes")
+        words = f"{count} that a crash had stopped ended without a call"
+        say(f"{words}; {dollars(usd)} more in the costs, for calls in doubt" if usd else words)
+
+    def _tell_first(self) -> None:
+        """Says what is missing, if anything is; nothing is paid before."""
+        self._known = {what: self._extension(what) for what in self._lacking}
+        self._announced = {what: one.count for what, one in self._known.items()}
+        is_any = any(self._announced.values())
+        for what, extension in self._known.items():
+            if extension.count or not is_any:
+                say(self._line(what, extension))
+
+    def _line(self, what: str, extension: Extension) -> str:
+        costs = (extension.forecast(), extension.about_usd(), self._budget.left_usd or 0.0)
+        return words.missing_line(what, extension.count, *costs)
+
+    async def _round(self) -> list[dict[str, int]]:
         """Records what is missing of each kind; gives what that was."""
-        found = [await self._record(what) for what in self._lacking]
-        # Only what is missing is told, if anything is.
-        if is_first and not any(missing for missing, _ in found):
-            for _, line in found:
-                say(line)
-        return [missing for missing, _ in found]
+        return [await self._record(what) for what in self._lacking]
 
-    async def _record(self, what: str) -> tuple[dict[str, int], str]:
-        """Records what is missing of one kind; gives what that was, and the line that tells it."""
-        extension, left_usd = self._extension(what), self._budget.left_usd or 0.0
-        costs = (extension.forecast(), extension.about_usd(), left_usd)
-        line = words.missing_line(what, extension.count, *costs)
-        if extension.count:
-            say(line)
+    async def _record(self, what: str) -> dict[str, int]:
+        """Records what is missing of one kind, and says so where that is new; gives what it was."""
+        extension = self._known.get(what) or self._extension(what)
+        if extension.count > self._announced.pop(what, 0):
+            say(self._line(what, extension))
+        if extension.missing:
+            self._known = {}
         await extension.run(self._study.experiment.at_once)
         self._study.refresh()
         if extension.is_short:
             self._short[what] = self._extension(what)
-        elif extension.has_failed:
-            self._failed[what] = self._extension(what)
-        return extension.missing, line
+        elif extension.has_failed and (rest := self._extension(what)).count:
+            self._failed[what] = rest
+        return extension.missing
 
     def tell(self) -> int:
         """Says what is not recorded and how to go on; gives the exit code."""

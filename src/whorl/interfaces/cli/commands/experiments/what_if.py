@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from whorl.errors import UsageError, plural
+from whorl.interfaces.cli.carrying import same_command
 from whorl.interfaces.cli.commands.experiments.conducting import (
     is_file,
+    pasted,
     read_file,
     recorded,
     shown_or_paused,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from whorl.ir import Loop
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.study import Study
+    from whorl.services.experiments.what_if.rules import Rule
     from whorl.services.project import Project
 
 
@@ -63,7 +66,9 @@ extend_budget = click.option(
 @click.option("--check", type=click.IntRange(0), default=0, metavar="N",
               help="Replay this many answers through the engine.")  # fmt: skip
 @click.option("--svg", metavar="FILE", help="Draw grade by iteration, and cost against grade.")
-@click.option("--extend", is_flag=True, help="Record iterations and votes that are missing.")
+@click.option(
+    "--extend", is_flag=True, help="Record iterations, votes and grades that are missing."
+)
 @extend_budget
 @csv_option
 @json_option
@@ -142,6 +147,7 @@ def _check_recorded(project: Project, file: str, variant: str) -> None:
 
 
 def _of_experiment(study: Study, *, as_json: bool, **options: Any) -> int:
+    from whorl.services.experiments.what_if.answering import NO_GRADE
     from whorl.services.experiments.what_if.asking import document_of, rule_of
 
     start = time.perf_counter()
@@ -166,7 +172,24 @@ def _of_experiment(study: Study, *, as_json: bool, **options: Any) -> int:
         print_lines(what_if_words.sweep_lines(found, *of, room()))
         if found.recommended is not None:
             print_lines([f"to use it: {line}" for line in document_of(found, loop)["use"]])
+    # What is still missing after --extend is told already.
+    is_announced = options["extend"] or not any(one.why == NO_GRADE for one in found.not_ranked)
+    if rules and not is_announced:
+        _say_ungraded(study, loop, options["variant"], rules)
     return 0
+
+
+def _say_ungraded(study: Study, loop: Loop, variant: str, rules: list[Rule]) -> None:
+    """The command that grades what a rule returns, where that has no grade yet."""
+    from whorl.services.experiments.running.lacking import Lacks
+
+    missing = []
+    with suppress(UsageError):
+        # Else loops that are too short cannot go on.
+        missing = Lacks(study, loop, variant, rules).gradings()
+    if missing:
+        command = pasted(*same_command("budget"), "--extend")
+        say(f"{plural(len(missing), 'grading')} to record: {command}")
 
 
 def _check(study: Study, loop: Loop, given: dict[str, Any], options: dict[str, Any]) -> None:
