@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.threat(row="T11")
 
+UNSAVED = {"name": "new.yaml", "text": 'whorl: 1\nsteps: {a: {value: "done"}}\n'}
+TRY: dict[str, Any] = UNSAVED | {"at": "a"}
+SOURCE: dict[str, Any] = {"run": "r", "loop": "l"}
+
 
 def raw(server_address: str, sent: bytes, timeout_s: float = PATIENCE_S) -> bytes:
     """What the server answers to bytes, until it closes."""
@@ -77,6 +81,28 @@ def test_what_is_no_http_is_refused_in_the_usual_shape(shared: Client) -> None:
     assert b"content-type: application/json" in headers.lower()
     assert b"connection: close" in headers.lower()
     assert json.loads(body)["error"]["code"] == "W900"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/runs/RUN/what-if", {"at_most": {"cost": True}}),
+        ("/runs/RUN/what-if", {"at_most": {"cost": "1.5"}}),
+        ("/tries", TRY | {"effects": "yes"}),
+        ("/tries", TRY | {"pins": 0}),
+        ("/tries", TRY | {"from": SOURCE | {"iteration": True}}),
+        ("/workflows/edit", UNSAVED | {"operations": [], "validate": 0}),
+    ],
+)
+def test_values_of_another_type_are_not_turned_into_the_right_one(
+    shared: Client, path: str, body: dict[str, Any]
+) -> None:
+    run = shared.start("polish.yaml", inputs={"task": "x"})
+    shared.wait(run)
+    answer = shared.http.post(f"/api{path.replace('RUN', run)}", json=body)
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] == "W900"
 
 
 def test_a_large_body_within_the_limit_is_taken(shared: Client) -> None:

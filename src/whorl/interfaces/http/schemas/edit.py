@@ -5,7 +5,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 from pydantic import StringConstraints as Text
 
-from whorl.interfaces.http.schemas.shared import Closed, Diagnostic, Dollars, FileName, JsonValue
+from whorl.interfaces.http.schemas.shared import (
+    Closed,
+    Diagnostic,
+    Dollars,
+    FileName,
+    Flag,
+    JsonValue,
+    Number,
+)
 
 Source = Annotated[str, Text(max_length=1_000_000)]
 
@@ -25,7 +33,7 @@ class Edit(Unsaved):
 
     operations: list[dict[str, JsonValue]] = Field(max_length=200)
     readers: Literal["rewire", "leave"] = "rewire"
-    checked: bool = Field(default=True, alias="validate", description="whether it is validated")
+    checked: Flag = Field(default=True, alias="validate", description="whether it is validated")
 
 
 class Saving(Closed):
@@ -121,7 +129,7 @@ class Iteration(Closed):
 
     run: str = Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")
     loop: str = Field(max_length=4_000, description="its address, such as `polish`")
-    iteration: int = Field(ge=1, le=1_000_000)
+    iteration: Number
 
 
 class Try(Unsaved):
@@ -137,8 +145,8 @@ class Try(Unsaved):
         default=None, alias="from", description="gives the values that are not given here"
     )
     budget_usd: Dollars | None = Field(default=None, description="default 0.25")
-    pins: bool = Field(default=True, description="whether pinned steps are left out")
-    effects: bool = Field(default=False, description="whether it may run commands, call and write")
+    pins: Flag = Field(default=True, description="whether pinned steps are left out")
+    effects: Flag = Field(default=False, description="whether it may run commands, call and write")
 
 
 class Tried(Closed):

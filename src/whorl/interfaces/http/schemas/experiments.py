@@ -4,7 +4,16 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from whorl.interfaces.http.schemas.shared import Closed, Dollars, FileName, JsonValue, Number, Words
+from whorl.interfaces.http.schemas.shared import (
+    Amount,
+    Closed,
+    Dollars,
+    FileName,
+    Flag,
+    JsonValue,
+    Number,
+    Words,
+)
 
 Part = Annotated[str, Field(max_length=1_000)]
 
@@ -86,7 +95,7 @@ class NewExperiment(Closed):
 
     file: FileName
     budget_usd: Dollars | None = Field(default=None, description="instead of the file's")
-    fresh: bool = Field(default=False, description="run everything again, also what is done")
+    fresh: Flag = Field(default=False, description="run everything again, also what is done")
 
 
 class Nothing(Closed):
@@ -177,7 +186,7 @@ class AskedLimits(Closed):
 
     iterations: Number | None = None
     time: Words | None = None
-    cost: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
+    cost: Amount | None = None
     tokens: Number | None = None
     calls: Number | None = None
 

@@ -27,6 +27,9 @@ def _is_number(value: object) -> object:
     return value
 
 
+# In bodies, unlike addresses, nothing of another type stands for a number or for yes or no.
+Flag = Annotated[bool, Field(strict=True)]
+Amount = Annotated[float, Field(ge=0), BeforeValidator(_is_number)]
 Dollars = Annotated[float, Field(gt=0, lt=1e9), BeforeValidator(_is_number)]
 Number = Annotated[int, Field(ge=1, le=1_000_000_000), BeforeValidator(_is_number)]
 Key = Annotated[str, Text(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
