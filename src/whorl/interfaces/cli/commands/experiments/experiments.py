@@ -265,16 +265,11 @@ def ls_command(project: Project, *, as_json: bool) -> None:
 @located
 def rm_command(project: Project, *, name: str) -> None:
     """Delete all runs of an experiment: trials and gradings."""
-    from whorl.runtimes.service.experiments import ExperimentTable
-    from whorl.services.experiments.trials import key_prefix
+    from whorl.services.experiments.running.removing import remove
     from whorl.services.experiments.what_if.facts import FOLDER, clear_facts
 
-    async def work() -> int:
-        async with project.open_store() as store:
-            await ExperimentTable(store).remove(name)
-            return len((await store.remove(key_prefix(name))).runs)
-
-    say(f"deleted {plural(asyncio.run(work()), 'run')} of {safe(name)}")
+    count = asyncio.run(remove(project, name, pasted(*same_command())))
+    say(f"deleted {plural(count, 'run')} of {safe(name)}")
     clear_facts(project.store.parent / FOLDER)
 
 
