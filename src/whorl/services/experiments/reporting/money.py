@@ -160,18 +160,24 @@ def _is_of_run(store: SqliteStore, run: RunId) -> bool:
 def doubt_words(flat: Sequence[Graded], rows: Mapping[str, RunRow] | None = None) -> list[str]:
     """Whose costs have what was reserved for calls in doubt; with `rows`, not only of trials."""
     others = [(key, row.in_doubt) for key, row in (rows or {}).items() if row.in_doubt]
-    found = {
-        ("trial",): [one.outcome.in_doubt for one in flat if one.outcome.in_doubt],
-        ("grading",): [count for key, count in others if is_grading(key)],
-        ("run of votes", "runs of votes"): [count for key, count in others if is_voting(key)],
-    }
-    parts = [
-        f"{plural(sum(each), 'call')} of {plural(len(each), *of)}"
-        for of, each in found.items()
-        if each
-    ]
-    words = "costs contain what was reserved for calls in doubt"
-    return [f"{words}: {', '.join(parts)}"] if parts else []
+    trials = [one.outcome.in_doubt for one in flat if one.outcome.in_doubt]
+    gradings = [count for key, count in others if is_grading(key)]
+    votes = [count for key, count in others if is_voting(key)]
+    reserved = "what was reserved for calls in doubt"
+    words = []
+    if trials:
+        words += [f"costs contain {reserved}: {_calls_of(trials, 'trial')}"]
+    if gradings or votes:
+        parts = [_calls_of(gradings, "grading")] if gradings else []
+        parts += [_calls_of(votes, "run of votes", "runs of votes")] if votes else []
+        words += [
+            f"what was spent in all (`whorl experiment ls`) contains {reserved}: {', '.join(parts)}"
+        ]
+    return words
+
+
+def _calls_of(counts: Sequence[int], *of: str) -> str:
+    return f"{plural(sum(counts), 'call')} of {plural(len(counts), *of)}"
 
 
 def doubtful_usd(store: SqliteStore, rows: Mapping[str, RunRow]) -> tuple[int, float]:
