@@ -151,3 +151,18 @@ def test_a_rule_that_nothing_more_answers_ends_with_an_error(folder: Path, bille
 
     assert done.exit_code == 1
     assert "not answered in 1 of 4 runs: a person has continued the run" in done.stderr
+
+
+@pytest.mark.parametrize("given", [("--at-most", "5"), ("--at-most", "1"), ("--return", "first")])
+def test_a_rule_that_is_named_has_its_row_wherever_it_stands(
+    folder: Path, billed: Billed, given: tuple[str, ...]
+) -> None:
+    recorded(folder, billed, more="explore: {polish: 4}\n")
+    assert whorl(*extended(5)).exit_code == 0
+
+    told = whorl("what-if", FILE, *given).stdout
+
+    swept = run_json("what-if", FILE, *given)
+    assert len(swept["rules"]) == 2
+    assert all(f" {rule['rule']}  " in told for rule in swept["rules"])
+    assert "4 exploring runs of up to 5 iterations" in told
