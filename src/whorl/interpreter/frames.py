@@ -18,8 +18,7 @@ Amounts: TypeAlias = dict[str, float]
 Error: TypeAlias = dict[str, Any]
 # A status, and a value or an error.
 Outcome: TypeAlias = dict[str, Any]
-# How a node of a block ended: status, and where needed: the cause of a skip, whether a failure is
-# tolerated, the number of the attempt, the error.
+# How a node of a block ended: status; cause of a skip, tolerated or not, number of attempt, error.
 End: TypeAlias = dict[str, Any]
 
 
@@ -274,6 +273,7 @@ class LoopFrame(FrameFields, Budgeted):
     rest_from: NotRequired[Amounts]
     explore: NotRequired[Exploring]
     explored: NotRequired[int]
+    explored_to: NotRequired[dict[str, Values]]
     # Limits.
     stop_at: NotRequired[int]
     time_from: NotRequired[float]

@@ -21,12 +21,23 @@ _PLOT_MIN, _PLOT_WIDTH, _PLOT_ROWS = 70, 80, 10
 
 
 def sweep_lines(
-    sweep: Sweep, experiment: Experiment, variant: str, seconds: float, width: int | None = None
+    sweep: Sweep,
+    experiment: Experiment,
+    variant: str,
+    seconds: float,
+    width: int | None = None,
+    *,
+    is_named: bool = False,
 ) -> list[str]:
-    """What rules would have given; of the runs of which variant, and how they were recorded."""
+    """What rules would have given; of the runs of which variant, and how they were recorded.
+
+    Those that somebody has named all have a row; of others those that matter.
+    """
     title = f"{safe(experiment.name)}: loop {sweep.loop} of {safe(variant or experiment.baseline)}"
     runs, most = plural(sweep.runs, "run"), experiment.explore.get(sweep.loop)
     if most is not None:
+        # They may have been extended.
+        most = max([most, *map(len, sweep.curve.values())])
         runs = f"{plural(sweep.runs, 'exploring run')} of up to {plural(most, 'iteration')}"
     rules = plural(len(sweep.rules) + len(sweep.not_ranked), "rule")
     head = f"{title}, {runs}; {rules}, no call was made ({seconds:.1f} s)"
@@ -37,7 +48,7 @@ def sweep_lines(
     best = [max(sweep.rules, key=lambda one: one.grade)] if sweep.rules and not shown else []
     shown += [one for one in (sweep.recommended, sweep.own, *best) if one is not None]
     wanted = {id(one) for one in shown}
-    rows = [_rule_cells(one, sweep) for one in sweep.rules if id(one) in wanted]
+    rows = [_rule_cells(one, sweep) for one in sweep.rules if is_named or id(one) in wanted]
     for name, (grade, cost, count) in sweep.ideal.items():
         cells = [number_if_known(grade), dollars_if_known(cost), number_if_known(count, 1)]
         rows.append([f"  {name}", *cells, ""])

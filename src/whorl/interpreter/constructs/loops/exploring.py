@@ -4,6 +4,7 @@ Where the rule would have ended the loop, what it would have returned is kept; a
 back, so that exploring costs more and changes no result. A break, an iteration that halts the loop
 and the budget of the run end an exploring loop as they end any other. One that is asked to go on
 later may fail with the run where a call got no whole answer: then that call can be tried again.
+How far it went is kept beside its result: asked to once more, it goes on from there.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
+from whorl.interpreter.frames import discard
 from whorl.interpreter.outcomes import is_cut, is_outside
 
 if TYPE_CHECKING:
-    from whorl.interpreter.frames import Amounts, Error, LoopFrame, Values
+    from whorl.interpreter.frames import Amounts, Error, Exploring, LoopFrame, Values
     from whorl.interpreter.state import State
 
 # What the result of a loop is made from.
@@ -24,6 +26,8 @@ _RESULT = (
 )
 # Of these the values are changed where they stand.
 _CHANGING = frozenset({"all", "collected", "failed", "usage"})
+# How loops end that another iteration could follow.
+_WHOLE = ("condition_met", "max_iterations")
 
 
 def begin(machine: State, key: str) -> None:
@@ -39,21 +43,37 @@ def obstacle(frame: LoopFrame, body: Values) -> str:
     place = repr(frame["address"])
     if not body.get("explore") or (has_ended(frame) and "ended" in frame):
         return ""
-    if frame.get("reason") not in ("condition_met", "max_iterations") or "ended" not in frame:
+    if frame.get("reason") not in _WHOLE or "ended" not in frame:
         return f"loop {place} did not reach the end of its rule"
-    if "explored" in frame:
-        return f"loop {place} was explored already"
+    if "explored" in frame and "explored_to" not in frame:
+        return f"loop {place} was explored as far as it goes"
     return "" if frame["loop"] is None else f"loop {place} is inside another loop"
 
 
 def go_on(machine: State, key: str, body: Any) -> None:
-    """A loop that its rule has ended is to have more iterations: what it returned is kept."""
+    """A loop that its rule has ended is to have more iterations: what it returned is kept.
+
+    One that goes on otherwise is not what was explored any more.
+    """
     frame = machine.loop_frames[key]
+    reached = frame.pop("explored_to", None)
     if body.get("explore") and not has_ended(frame):
-        frame["explore"] = {"most": frame["count"] + int(body.get("iterations") or 0), "extra": {}}
+        explore: Exploring = {"most": 0, "extra": {}}
+        frame["explore"] = explore
         if body.get("again"):
-            frame["explore"]["again"] = True
+            explore["again"] = True
         keep_end(machine, key, str(frame["reason"]), str(body.get("by") or ""))
+        if reached is not None:
+            _go_back_to(machine, frame, reached)
+        explore["most"] = frame["count"] + int(body.get("iterations") or 0)
+
+
+def _go_back_to(machine: State, frame: LoopFrame, reached: dict[str, Values]) -> None:
+    """Gives an explored loop what its last iteration had left; its rule was checked then."""
+    _take(frame, reached["fields"])
+    machine.root_values(frame["scope"]).update(reached["variables"])
+    frame.pop("explored", None)
+    frame["checked"] = True
 
 
 def has_ended(frame: LoopFrame) -> bool:
@@ -81,11 +101,24 @@ def keep_end(machine: State, key: str, reason: str, by: str = "") -> None:
     explore = frame["explore"]
     if "own" in explore:
         return
+    own = _reached(machine, frame)
+    fields = own["fields"] | {"usage": {**own_usage(frame)}}
+    variables = own["variables"]
+    explore["own"] = {"reason": reason, "by": by, "fields": fields, "variables": variables}
+
+
+def _reached(machine: State, frame: LoopFrame) -> dict[str, Values]:
+    """What the iterations so far have left."""
     values: dict[str, Any] = {name: frame.get(name) for name in _RESULT if name in frame}
     fields = {n: deepcopy(v) if n in _CHANGING else v for n, v in values.items()}
-    fields["usage"] = own_usage(frame)
     variables = {name: deepcopy(value) for name, value in _variables(machine, frame).items()}
-    explore["own"] = {"reason": reason, "by": by, "fields": fields, "variables": variables}
+    return {"fields": fields, "variables": variables}
+
+
+def _take(frame: LoopFrame, values: Values) -> None:
+    """Gives a loop another result, in place of the one that it has."""
+    discard(frame, *_RESULT)
+    frame.update(values)  # type: ignore[typeddict-item]
 
 
 def put_back(machine: State, key: str, reason: str, by: str) -> tuple[str, str]:
@@ -95,14 +128,16 @@ def put_back(machine: State, key: str, reason: str, by: str) -> tuple[str, str]:
     if explore is None:
         return reason, by
     frame["explored"] = frame["count"]
+    is_whole = frame["count"] >= explore["most"] and reason in _WHOLE and by != "break"
+    if is_whole and "own" in explore:
+        frame["explored_to"] = _reached(machine, frame)
     frame["usage"] = own_usage(frame, explore["extra"])
     if "own" not in explore:
         return reason, by
-    own, fields = explore["own"], frame
+    own = explore["own"]
     machine.drop_body(frame)
-    for name in (*_RESULT, "suspended", "out_of_budget"):
-        fields.pop(name, None)  # type: ignore[misc]
-    frame.update(own["fields"])  # type: ignore[typeddict-item]
+    discard(frame, "suspended", "out_of_budget")
+    _take(frame, own["fields"])
     machine.root_values(frame["scope"]).update(own["variables"])
     return own["reason"], own["by"]
 

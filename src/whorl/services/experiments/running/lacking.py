@@ -20,6 +20,7 @@ from whorl.services.experiments.trials import (
 from whorl.services.experiments.what_if.extending import (
     Missing,
     check_reopened,
+    reached,
     too_short,
 )
 from whorl.services.experiments.what_if.facts import atom_of, atoms_in
@@ -56,24 +57,47 @@ class Lacks:
     def iterations(self) -> list[Shorter]:
         """The runs that would have gone on under one of the rules.
 
-        Those that were explored have gone as far as they go.
+        Raises UsageError where loops of them cannot.
         """
-        if not self._rules or self._loop.name in self._study.experiment.explore:
+        if not self._rules:
             return []
-        workflow = self._study.workflow(self._variant)
-        recorded = (
+        store, rows, workflow = (
+            self._study.store,
+            self._study.rows,
+            self._study.workflow(self._variant),
+        )
+        recorded = [
             (outcome.trial.key, self._voted(facts), self._asked(outcome, facts))
             for outcome, facts in self._recorded()
-        )
-        found = list(too_short(workflow, self._loop, self._rules, recorded))
+        ]
+        found = list(too_short(store, workflow, self._loop, self._rules, recorded))
         if found:
-            check_reopened(workflow, self._loop)
+            whys = [why for one in found if (why := one.obstacle(rows[one.key])) is not None]
+            check_reopened(workflow, self._loop, self._rules, whys, len(recorded))
+        return found
+
+    @property
+    def count(self) -> int:
+        """How many runs there are to answer."""
+        return sum(1 for _ in self._recorded())
+
+    def unanswered(self) -> list[str]:
+        """Why runs do not answer the rules, for each that does not."""
+        if not self._rules:
+            return []
+        rules, found = self._rules, []
+        for _, facts in self._recorded():
+            answers = (answer(self._voted(facts), self._loop, rule) for rule in rules)
+            found += [each.why for each in answers if not each.exact][:1]
         return found
 
     def _asked(self, outcome: Outcome, facts: LoopFacts) -> int:
         """To how many iterations a loop goes on exploring that was stopped; 0: to none."""
-        request = extension_of(self._study.store, self._study.rows[outcome.trial.key])
-        return facts.made + int(str(request.event.body["iterations"])) if request else 0
+        store, row = self._study.store, self._study.rows[outcome.trial.key]
+        if (request := extension_of(store, row)) is None:
+            return 0
+        before = reached(store, row.id, facts.address, request.seq)
+        return before + int(str(request.event.body["iterations"]))
 
     def votes(self, count: int = 0) -> list[Missing]:
         """The votes that rules need and results lack, or those up to a number."""

@@ -9,15 +9,18 @@ start: its facts have the iterations from then on, and neither its result nor it
 
 from __future__ import annotations
 
+import math
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.errors import UsageError
+from whorl.errors import UsageError, plural
 from whorl.interpreter.events import amount_in
+from whorl.interpreter.requests import objection
 from whorl.ir.walk import walk
 from whorl.language import Expression
 from whorl.lazily import dataclass
+from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.starting import Start
 from whorl.services import steering
 from whorl.services.experiments.trials import VOTES, digest, labels_of
@@ -29,6 +32,8 @@ from whorl.services.files import preflight
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.refusals import Refused
     from whorl.ir import Judge, Loop, Workflow
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId, RunRow
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
 
 
 _CAST = frozenset({"task.finished"})
+_LOOP_ENDS = frozenset({"loop.finished"})
 # Of one whose process was killed, it shows a moment later that nobody drives it.
 _UNDER_WAY = ("running", "interrupted")
 
@@ -184,11 +190,18 @@ def voting(asked: Mapping[str, Any], count: int) -> Workflow:
 
 @dataclass(frozen=True, slots=True)
 class Shorter:
-    """A recorded run that ended too early for a rule, and how many iterations it lacks."""
+    """A recorded run that ended too early for a rule, and how many iterations it lacks.
 
+    It is to have `most` of them. So many it was `asked` to have before, and has not yet; 0: it has
+    ended.
+    """
+
+    store: SqliteStore
     key: str
     loop: str
     count: int
+    most: int
+    asked: int
     by: str
     workflow: Workflow
     seen_usd: float = 0.0
@@ -208,6 +221,11 @@ class Shorter:
     def has_limit(self, row: RunRow) -> bool:
         return row.status == "interrupted"
 
+    def obstacle(self, row: RunRow) -> Refused | None:
+        """Why the loop cannot go on; or nothing."""
+        request = self._request(row, self.count, 1.0)
+        return None if self.asked else objection(fold(self.store, row.id).machine, request)
+
     async def record(self, runs: Runs, providers: Any, most_usd: float) -> None:
         """Has the loop go on, within an amount; one that was stopped goes on where it stands."""
         row = runs.rows[self.key]
@@ -216,20 +234,45 @@ class Shorter:
         elif row.status == "paused":
             await runs.allow(self.key, most_usd)
         else:
-            body: dict[str, Json] = {
-                "at": self.loop,
-                "iterations": self.count,
-                "explore": True,
-                # Where a call gets no whole answer, that is no result of the loop.
-                "again": self._fails_with_run,
-                "by": self.by,
-                "limits": {"cost_usd": row.cost_usd + most_usd},
-            }
-            await runs.ask(self.key, lambda: steering.asked("run.continued", body))
+            await self._ask(runs, self.count, most_usd)
         await runs.try_outside_again(self.key)
+        now = runs.rows[self.key]
+        if now.status == "succeeded" and reached(self.store, now.id, self.loop) == self.asked:
+            # It has what was asked for before.
+            left_usd = max(0.0, most_usd - (now.cost_usd - row.cost_usd))
+            await self._ask(runs, self.most - self.asked, left_usd)
+            await runs.try_outside_again(self.key)
+
+    async def _ask(self, runs: Runs, count: int, most_usd: float) -> None:
+        if count:
+            request = self._request(runs.rows[self.key], count, most_usd)
+            await runs.ask(self.key, lambda: request)
+
+    def _request(self, row: RunRow, count: int, most_usd: float) -> Event:
+        body: dict[str, Json] = {
+            "at": self.loop,
+            "iterations": count,
+            "explore": True,
+            # Where a call gets no whole answer, that is no result of the loop.
+            "again": self._fails_with_run,
+            "by": self.by,
+            "limits": {"cost_usd": row.cost_usd + most_usd},
+        }
+        return steering.asked("run.continued", body)
+
+
+def reached(store: SqliteStore, run: RunId, loop: str, before: float = math.inf) -> int:
+    """How many iterations a loop had when it ended last, with those that it explored."""
+    made = 0
+    for entry in store.read(run, kinds=_LOOP_ENDS):
+        body: dict[str, Any] = entry.event.body
+        if entry.event.address == loop and entry.seq < before:
+            made = int(body.get("explored") or body["iterations"])
+    return made
 
 
 def too_short(
+    store: SqliteStore,
     workflow: Workflow,
     loop: Loop,
     rules: Sequence[Rule],
@@ -238,18 +281,18 @@ def too_short(
     """The runs that would have gone on under one of the rules, up to its limit.
 
     They come with their keys, and with how many iterations they are to have by what was asked of
-    them before; 0: nothing is under way. Those that were explored have gone as far as they go.
+    them before; 0: nothing is under way.
     """
     for key, facts, asked in recorded:
         made = len(facts.iterations)
         answers = ((rule, answer(facts, loop, rule)) for rule in rules)
         open_ = [rule.at_most for rule, found in answers if found.why.startswith(GONE_ON)]
-        most = asked or (max(open_, default=0) if made == facts.made else 0)
+        most = max([asked, *open_])
         if made and (asked or most > made):
             calls = [call for row in facts.iterations for call in row.calls]
             each_usd = mean_usd(calls) * len(calls) / made
-            count, by = max(0, most - made), facts.stopped_by
-            yield Shorter(key, facts.address, count, by, workflow, each_usd)
+            counts, by = (max(0, most - made), most, asked), facts.stopped_by
+            yield Shorter(store, key, facts.address, *counts, by, workflow, each_usd)
 
 
 def mean_usd(calls: Sequence[Call]) -> float:
@@ -257,15 +300,28 @@ def mean_usd(calls: Sequence[Call]) -> float:
     return sum(call.usage.get("cost_usd", 0.0) for call in calls) / max(1, len(calls))
 
 
-def check_reopened(workflow: Workflow, loop: Loop) -> None:
-    """Raises UsageError where a loop that has ended cannot go on as it would have."""
+def check_reopened(
+    workflow: Workflow, loop: Loop, rules: Sequence[Rule], found: Sequence[Refused], count: int
+) -> None:
+    """Raises UsageError where a loop that has ended cannot go on as it would have.
+
+    `found` is why those of single runs cannot, of so many.
+    """
+    most = max(rule.at_most for rule in rules)
+    advice = f"record it with `explore: {{{loop.name}: {most}}}`"
     if loop.session == "continue":
         words = f"loop {loop.name!r} continues a conversation, which a reopened loop has lost"
-        advice = f"record it with `explore: {{{loop.name}: 8}}`"
         raise UsageError(words, help=advice, code="X107")
     if why := not_explored(workflow, loop.name):
         raise UsageError(why, code="X106")
     if any(after.node == loop.name for _, node in walk(workflow.body) for after in node.after):
         words = f"steps after {loop.name!r} would run again"
-        advice = f"record it with `explore: {{{loop.name}: 8}}`"
         raise UsageError(words, help=advice, code="X108")
+    if any("time_s" in dict(rule.limits) for rule in rules):
+        words = f"a time limit is not answered by a loop that goes on later, as {loop.name!r} would"
+        raise UsageError(words, help=advice, code="X109")
+    if found:
+        words = f"{len(found)} of {plural(count, 'run')} cannot go on: {found[0]}"
+        is_short = found[0].facts.get("verb") == "add"
+        advice = "raise it in the workflow, and run the experiment again" if is_short else advice
+        raise UsageError(words, help=advice, code="X109")

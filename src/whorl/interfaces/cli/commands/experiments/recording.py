@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.services.driving import Driving
     from whorl.services.experiments.running.extension import Extension, Lacking
+    from whorl.services.experiments.running.lacking import Lacks
     from whorl.services.experiments.study import Study
     from whorl.services.project import Project
 
@@ -82,17 +83,26 @@ def extend(
             try:
                 if budget is None:
                     check_nothing_missing(missing_of(study, driving, providers, lacking))
-                    return 0
+                    return _say_unanswered(lacks)
                 recording = _Recording(study, driving, providers, budget, lacking)
                 await recording.run()
             finally:
                 await driving.close()
-            return recording.tell()
+            return recording.tell() or _say_unanswered(lacks)
 
     if budget is None:
         return asyncio.run(work())
     with alone(project.store, experiment.name, pasted(*same_command())):
         return asyncio.run(work())
+
+
+def _say_unanswered(lacks: Lacks) -> int:
+    """Says where a rule is not answered though nothing is missing; gives the exit code."""
+    if not (whys := lacks.unanswered()):
+        return 0
+    runs = f"{len(whys)} of {plural(lacks.count, 'run')}"
+    say(f"nothing is missing, and the rule is not answered in {runs}: {safe(whys[0])}")
+    return _FAILED
 
 
 class _Recording:

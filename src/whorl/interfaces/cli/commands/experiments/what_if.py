@@ -169,7 +169,7 @@ def _of_experiment(study: Study, *, as_json: bool, **options: Any) -> int:
         click.echo(what_if_words.sweep_csv(document_of(found, loop)), nl=False)
     else:
         of = (study.experiment, options["variant"], time.perf_counter() - start)
-        print_lines(what_if_words.sweep_lines(found, *of, room()))
+        print_lines(what_if_words.sweep_lines(found, *of, room(), is_named=bool(rules)))
         if found.recommended is not None:
             print_lines([f"to use it: {line}" for line in document_of(found, loop)["use"]])
     # What is still missing after --extend is told already.
