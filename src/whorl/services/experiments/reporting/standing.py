@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError, plural
+from whorl.interpreter.outcomes import is_cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -107,7 +108,20 @@ def _is_cut(store: SqliteStore, outcome: Outcome) -> bool:
         return outcome.run is not None
     reached = store.read(outcome.run, kinds=frozenset({"budget.reached"}))
     bodies = (entry.event.body for entry in reached)
-    return any(body.get("scope") == "run" and not body.get("pauses") for body in bodies)
+    if any(body.get("scope") == "run" and not body.get("pauses") for body in bodies):
+        return True
+    return _is_cut_beyond(store, outcome)
+
+
+def _is_cut_beyond(store: SqliteStore, outcome: Outcome) -> bool:
+    """Whether a budget has cut an answer while the loop explored, and nobody asked for it again."""
+    assert outcome.run is not None
+    cut: dict[int, bool] = {}
+    for entry in store.read(outcome.run, kinds=frozenset({"iteration.finished"})):
+        body: dict[str, Any] = entry.event.body
+        if entry.event.address.rpartition("[")[0] == outcome.loop:
+            cut[body["number"]] = is_cut(body.get("error") or {})
+    return any(is_lost for number, is_lost in cut.items() if number > outcome.iterations)
 
 
 def _cut_words(found: Sweep, chosen: RuleResult, cut: int, margin: float) -> str:
