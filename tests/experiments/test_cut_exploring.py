@@ -62,6 +62,29 @@ def test_an_answer_that_is_cut_while_exploring_is_asked_for_again_with_a_larger_
     assert "failed in the loop" not in checked.stdout
 
 
+def test_trials_that_the_budget_ended_while_exploring_are_counted_with_what_helps(
+    folder: Path, billed: Billed
+) -> None:
+    billed.tokens = 1_000
+    explored(folder, billed)
+    ran("--budget", "0.45")
+    billed.tokens = 3_000
+    # Two answers of the second trial fit, and the third is cut.
+    code, _ = ran("--budget", "1.3")
+
+    told = whorl(*ALL)
+    more = whorl(*advised(told.stdout))
+    whole = whorl(*ALL)
+
+    assert code == 5
+    words = "1 of 2 trials are in these numbers: the budget ended 1; a larger one goes on with it"
+    assert f"{words}: whorl" in told.stdout
+    assert "failed in the loop" not in told.stdout
+    assert "anew" not in told.stdout
+    assert more.exit_code == 0
+    assert "are in these numbers" not in whole.stdout
+
+
 @pytest.mark.parametrize("flow", [TWO, GOES_ON], ids=["halts", "goes on"])
 def test_an_answer_that_a_trial_budget_cuts_while_exploring_is_not_known(
     folder: Path, billed: Billed, flow: str

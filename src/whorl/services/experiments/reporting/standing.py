@@ -30,20 +30,24 @@ def tell_of_trials(
     waiting = [one for one in outcomes if not one.is_done]
     failed = [one for one in outcomes if one.is_outside]
     found.trials, missing = len(outcomes), len(waiting) + len(failed)
-    parts = (
-        [f"{len(waiting)} {'has' if len(waiting) == 1 else 'have'} not ended"] if waiting else []
-    )
+    short = sum(one.is_short for one in waiting)
+    open_ = len(waiting) - short
+    parts = [f"{open_} {'has' if open_ == 1 else 'have'} not ended"] if open_ else []
+    parts += [f"the budget ended {short}"] if short else []
     parts += [f"{len(failed)} failed because of the provider"] if failed else []
     without = found.trials - found.runs - missing
     parts += [f"{without} ended without this loop"] if without else []
     stand = f"{found.runs} of {plural(found.trials, 'trial')}"
     if parts:
-        found.words.append(f"{stand} are in these numbers: {', '.join(parts)}")
-    cut = sum(_is_cut(store, one) for one in outcomes)
-    if cut:
+        more = f"; a larger one goes on with {'it' if short == 1 else 'them'}: {commands.run}"
+        words = f"{stand} are in these numbers: {', '.join(parts)}"
+        found.words.append(words + (more if short else ""))
+    lost = [one for one in outcomes if one.is_done and _is_cut(store, one)]
+    if cut := len(lost):
         words = f"{cut} of {plural(found.trials, 'trial')} {'was' if cut == 1 else 'were'} cut by"
-        words += " the budget of the run: raise trial_budget, then run all anew"
-        found.words.append(f"{words}: {commands.fresh}")
+        has_own = any(one.trial.limit_usd is not None for one in lost)
+        words += f" the budget of the run: raise {'trial_budget' if has_own else 'the budget'}"
+        found.words.append(f"{words}, then run all anew: {commands.fresh}")
     chosen, own = found.recommended, found.own
     if chosen is None:
         return
