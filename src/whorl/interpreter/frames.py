@@ -20,6 +20,7 @@ Error: TypeAlias = dict[str, Any]
 Outcome: TypeAlias = dict[str, Any]
 # How a node of a block ended: status; cause of a skip, tolerated or not, number of attempt, error.
 End: TypeAlias = dict[str, Any]
+Phase: TypeAlias = Literal["body", "judging", "asking", "delay", "limit"]
 
 
 class Waiting(TypedDict):
@@ -219,10 +220,7 @@ class Exploring(TypedDict):
     most: int
     extra: Amounts
     own: NotRequired[OwnEnd]
-    again: NotRequired[bool]
-
-
-Phase: TypeAlias = Literal["body", "judging", "asking", "delay", "limit"]
+    again: NotRequired[bool | Literal["cut"]]
 
 
 class LoopFrame(FrameFields, Budgeted):
@@ -274,6 +272,7 @@ class LoopFrame(FrameFields, Budgeted):
     explore: NotRequired[Exploring]
     explored: NotRequired[int]
     explored_to: NotRequired[dict[str, Values]]
+    aside: NotRequired[Exploring]
     # Limits.
     stop_at: NotRequired[int]
     time_from: NotRequired[float]
@@ -328,8 +327,9 @@ class RunState(Budgeted):
     over: NotRequired[dict[str, bool]]
     # Texts that nobody is shown: what secret inputs are made of.
     secrets: NotRequired[list[str]]
-    # How many iterations loops make by name, whatever their rules say.
+    # How many iterations loops make by name, whatever their rules say; which ask again, see events.
     explore: NotRequired[dict[str, int]]
+    again: NotRequired[list[str]]
     # Whether its cost budget pauses it, and ends no loop: it is to go on with more.
     pauses: NotRequired[bool]
     # The address under which tasks that wait for calls are called, and what signs it.

@@ -101,6 +101,8 @@ def _started(machine: State, body: dict[str, Any]) -> None:
     }
     if explore := body.get("explore"):
         state["explore"] = explore
+    if "again" in body:
+        state["again"] = body["again"]
     if body.get("pauses"):
         state["pauses"] = True
     if "callback" in body:
@@ -251,6 +253,7 @@ def _continue_loop(machine: State, key: str, more: int) -> None:
     is_over = "ended" in frame or frame["phase"] == "limit"
     has_failed = frame.get("ended") in ("failed", "timed_out")
     limits = frame["limits"]
+    exploring.take_up(frame)
     if more and not exploring.has_ended(frame):
         begun = frame["count"] if is_over else max(limits["iterations"], frame["count"])
         limits["iterations"] = max(limits["iterations"], begun + more)

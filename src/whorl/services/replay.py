@@ -12,7 +12,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, StoreError, UsageError
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Event, amount_in
 from whorl.interpreter.outcomes import is_cut, is_outside
 from whorl.lazily import dataclass
 from whorl.providers.task import Cap, Effect, Emit, Estimate, Reply, Request, TaskKind, Usage, Worst
@@ -89,6 +89,8 @@ def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -
                 given = body.get("input")
                 cassette.input = given if isinstance(given, dict) else {}
                 cassette.options = {name: body[name] for name in _OPTIONS if body.get(name)}
+            case "run.resumed" | "run.continued":
+                _raise_limits(cassette, body)
             case "task.started":
                 names = ("kind", "inputs", "reserve", "cap", "at_worst")
                 call = {name: body.get(name) for name in names if name in body}
@@ -107,8 +109,16 @@ def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -
     return cassette
 
 
+def _raise_limits(cassette: Cassette, body: dict[str, Any]) -> None:
+    """A run goes on with more than it was started with: so does who plays it."""
+    limits = cassette.options.get("limits")
+    if isinstance(limits, dict):
+        more = {name: amount_in(limits[name]) + amount_in(body.get(name)) for name in limits}
+        cassette.options["limits"] = {**more, **(body.get("limits") or {})}
+
+
 class _Unanswered:
-    """Calls that failed a run which went on exploring later, and which were made again."""
+    """Calls that failed a run which was to try them again, and which were made again."""
 
     def __init__(self) -> None:
         self._is_later, self._failed = False, set[str]()
@@ -117,6 +127,8 @@ class _Unanswered:
     def take(self, event: Event) -> None:
         body = event.body
         match event.kind:
+            case "run.started":
+                self._is_later = "again" in body
             case "run.continued" | "run.resumed":
                 self._is_later, self._failed = self._is_later or bool(body.get("again")), set()
             case "task.failed":

@@ -38,7 +38,7 @@ _KEPT: Final = ("status", "type", MARK)
 _WORDS: Final = """run seed source at kind status code path reason exit_reason cause branch scope
     limit of by met number iteration iterations not_begun best_iteration returned_iteration
     failed_iterations seconds score usage limits run_limits reserve cap at_worst due workflow
-    request mark pauses approved model provider finish retryable answered retry_after_s secure
+    request mark pauses again approved model provider finish retryable answered retry_after_s secure
     behaviour step cpu_s"""
 _OBJECTS: Final = frozenset({"error", "cause", "remember"})
 # Values by names that the workflow has given them.

@@ -25,7 +25,7 @@ from whorl.services.experiments.trials import (
     outcome_of,
     rows_of,
 )
-from whorl.services.experiments.variants import loops_of, prepare
+from whorl.services.experiments.variants import asked_again, loops_of, prepare
 from whorl.services.files import preflight
 
 if TYPE_CHECKING:
@@ -268,6 +268,8 @@ class Conductor:
                 return
         one = self.prepared[trial.variant]
         limits = [limit for limit in (own_usd, most_usd) if limit is not None]
+        explore = self.experiment.explore
+        again = asked_again(one.workflow, explore if own_usd is None else ())
         start = Start(
             input=trial.inputs,
             limits={"cost_usd": min(limits)} if limits else {},
@@ -276,7 +278,8 @@ class Conductor:
             file=self.experiment.file,
             sources=one.sources,
             cold=True,
-            explore=self.experiment.explore,
+            explore=explore,
+            again=again if explore else None,
             labels=labels_of(self.experiment.name, trial),
         )
         await self._runs.start(one.workflow, start)

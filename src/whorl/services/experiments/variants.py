@@ -161,6 +161,20 @@ def fails_with(workflow: Workflow, loop: Loop) -> bool:
     return all(set(each.statuses) <= {"passed", "succeeded"} for each in waits)
 
 
+def asked_again(workflow: Workflow, names: Iterable[str]) -> list[str]:
+    """The loops that can fail with a run, so that what its budget cuts is asked for again.
+
+    What the own budget of a loop cuts, more money of the run does not help.
+    """
+    loops = (find_loop(workflow, name) for name in names)
+    return [
+        loop.name
+        for loop in loops
+        if loop.retry is None and fails_with(workflow, loop)
+        if loop.limits.cost_usd is None and loop.limits.tokens is None
+    ]
+
+
 def no_variant(name: str, known: Iterable[str]) -> UsageError:
     advice = did_you_mean(name, list(known)) or f"known: {', '.join(known)}"
     return UsageError(f"there is no variant {name!r}", help=advice, code="X100")

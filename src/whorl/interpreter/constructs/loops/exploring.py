@@ -3,8 +3,11 @@
 Where the rule would have ended the loop, what it would have returned is kept; at the end it is put
 back, so that exploring costs more and changes no result. A break, an iteration that halts the loop
 and the budget of the run end an exploring loop as they end any other. One that is asked to go on
-later may fail with the run where a call got no whole answer: then that call can be tried again.
-How far it went is kept beside its result: asked to once more, it goes on from there.
+later may fail with the run where a call got no whole answer: then that call can be tried again. So
+may one of a run that was asked to try `again` what a budget cuts; and where such a run goes on with
+a loop that failed within its rule, or lacked money there, what was put aside is taken up: the loop
+goes on exploring. How far a loop went is kept beside its result: asked to explore once more, it
+goes on from there.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ _RESULT = (
     *("count", "last", "previous", "first", "best", "all", "collected", "score", "outside"),
     *("failed", "failures", "fault", "failure", "usage"),
 )
+# A loop that ended like this within its rule can go on.
+_OPEN = ("failed", "budget")
 # Of these the values are changed where they stand.
 _CHANGING = frozenset({"all", "collected", "failed", "usage"})
 # How loops end that another iteration could follow.
@@ -36,6 +41,8 @@ def begin(machine: State, key: str) -> None:
     most = machine.state.get("explore", {}).get(frame["name"])
     if most is not None and frame["loop"] is None:
         frame["explore"] = {"most": int(most), "extra": {}}
+        if frame["name"] in machine.state.get("again", ()):
+            frame["explore"]["again"] = "cut"
 
 
 def obstacle(frame: LoopFrame, body: Values) -> str:
@@ -83,7 +90,10 @@ def has_ended(frame: LoopFrame) -> bool:
 
 def is_unanswered(frame: LoopFrame, error: Error) -> bool:
     """Whether what failed says nothing about the loop, which was asked to try it again then."""
-    return "again" in frame.get("explore", {}) and (is_cut(error) or is_outside(error))
+    again = frame.get("explore", {}).get("again")
+    if again == "cut":
+        return has_ended(frame) and is_cut(error)
+    return bool(again) and (is_cut(error) or is_outside(error))
 
 
 def goes_past(frame: LoopFrame) -> bool:
@@ -133,6 +143,9 @@ def put_back(machine: State, key: str, reason: str, by: str) -> tuple[str, str]:
         frame["explored_to"] = _reached(machine, frame)
     frame["usage"] = own_usage(frame, explore["extra"])
     if "own" not in explore:
+        if "again" in machine.state and reason in _OPEN:
+            frame["aside"] = explore
+            explore["extra"] = {}
         return reason, by
     own = explore["own"]
     machine.drop_body(frame)
@@ -140,6 +153,13 @@ def put_back(machine: State, key: str, reason: str, by: str) -> tuple[str, str]:
     _take(frame, own["fields"])
     machine.root_values(frame["scope"]).update(own["variables"])
     return own["reason"], own["by"]
+
+
+def take_up(frame: LoopFrame) -> None:
+    """A loop goes on that ended within its rule: it explores as it was to."""
+    if "aside" in frame:
+        frame["explore"] = frame.pop("aside")
+        frame.pop("explored", None)
 
 
 def own_usage(frame: LoopFrame, extra: Amounts | None = None) -> Amounts:

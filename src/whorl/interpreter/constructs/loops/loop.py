@@ -80,6 +80,7 @@ class LoopBehaviour(Behaviour):
         if "limits" not in frame:
             machine.enter(key)
             return
+        exploring.take_up(frame)
         loop_limits.arm(machine, key)
         if "suspended" in frame:
             resume_iteration(machine, key)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError, plural
+from whorl.interpreter.outcomes import is_cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,20 +30,24 @@ def tell_of_trials(
     waiting = [one for one in outcomes if not one.is_done]
     failed = [one for one in outcomes if one.is_outside]
     found.trials, missing = len(outcomes), len(waiting) + len(failed)
-    parts = (
-        [f"{len(waiting)} {'has' if len(waiting) == 1 else 'have'} not ended"] if waiting else []
-    )
+    short = sum(one.is_short for one in waiting)
+    open_ = len(waiting) - short
+    parts = [f"{open_} {'has' if open_ == 1 else 'have'} not ended"] if open_ else []
+    parts += [f"the budget ended {short}"] if short else []
     parts += [f"{len(failed)} failed because of the provider"] if failed else []
     without = found.trials - found.runs - missing
     parts += [f"{without} ended without this loop"] if without else []
     stand = f"{found.runs} of {plural(found.trials, 'trial')}"
     if parts:
-        found.words.append(f"{stand} are in these numbers: {', '.join(parts)}")
-    cut = sum(_is_cut(store, one) for one in outcomes)
-    if cut:
+        more = f"; a larger one goes on with {'it' if short == 1 else 'them'}: {commands.run}"
+        words = f"{stand} are in these numbers: {', '.join(parts)}"
+        found.words.append(words + (more if short else ""))
+    lost = [one for one in outcomes if one.is_done and _is_cut(store, one)]
+    if cut := len(lost):
         words = f"{cut} of {plural(found.trials, 'trial')} {'was' if cut == 1 else 'were'} cut by"
-        words += " the budget of the run: raise trial_budget, then run all anew"
-        found.words.append(f"{words}: {commands.fresh}")
+        has_own = any(one.trial.limit_usd is not None for one in lost)
+        words += f" the budget of the run: raise {'trial_budget' if has_own else 'the budget'}"
+        found.words.append(f"{words}, then run all anew: {commands.fresh}")
     chosen, own = found.recommended, found.own
     if chosen is None:
         return
@@ -107,7 +112,20 @@ def _is_cut(store: SqliteStore, outcome: Outcome) -> bool:
         return outcome.run is not None
     reached = store.read(outcome.run, kinds=frozenset({"budget.reached"}))
     bodies = (entry.event.body for entry in reached)
-    return any(body.get("scope") == "run" and not body.get("pauses") for body in bodies)
+    if any(body.get("scope") == "run" and not body.get("pauses") for body in bodies):
+        return True
+    return _is_cut_beyond(store, outcome)
+
+
+def _is_cut_beyond(store: SqliteStore, outcome: Outcome) -> bool:
+    """Whether a budget has cut an answer while the loop explored, and nobody asked for it again."""
+    assert outcome.run is not None
+    cut: dict[int, bool] = {}
+    for entry in store.read(outcome.run, kinds=frozenset({"iteration.finished"})):
+        body: dict[str, Any] = entry.event.body
+        if entry.event.address.rpartition("[")[0] == outcome.loop:
+            cut[body["number"]] = is_cut(body.get("error") or {})
+    return any(is_lost for number, is_lost in cut.items() if number > outcome.iterations)
 
 
 def _cut_words(found: Sweep, chosen: RuleResult, cut: int, margin: float) -> str:

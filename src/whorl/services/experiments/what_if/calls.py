@@ -59,7 +59,7 @@ class CallLog:
         for address in addresses:
             self.waits.update(self._places(address))
 
-    def take(self, event: Event) -> None:
+    def take(self, event: Event, *, is_no_call: bool = False) -> None:
         """Takes the beginning or the end of a call in; all other events are none."""
         body: dict[str, Any] = event.body
         if event.kind == "task.started":
@@ -74,7 +74,8 @@ class CallLog:
                 usage = {name: charged(body.get("reserve") or {})[name] for name in USAGE}
             else:
                 self._open.pop(event.address, None)
-            if not (self.is_later and is_cut(body.get("error") or {})):
+            is_lost = self.is_later and is_cut(body.get("error") or {})
+            if not (is_lost or is_no_call):
                 self._count(event, started, usage)
 
     def _places(self, address: str) -> list[Place]:

@@ -10,11 +10,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from whorl.interpreter.constructs.loops import exploring
 from whorl.interpreter.constructs.loops.loop_results import facts_of as loop_facts
 from whorl.interpreter.constructs.loops.measuring import similarity
 from whorl.interpreter.constructs.loops.rules import observe
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import amount_in
+from whorl.interpreter.outcomes import is_cut
 from whorl.interpreter.plan import judge_key
 from whorl.interpreter.state import Observer
 from whorl.ir import Block, Loop, Score, Stable
@@ -165,7 +167,7 @@ class _Facts(Observer):
         self._log.is_later |= event.kind == "run.continued" and bool(body.get("explore"))
         if event.at > machine.now:
             self._log.wait(machine.state.get("queue", ()))
-        self._log.take(event)
+        self._log.take(event, is_no_call=_is_asked_again(machine, event))
 
     def closed(self, machine: State, key: str, note: Values) -> None:
         frame = machine.loop_frames[key]
@@ -175,6 +177,10 @@ class _Facts(Observer):
             return
         number, place = frame["count"], (frame["address"], frame["count"])
         row = IterationFacts(number, str(note["status"]), str(note.get("by") or ""))
+        error: Any = note.get("error") or {}
+        if exploring.has_ended(frame) and is_cut(error) and not self._log.is_later:
+            # No rule has this budget, so nobody knows what it would have given.
+            row.status = "cut"
         # One that was put aside before its verdict would have been judged, too.
         row.is_judged = "met" in note or frame["phase"] == "judging"
         row.is_approved = bool(note.get("approved"))
@@ -287,6 +293,17 @@ class _Facts(Observer):
             facts.steered, facts.outside = self._steered, dict(self._log.outside)
             facts.has_paused = self._has_paused
         return list(self._loops.values())
+
+
+def _is_asked_again(machine: State, event: Event) -> bool:
+    """Whether a call beyond the rule of a loop was cut that is asked for again: no rule has it."""
+    error: Any = event.body.get("error") if event.kind == "task.failed" else None
+    place = event.address.partition("[")[0]
+    return is_cut(error or {}) and any(
+        frame["address"] == place and exploring.is_unanswered(frame, error)
+        for frame in machine.loop_frames.values()
+        if frame["kind"] == "loop"
+    )
 
 
 def _take_end(facts: LoopFacts, body: dict[str, Any]) -> None:
