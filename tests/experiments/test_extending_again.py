@@ -58,7 +58,7 @@ def test_an_iteration_whose_answer_the_budget_cut_is_no_result_and_is_asked_for_
     assert (done.exit_code, 0 < times < 6) == (0, True)
     assert "not recorded" not in done.stderr
     assert "failed" not in done.stdout
-    assert "0 iterations to record" in whorl(*LONGER, "--budget", "9").stderr
+    assert "nothing to record" in whorl(*LONGER, "--budget", "9").stderr
     last = run_json("experiment", "report", FILE)
     assert (rows(last), last["notes"]) == (rows(found), found["notes"])
     assert last["spent_usd"] == pytest.approx(billed.billed_usd)
@@ -110,7 +110,6 @@ def test_votes_that_let_loops_go_on_are_followed_by_their_iterations(
     told = [line.partition(",")[0] for line in done.stderr.splitlines() if "to record" in line]
     assert told[:2] == ["6 votes to record", "9 iterations to record"]
     assert (done.exit_code, again.exit_code) == (0, 0)
-    assert "0 iterations to record" in again.stderr
-    assert "0 votes to record" in again.stderr
+    assert again.stderr.splitlines() == ["nothing to record"]
     assert "would have gone on" not in again.stdout
     assert "not known" not in again.stdout

@@ -62,7 +62,7 @@ def test_a_budget_that_is_enough_one_after_the_other_records_all(folder: Path) -
     assert "24 iterations not recorded" in held.stderr
     assert "24 iterations to record" in done.stderr
     assert "not recorded" not in done.stderr
-    assert "0 iterations to record" in whorl(*asked, "--budget", "1").stderr
+    assert "nothing to record" in whorl(*asked, "--budget", "1").stderr
 
 
 JUDGED = 'grade: {good: {judge: "It is short", of: "{{ outputs.text }}", votes: 3}}\n'

@@ -67,19 +67,24 @@ class Study:
         experiment: Experiment,
         settings: Settings,
         commands: Commands | None = None,
+        *,
+        generation: int = 1,
     ) -> None:
-        """`commands` run the experiment, for those who ask before it has run."""
+        """`commands` run the experiment, for those who ask before it has run.
+
+        It is that of the newest generation, or of this one, which may have no run yet.
+        """
         self.project, self.store, self.experiment = project, store, experiment
         self._settings = settings
         command = f"whorl experiment run {quote(experiment.file.removeprefix(f'{project.root}/'))}"
         self._commands = commands or Commands(command, f"{command} --fresh")
         self.prepared = prepare(project, experiment)
-        self.generation = 0
+        self.generation, self._least = 0, generation
         self.refresh()
 
     def refresh(self) -> None:
         """Looks at the runs again."""
-        generation = max(1, generation_of(self.store, self.experiment.name))
+        generation = max(self._least, generation_of(self.store, self.experiment.name))
         if generation != self.generation:
             self.generation = generation
             self.blocks = blocks_of(self.experiment, self.prepared, self._settings, generation)

@@ -66,13 +66,19 @@ def pasted(*words: str) -> str:
 
 
 def study_of(
-    project: Project, store: SqliteStore, experiment: Experiment, file: str = ""
+    project: Project,
+    store: SqliteStore,
+    experiment: Experiment,
+    file: str = "",
+    *,
+    generation: int = 1,
 ) -> AdvisedStudy:
     """An experiment with its runs; commands name the file as it was given."""
     from whorl.services.experiments.running.needed import AdvisedStudy
 
     commands = words.commands_for(file or experiment.file, pasted)
-    return AdvisedStudy(project, store, experiment, project.settings(), commands)
+    of = (project, store, experiment, project.settings(), commands)
+    return AdvisedStudy(*of, generation=generation)
 
 
 @contextmanager
@@ -110,7 +116,7 @@ def conducted(
 
     amount = budget_of(budget, experiment)
 
-    async def work() -> Progress:
+    async def work() -> tuple[Progress, int]:
         from whorl.providers.registry import Providers
         from whorl.services.driving import Driving
         from whorl.services.experiments.conducting import Conductor
@@ -129,19 +135,23 @@ def conducted(
                         say(line)
                     if conductor.remembers:
                         say("  trials see nothing of each other: memory across runs is off")
-                return await conductor.run()
+                return await conductor.run(), conductor.generation
             finally:
                 await driving.close()
 
-    progress = asyncio.run(work())
+    progress, generation = asyncio.run(work())
     with closing(project.open_store()) as store:
-        study = study_of(project, store, experiment, file)
+        study = study_of(project, store, experiment, file, generation=generation)
         more_usd = None
         if progress.is_paused:
             more_usd = replace(study.needed(), is_limited=True).more(
                 experiment.budget, progress.needs_usd
             )
-        commands = words.commands_for(file, pasted).with_budget(more_usd, experiment.budget)
+        commands = words.commands_for(file, pasted)
+        if fresh and not study.rows:
+            # Nothing of it has begun, so it is still to be run anew.
+            commands = replace(commands, run=commands.fresh)
+        commands = commands.with_budget(more_usd, experiment.budget)
         found = study.report(), progress, study.is_answered()
         commands = commands if progress.is_paused else study.commands
         return Conducted(*found, commands, more_usd, doubtful_usd(store, study.rows))

@@ -101,7 +101,7 @@ def _say_unanswered(lacks: Lacks) -> int:
     if not (whys := lacks.unanswered()):
         return 0
     runs = f"{len(whys)} of {plural(lacks.count, 'run')}"
-    say(f"nothing is missing, and the rule is not answered in {runs}: {safe(whys[0])}")
+    say(f"nothing more can be recorded, and the rule is not answered in {runs}: {safe(whys[0])}")
     return _FAILED
 
 
@@ -165,13 +165,14 @@ class _Recording:
         say(f"{words}; {dollars(usd)} more in the costs, for calls in doubt" if usd else words)
 
     def _tell_first(self) -> None:
-        """Says what is missing, if anything is; nothing is paid before."""
+        """Says what is missing, or that nothing is; nothing is paid before."""
         self._known = {what: self._extension(what) for what in self._lacking}
         self._announced = {what: one.count for what, one in self._known.items()}
-        is_any = any(self._announced.values())
         for what, extension in self._known.items():
-            if extension.count or not is_any:
+            if extension.count:
                 say(self._line(what, extension))
+        if not any(self._announced.values()):
+            say("nothing to record")
 
     def _line(self, what: str, extension: Extension) -> str:
         costs = (extension.forecast(), extension.about_usd(), self._budget.left_usd or 0.0)
