@@ -149,6 +149,8 @@ def test_a_trial_that_the_budget_stopped_within_its_rule_goes_on_exploring_with_
     assert [row["iterations"] for row in whole["rows"]] == [2, 2]
     assert 4 in {rule["iterations"] for rule in swept["rules"]}
     assert swept["runs"] == 2
+    checked = whorl(*ALL, "--check", "2")
+    assert "2 answers replayed through the engine: all the same" in checked.stderr
 
 
 @pytest.mark.parametrize("budget", ["0.45", "0.32"])
@@ -165,3 +167,5 @@ def test_a_trial_that_its_own_budget_stopped_within_its_rule_goes_on_exploring_w
     assert [row["iterations"] for row in whole["rows"]] == [2, 2]
     assert {row["status"] for row in whole["rows"]} == {"succeeded"}
     assert 4 in {rule["iterations"] for rule in swept["rules"]}
+    checked = whorl(*ALL, "--check", "2")
+    assert "2 answers replayed through the engine: all the same" in checked.stderr
