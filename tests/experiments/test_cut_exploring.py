@@ -62,6 +62,31 @@ def test_an_answer_that_is_cut_while_exploring_is_asked_for_again_with_a_larger_
     assert "failed in the loop" not in checked.stdout
 
 
+@pytest.mark.parametrize("tokens", [1_500, 3_000])
+def test_the_budget_that_is_advised_goes_on_exploring_until_all_is_done(
+    folder: Path, billed: Billed, tokens: int
+) -> None:
+    billed.tokens, billed.grows_by = tokens, 100
+    explored(folder, billed, cases=4)
+    (folder / FILE).write_text(EXPLORING.replace("at_once: 1", "at_once: 4"))
+    words, times = ["experiment", "run", FILE, "--budget", "0.75"], 0
+
+    while (done := whorl(*words)).exit_code == 5:
+        spent = run_json("experiment", "report", FILE)["spent_usd"]
+        assert spent == pytest.approx(billed.billed_usd)
+        assert spent <= float(words[-1].lstrip("+")) + 1e-9
+        calls, words, times = billed.calls, advised(done.stderr), times + 1
+        assert "failed in the loop" not in whorl(*ALL).stdout
+        assert billed.calls == calls
+
+    swept = run_json(*ALL)
+    assert (done.exit_code, times < 9) == (0, True)
+    assert swept["runs"] == 4
+    assert 4 in {rule["iterations"] for rule in swept["rules"]}
+    checked = whorl(*ALL, "--check", "4")
+    assert "4 answers replayed through the engine: all the same" in checked.stderr
+
+
 def test_trials_that_the_budget_ended_while_exploring_are_counted_with_what_helps(
     folder: Path, billed: Billed
 ) -> None:
@@ -124,6 +149,8 @@ def test_a_trial_that_the_budget_stopped_within_its_rule_goes_on_exploring_with_
     assert [row["iterations"] for row in whole["rows"]] == [2, 2]
     assert 4 in {rule["iterations"] for rule in swept["rules"]}
     assert swept["runs"] == 2
+    checked = whorl(*ALL, "--check", "2")
+    assert "2 answers replayed through the engine: all the same" in checked.stderr
 
 
 @pytest.mark.parametrize("budget", ["0.45", "0.32"])
@@ -140,3 +167,5 @@ def test_a_trial_that_its_own_budget_stopped_within_its_rule_goes_on_exploring_w
     assert [row["iterations"] for row in whole["rows"]] == [2, 2]
     assert {row["status"] for row in whole["rows"]} == {"succeeded"}
     assert 4 in {rule["iterations"] for rule in swept["rules"]}
+    checked = whorl(*ALL, "--check", "2")
+    assert "2 answers replayed through the engine: all the same" in checked.stderr

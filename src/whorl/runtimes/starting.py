@@ -38,8 +38,8 @@ class Start:
     labels: dict[str, str] = field(default_factory=dict)
     # How many iterations loops make, by name, whatever their rules say.
     explore: dict[str, int] = field(default_factory=dict)
-    # Which of these fail with the run where its budget cuts an answer: that is asked for again. None:
-    # a loop that failed, or lacked money, within its rule explores no more.
+    # Which of these fail with the run where its budget cuts an answer: that is asked for again.
+    # None: a loop that failed, or lacked money, within its rule explores no more.
     again: list[str] | None = None
     # Whether its cost budget pauses it, and ends no loop of it.
     pauses: bool = False
