@@ -169,3 +169,17 @@ def test_a_trial_that_its_own_budget_stopped_within_its_rule_goes_on_exploring_w
     assert 4 in {rule["iterations"] for rule in swept["rules"]}
     checked = whorl(*ALL, "--check", "2")
     assert "2 answers replayed through the engine: all the same" in checked.stderr
+
+
+def test_a_failure_of_the_provider_while_exploring_is_no_result_of_the_loop(
+    folder: Path, billed: Billed
+) -> None:
+    explored(folder, billed)
+    billed.fails_at, billed.failing = "Guess 1 now 3", 99
+
+    found = run_json("experiment", "run", FILE)
+    told = whorl(*ALL)
+
+    assert [row["status"] for row in found["rows"]] == ["succeeded"] * 2
+    assert "failed in the loop" not in told.stdout
+    assert "iteration 3 was unanswered" in told.stdout

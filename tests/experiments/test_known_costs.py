@@ -50,7 +50,7 @@ def test_answers_that_were_asked_for_again_are_counted(folder: Path, billed: Bil
     assert again
     assert not any("asked for again" in note for note in before)
     answers = "1 answer" if again == 1 else f"{again} answers"
-    words = "that the budget cut and that were asked for again"
+    words = "that the budget cut, asked for again"
     assert f"the cost of 'base' contains {answers} {words}" in found["notes"]
 
 

@@ -220,9 +220,9 @@ def again_words(
         row = rows.get(key)
         if row is not None and row.budget_usd is not None:
             counts[variant] = counts.get(variant, 0) + _asked_again(store, row.id)
-    words = "that the budget cut and that were asked for again"
     return [
-        f"the cost of {name!r} contains {plural(count, 'answer')} {words}"
+        f"the cost of {name!r} contains {plural(count, 'answer')} that the budget cut,"
+        f" asked for again"
         for name, count in counts.items()
         if count
     ]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from whorl.ir import Condition
     from whorl.language import Json
 
-VERSION = 5
+VERSION = 6
 # What must be computed before a rule is checked ahead of an iteration; a fault, or nothing.
 HANDED_OVER = "carry"
 # An atom that could not be evaluated: a rule that reads it would have failed there.

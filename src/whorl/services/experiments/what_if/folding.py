@@ -16,7 +16,7 @@ from whorl.interpreter.constructs.loops.measuring import similarity
 from whorl.interpreter.constructs.loops.rules import observe
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import amount_in
-from whorl.interpreter.outcomes import is_cut
+from whorl.interpreter.outcomes import is_cut, is_outside
 from whorl.interpreter.plan import judge_key
 from whorl.interpreter.state import Observer
 from whorl.ir import Block, Loop, Score, Stable
@@ -178,9 +178,10 @@ class _Facts(Observer):
         number, place = frame["count"], (frame["address"], frame["count"])
         row = IterationFacts(number, str(note["status"]), str(note.get("by") or ""))
         error: Any = note.get("error") or {}
-        if exploring.has_ended(frame) and is_cut(error) and not self._log.is_later:
-            # No rule has this budget, so nobody knows what it would have given.
-            row.status = "cut"
+        if exploring.has_ended(frame) and not self._log.is_later:
+            # No rule has this budget or this bad luck: nobody knows what it would have given.
+            row.status = "cut" if is_cut(error) else row.status
+            row.status = "unanswered" if is_outside(error) else row.status
         # One that was put aside before its verdict would have been judged, too.
         row.is_judged = "met" in note or frame["phase"] == "judging"
         row.is_approved = bool(note.get("approved"))
