@@ -11,6 +11,8 @@ from experiments.guess import folder, run_json, whorl
 from experiments.served import Billed, billed
 from experiments.test_budgets_hold import ALONE, FILE, JUDGED, LOOP, ran, served
 from experiments.test_extending_money import LONGER
+from whorl.services.experiments.what_if.extending import mean_usd
+from whorl.services.experiments.what_if.facts import Call
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,3 +107,10 @@ def test_what_recording_more_will_cost_is_told_by_what_was_recorded(
     found = re.search(r"8 iterations to record, about \$([0-9.]+)", told)
     assert found is not None, told
     assert float(found[1]) == pytest.approx(billed.billed_usd - before, abs=0.011)
+
+
+def test_calls_in_doubt_are_in_no_mean() -> None:
+    known, open_ = Call(usage={"cost_usd": 0.01}), Call(usage={"cost_usd": 5.0}, is_in_doubt=True)
+
+    assert mean_usd([known, open_, known]) == pytest.approx(0.01)
+    assert mean_usd([open_]) == 0.0

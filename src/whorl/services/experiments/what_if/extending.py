@@ -296,8 +296,9 @@ def too_short(
 
 
 def mean_usd(calls: Sequence[Call]) -> float:
-    """What calls have cost on average."""
-    return sum(call.usage.get("cost_usd", 0.0) for call in calls) / max(1, len(calls))
+    """What calls have cost on average; of those in doubt nobody knows it."""
+    costs = [call.usage.get("cost_usd", 0.0) for call in calls if not call.is_in_doubt]
+    return sum(costs) / max(1, len(costs))
 
 
 def check_reopened(
