@@ -78,7 +78,8 @@ def test_each_result_has_as_many_votes_as_were_asked_for_and_no_more(
 
     in_doubt = sum(row.in_doubt for row in runs(folder))
     assert (in_doubt > 0, first > 0) == (True, True)
-    assert billed.calls - calls == 2 * 4 + in_doubt
+    # Of calls in doubt nobody knows whether they were sent.
+    assert 2 * 4 <= billed.calls - calls <= 2 * 4 + in_doubt
     assert "  all 5 votes: " in done.stdout
 
 
