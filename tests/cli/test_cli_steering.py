@@ -288,3 +288,31 @@ def test_who_continues_without_the_models_of_a_run_is_told_that_a_toy_answers(
 
         assert "no provider is configured, so the embedded toy model answers" in told
         assert "--config names the configuration" in told
+
+
+def test_loop_that_was_explored_is_shown_so_and_goes_on_in_a_fork(
+    whorl: Whorl, project: Path
+) -> None:
+    (project / "count.yaml").write_text(
+        "whorl: 1\nsteps:\n  count:\n    repeat:\n      until: add > 1\n      at_most: 3\n"
+        '      carry: {n: "{{ add }}"}\n'
+        '      steps: {add: {value: "{{ (n | default(0)) + 1 }}"}}\n'
+        'outputs: {n: "{{ count.add }}"}\n'
+    )
+    run = whorl("run", "count.yaml", "--explore", "count=5", "--json").json["run"]
+
+    for command in ("show", "why"):
+        assert "3 to 5 were explored after the loop had ended" in whorl(command, run).out
+    refused = whorl("continue", run, "--iterations", "1")
+    assert refused.code == 2
+    assert "goes on after" not in refused.err
+    assert f"whorl fork {run} --at 'count[3]'" in refused.err
+    forked = whorl("fork", run, "--at", "count[3]", "--json").json
+    assert (forked["output"], forked["loops"][0]["iterations"]) == (3, 3)
+    assert whorl("fork", run, "--at", "count[6]").code == 2
+
+    accepted = whorl("accept", run, "--iteration", "5", "--json").json
+
+    assert accepted["output"] == 5
+    more = whorl("continue", run, "--iterations", "1", "--json").json
+    assert (more["output"], more["loops"][0]["iterations"]) == (6, 6)

@@ -143,6 +143,8 @@ describe("what is looked at", () => {
     expect(otherToReturn({ ...outer, returned: 4, best: 4 }, { draft: 2 })).toBe(2);
     expect(returnedWords({ ...outer, returned: 2, best: 2 })).toBe("returned #2, the best (0.63), not the last");
     expect(returnedWords({ ...outer, returned: null, number: 0 })).toBe("no iteration began");
+    expect(returnedWords({ ...outer, returned: 2, best: null, number: 2, explored: 4 })).toBe("returned #2 (0.63); #3 to #4 were explored after its end");
+    expect(returnedWords({ ...outer, returned: 2, best: null, number: 2, explored: 3 })).toMatch(/#3 was explored after its end$/);
   });
 
   it("is interrupted only as long as nothing has happened since", () => {

@@ -101,6 +101,8 @@ def _after_refusal(facts: Mapping[str, Any], run: str) -> str:
             return f"it goes on with `whorl resume {run} {more}`"
         case "add":
             return f"add `{flags(amounts)}`"
+        case "fork" if "at" in facts:
+            return f"a new run goes on from there: `whorl fork {run} --at '{facts['at']}'`"
         case "fork":
             return f"fork there instead: `whorl fork {run} --at ...`"
         case "start":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter import budget
 from whorl.interpreter.constructs import subscriptions
 from whorl.interpreter.constructs.loops import exploring
+from whorl.interpreter.events import numbered
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
@@ -122,6 +123,20 @@ def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
     if machine.status != "cancelled":
         _check_money(machine, keys, body)
     return keys
+
+
+def check_continued(machine: State, body: dict[str, Any]) -> None:
+    """Refuses to let a loop go on as its rule left it, with what it carried when it was explored.
+
+    Earlier versions did not: their journals have such requests.
+    """
+    for key in () if body.get("explore") else to_continue(machine, body):
+        frame = machine.loop_frames[key]
+        if exploring.went_past(frame):
+            place, own = frame["address"], frame["count"]
+            words = f"{place!r} was explored up to iteration {frame['explored']}"
+            words += f", its own end is iteration {own}"
+            raise Refused(words, verb="fork", at=numbered(place, own + 1))
 
 
 def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from whorl.interpreter.outcomes import error_at, failed
 from whorl.interpreter.refusals import (
     Refused,
     check,
+    check_continued,
     check_request,
     loop_at,
     to_continue,
@@ -81,6 +82,8 @@ def objection(machine: State, event: Event) -> Refused | None:
     try:
         check(not is_known(machine, event), "this request has been carried out already")
         check_request(machine, event)
+        if event.kind == "run.continued":
+            check_continued(machine, event.body)
     except Refused as refusal:
         return refusal
     return None
@@ -146,6 +149,9 @@ def _accepted(machine: State, body: dict[str, Any]) -> None:
         loop.stop(machine, key)
         return
     number = int(body["iteration"])
+    if body.get("explored") and frame["count"] < number <= frame.get("explored", 0):
+        # It counts for the loop now.
+        frame["count"] = number
     check(1 <= number <= frame["count"], f"{frame['name']!r} has no iteration {number}")
     check(frame.get("accepted_number") != number, f"iteration {number} is accepted already")
     open_around(machine, key)
@@ -177,6 +183,8 @@ def _forked(machine: State, body: dict[str, Any]) -> None:
     if body.get("exact"):
         check(frame["count"] == number, f"{address!r} is at iteration {frame['count']}")
     machine.stopped_at = ""
+    if "by_rule" in body:
+        del machine.loop_frames[loop_at(machine, body["by_rule"])]["explore"]
     state = machine.state
     state["run"] = body.get("run", state["run"])
     state["seed"] = body.get("seed", state["seed"])

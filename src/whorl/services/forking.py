@@ -92,7 +92,7 @@ def _iteration_meant(store: SqliteStore, run: RunId, at: str) -> tuple[str, int]
         wanted = split_iteration(at)[0]
         hint = did_you_mean(wanted, rows) or f"loops: {some(rows)}"
         raise UsageError(f"run {run} has no loop {wanted!r}", help=hint, code="W907")
-    begun = rows[loop].iterations
+    begun = max(rows[loop].iterations, rows[loop].explored)
     if number is None:
         last = f" to '{loop}[{begun}]'" if begun > 1 else ""
         words = f"say which iteration to redo: '{loop}[1]'{last}"

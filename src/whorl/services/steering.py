@@ -5,13 +5,21 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from whorl.errors import UsageError, did_you_mean, plural
+from whorl.interpreter.constructs.loops.exploring import went_past
 from whorl.interpreter.constructs.loops.loop_limits import to_go_on
 from whorl.interpreter.events import Event, split_iteration
-from whorl.interpreter.refusals import Refused, chosen_loop, open_to_money, to_continue, to_raise
+from whorl.interpreter.refusals import (
+    Refused,
+    check_continued,
+    chosen_loop,
+    open_to_money,
+    to_continue,
+    to_raise,
+)
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import fold
 from whorl.services.inspecting import results
@@ -148,6 +156,7 @@ def what_continues(store: SqliteStore, run: RunId, body: dict[str, Json]) -> lis
     machine = fold(store, run).machine
     try:
         keys = to_continue(machine, body)
+        check_continued(machine, body)
     except Refused:
         return None
     rows = {row.address: row for row in store.loops(run)}
@@ -226,7 +235,11 @@ def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
         numbers = ", ".join(map(str, done)) or "none"
         words = f"{loop!r} has no iteration {number} with a result; it has {numbers}"
         raise UsageError(words, code="W907")
-    return asked("run.accepted", {"at": loop, "iteration": number, **result})
+    body = {"at": loop, "iteration": number, **result}
+    frame: Any = results.loop_frame(fold(store, run).machine, loop)
+    if went_past(frame):
+        body["explored"] = True
+    return asked("run.accepted", body)
 
 
 def stopped(store: SqliteStore, run: RunId, at: str) -> Event:

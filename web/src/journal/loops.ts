@@ -31,6 +31,7 @@ function loopAt(journal: Journal, address: string, at: number): LoopState {
     score: null,
     best: null,
     returned: null,
+    explored: null,
     failed: [],
     exitReason: null,
     stoppedBy: null,
@@ -44,7 +45,7 @@ function loopAt(journal: Journal, address: string, at: number): LoopState {
   };
 }
 
-const REOPENED = { status: "running", exitReason: null, stoppedBy: null, mark: null, isEdited: false, isStopping: false, isStopped: false, returned: null, endedAt: null } as const;
+const REOPENED = { status: "running", exitReason: null, stoppedBy: null, mark: null, isEdited: false, isStopping: false, isStopped: false, returned: null, explored: null, endedAt: null } as const;
 
 const loopStarted: Change = (journal, { address, at, body }) => {
   const place = placeOf(address);
@@ -138,6 +139,7 @@ const loopFinished: Change = (journal, { address, at, body }) => {
     score: numberFrom(body["score"]),
     best: "best_iteration" in body ? numberFrom(body["best_iteration"]) : loop.best,
     returned: numberFrom(body["returned_iteration"]),
+    explored: numberFrom(body["explored"]),
     failed: Array.isArray(failed) ? (failed as number[]) : loop.failed,
     exitReason: textFrom(body["exit_reason"]) || null,
     stoppedBy: textFrom(body["stopped_by"]) || null,

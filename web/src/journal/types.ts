@@ -158,6 +158,8 @@ export interface LoopState {
   readonly best: number | null;
   /** The iteration whose result the loop has given; null while it goes on. */
   readonly returned: number | null;
+  /** Up to which iteration it was explored after its rule had ended it. */
+  readonly explored: number | null;
   readonly failed: readonly number[];
   readonly exitReason: string | null;
   readonly stoppedBy: string | null;

@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from whorl.errors import UsageError, did_you_mean
+from whorl.interpreter.constructs.loops.exploring import has_ended
 from whorl.interpreter.events import FED_KINDS, Event, split_iteration
 from whorl.interpreter.plan import Plan
 from whorl.ir import Workflow, content_hash, from_json, to_json
@@ -56,6 +57,8 @@ async def fork_run(
         "set": fork.values,
         "limits": machine.state["limits"] | fork.limits,
     }
+    if explored := _explored_around(machine, fork.at):
+        body["by_rule"] = explored
     if old != encoded:
         # Whoever replays the fork from its start needs it, and the source may be deleted.
         body["workflow"] = old
@@ -113,6 +116,16 @@ def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine
     words = f"run {source!r} has no iteration {at!r}"
     advice = did_you_mean(at, begun) or f"it has {', '.join(begun[:20]) or 'none'}"
     raise UsageError(words, help=advice, code="W903")
+
+
+def _explored_around(machine: Machine, at: str) -> str:
+    """The loop around an iteration that goes on past its own end, if one does.
+
+    In a fork it goes on by its rule: else the fork would end with what the source ended with.
+    """
+    loops = (frame for frame in machine.frames.values() if frame["kind"] == "loop")
+    past = (str(frame["address"]) for frame in loops if has_ended(frame))
+    return next((address for address in past if at.startswith(f"{address}[")), "")
 
 
 def _move(machine: Machine, plan: Plan, at: str) -> None:

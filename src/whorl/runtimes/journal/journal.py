@@ -105,7 +105,10 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class LoopRow:
-    """A loop of a run. Until it has finished, its numbers are those of its newest iteration."""
+    """A loop of a run. Until it has finished, its numbers are those of its newest iteration.
+
+    It was `explored` up to that one, where it is not 0; `iterations` are those of its rule.
+    """
 
     address: str
     path: str
@@ -123,6 +126,7 @@ class LoopRow:
     started_seq: int = 0
     finished_seq: int | None = None
     mark: str = ""
+    explored: int = 0
 
 
 @dataclass(frozen=True, slots=True)

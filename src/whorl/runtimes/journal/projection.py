@@ -33,7 +33,7 @@ _ABANDONED_MAX: Final = 1_000
 _ANSWERED_KEPT: Final = 1_000
 # What a loop and its row call alike.
 _SAME: Final = ("address", "exit_reason", "stopped_by", "score", "usage", "until", "started_seq",
-                "finished_seq", "mark")  # fmt: skip
+                "finished_seq", "mark", "explored")  # fmt: skip
 _WAKING: Final = frozenset(
     {"task.started", "task.finished", "task.failed", "gate.decided", "timer.fired", "run.accepted"}
 )
@@ -60,6 +60,7 @@ class LoopFold:
     started_seq: int = 0
     finished_seq: int | None = None
     is_over: bool = False
+    explored: int = 0
 
     def take(self, event: Event, seq: int = 0, number: int | None = None) -> None:
         """Takes an event of the loop in; `number` is that of its iteration, where it is known."""
@@ -94,7 +95,7 @@ class LoopFold:
 
     def _reopen(self) -> None:
         self.exit_reason = self.stopped_by = self.mark = ""
-        self.finished_seq, self.is_over = None, False
+        self.finished_seq, self.is_over, self.explored = None, False, 0
 
     def _finish(self, body: dict[str, Json], seq: int) -> None:
         self.is_over, self.finished_seq = True, seq
@@ -105,6 +106,7 @@ class LoopFold:
         self.stopped_by = text_of(body.get("stopped_by"))
         self.score = number_of(body.get("score"))
         self.mark = mark_of(body.get("mark"))
+        self.explored = count_of(body.get("explored"))
         self.returned = count_of(body.get("returned_iteration")) or None
         failed = body.get("failed_iterations")
         self.failed = tuple(map(count_of, failed)) if isinstance(failed, list) else ()

@@ -203,7 +203,13 @@ export function returnedWords(loop: LoopState): string {
   const best = loop.best === loop.returned ? `, the best${told}` : told;
   const last = loop.returned === loop.number ? "" : ", not the last";
   const edited = loop.isEdited ? ", with edits of a person" : "";
-  return `returned #${loop.returned}${best}${last}${edited}`;
+  return `returned #${loop.returned}${best}${last}${edited}${exploredWords(loop)}`;
+}
+
+function exploredWords({ number, explored }: LoopState): string {
+  if (explored === null || explored <= number) return "";
+  const which = explored === number + 1 ? `#${explored} was` : `#${number + 1} to #${explored} were`;
+  return `; ${which} explored after its end`;
 }
 
 interface BannerProps {

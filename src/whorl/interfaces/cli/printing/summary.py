@@ -229,6 +229,13 @@ def loop_words(loop: dict[str, Any]) -> str:
     return f"{safe(loop['path'])}: {words}"
 
 
+def explored_lines(own: int, explored: int) -> Iterator[str]:
+    """Says which iterations of a loop were explored, behind those of its `own`."""
+    if explored > own:
+        which = f"{own + 1} was" if explored == own + 1 else f"{own + 1} to {explored} were"
+        yield f"  {which} explored after the loop had ended, and changed no result"
+
+
 def loop_lines(
     row: LoopRow,
     iterations: list[IterationRow],
@@ -272,6 +279,7 @@ def loop_lines(
             reasons.append(f"    {number:>{len(str(row.iterations))}}  {text}")
     if len(rows) > 1:
         yield from inner_table(rows, right=1, shrink=3)
+        yield from explored_lines(row.iterations, row.explored)
         if row.best_iteration is not None:
             yield "  ★ the best one: approved ones come first, then the score counts"
     yield from ["  the judge's reasons:", *reasons] if reasons else []

@@ -96,6 +96,11 @@ def is_unanswered(frame: LoopFrame, error: Error) -> bool:
     return bool(again) and (is_cut(error) or is_outside(error))
 
 
+def went_past(frame: LoopFrame) -> bool:
+    """Whether a loop has ended, and has explored iterations behind those of its rule."""
+    return "explored" in frame and frame["explored"] > frame["count"]
+
+
 def goes_past(frame: LoopFrame) -> bool:
     """Whether a loop is to have more iterations, whatever its own limit of them is."""
     return "explore" in frame and frame["count"] < frame["explore"]["most"]

@@ -186,6 +186,7 @@ def loop_table(loop: LoopProgress) -> Iterator[str]:
         rows.append((number, measured + star, *others, verdict(done)))
     if len(rows) > 1:
         yield from summary.inner_table(rows, right=6, shrink=6)
+        yield from summary.explored_lines(loop.number, loop.explored)
 
 
 def _print_place(records: RunRecords, address: str, *, deep: bool) -> None:
