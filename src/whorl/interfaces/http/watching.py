@@ -20,6 +20,7 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import Entry, RunId
 from whorl.runtimes.runtime import Runtime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import created_at
 from whorl.services.serving.metrics import Metrics
 
 POLL_S = 0.04
@@ -281,7 +282,9 @@ class DrivenRuns:
         return self.runtime.plan(run).workflow.name
 
     def created_at(self, run: RunId) -> float:
-        return self.runtime.store.run(run).created_at
+        # Whoever reads the store waits for all that computes, and so would all who are served.
+        known = created_at(run)
+        return self.runtime.store.run(run).created_at if known is None else known
 
 
 def _interrupted(store: SqliteStore) -> set[tuple[RunId, int]]:
