@@ -2406,6 +2406,11 @@ export interface components {
             best_iteration: number | null;
             /** Exit Reason */
             exit_reason: string | null;
+            /**
+             * Explored
+             * @description up to which iteration it went on after its end; 0: not at all
+             */
+            explored: number;
             /** Failed Iterations */
             failed_iterations: number[];
             /** Finished Seq */
