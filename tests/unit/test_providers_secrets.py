@@ -62,3 +62,41 @@ def test_looking_for_secrets_costs_little() -> None:
     redact("", secrets)
 
     assert within(0.5, lambda: redact(text, secrets), tries=3) == text
+
+
+LONG = "sk-live-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
+
+
+@pytest.mark.parametrize("shown", range(1, len(LONG)))
+@pytest.mark.parametrize("after", ["...", "…", "; ask again", ""])
+def test_of_a_key_that_was_cut_little_is_shown(shown: int, after: str) -> None:
+    told = redact(f"gave status 500: xx{LONG[:shown]}{after}", [Secret(LONG)])
+    rest = "x" * 1_000
+    ended = redact(f"[7 characters left out]\n{LONG[-shown:]} behind {rest}", [Secret(LONG)])
+
+    assert LONG[:16] not in told
+    assert LONG[-16:] not in ended
+    assert after not in ("...", "…") or LONG[:6] not in told
+
+
+def test_what_two_forms_of_a_key_have_in_common_leaves_nothing_of_the_longer_part() -> None:
+    key = 'sk-0123456789-"abcdefghijklmnop"-qrstuvwxyz'
+    for text in (key[:35], json.dumps(key)[1:36]):
+        assert redact(f"<{text}", [Secret(key)]) == "<***"
+
+
+@pytest.mark.parametrize(
+    "key", ["Zq7Core'x\"tail99", 'Zq7"Core\\tail99', "Zq7\x1bCore\x7ftail\xa099"]
+)
+@pytest.mark.parametrize("around", ["no/", "it's ", 'say " ', "'\""])
+def test_a_key_is_hidden_as_python_quotes_it(key: str, around: str) -> None:
+    shown = redact(f"file {around + key + '.txt'!r} cannot be read", [Secret(key)])
+
+    assert "***" in shown
+    assert "tail" not in shown
+
+
+def test_a_key_is_hidden_with_plus_signs_and_single_spaces() -> None:
+    key = "Zq7Core  tail99 end"
+
+    assert redact("q=Zq7Core++tail99+end Zq7Core tail99 end", [Secret(key)]) == "q=*** ***"

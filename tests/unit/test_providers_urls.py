@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from whorl.errors import ProviderError
 from whorl.providers.outbound.addresses import target_of
+from whorl.providers.settings.tables import shown_url
 
 ORIGIN = "https://example.com:8443"
 # Everything but line breaks and other control characters, backslashes and lone surrogates.
@@ -108,3 +109,27 @@ def test_a_long_query_is_shown_in_whole_parameters() -> None:
     shown = refusal(f"{ORIGIN}/find?q=rust\n&long={'x' * 400}&n=1")
 
     assert f"'{ORIGIN}/find?q=rust\\n&...'" in shown
+
+
+@pytest.mark.parametrize("mark", ["/v1/", "/#", "#", "/?", "?", "\\"])
+def test_an_address_is_shown_with_the_host_that_is_connected_to(mark: str) -> None:
+    shown = shown_url(f"http://127.0.0.1:8971{mark}@api.openai.com/v1")
+
+    assert shown.startswith("'http://127.0.0.1:8971")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://me:pass@host:1/x?key=1", "'http://host:1/x'"),
+        ("//me:pass@host/x", "'//host/x'"),
+        ("http:/me:pass@host", "'http:host'"),
+        ("http://@@host", "'http://host'"),
+        ("http://\u0430pi.openai.com", r"'http://\u0430pi.openai.com'"),
+        (f"http://{'a.' * 200}evil.example", f"'http://{'a.' * 200}evil.example'"),
+        (f"http://host/{'a' * 2_000}", f"'http://host/{'a' * 999}...'"),
+        ("env:PLACE", "'env:PLACE'"),
+    ],
+)
+def test_an_address_is_shown_without_what_is_secret(url: str, shown: str) -> None:
+    assert shown_url(url) == shown

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
 from whorl.providers.context import OwnTask
-from whorl.providers.json_values import clean
+from whorl.providers.json_values import clean, shorten
 from whorl.providers.processes import (
     Program,
     check_permission,
@@ -124,4 +124,4 @@ def late(what: str, seconds: float) -> str:
 
 def last_line(output: str) -> str:
     lines = output.strip().splitlines()
-    return f": {lines[-1][:300]}" if lines else ""
+    return f": {shorten(lines[-1], 300)}" if lines else ""

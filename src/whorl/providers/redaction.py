@@ -6,8 +6,9 @@ import json
 import re
 from base64 import b64encode
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, overload
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 from whorl.errors import ProviderError
 from whorl.lazily import regex
@@ -32,6 +33,15 @@ PLACEHOLDERS = frozenset(
     )
 )
 _BASE64_MIN = 5
+# Of a longer secret, a part that begins or ends it is hidden, too, from so many characters on:
+# texts are cut before anybody can look for secrets in them. In front of a cut, less is enough.
+_PART_MAX = 16
+_CUT_PART_MIN = 6
+_CUT_MARKS = ("...", "…", " characters left out]")
+_CUT = regex(r"\.\.\.|…|\n\[[0-9]+ characters left out\]")
+_LARGE_MIN = 1_000
+_CUTS_MAX = 50
+_EXCERPT_MAX = 5_000
 _CODED = regex("%[0-9A-F]{2}")
 _NUMBER = regex(r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
 _URL_SAFE = str.maketrans("+/", "-_")
@@ -72,8 +82,8 @@ def redact(value: str, secrets: Iterable[Secret]) -> str: ...
 def redact(value: Json, secrets: Iterable[Secret]) -> Json: ...
 def redact(value: Json, secrets: Iterable[Secret]) -> Json:
     """The value with every secret in its texts and keys replaced by `***`."""
-    texts = _forms(tuple(secrets))
-    return _redacted(value, texts) if texts else value
+    forms = _forms(tuple(secrets))
+    return _redacted(value, forms) if forms.texts else value
 
 
 def redact_error(
@@ -109,7 +119,7 @@ class Redaction:
     that is one of them is hidden, too.
     """
 
-    __slots__ = ("_numbers", "_words", "texts")
+    __slots__ = ("_numbers", "_words", "forms")
 
     def __init__(self, secrets: Iterable[str]) -> None:
         given = {text for text in secrets if text.strip()}
@@ -119,15 +129,14 @@ class Redaction:
         lines = {line for text in whole for line in text.splitlines() if len(line) >= LENGTH_SURE}
         parts = long | whole | lines
         cases = {case for text in parts for case in (text, text.upper(), text.lower())}
-        forms = {form for text in cases for form in _written(text)}
-        self.texts = tuple(sorted(forms, key=len, reverse=True))
+        self.forms = Forms(form for text in cases for form in _written(text))
         words = "|".join(sorted(map(re.escape, given - long), key=len, reverse=True))
         self._words = re.compile(rf"(?<!\w)(?:{words})(?!\w)") if words else None
         self._numbers = {text for text in long if _NUMBER.fullmatch(text)}
 
     def value(self, value: Json) -> Json:
         if isinstance(value, str):
-            value = str(_redacted(value, self.texts))
+            value = self.forms.hide(value)
             return value if self._words is None else self._words.sub(HIDDEN, value)
         if isinstance(value, list):
             return [self.value(item) for item in value]
@@ -138,19 +147,81 @@ class Redaction:
         return value
 
 
+class Forms:
+    """Every way in which secrets may be written, the longest first; and how these begin and end."""
+
+    __slots__ = ("_heads", "_least", "_tails", "texts")
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts = tuple(sorted(set(texts), key=len, reverse=True))
+        self._heads: dict[str, list[str]] = {}
+        self._tails: dict[str, list[str]] = {}
+        for text in self.texts:
+            length = min(len(text), max(LENGTH_SURE, min(_PART_MAX, len(text) // 2)))
+            self._heads.setdefault(text[:length], []).append(text)
+            self._tails.setdefault(text[-length:], []).append(text)
+        self._least = min(map(len, self._heads), default=0)
+
+    def hide(self, value: str) -> str:
+        """The text without them, and without what was cut of them."""
+        if len(value) < self._least:
+            return value
+        heads = [head for head in self._heads if head in value]
+        # Only large texts lose their beginning, or what is in the middle.
+        is_large = len(value) >= _LARGE_MIN
+        tails = [tail for tail in self._tails if tail in value] if is_large else []
+        if heads or tails:
+            value = _without_whole(value, self.texts)
+        for head in heads:
+            value = _without_part(value, head, self._heads[head])
+        for tail in tails:
+            texts = [text[::-1] for text in self._tails[tail]]
+            value = _without_part(value[::-1], tail[::-1], texts)[::-1]
+        if len(value) > _EXCERPT_MAX or not any(mark in value for mark in _CUT_MARKS):
+            return value
+        for cut in reversed([*_CUT.finditer(value)][-_CUTS_MAX:]):
+            before = value[: cut.start()]
+            begun = max((_begun(before, text) for text in self.texts), default=0)
+            if begun >= _CUT_PART_MIN:
+                value = before[:-begun] + HIDDEN + value[cut.start() :]
+        return value
+
+
+def _without_whole(value: str, texts: tuple[str, ...]) -> str:
+    for text in texts:
+        if text in value:
+            value = value.replace(text, HIDDEN)
+    return value
+
+
+def _without_part(value: str, head: str, texts: list[str]) -> str:
+    """The text without what begins like this, as far as it is that of one of the secrets."""
+    parts, at = list[str](), 0
+    while (found := value.find(head, at)) >= 0:
+        parts += [value[at:found], HIDDEN]
+        at = found + max(_same(value, found, text) for text in texts)
+    return "".join([*parts, value[at:]])
+
+
+def _same(value: str, at: int, text: str) -> int:
+    """How many characters of one text stand in another one, from a place on."""
+    pairs = zip(value[at : at + len(text)], text, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
 class StreamedText:
     """A text that comes in pieces: what may be the beginning of a secret waits for the rest."""
 
     __slots__ = ("_held", "_texts")
 
     def __init__(self, secrets: Iterable[Secret], redaction: Redaction | None = None) -> None:
-        self._texts = _forms(tuple(secrets)) + (redaction.texts if redaction else ())
+        self._texts = _forms(tuple(secrets)).texts + (redaction.forms.texts if redaction else ())
         self._held = ""
 
     def take(self, piece: str) -> str:
         if not self._texts:
             return piece
-        text = str(_redacted(self._held + piece, self._texts))
+        text = _without_whole(self._held + piece, self._texts)
         shown = len(text) - max(_begun(text, secret) for secret in self._texts)
         self._held = text[shown:]
         return text[:shown]
@@ -173,16 +244,17 @@ def _begun(text: str, secret: str) -> int:
 
 
 @lru_cache(maxsize=32)
-def _forms(secrets: tuple[Secret, ...]) -> tuple[str, ...]:
-    """Every way in which the secrets may be written, the longest first."""
+def _forms(secrets: tuple[Secret, ...]) -> Forms:
     texts = {secret.reveal() for secret in secrets}
-    forms = {form for text in texts if is_worth_redacting(text) for form in _written(text)}
-    return tuple(sorted(forms, key=len, reverse=True))
+    return Forms(form for text in texts if is_worth_redacting(text) for form in _written(text))
 
 
 def _written(text: str) -> set[str]:
-    """A secret as it is, in a URL, in JSON (also twice, also with `\\/`) and in base64."""
-    forms = {text}
+    """A secret as it is, in a URL, in JSON (also twice, also with `\\/`), in base64 and quoted."""
+    forms = {text, " ".join(text.split()), quote_plus(text, errors="replace")}
+    # As Python quotes it, whichever mark stands around it.
+    quoted = [repr(f'"{part}')[2:-1] for part in text.split("'")]
+    forms |= {"'".join(quoted), "\\'".join(quoted)}
     for safe in ("", "/"):
         coded = quote(text, safe=safe, errors="replace")
         forms |= {coded, _CODED.sub(lambda match: match[0].lower(), coded)}
@@ -204,14 +276,11 @@ def _base64(content: bytes) -> set[str]:
     return forms
 
 
-def _redacted(value: Json, texts: tuple[str, ...]) -> Json:
+def _redacted(value: Json, forms: Forms) -> Json:
     if isinstance(value, str):
-        for text in texts:
-            if text in value:
-                value = value.replace(text, HIDDEN)
-        return value
+        return forms.hide(value)
     if isinstance(value, list):
-        return [_redacted(item, texts) for item in value]
+        return [_redacted(item, forms) for item in value]
     if isinstance(value, dict):
-        return {str(_redacted(key, texts)): _redacted(item, texts) for key, item in value.items()}
+        return {forms.hide(key): _redacted(item, forms) for key, item in value.items()}
     return value

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from whorl.errors import ProviderError
 from whorl.providers.commands import last_line, late
 from whorl.providers.context import OwnTask
-from whorl.providers.json_values import clean
+from whorl.providers.json_values import clean, shorten
 from whorl.providers.processes import Program, check_permission, run_program
 from whorl.providers.task import Emit, Inputs, Reply, Request, Usage, time_limit
 
@@ -135,7 +135,8 @@ def _returned(finished: Finished, is_sealed: bool) -> Reply:
         message = f"a function gave no result (exit code {finished.exit_code}){last}"
         raise ProviderError(message, code="P109")
     if "error" in returned:
-        raise ProviderError(f"a function failed: {str(returned['error'])[:500]}", code="P109")
+        why = shorten(str(returned["error"]), 500)
+        raise ProviderError(f"a function failed: {why}", code="P109")
     return Reply(returned.get("value"), Usage(calls=1), {"exit_code": finished.exit_code})
 
 

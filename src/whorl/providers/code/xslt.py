@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from whorl.errors import ProviderError
 from whorl.providers.commands import late
 from whorl.providers.context import OwnTask
-from whorl.providers.json_values import clean
+from whorl.providers.json_values import clean, shorten
 from whorl.providers.processes import Program, run_program
 from whorl.providers.task import Effect, Emit, Inputs, Reply, Request, time_limit
 
@@ -88,5 +88,5 @@ class Xslt(OwnTask):
             why = f"{what} needs the extra `xslt`: {INSTALL}"
             raise ProviderError(why, code="P109")
         if "error" in made:
-            raise ProviderError(f"{what} failed: {made['error'][:500]}", code="P109")
+            raise ProviderError(f"{what} failed: {shorten(made['error'], 500)}", code="P109")
         return Reply(made)

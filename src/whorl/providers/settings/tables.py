@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from whorl.errors import UsageError, did_you_mean
+from whorl.lazily import regex
+from whorl.providers.json_values import shorten
 from whorl.providers.redaction import Secret
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+# What is behind the first of these marks belongs to no host, whatever it looks like.
+_ADDRESS = regex(r"(?s)(?P<scheme>(?:[^:/?#\\]*:)?(?://)?)(?P<place>[^/?#\\]*)(?P<path>.*)")
+_PATH_SHOWN_MAX = 1_000
 REFERENCE = "docs/reference/configuration.md has every section and its keys"
 _TYPES: dict[type, str] = {
     str: "a text",
@@ -109,8 +113,18 @@ def type_name(value: object) -> str:
 
 
 def shown_url(url: str) -> str:
-    """An address as errors show it: without a name and password, and without a query."""
-    return repr(re.sub(r"(?s)^([^:]*:)?(//)?.*@", r"\1\2", url.partition("?")[0])[:200])
+    """An address as it is shown: without a name and password, and without a query.
+
+    A person decides by it who gets a key: the host is that which is connected to, and whole.
+    """
+    match = _ADDRESS.fullmatch(url)
+    assert match is not None
+    host = match["place"].rpartition("@")[2].encode("ascii", "backslashreplace").decode()
+    path = match["path"].partition("?")[0]
+    if not host:
+        # It is no address, but may have a password.
+        path = path.rpartition("@")[2]
+    return repr(f"{match['scheme']}{host}{shorten(path, _PATH_SHOWN_MAX)}").replace(r"\\u", r"\u")
 
 
 def refuse(message: str) -> NoReturn:

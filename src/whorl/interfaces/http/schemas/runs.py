@@ -210,7 +210,9 @@ class LoopItem(Closed):
     mark: Mark | None = Field(
         description="set if it ended at a limit or budget before its condition was met"
     )
-    explored: int = Field(description="up to which iteration it went on after its end; 0: not at all")
+    explored: int = Field(
+        description="up to which iteration it went on after its end; 0: not at all"
+    )
 
 
 class LoopList(Closed):
