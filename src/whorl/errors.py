@@ -195,7 +195,7 @@ class InternalError(WhorlError):
 
 
 _NAME_LENGTH_MAX = 100
-_UNSAFE = regex(
+UNSAFE = regex(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
 
@@ -256,7 +256,7 @@ def visible(text: str, *, tab: str = "    ") -> str:
             return chr(0x2400 + code)
         return "\u2421" if code == 0x7F else "\ufffd"
 
-    return _UNSAFE.sub(picture, text.replace("\t", tab))
+    return UNSAFE.sub(picture, text.replace("\t", tab))
 
 
 def _fold(name: str) -> str:

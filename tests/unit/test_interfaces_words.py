@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from math import nextafter
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from whorl.interfaces import figures
 from whorl.interfaces.advice import advice, flags
 from whorl.interfaces.cli.printing import summary
+from whorl.interfaces.cli.terminal import json_text
 from whorl.interfaces.verdicts import fact_words, verdict_words
 from whorl.interfaces.wording import condition_words, target_of
 from whorl.ir import AllOf, AnyOf, Constant, Expression, Judge, Plateau, Score, Stable, When
@@ -249,3 +251,14 @@ def test_what_is_only_reserved_is_told_from_what_was_paid() -> None:
         paid | {"in_doubt": 2}
     )
     assert summary.usage_words(usage | {"calls": 0}) == ""
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_json_for_a_terminal_steers_none(indent: int | None) -> None:
+    value = {"a\u009b31m": ["x\u202ey\n\t", "é日😀\x7f", "plain"]}
+
+    text = json_text(value, indent)
+
+    assert json.loads(text) == value
+    assert not {"\u009b", "\u202e", "\x7f"} & {*text}
+    assert "é日😀" in text

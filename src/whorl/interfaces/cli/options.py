@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from functools import partial, wraps
@@ -12,7 +11,7 @@ import click
 
 from whorl.errors import InvalidWorkflow, StoreError, UsageError
 from whorl.interfaces.cli.auditing import audited
-from whorl.interfaces.cli.terminal import is_ours
+from whorl.interfaces.cli.terminal import is_ours, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
@@ -182,7 +181,7 @@ def write_file(
 
 
 def print_json(value: object) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    click.echo(json_text(value, indent=2))
 
 
 def read_inputs(workflow: Workflow, written: Iterable[str]) -> dict[str, Json]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from whorl.errors import UNSAFE
 from whorl.lazily import regex
 
 if TYPE_CHECKING:
@@ -158,3 +159,15 @@ def make_streams_plain() -> None:
 def _made_plain(stream: TextIO) -> TextIO:
     # click takes a stream of ASCII for a mistake and writes UTF-8 to what is below it.
     return PlainStream(stream.buffer, encoding="utf-8", errors="replace", line_buffering=True)
+
+
+def json_text(value: object, indent: int | None = None) -> str:
+    """A value as JSON; what a terminal would obey or not show is escaped."""
+    # Help and completion start without it.
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    if text.isascii() and "\x7f" not in text:
+        return text
+    # Line breaks are of the JSON itself; in its texts they are escaped already.
+    return UNSAFE.sub(lambda mark: "\n" if mark[0] == "\n" else f"\\u{ord(mark[0]):04x}", text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,7 +10,7 @@ import click
 from whorl.errors import UsageError, safe
 from whorl.interfaces.advice import advised
 from whorl.interfaces.cli.carrying import carrying
-from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.cli.terminal import json_text, say
 from whorl.interfaces.figures import count, difference, dollars, joined, line, seconds, used
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.wording import ending_words, judgement_lines
@@ -238,4 +237,4 @@ def step_line(progress: Progress, event: Event) -> str:
 
 def _print_json(documents: Iterable[dict[str, Any]]) -> None:
     for document in documents:
-        click.echo(json.dumps(document, ensure_ascii=False))
+        click.echo(json_text(document))
