@@ -71,6 +71,7 @@ class Project:
             settings,
             untrusted=None if judged is None else judged.refusal(),
             allow=replace(settings.allow, closed=configuration.files),
+            runtime=configuration.checked(settings.runtime),
         )
 
     def secrets(self) -> tuple[Secret, ...]:
