@@ -95,7 +95,7 @@ class Project:
 
         # Servers know it as if it were a file of the project.
         place = file.removeprefix(f"{self.root}/")
-        if _CODE.fullmatch(place) and not os.path.exists(file):
+        if is_code(place) and not os.path.exists(file):
             return self._read_code(place)
         path = self.locate(file)
         return self.read_text(open_file(path), path, workflow)
@@ -266,6 +266,11 @@ class Project:
             raise self._no_store()
         # A file that is still empty is a store that another process is about to fill.
         return SqliteStore(self.store, create=True, seals=seals)
+
+
+def is_code(place: str) -> bool:
+    """Whether it reads like a workflow that is written in Python; a file may be named so, too."""
+    return _CODE.fullmatch(place) is not None
 
 
 def find_project(
