@@ -41,6 +41,12 @@ RIGHTS = {
     "[providers.openai]\napi_key = 'env:AWS_KEY'": [
         "addresses: the address of 'openai' for models (openai), with the variable AWS_KEY",
     ],
+    "[providers.openai]\napi_key = 'secret-0123'": [
+        "addresses: the address of 'openai' for models (openai), with its own key instead of yours",
+    ],
+    "[runtime.temporal]\naddress = 'x.example:7233'\napi_key = 'env:AWS_KEY'": [
+        "addresses: x.example:7233 drives runs if you choose Temporal, with the variable AWS_KEY",
+    ],
     "[providers.a]\nkind = 'scripted'\nreplies = '../r.toml'": [
         "files: read ../r.toml, the replies of a",
     ],
@@ -58,6 +64,7 @@ RIGHTS = {
 }
 HARMLESS = [
     "",
+    "[runtime]\nkind = 'local'",
     "[defaults]\nmodel = 'm'\n[limits]\niterations = 3\n[workflows]\nfolders = ['flows']",
     "[allow]\ncommands = false\nhosts = ['api.example.com']",
     "[providers.openai]\nbase_url = 'https://api.openai.com/v1'\napi_key = 'env:OPENAI_API_KEY'",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -129,3 +131,21 @@ def test_an_input_that_the_step_reads_is_asked_for(whorl: Whorl, project: Path) 
     assert refused.code == 2
     assert "`-i task=VALUE`" in refused.err
     assert alone.code == 0, alone.err
+
+
+@pytest.mark.parametrize(
+    ("file", "code", "words"),
+    [
+        ("none.yaml", "W016", "file 'none.yaml' does not exist"),
+        (".", "W016", "is a folder"),
+        ("flows:essay", "W900", "'flows:essay' is written in Python"),
+    ],
+)
+def test_what_has_no_text_is_refused(
+    whorl: Whorl, project: Path, file: str, code: str, words: str
+) -> None:
+    done = whorl("try", file, "--at", "s")
+
+    assert done.code == 2
+    assert f"error[{code}]" in done.err
+    assert words in done.err

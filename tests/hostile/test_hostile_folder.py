@@ -39,6 +39,7 @@ DRIVING = [
     ("approve", "gate"),
     ("reject", "gate"),
     ("drive", "gate"),
+    ("try", "evil_lint:lint", "--at", "s"),
 ]
 # With the exit code where it is not 0.
 LOOKING = [

@@ -59,6 +59,46 @@ def test_a_bucket_of_a_cluster_is_named_with_its_keys() -> None:
     assert [right.text for right in rights][1:] == [f"Amazon S3 {words}"]
 
 
+@pytest.mark.parametrize("kind", [{}, {"kind": "local"}, {"kind": "temporal"}])
+def test_a_cluster_is_a_right_whatever_the_kind_is(kind: dict[str, str]) -> None:
+    """A person can choose Temporal where the file does not."""
+    temporal = {"address": "x.example:7233", "api_key": "env:A", "encrypt_with": "env:B"}
+    harmless, rights = part_rights({"runtime": {**kind, "temporal": temporal}})
+
+    when = "" if kind.get("kind") == "temporal" else " if you choose Temporal"
+    assert [(right.kind, right.text) for right in rights] == [
+        ("addresses", f"x.example:7233 drives runs{when}, with the variable A, the variable B")
+    ]
+    assert harmless == ({"runtime": kind} if kind.get("kind") == "local" else {})
+
+
+def test_a_folder_for_large_values_of_a_cluster_is_named() -> None:
+    _, rights = part_rights({"runtime": {"temporal": {"values": "/shared"}}})
+
+    assert [right.text for right in rights] == [
+        "this machine drives runs if you choose Temporal",
+        "write /shared, which keeps large values of runs on a cluster",
+    ]
+
+
+@pytest.mark.parametrize("runtime", [{}, {"kind": "local"}, {"temporal": {}}])
+def test_a_runtime_that_names_no_cluster_gives_no_right(runtime: dict[str, Any]) -> None:
+    assert part_rights({"runtime": runtime}) == ({"runtime": runtime}, ())
+
+
+@pytest.mark.parametrize("more", [{}, {"base_url": "https://api.openai.com/v1/"}])
+@pytest.mark.parametrize("name", ["openai", "mine"])
+def test_a_key_of_the_folder_itself_is_a_right(name: str, more: dict[str, str]) -> None:
+    """With it, prompts and answers are kept in the account of whoever wrote the file."""
+    entry = {"api_key": "attackerkey12345", **more}
+    harmless, rights = part_rights({"providers": {name: entry}})
+
+    where = "'https://api.openai.com/v1'" if more else f"the address of {name!r}"
+    words = f"{where} for models ({name}), with its own key instead of yours"
+    assert [(right.kind, right.text) for right in rights] == [("addresses", words)]
+    assert harmless == {}
+
+
 @pytest.mark.parametrize("value", [None, 1, "text", [], [{}], True])
 @pytest.mark.parametrize("section", SECTIONS)
 def test_what_has_the_wrong_type_gives_no_settings(section: str, value: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from contextlib import suppress
 from dataclasses import replace
@@ -14,6 +15,7 @@ from whorl.lazily import dataclass, regex
 from whorl.services.configuration.foreign import find_foreign, is_marked
 from whorl.services.configuration.sources import Configuration, line_of, read_configuration
 from whorl.services.configuration.trust import CONFIG_NAME, is_foreign
+from whorl.source.links import find_link
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 STORE_FOLDER = ".whorl"
 STORE_NAME = "whorl.db"
 MIRROR_SUFFIX = ".mirror.db"
-WORK_FOLDER = "work"
-_STORE_ENDINGS = ("", "-wal", "-shm", "-journal", "-live")
 # `module:name`, a workflow that is written in Python.
 _CODE = regex(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
@@ -71,6 +71,7 @@ class Project:
             settings,
             untrusted=None if judged is None else judged.refusal(),
             allow=replace(settings.allow, closed=configuration.files),
+            runtime=configuration.checked(settings.runtime),
         )
 
     def secrets(self) -> tuple[Secret, ...]:
@@ -94,7 +95,7 @@ class Project:
 
         # Servers know it as if it were a file of the project.
         place = file.removeprefix(f"{self.root}/")
-        if _CODE.fullmatch(place) and not os.path.exists(file):
+        if is_code(place) and not os.path.exists(file):
             return self._read_code(place)
         path = self.locate(file)
         return self.read_text(open_file(path), path, workflow)
@@ -196,24 +197,30 @@ class Project:
 
     def has_runs(self) -> bool:
         """Whether there is a store to look into. Raises UsageError W902 for one that was named."""
-        self._check_store()
+        self.check_store()
         if self.is_on_cluster:
             return True
         if self.is_store_named and not self.store.exists():
             raise self._no_store()
         return self.store.exists()
 
-    def _check_store(self) -> None:
-        """Refuses a project's own store that is a link, which would lead writes elsewhere."""
+    def check_store(self, *names: str) -> None:
+        """Refuses a project's own store that is or has a link, which would lead writes elsewhere.
+
+        `names` are files further below that are about to be written. Raises StoreError R908.
+        """
         folder = self.root / STORE_FOLDER
         if self.is_store_named or self.store.parent != folder:
             return
-        names = ("", WORK_FOLDER, "logs", *(f"{STORE_NAME}{end}" for end in _STORE_ENDINGS))
-        for path in (folder / name for name in names):
-            if path.is_symlink():
-                words = f"{str(path)!r} is a symbolic link, and a store in a project must not be"
-                advice = f"delete it, or name the store with --store {folder.resolve()}"
-                raise StoreError(words, code="R908", help=advice)
+        held: list[str] = []
+        with suppress(OSError):
+            held = sorted(os.listdir(folder))
+        if link := find_link(self.root, (f"{STORE_FOLDER}/{name}" for name in ("", *held, *names))):
+            words = f"{str(link)!r} is a symbolic link, and a store in a project must not have any"
+            advice = f"delete it: rm {shlex.quote(str(link))}"
+            if link in (folder, self.store):
+                advice += f"; or name the store with --store {shlex.quote(str(link.resolve()))}"
+            raise StoreError(words, code="R908", help=advice)
 
     def _no_store(self) -> UsageError:
         words, advice = f"there is no store at {str(self.store)!r}", "check --store"
@@ -226,7 +233,7 @@ class Project:
         """Deletes the folders of runs that are deleted; a link there is left alone."""
         from whorl.ir.values import workspace_of
 
-        self._check_store()
+        self.check_store()
         for run in runs:
             path = self.root / workspace_of(run)
             if path.parent.resolve() == path.parent and path.is_dir() and not path.is_symlink():
@@ -252,7 +259,7 @@ class Project:
         from whorl.runtimes.journal.keys import seals_from
         from whorl.runtimes.sqlite import SqliteStore
 
-        self._check_store()
+        self.check_store()
         seals = seals_from(self.environment)
         if self.is_on_cluster:
             mirror = self.mirror
@@ -265,6 +272,11 @@ class Project:
             raise self._no_store()
         # A file that is still empty is a store that another process is about to fill.
         return SqliteStore(self.store, create=True, seals=seals)
+
+
+def is_code(place: str) -> bool:
+    """Whether it reads like a workflow that is written in Python; a file may be named so, too."""
+    return _CODE.fullmatch(place) is not None
 
 
 def find_project(

@@ -289,6 +289,7 @@ def save_pins(
     for path in values:
         if path not in nodes:
             raise _unknown("step", path, nodes)
+    project.check_store()
     target = _pins_path(project)
     kept = _read_pins(target)
     kept[file] = {at: {"value": value, "mark": mark_of(nodes[at])} for at, value in values.items()}

@@ -166,7 +166,14 @@ def write_file(
     makes_folder: bool = False,
     is_private: bool = False,
 ) -> None:
-    """Writes a file; one that is private can be read by nobody else, whoever could before."""
+    """Writes a file; one that is private can be read by nobody else, whoever could before.
+
+    Raises UsageError where a link of the project leads to a place outside of it.
+    """
+    from whorl.services.project import find_project
+    from whorl.source.links import check_inside
+
+    check_inside(find_project(os.environ).root, name)
     try:
         if makes_folder:
             os.makedirs(os.path.dirname(name) or ".", exist_ok=True)

@@ -96,6 +96,7 @@ def accept_changes(project: Project, names: tuple[str, ...] = (), *, yes: bool =
 def known_tools(project: Project) -> KnownTools:
     from whorl.providers.tools.known import FILE_NAME, KnownTools
 
+    project.check_store()
     return KnownTools(project.store.with_name(FILE_NAME))
 
 

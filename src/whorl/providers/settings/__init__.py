@@ -173,7 +173,8 @@ class TemporalSettings:
 
     `queues` has the kinds of tasks that need a certain machine, `values` is the folder, or the
     bucket with its `s3_` keys, for what is large, `encrypt_with` the key for all that leaves,
-    `grace_s` how long a worker that is told to stop waits for its calls.
+    `grace_s` how long a worker that is told to stop waits for its calls. `refused` says why the
+    cluster that the folder names is not the one here, and nobody connects.
     """
 
     address: str = "127.0.0.1:7233"
@@ -191,6 +192,7 @@ class TemporalSettings:
     s3_region: str = ""
     s3_key: Secret | None = None
     s3_secret: Secret | None = None
+    refused: UsageError | None = None
 
     @property
     def secrets(self) -> list[Secret]:

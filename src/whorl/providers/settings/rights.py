@@ -80,7 +80,10 @@ def _entries(rights_of: Callable[[str, object], list[Right]]) -> Callable[[objec
 
 
 def _provider(name: str, entry: object) -> list[Right]:
-    """A well-known provider at its own address, with its own variable, needs no permission."""
+    """A well-known provider at its own address, with its own variable, needs no permission.
+
+    A key in the file does: with it, what is asked is kept in the account of whoever wrote it.
+    """
     if not isinstance(entry, dict):
         return []
     rights: list[Right] = []
@@ -93,9 +96,13 @@ def _provider(name: str, entry: object) -> list[Right]:
     own = f"env:{public.key_variable}" if public is not None else ""
     is_foreign_key = key.startswith("env:") and key.replace(" ", "") != own
     has_address = bool(url) and public is None
-    if has_address or is_foreign_key or entry.get("headers"):
+    is_literal = isinstance(entry.get("api_key"), str) and bool(key) and key[:4] != "env:"
+    if has_address or is_foreign_key or is_literal or entry.get("headers"):
         where = shown_url(url) if url else f"the address of {name!r}"
-        rights.append(Right("addresses", f"{where} for models ({name}){_credentials(entry)}"))
+        words = _credentials(entry)
+        if is_literal and not has_address:
+            words = words.replace("its api_key", "its own key instead of yours", 1)
+        rights.append(Right("addresses", f"{where} for models ({name}){words}"))
     if isinstance(entry.get("replies"), str):
         rights.append(Right("files", f"read {entry['replies']}, the replies of {name}"))
     if entry.get("keeps_max_tokens"):
@@ -162,14 +169,18 @@ def _connectors(value: object) -> Part:
 
 
 def _runtime(value: object) -> Part:
-    """A cluster is sent all that runs are given, and what they give."""
+    """A cluster is sent all that runs are given, and what they give.
+
+    A person can choose Temporal where the file does not: its cluster is a right all the same.
+    """
     table = value if isinstance(value, dict) else {}
-    if table.get("kind", "local") == "local":
-        return value, []
+    is_local = table.get("kind", "local") == "local"
     inner = table.get("temporal")
     cluster: Mapping[str, object] = inner if isinstance(inner, dict) else {}
-    where = str(cluster.get("address", "this machine"))
-    rights = [Right("addresses", f"{where} drives runs{_credentials(cluster)}")]
+    if is_local and not cluster:
+        return value, []
+    where, when = str(cluster.get("address", "this machine")), " if you choose Temporal" * is_local
+    rights = [Right("addresses", f"{where} drives runs{when}{_credentials(cluster)}")]
     values = str(cluster.get("values", ""))
     if "://" in values:
         endpoint = str(cluster.get("s3_endpoint", ""))
@@ -177,7 +188,10 @@ def _runtime(value: object) -> Part:
         keys = {"api_key": cluster.get("s3_key"), "password": cluster.get("s3_secret")}
         words = f"{place} keeps large values of runs in {values}{_credentials(keys)}"
         rights.append(Right("addresses", words))
-    return {}, rights
+    elif values:
+        words = f"write {values}, which keeps large values of runs on a cluster"
+        rights.append(Right("files", words))
+    return {key: item for key, item in table.items() if is_local and key != "temporal"}, rights
 
 
 def _workflows(value: object) -> Part:
@@ -204,7 +218,7 @@ def _credentials(table: Mapping[str, object]) -> str:
 
 
 def _credential_words(table: Mapping[str, object]) -> Iterator[str]:
-    for field in ("api_key", "token", "username", "password"):
+    for field in ("api_key", "token", "username", "password", "encrypt_with"):
         if isinstance(text := table.get(field), str):
             yield f"the variable {text[4:].strip()}" if text.startswith("env:") else f"its {field}"
     for field in ("headers", "env"):

@@ -84,6 +84,12 @@ def _seconds(table: Table, key: str, usual: float) -> float:
     return seconds
 
 
+def names_cluster(table: Mapping[str, object]) -> bool:
+    """Whether a table says anything about a cluster."""
+    section = table.get("runtime")
+    return isinstance(section, dict) and bool(section.get("temporal"))
+
+
 def chosen_kind(table: Mapping[str, object], environment: Mapping[str, str]) -> str:
     """Where runs are driven, of a table that may have mistakes elsewhere."""
     section = table.get("runtime")

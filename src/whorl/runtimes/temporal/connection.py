@@ -61,7 +61,12 @@ class _Reader:
 
 
 async def connect_to_read(settings: TemporalSettings) -> Connection:
-    """A connection without a client. Raises StoreError R922 where the server does not answer."""
+    """A connection without a client. Raises StoreError R922 where the server does not answer.
+
+    Raises UsageError W908 where the cluster is that of a folder which nobody has trusted.
+    """
+    if settings.refused is not None:
+        raise settings.refused
     place = place_of(settings)
     key = settings.encrypt_with.reveal() if settings.encrypt_with is not None else ""
     config = ConnectConfig(

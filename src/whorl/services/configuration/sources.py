@@ -7,7 +7,7 @@ command line or given as a table. Of the folder's file counts what has been trus
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import UsageError
@@ -25,6 +25,8 @@ from whorl.source.paths import user_folder
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    from whorl.providers.settings import RuntimeSettings
 
 CONFIG_BYTES_MAX = 1_000_000
 Table: TypeAlias = "dict[str, object]"
@@ -49,6 +51,17 @@ class Configuration:
     variables: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     files: frozenset[str] = frozenset()
+
+    def checked(self, runtime: RuntimeSettings) -> RuntimeSettings:
+        """Without a way to a cluster, where the one of the folder is not trusted, and no other."""
+        from whorl.providers.settings.runtime import names_cluster
+
+        refusal = None if self.judged is None else self.judged.refusal()
+        if self.judged is None or refusal is None or not names_cluster(self.judged.table):
+            return runtime
+        if names_cluster(self.table):
+            return runtime
+        return replace(runtime, temporal=replace(runtime.temporal, refused=refusal))
 
 
 def read_configuration(

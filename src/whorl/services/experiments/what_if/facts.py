@@ -7,6 +7,7 @@ question in the live scope of each iteration, with the functions that the engine
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from contextlib import suppress
 from dataclasses import asdict, field, replace
@@ -224,7 +225,9 @@ class FactsCache:
         if self._is_new:
             with suppress(OSError):
                 self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._path.write_bytes(zlib.compress(json.dumps(self._kept).encode(), 1))
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+                with open(os.open(self._path, flags, 0o600), "wb") as file:
+                    file.write(zlib.compress(json.dumps(self._kept).encode(), 1))
                 clear_facts(self._path.parent, FILES_MAX)
 
 

@@ -19,6 +19,7 @@ from whorl.errors import as_json as _finding
 from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
 from whorl.interfaces.cli.terminal import say
+from whorl.source.links import check_inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,6 +105,7 @@ def edit(
     if found and (unknown := new_fields(diagnose(project, text, path), found)):
         return _refused(EditRefused(unknown[0]), path, edited.text, as_json=as_json)
     if not only_shows and edited.text != text:
+        check_inside(project.root, path)
         # Other files are new ones; what names them is written last.
         for name, other in edited.others.items():
             target = str(Path(path).parent / name)

@@ -103,7 +103,7 @@ def _store(project: Project) -> Finding:
         lag = _lag(project) if project.is_on_cluster else ""
         with closing(project.open_store()) as store:
             sizes, wrong = store.sizes(), store.check(_checked)
-    except StoreError as fault:
+    except (StoreError, UsageError) as fault:
         return Finding("store", False, str(fault))
     if wrong:
         return Finding("store", False, f"{path} is damaged: {'; '.join(wrong)}")

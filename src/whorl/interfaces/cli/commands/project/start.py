@@ -6,12 +6,14 @@ import json
 import os
 import shlex
 from pathlib import Path
+from typing import Any
 
 import click
 
 from whorl.errors import UsageError
 from whorl.interfaces.cli.options import write_file
 from whorl.interfaces.cli.terminal import say
+from whorl.source.links import find_link
 
 _STARTER = """# What workflows of this folder may do, and whom they ask.
 # After a change, `whorl trust` asks you again.
@@ -27,6 +29,7 @@ files = {{write = ["out/**"]}}        # beside {{{{ workspace }}}}, which every 
 _STORE = ".whorl"
 _SCHEMAS = f"{_STORE}/schemas"
 _FIRST = ("first.yaml", "first.test.yaml")
+_IGNORED = ".gitignore"
 
 
 @click.command()
@@ -44,10 +47,15 @@ def init(*, folder: str, commands: bool) -> None:
     from whorl.templates import read_first
 
     root = Path(folder).resolve()
-    if (root / _STORE).is_symlink():
-        advice = "put a folder in its place"
-        raise UsageError(f"{str(root / _STORE)!r} is a symbolic link", help=advice)
-    _write_schemas(root)
+    # What is there already is not written, wherever it is.
+    absent = [name for name in (CONFIG_NAME, *_FIRST) if not (root / name).exists()]
+    schemas = {f"{_SCHEMAS}/{name}.json": schema for name, schema in _schemas().items()}
+    if (link := find_link(root, [*schemas, *absent, _IGNORED])) is not None:
+        words = f"{str(link)!r} is a symbolic link, and would lead what is written elsewhere"
+        raise UsageError(words, help=f"delete it: rm {shlex.quote(str(link))}; then repeat this")
+    for name, schema in schemas.items():
+        text = f"{json.dumps(schema, ensure_ascii=False, indent=1)}\n"
+        write_file(str(root / name), text, advice="name another folder", makes_folder=True)
     starter = _STARTER.format(commands=str(commands).lower())
     if _write_new(root, CONFIG_NAME, with_schema_line(starter, root / CONFIG_NAME)):
         _trust(root / CONFIG_NAME)
@@ -80,24 +88,21 @@ def _trust(path: Path) -> None:
 
 def _ignore_store(root: Path) -> None:
     """The store holds what runs were given and gave: it belongs into no repository."""
-    path = root / ".gitignore"
+    path = root / _IGNORED
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     if {f"{_STORE}/", _STORE, f"/{_STORE}/", f"/{_STORE}"}.isdisjoint(text.splitlines()):
         end = "\n" if text and not text.endswith("\n") else ""
         write_file(str(path), f"{end}{_STORE}/\n", advice=f"add {_STORE}/ to it", mode="a")
-        say(f"wrote {_STORE}/ into .gitignore")
+        say(f"wrote {_STORE}/ into {_IGNORED}")
 
 
-def _write_schemas(root: Path) -> None:
+def _schemas() -> dict[str, Any]:
+    """The schemas by name."""
     from whorl.dialects.native import native_schema
     from whorl.providers.settings.schema import settings_schema
     from whorl.services.testing.format import SCHEMA
 
-    schemas = {"workflow": native_schema(), "tests": SCHEMA, "config": settings_schema()}
-    for name, schema in schemas.items():
-        path = str(root / _SCHEMAS / f"{name}.json")
-        text = json.dumps(schema, ensure_ascii=False, indent=1)
-        write_file(path, f"{text}\n", advice="name another folder", makes_folder=True)
+    return {"workflow": native_schema(), "tests": SCHEMA, "config": settings_schema()}
 
 
 def with_schema_line(text: str, path: Path) -> str:

@@ -20,6 +20,7 @@ from whorl.interfaces.cli.terminal import print_lines, say
 from whorl.interfaces.figures import age, bytes_words, line, table
 from whorl.runtimes.sqlite import Pruned
 from whorl.runtimes.sqlite.listing import EXPERIMENT
+from whorl.source.links import check_inside
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -139,6 +140,7 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     """
     from whorl.services.copies import back_up
 
+    check_inside(project.root, str(file))
     with closing(project.open_store()) as store:
         copied = back_up(store, file, force=force)
     if as_json:
@@ -171,6 +173,7 @@ def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None
         words = "the runs of a cluster are Temporal's: a backup of their mirror cannot pause them"
         advice = f"end all servers, and copy the file to {project.mirror}"
         raise UsageError(words, help=advice, code="W920")
+    project.check_store()
     copied = restore_backup(file, project.store, force=force)
     if as_json:
         print_json(asdict(copied))

@@ -229,9 +229,9 @@ def start_elsewhere(project: Project, command: list[str], name: str) -> str:
     """Starts a process that outlives this one and its terminal; gives the path of its log."""
     import subprocess
 
-    folder = project.store.parent / "logs"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / f"{name}.log"
+    path = project.store.parent / "logs" / f"{name}.log"
+    project.check_store(f"logs/{path.name}")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # -P: no file of the working folder takes the place of a module of ours.
     words = [sys.executable, "-P", "-m", "whorl.interfaces.cli", *command]
     words += ["--store", str(project.store)]

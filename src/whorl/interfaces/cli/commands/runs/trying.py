@@ -21,8 +21,11 @@ from whorl.interfaces.cli.showing import Show, show_options
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.services import tries
+from whorl.services.configuration.trust import check_trusted
 from whorl.services.files import preflight
+from whorl.services.project import is_code
 from whorl.services.runs import find_run
+from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow
@@ -73,8 +76,7 @@ def try_command(
     and `whorl cost` leave it out unless you ask (--all). Pins that were kept hold for each try.
     """
     path = project.locate(file)
-    with open(path, encoding="utf-8", newline="") as stream:
-        text = stream.read()
+    text = _text(project, path)
     name, read = os.path.relpath(os.path.abspath(path), project.root), project.read_text(text, path)
     given = {_inside(at, step): value for step, value in _read(pins, "--pin").items()}
     tries.check_names(read.workflow, tries.Wanted(text, path, at, pins=given))
@@ -100,6 +102,15 @@ def try_command(
     if not show.is_silent:
         ask_for_trust(project)
     return asyncio.run(_try(project, wanted, show, may=may))
+
+
+def _text(project: Project, path: str) -> str:
+    """The text of a file; a workflow that is written in Python has none to take a step from."""
+    if is_code(path) and not os.path.exists(path):
+        check_trusted(project.settings())
+        words = f"{path!r} is written in Python, and no step of it can be tried alone"
+        raise UsageError(words, help=f"`whorl run {path}` runs all of it")
+    return open_file(path)
 
 
 def _read(words: tuple[str, ...], option: str) -> dict[str, Json]:
