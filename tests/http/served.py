@@ -244,8 +244,11 @@ def _events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
 class Running:
     """A server that runs in a thread."""
 
-    def __init__(self, folder: Path, place: Place) -> None:
+    def __init__(
+        self, folder: Path, place: Place, environment: dict[str, str] | None = None
+    ) -> None:
         self._folder = folder
+        self._environment = TRUSTED if environment is None else environment
         self._place = place
         self._ready = threading.Event()
         self._server: Server | None = None
@@ -278,7 +281,7 @@ class Running:
             self._ready.set()
 
     async def _serve(self) -> None:
-        project = find_project(TRUSTED, folder=self._folder)
+        project = find_project(self._environment, folder=self._folder)
         async with serving(project, self._place) as (server, address):
             self._server, self.address = server, address
             self._ready.set()
@@ -286,9 +289,11 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, place: Place | None = None) -> Iterator[Running]:
+def running(
+    folder: Path, place: Place | None = None, environment: dict[str, str] | None = None
+) -> Iterator[Running]:
     """A server on a project, until the block ends."""
-    server = Running(folder, place or Place(token=TOKEN))
+    server = Running(folder, place or Place(token=TOKEN), environment)
     try:
         yield server
     finally:
@@ -296,9 +301,11 @@ def running(folder: Path, place: Place | None = None) -> Iterator[Running]:
 
 
 @contextmanager
-def connected(folder: Path, place: Place | None = None) -> Iterator[Client]:
+def connected(
+    folder: Path, place: Place | None = None, environment: dict[str, str] | None = None
+) -> Iterator[Client]:
     """A client of a server on a project, until the block ends."""
-    with running(folder, place) as server:
+    with running(folder, place, environment) as server:
         client = Client(server.address)
         try:
             yield client

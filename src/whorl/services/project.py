@@ -14,7 +14,7 @@ from whorl.errors import Diagnostic, InvalidWorkflow, StoreError, UsageError, ne
 from whorl.lazily import dataclass, regex
 from whorl.services.configuration.foreign import find_foreign, is_marked
 from whorl.services.configuration.sources import Configuration, line_of, read_configuration
-from whorl.services.configuration.trust import CONFIG_NAME, is_foreign
+from whorl.services.configuration.trust import CONFIG_NAME, VARIABLE, is_foreign
 from whorl.source.links import find_link
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ class Project:
     """Where a command works. `config` is the file with the settings, if there is one.
 
     `table` stands for such a file where a program gives one. `is_own_word`: the person named the
-    configuration, or trusts it for this call. `foreign` is the configuration that another system
+    configuration, or trusts it for this call. `trusts`: what lies in the folder's store counts for
+    this call, whoever made it. `foreign` is the configuration that another system
     has in the folder. A store that the person named has to be there when
     it is looked into; the project's own one is made by the first run.
     """
@@ -52,6 +53,7 @@ class Project:
     is_own_word: bool = False
     table: Mapping[str, object] | None = None
     foreign: Path | None = None
+    trusts: bool = False
 
     def settings(self) -> Settings:
         """The settings that count; of a file that nobody has trusted, without its rights."""
@@ -290,7 +292,7 @@ def find_project(
 ) -> Project:
     """The project around a folder; `is_checked`: its configuration has to be there.
 
-    `trusts`: the whorl.toml that is found there counts for this call.
+    `trusts`: the whorl.toml and the store that are found there count for this call.
     """
     current = (folder or Path.cwd()).resolve()
     around = (current, *current.parents)
@@ -315,6 +317,7 @@ def find_project(
         place = place.resolve()
     # Trust for a call is none in what another user has written.
     read = chosen or foreign
+    is_trusted = environment.get(VARIABLE) == "1" or (trusts and not _is_of_others(place))
     is_own_word = bool(config) or (trusts and read is not None and not is_foreign(read))
     return Project(
         root,
@@ -324,7 +327,12 @@ def find_project(
         is_store_named=bool(store),
         is_own_word=is_own_word,
         foreign=foreign,
+        trusts=is_trusted,
     )
+
+
+def _is_of_others(store: Path) -> bool:
+    return store.exists() and is_foreign(store)
 
 
 def _is_marked(folder: Path, environment: Mapping[str, str]) -> bool:

@@ -43,6 +43,7 @@ class Seals:
     file: Path | None = None
     given: str = ""
     _cipher: AESGCM | None = field(default=None, repr=False)
+    _bytes: bytes = field(default=b"", repr=False)
     _signing: bytes = field(default=b"", repr=False)
     _name: str = ""
 
@@ -74,7 +75,7 @@ class Seals:
 
     def signature(self, *place: str) -> str:
         """What only the holder of the key can make, for an address that is given away."""
-        self._ready(make=True)
+        self._read(make=True)
         return hmac.new(self._signing, _bound(place), "sha256").hexdigest()
 
     def _ready(self, *, make: bool) -> AESGCM:
@@ -82,11 +83,15 @@ class Seals:
             # 25 ms, which nobody pays who has no secrets.
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-            key = self._key(make=make)
+            self._cipher = AESGCM(self._read(make=make))
+        return self._cipher
+
+    def _read(self, *, make: bool) -> bytes:
+        if not self._bytes:
+            self._bytes = key = self._key(make=make)
             self._name = hashlib.sha256(b"whorl:" + key).hexdigest()[:8]
             self._signing = hmac.digest(key, b"addresses that are given away", "sha256")
-            self._cipher = AESGCM(key)
-        return self._cipher
+        return self._bytes
 
     def _key(self, *, make: bool) -> bytes:
         if self.given:
@@ -110,6 +115,11 @@ class Seals:
 
 def seals_from(environment: Mapping[str, str]) -> Seals:
     return Seals(user_folder(environment) / "key", environment.get(VARIABLE, ""))
+
+
+def mark_of(seals: Seals, path: str) -> str:
+    """What marks the store at a path as one of the user's own: only that user can make it."""
+    return seals.signature("store", os.path.realpath(path))
 
 
 _ADVICE: Final = f"restore the key, or set {VARIABLE} to it; the run can be shown without it"

@@ -20,6 +20,7 @@ from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.faults import DOCTOR, store_error
 from whorl.runtimes.sqlite.schema import (
     FORMAT_VERSION,
+    MARK,
     MORE_COLUMNS,
     MORE_NAMES,
     MORE_TABLES,
@@ -55,9 +56,10 @@ class Place:
     immutable: bool = False
 
 
-def prepare(place: Place, *, create: bool) -> Place:
+def prepare(place: Place, *, create: bool, mark: Callable[[], str] | None = None) -> Place:
     """Makes the store's file; refuses another format and what is not ours, without a change.
 
+    One in which there is nothing yet gets the `mark` of the user who makes it.
     Gives the place as it has to be opened.
     """
     path = Path(place.path)
@@ -87,7 +89,7 @@ def prepare(place: Place, *, create: bool) -> Place:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        _make_tables(place)
+        _make_tables(place, mark)
         return place
     except apsw.Error as error:
         raise store_error(error, place.path) from error
@@ -204,7 +206,7 @@ def _refuse_other_formats(path: str, version: int) -> None:
         )
 
 
-def _make_tables(place: Place) -> None:
+def _make_tables(place: Place, mark: Callable[[], str] | None) -> None:
     connection = _open(place, _READ_WRITE)
     try:
         connection.pragma("page_size", 4096)
@@ -214,6 +216,10 @@ def _make_tables(place: Place) -> None:
         begin(connection)
         version = connection.pragma("user_version")
         _refuse_other_formats(place.path, version)
+        if mark is not None and not fetch(connection, "SELECT 1 FROM sqlite_schema LIMIT 1"):
+            # Where there is no key, and none can be made, the store is nobody's.
+            with suppress(StoreError):
+                connection.execute(MARK, (mark(),))
         if version == 0:
             connection.execute(TABLES)
         for table, column in MORE_COLUMNS.items():

@@ -7,7 +7,7 @@ import threading
 import time
 import zlib
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 import apsw
@@ -18,7 +18,7 @@ from whorl.lazily import regex
 from whorl.providers.json_values import beside
 from whorl.runtimes.journal.fields import records_in
 from whorl.runtimes.journal.journal import NewRun, Record, RunId
-from whorl.runtimes.journal.keys import Seals
+from whorl.runtimes.journal.keys import Seals, mark_of
 from whorl.runtimes.sqlite.connection import Place, prepare
 from whorl.runtimes.sqlite.encoding import Encoded, encode, to_text, whole
 from whorl.runtimes.sqlite.faults import closed, copy_of, store_error
@@ -63,7 +63,11 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         seals: Seals | None = None,
         is_mirror: bool = False,
     ) -> None:
-        place = prepare(Place(str(path), vfs, exclusive, checkpoint_pages), create=create)
+        place = prepare(
+            Place(str(path), vfs, exclusive, checkpoint_pages),
+            create=create,
+            mark=None if seals is None else partial(mark_of, seals, str(path)),
+        )
         super().__init__(place, clock, monotonic, is_mirror=is_mirror)
         self.seals = seals or Seals()
         self._place = place

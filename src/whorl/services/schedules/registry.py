@@ -17,6 +17,7 @@ from whorl.lazily import dataclass
 from whorl.providers.redaction import redact
 from whorl.runtimes.service.schedules import Firing, Overlap, Schedule, ScheduleTable
 from whorl.runtimes.starting import Start
+from whorl.services.configuration.stores import check_may_act
 from whorl.services.files.preflight import check_given, permitted
 from whorl.services.schedules.rules import CODE, POLLED, SUBSCRIPTION, UNDO, rule_of, written_rule
 
@@ -83,9 +84,25 @@ class Schedules:
 
     async def add(self, new: NewSchedule) -> Schedule:
         """Raises UsageError or InvalidWorkflow for what could never be started."""
+        await self._check()
         schedule = await asyncio.to_thread(self._made, new)
         await self.table.add(schedule)
         return schedule
+
+    async def resume(self, name: str) -> None:
+        """Lets a schedule go on from now: what was due meanwhile is left out."""
+        await self._check()
+        await self.table.pause(name, paused=False)
+
+    async def ask(self, name: str) -> float:
+        """Wants a schedule to start its workflow now; gives the time that this is due at."""
+        await self._check()
+        return await self.table.ask(name)
+
+    async def _check(self) -> None:
+        """Raises UsageError W908 where no server would start anything."""
+        if not self.store.is_mirror:
+            await check_may_act(self.project, self.store)
 
     def _made(self, new: NewSchedule) -> Schedule:
         now = self.store.clock()

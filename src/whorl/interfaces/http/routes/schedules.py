@@ -121,14 +121,14 @@ async def pause_schedule(state: State, schedule: KnownName, _: Nothing) -> Sched
 @router.post("/{schedule}/resume")
 async def resume_schedule(state: State, schedule: KnownName, _: Nothing) -> ScheduleItem:
     """Resumes it from now on; what was due in the pause is left out."""
-    await state.scheduler.schedules.table.pause(schedule, paused=False)
+    await state.scheduler.schedules.resume(schedule)
     return await _changed(state, schedule)
 
 
 @router.post("/{schedule}/run", status_code=202)
 async def run_schedule(state: State, schedule: KnownName, _: Nothing) -> ScheduleItem:
     """Starts its workflow now, also if it is paused; its `overlap` counts."""
-    await state.scheduler.schedules.table.ask(schedule)
+    await state.scheduler.schedules.ask(schedule)
     return await _changed(state, schedule)
 
 

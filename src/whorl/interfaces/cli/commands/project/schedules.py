@@ -144,7 +144,7 @@ def schedule_pause(project: Project, *, name: str) -> None:
 @located
 def schedule_resume(project: Project, *, name: str) -> None:
     """Resume a schedule from now on; what was due in the pause is left out."""
-    _changed(project, lambda schedules: schedules.table.pause(name, paused=False))
+    _changed(project, lambda schedules: schedules.resume(name))
     say(f"{name} goes on")
 
 
@@ -153,7 +153,7 @@ def schedule_resume(project: Project, *, name: str) -> None:
 @located
 def schedule_run(project: Project, *, name: str) -> None:
     """Start the workflow of a schedule now, even if it is paused; a server does it."""
-    _changed(project, lambda schedules: schedules.table.ask(name))
+    _changed(project, lambda schedules: schedules.ask(name))
     say(f"{name} is started by {_who(project)}")
 
 

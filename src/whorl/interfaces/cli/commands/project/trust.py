@@ -1,24 +1,28 @@
-"""Trusting a folder: `trust` shows what its whorl.toml permits, `init` writes a first one."""
+"""Trusting a folder: `trust` shows what its whorl.toml permits, and what its store holds."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError, safe
+from whorl.errors import StoreError, UsageError, safe
 from whorl.interfaces.cli.options import json_option, print_json
 from whorl.interfaces.cli.terminal import is_ours, print_lines, say
-from whorl.interfaces.cli.trust import judged_lines
+from whorl.interfaces.cli.trust import held_lines, judged_lines
 from whorl.interfaces.figures import age, table
 
 if TYPE_CHECKING:
+    from whorl.services.configuration.stores import HeldStore
     from whorl.services.configuration.trust import Judged
+    from whorl.services.project import Project
 
 
 @click.command()
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 @click.option("--yes", is_flag=True, help="Trust it without asking.")
 @json_option
 def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: bool) -> int:
-    """Show what the whorl.toml of a folder permits, and trust it as it is.
+    """Show what the whorl.toml of a folder permits and its store holds, and trust them as they are.
 
     \b
       whorl trust
@@ -36,19 +40,20 @@ def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: b
       whorl trust --list
 
     PATH is a folder or its whorl.toml; without it, the project that you are in. Nothing of a
-    whorl.toml that is not trusted is run, sent or read from the environment.
+    whorl.toml that is not trusted is run, sent or read from the environment. A store that came
+    with a folder is taken over: until then its tokens, hooks and schedules do not count.
     """
     if lists:
         return _list(as_json=as_json)
-    judged = None if removes and path and not _config(path).is_file() else _judged(path)
+    project, judged, held = _found(path, is_checked=not removes)
     if removes:
-        return _remove(_config(path) if judged is None and path else judged, as_json=as_json)
-    assert judged is not None
+        return _remove(_config(path or str(project.root)), project, held, as_json=as_json)
     if not as_json:
-        print_lines(judged_lines(judged))
-    is_trusted = _settle(judged, yes=yes, as_json=as_json)
+        print_lines(judged_lines(judged) if judged is not None else ())
+        print_lines(held_lines(held) if held is not None else ())
+    is_trusted = _settle(project, judged, held, yes=yes, as_json=as_json)
     if as_json:
-        print_json(_document(judged) | {"trusted": is_trusted})
+        print_json(_document(judged, held) | {"trusted": is_trusted})
     return 0 if is_trusted or as_json else 1
 
 
@@ -67,26 +72,47 @@ def _config(path: str) -> Path:
     return own if own.is_file() else find_foreign(folder) or own
 
 
-def _judged(path: str | None) -> Judged:
+def _found(
+    path: str | None, *, is_checked: bool
+) -> tuple[Project, Judged | None, HeldStore | None]:
+    """The whorl.toml and the store that a person means; `is_checked`: there has to be one."""
+    from whorl.services.configuration.stores import look_into
     from whorl.services.configuration.trust import CONFIG_NAME
     from whorl.services.project import find_project
 
     folder = None if path is None else _config(path).parent
-    project = find_project(os.environ, folder=folder)
-    judged = project.configuration().judged
-    if judged is None or (folder is not None and project.root != folder):
+    outer = click.get_current_context().find_root().obj or {}
+    project = find_project(os.environ, folder=folder, store=outer.get("store"))
+    if folder is not None and project.root != folder:
+        judged, held = None, None
+    else:
+        judged, held = project.configuration().judged, None
+        # In a store that cannot be opened, nothing counts.
+        with suppress(StoreError):
+            held = look_into(project)
+    if is_checked and judged is None and not (held is not None and held.acting):
         words = f"there is no {CONFIG_NAME} in {str(folder or project.root)!r}"
-        raise UsageError(words, help="a folder without one needs no trust")
-    return judged
+        advice = "a folder without one needs no trust, and nothing in its store does"
+        raise UsageError(words, help=advice)
+    return project, judged, held
 
 
-def _settle(judged: Judged, *, yes: bool, as_json: bool) -> bool:
-    """Whether the file is trusted in the end."""
+def _settle(
+    project: Project,
+    judged: Judged | None,
+    held: HeldStore | None,
+    *,
+    yes: bool,
+    as_json: bool,
+) -> bool:
+    """Whether all that was found is trusted in the end."""
+    from whorl.services.configuration.stores import settle
     from whorl.services.configuration.trust import remember
 
-    if judged.standing == "foreign":
+    if judged is not None and judged.standing == "foreign":
         raise judged.refusal() or AssertionError
-    if judged.is_trusted and not yes:
+    is_strange = held is not None and held.is_strange
+    if not yes and (judged is None or judged.is_trusted) and not is_strange:
         return True
     if not yes:
         if as_json:
@@ -96,13 +122,23 @@ def _settle(judged: Judged, *, yes: bool, as_json: bool) -> bool:
         if not click.confirm("trust it?", default=False, err=True):
             say("it is not trusted")
             return False
-    remember(os.environ, judged)
+    if judged is not None:
+        remember(os.environ, judged)
+    if held is not None and is_strange:
+        asyncio.run(settle(project, held, trusts=True))
     if not as_json:
-        say(f"trusted: {safe(str(judged.path))}")
+        paths = [judged.path if judged is not None else None, held.path if held else None]
+        say(*(f"trusted: {safe(str(path))}" for path in paths if path is not None))
     return True
 
 
-def _document(judged: Judged) -> dict[str, Any]:
+def _document(judged: Judged | None, held: HeldStore | None) -> dict[str, Any]:
+    store = None
+    if held is not None:
+        standing = "strange" if held.is_strange else "trusted" if held.is_marked else "harmless"
+        store = {"path": str(held.path), "standing": standing, "holds": held.acting}
+    if judged is None:
+        return {"path": None, "standing": "harmless", "permits": [], "store": store}
     return {
         "path": str(judged.path),
         "sha256": judged.digest,
@@ -110,17 +146,24 @@ def _document(judged: Judged) -> dict[str, Any]:
         "permits": [asdict(right) for right in judged.rights],
         "added": [asdict(right) for right in judged.added] if judged.before else [],
         "removed": [asdict(right) for right in judged.removed],
+        "store": store,
     }
 
 
-def _remove(what: Judged | Path | None, *, as_json: bool) -> int:
+def _remove(path: Path, project: Project, held: HeldStore | None, *, as_json: bool) -> int:
+    from whorl.services.configuration.stores import settle
     from whorl.services.configuration.trust import forget
 
-    path = what if isinstance(what, Path) else what.path if what is not None else Path()
     is_removed = forget(os.environ, path)
+    has_store = held is not None and held.is_marked and bool(held.acting)
+    if held is not None and has_store:
+        asyncio.run(settle(project, held, trusts=False))
     if as_json:
-        print_json({"path": str(path), "removed": is_removed})
-    else:
+        print_json({"path": str(path), "removed": is_removed or has_store})
+        return 0
+    if held is not None and has_store:
+        say(safe(f"{held.path} is no longer trusted"))
+    if is_removed or not has_store:
         say(safe(f"{path} is no longer trusted" if is_removed else f"{path} was not trusted"))
     return 0
 
