@@ -7,7 +7,6 @@ sealed for, so that nobody can move it elsewhere. Without its key it stays close
 from __future__ import annotations
 
 import binascii
-import hashlib
 import hmac
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from whorl.errors import StoreError
 from whorl.lazily import dataclass
+from whorl.lazily.digests import sha256
 from whorl.source.paths import user_folder
 
 if TYPE_CHECKING:
@@ -75,8 +75,18 @@ class Seals:
 
     def signature(self, *place: str) -> str:
         """What only the holder of the key can make, for an address that is given away."""
-        self._read(make=True)
+        if not self._signing:
+            key = self._read(make=True)
+            self._signing = hmac.digest(key, b"addresses that are given away", "sha256")
         return hmac.new(self._signing, _bound(place), "sha256").hexdigest()
+
+    def mark(self, *place: str) -> str:
+        """The same for what stays here: who starts a small run does not load OpenSSL for it.
+
+        All that is hashed with the key has one length, so that nobody can add to it.
+        """
+        inner = sha256(_bound(place)).digest()
+        return str(sha256(b"mark" + self._read(make=True) + inner).hexdigest())
 
     def _ready(self, *, make: bool) -> AESGCM:
         if self._cipher is None:
@@ -89,8 +99,7 @@ class Seals:
     def _read(self, *, make: bool) -> bytes:
         if not self._bytes:
             self._bytes = key = self._key(make=make)
-            self._name = hashlib.sha256(b"whorl:" + key).hexdigest()[:8]
-            self._signing = hmac.digest(key, b"addresses that are given away", "sha256")
+            self._name = sha256(b"whorl:" + key).hexdigest()[:8]
         return self._bytes
 
     def _key(self, *, make: bool) -> bytes:
@@ -119,7 +128,7 @@ def seals_from(environment: Mapping[str, str]) -> Seals:
 
 def mark_of(seals: Seals, path: str) -> str:
     """What marks the store at a path as one of the user's own: only that user can make it."""
-    return seals.signature("store", os.path.realpath(path))
+    return seals.mark("store", os.path.realpath(path))
 
 
 _ADVICE: Final = f"restore the key, or set {VARIABLE} to it; the run can be shown without it"
