@@ -74,6 +74,18 @@ def test_a_key_is_refused_for_another_request(client: Client, project: Path) -> 
     assert len(client.get("/runs")["runs"]) == 1
 
 
+def test_the_same_key_leaves_a_run_as_a_person_left_it(client: Client) -> None:
+    body = {"workflow": "slow.yaml", "key": "order 7"}
+    run = client.post("/runs", body, 201)["run"]
+
+    for action, status in (("pause", "paused"), ("cancel", "cancelled")):
+        client.post(f"/runs/{run}/{action}")
+        client.wait(run, status)
+        answer = client.post("/runs", body, 200)
+        assert (answer["run"], answer["status"]) == (run, status)
+        assert client.get(f"/runs/{run}")["status"] == status
+
+
 def test_starting_tells_the_worst_case_and_who_answers(client: Client) -> None:
     told = client.post("/runs", {"workflow": "polish.yaml", "inputs": {"task": "x"}}, 201)
 
