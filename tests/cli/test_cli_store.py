@@ -118,9 +118,9 @@ def _link(whole: Path, file: Path) -> None:
     ("make", "words", "advice"),
     [
         (_half, "is damaged", "use another backup"),
-        (_empty, "the backup '{file}' is empty", "name a file that `whorl"),
-        (_text, "the backup '{file}' is not a store of Whorl", "name a file that `whorl"),
-        (_of_others, "'{file}' is a database of another program", "name a file that `whorl"),
+        (_empty, "the backup '{file}' is empty", "name the file of a backup"),
+        (_text, "the backup '{file}' is not a store of Whorl", "name the file of a backup"),
+        (_of_others, "'{file}' is a database of another program", "name the file of a backup"),
         (_link, "the backup '{file}' is a symbolic link", "name the file itself: {whole}"),
     ],
 )

@@ -113,7 +113,7 @@ def _reading(file: Path) -> Iterator[None]:
         yield
     except StoreError as fault:
         store, backup = f"the store {str(file)!r}", f"the backup {str(file)!r}"
-        words, another = str(fault), "name a file that `whorl backup` has made"
+        words, another = str(fault), "name the file of a backup"
         if not file.stat().st_size:
             words = f"{backup} is empty"
         elif not any(named in words for named in (store, repr(str(file)))):
