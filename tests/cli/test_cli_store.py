@@ -10,6 +10,7 @@ import apsw
 import pytest
 
 from waiting import wait_until
+from whorl.runtimes.sqlite.ownership import opener
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,14 +144,16 @@ def test_what_is_no_backup_is_said_of_its_file(
 
 
 def test_nothing_is_restored_while_an_idle_server_has_the_store_open(
-    whorl: Whorl, spawn: Spawn, tmp_path: Path
+    whorl: Whorl, spawn: Spawn, project: Path, tmp_path: Path
 ) -> None:
-    file = tmp_path / "copy.db"
+    file, store = tmp_path / "copy.db", project / ".whorl" / "whorl.db"
     whorl("run", "polish.yaml", "x")
     whorl("backup", str(file))
     with spawn("serve", "--no-open", "--port", "0") as process:
         assert process.stdout is not None
         process.stdout.readline()
+        # It looks for runs to take up from the moment on in which it says where it is.
+        wait_until(lambda: opener(str(store)) == process.pid)
         refused = whorl("restore", str(file), "--force")
         process.terminate()
         process.communicate()
