@@ -7,10 +7,13 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import apsw
+import pytest
 
 from waiting import wait_until
+from whorl.runtimes.sqlite.ownership import opener
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from command_line import Spawn, Whorl
@@ -34,7 +37,7 @@ def test_a_backup_of_a_store_in_use_is_restored(
         made = whorl("backup", str(file), "--json").json
         assert (made["runs"], len(made["under_way"]), file.stat().st_mode & 0o777) == (2, 1, 0o600)
         refused = whorl("restore", str(file), "--force")
-        assert (refused.code, f"process {process.pid} drives runs" in refused.err) == (2, True)
+        assert (refused.code, f"process {process.pid} has the store" in refused.err) == (2, True)
         process.send_signal(signal.SIGKILL)
         process.communicate()
     assert "exists already" in whorl("backup", str(file)).err
@@ -89,6 +92,75 @@ def test_a_damaged_backup_is_not_restored(whorl: Whorl, project: Path, tmp_path:
     assert {path.name for path in store.parent.iterdir()} <= {"whorl.db", *_BESIDE}
     assert _rows(store) == before
     assert whorl("restore", str(tmp_path / "none.db")).code == 2
+
+
+def _half(whole: Path, file: Path) -> None:
+    file.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2 // 4096 * 4096])
+
+
+def _empty(whole: Path, file: Path) -> None:
+    file.touch()
+
+
+def _text(whole: Path, file: Path) -> None:
+    file.write_text("no database, but long enough to be read as one " * 100)
+
+
+def _of_others(whole: Path, file: Path) -> None:
+    with closing(apsw.Connection(str(file))) as database:
+        database.execute("CREATE TABLE t(x)")
+
+
+def _link(whole: Path, file: Path) -> None:
+    file.symlink_to(whole)
+
+
+@pytest.mark.parametrize(
+    ("make", "words", "advice"),
+    [
+        (_half, "is damaged", "use another backup"),
+        (_empty, "the backup '{file}' is empty", "name the file of a backup"),
+        (_text, "the backup '{file}' is not a store of Whorl", "name the file of a backup"),
+        (_of_others, "'{file}' is a database of another program", "name the file of a backup"),
+        (_link, "the backup '{file}' is a symbolic link", "name the file itself: {whole}"),
+    ],
+)
+def test_what_is_no_backup_is_said_of_its_file(
+    whorl: Whorl, tmp_path: Path, make: Callable[[Path, Path], None], words: str, advice: str
+) -> None:
+    whole, file = tmp_path / "whole.db", tmp_path / "copy.db"
+    whorl("run", "polish.yaml", "x")
+    whorl("backup", str(whole))
+    make(whole, file)
+
+    refused = whorl("restore", str(file), "--force")
+
+    assert refused.code == 3
+    assert words.format(file=file) in refused.err
+    assert f"help: nothing was changed; {advice.format(whole=whole)}" in refused.err
+    assert f"'{file}'" in refused.err
+    assert "--store" not in refused.err
+    assert len(whorl("ls", "--json").json) == 1
+
+
+def test_nothing_is_restored_while_an_idle_server_has_the_store_open(
+    whorl: Whorl, spawn: Spawn, project: Path, tmp_path: Path
+) -> None:
+    file, store = tmp_path / "copy.db", project / ".whorl" / "whorl.db"
+    whorl("run", "polish.yaml", "x")
+    whorl("backup", str(file))
+    with spawn("serve", "--no-open", "--port", "0") as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        # It looks for runs to take up from the moment on in which it says where it is.
+        wait_until(lambda: opener(str(store)) == process.pid)
+        refused = whorl("restore", str(file), "--force")
+        process.terminate()
+        process.communicate()
+
+    assert (refused.code, f"process {process.pid} has the store" in refused.err) == (2, True)
+    assert "open" in refused.err
+    assert whorl("restore", str(file), "--force").code == 0
 
 
 def test_doctor_names_the_entry_that_was_changed(whorl: Whorl, project: Path) -> None:

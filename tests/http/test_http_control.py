@@ -57,6 +57,35 @@ def test_a_run_is_started_once_for_a_key(client: Client) -> None:
     assert len(client.get("/runs")["runs"]) == 1
 
 
+def test_a_key_is_refused_for_another_request(client: Client, project: Path) -> None:
+    body = {"workflow": "polish.yaml", "inputs": {"task": "x"}, "key": "order 7"}
+    run = client.post("/runs", body, 201)["run"]
+    client.wait(run, "succeeded")
+
+    for other in ({"inputs": {"task": "y"}}, {"workflow": "slow.yaml", "inputs": {}}):
+        error = client.post("/runs", body | other, 409)["error"]
+        assert error["code"] == "W905"
+        assert f"the key 'order 7' belongs to run {run}" in error["message"]
+
+    # The request is the same, whatever became of the file meanwhile.
+    file = project / "polish.yaml"
+    file.write_text(f"{file.read_text()}# changed\n")
+    assert client.post("/runs", body, 200)["run"] == run
+    assert len(client.get("/runs")["runs"]) == 1
+
+
+def test_the_same_key_leaves_a_run_as_a_person_left_it(client: Client) -> None:
+    body = {"workflow": "slow.yaml", "key": "order 7"}
+    run = client.post("/runs", body, 201)["run"]
+
+    for action, status in (("pause", "paused"), ("cancel", "cancelled")):
+        client.post(f"/runs/{run}/{action}")
+        client.wait(run, status)
+        answer = client.post("/runs", body, 200)
+        assert (answer["run"], answer["status"]) == (run, status)
+        assert client.get(f"/runs/{run}")["status"] == status
+
+
 def test_starting_tells_the_worst_case_and_who_answers(client: Client) -> None:
     told = client.post("/runs", {"workflow": "polish.yaml", "inputs": {"task": "x"}}, 201)
 

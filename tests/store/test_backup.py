@@ -43,7 +43,7 @@ def test_a_copy_is_one_state_of_a_store_that_is_written_to(path: Path, tmp_path:
 def test_neither_overwrites_the_store_itself(store: SqliteStore, path: Path) -> None:
     asyncio.run(started(store))
 
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="is the store itself"):
         back_up(store, path, force=True)
     with pytest.raises(UsageError, match="is the store itself"):
         restore(path, path, force=True)

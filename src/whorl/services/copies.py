@@ -8,23 +8,33 @@ a person says so.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import shlex
 import time
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import Event
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite.ownership import opener
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from whorl.runtimes.journal.journal import RunId
 
 _UNDER_WAY = ("running", "interrupted")
 _FAULTS_SHOWN = 3
+_NO_COPY = "nothing was copied; free some space there, or name another file"
+_NO_CHANGE = "nothing was changed; free some space there, then restore again"
+_ABOUT_BACKUPS = {
+    "R901": "restore it with the version of Whorl that wrote it",
+    "R906": "use another backup",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +52,16 @@ class Copied:
 
 def back_up(store: SqliteStore, file: Path, *, force: bool = False) -> Copied:
     """Writes a copy of a store, as it is at this moment, to a file of its own."""
-    if file.exists() and (not force or not file.is_file() or file.samefile(store.path)):
-        raise UsageError(f"{str(file)!r} exists already", help="name another file, or --force")
-    part = _part_beside(file)
+    _check_overwritable(file, store.path, force=force)
+    part, name = _part_beside(file), f"the backup {str(file)!r}"
     try:
-        store.copy_to(str(part))
-        with closing(SqliteStore(part, create=False)) as copy:
-            rows = [row for status in _UNDER_WAY for row in copy.runs(status=status, limit=2**31)]
-        copied = _checked(part, f"the backup {str(file)!r}")
-        _put(part, file)
+        with _writing(part, name, _NO_COPY):
+            store.copy_to(str(part))
+            with closing(SqliteStore(part, create=False)) as copy:
+                statuses = (copy.runs(status=status, limit=2**31) for status in _UNDER_WAY)
+                rows = [row for found in statuses for row in found]
+            copied = _checked(part, name)
+            _put(part, file)
     finally:
         part.unlink(missing_ok=True)
     return Copied(str(file), *copied, tuple(row.id for row in rows))
@@ -62,19 +73,65 @@ def restore(file: Path, target: Path, *, force: bool = False) -> Copied:
         raise UsageError(f"there is no backup {str(file)!r}", code="W902")
     if target.exists():
         _check_replaceable(file, target, force=force)
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    part = _part_beside(target)
+    part, name = _part_beside(target), f"the store {str(target)!r}"
     try:
-        with closing(SqliteStore(file, create=False)) as backup:
-            _refuse_damaged(backup, f"the backup {str(file)!r}")
-            backup.copy_to(str(part))
-        paused = asyncio.run(_pause_all(part))
-        copied = _checked(part, f"the copy of {str(file)!r}")
-        aside = _put_aside(target) if target.exists() else ""
-        _put(part, target)
+        with _writing(part, name, _NO_CHANGE):
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _reading(file), closing(SqliteStore(file, create=False)) as backup:
+                _refuse_damaged(backup, f"the backup {str(file)!r}")
+                backup.copy_to(str(part))
+            paused = asyncio.run(_pause_all(part))
+            copied = _checked(part, f"the copy of {str(file)!r}")
+            aside = _put_aside(target) if target.exists() else ""
+            _put(part, target)
     finally:
         part.unlink(missing_ok=True)
     return Copied(str(target), *copied, paused, aside)
+
+
+@contextmanager
+def _writing(part: Path, name: str, advice: str) -> Iterator[None]:
+    """What keeps a copy from being written is said of the file that it is to become."""
+    try:
+        yield
+    except OSError as fault:
+        words = f"{name} cannot be written: {fault.strerror or fault}"
+        full = fault.errno == errno.ENOSPC
+        remedy = advice if full else "check that its folder exists and may be written"
+        raise StoreError(words, help=remedy) from fault
+    except StoreError as fault:
+        if str(part) not in str(fault):
+            raise
+        words = str(fault).replace(f"the store {str(part)!r}", name)
+        raise StoreError(words, code=fault.code, help=advice) from fault
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    """What is wrong with a backup is said of it, and not of the store that it is to replace."""
+    try:
+        yield
+    except StoreError as fault:
+        store, backup = f"the store {str(file)!r}", f"the backup {str(file)!r}"
+        words, another = str(fault), "name the file of a backup"
+        if not file.stat().st_size:
+            words = f"{backup} is empty"
+        elif not any(named in words for named in (store, repr(str(file)))):
+            raise
+        advice = _ABOUT_BACKUPS.get(fault.code, another)
+        if fault.code == "R908":
+            advice = f"name the file itself: {shlex.quote(os.path.realpath(file))}"
+        words = words.replace(store, backup)
+        raise StoreError(words, code=fault.code, help=f"nothing was changed; {advice}") from fault
+
+
+def _check_overwritable(file: Path, store: str, *, force: bool) -> None:
+    if file.exists() and file.samefile(store):
+        raise UsageError(f"{str(file)!r} is the store itself", help="name another file")
+    if file.exists() and not file.is_file():
+        raise UsageError(f"{str(file)!r} is no file", help="name the file of the backup")
+    if file.exists() and not force:
+        raise UsageError(f"{str(file)!r} exists already", help="name another file, or --force")
 
 
 def _check_replaceable(file: Path, target: Path, *, force: bool) -> None:
@@ -85,9 +142,16 @@ def _check_replaceable(file: Path, target: Path, *, force: bool) -> None:
         raise UsageError(f"there is a store at {str(target)!r} already", help=advice)
     # A store that cannot be opened is what a backup is for.
     with suppress(StoreError), closing(SqliteStore(target, create=False)) as store:
-        if pids := store.living():
-            words = f"process {pids[0]} drives runs of the store {str(target)!r}"
-            raise UsageError(words, help="end it first, then restore", code="W905")
+        _refuse_open(target, next(iter(store.living()), None))
+    _refuse_open(target, opener(str(target)))
+
+
+def _refuse_open(target: Path, process: int | None) -> None:
+    """What a process writes to a store that is put aside would be in no store any more."""
+    if process is not None:
+        who = f"process {process}" if process else "a process"
+        words = f"{who} has the store {str(target)!r} open"
+        raise UsageError(words, help="end it first, then restore", code="W905")
 
 
 async def _pause_all(part: Path) -> tuple[RunId, ...]:

@@ -203,8 +203,11 @@ def find_run(store: SqliteStore, text: str) -> RunId:
         raise UsageError(words, help=f"{hint}`whorl ls` lists the runs", code="W902") from None
 
 
-def check_key(store: SqliteStore, run: RunId, start: Start) -> None:
-    """Refuses a key whose run was started with other files or inputs: it is another request."""
+def check_key(store: SqliteStore, run: RunId, start: Start, name: str = "") -> None:
+    """Refuses a key whose run was started with other files or inputs: it is another request.
+
+    With the `name` of its workflow, a request is the same also where files have changed since.
+    """
     row = store.run(run)
     workflow = from_json(store.workflow(run))
     first = next(iter(store.read(run, limit=1))).event
@@ -213,9 +216,9 @@ def check_key(store: SqliteStore, run: RunId, start: Start) -> None:
     filled = {port.name: before.get(port.name) for port in workflow.inputs if port.secret}
     different = "other inputs" if before != filled | start.input else ""
     redaction = redaction_of(secrets_of(workflow, before))
-    if sorted(store.sources(run).values()) != sorted(
-        shown_sources(start.sources, redaction).values()
-    ):
+    sources = shown_sources(start.sources, redaction)
+    is_same = sorted(store.sources(run).values()) == sorted(sources.values())
+    if not (row.name == name if name else is_same):
         different = f"another workflow ({row.name!r})"
     if different:
         raise UsageError(

@@ -350,7 +350,8 @@ export interface paths {
          * @description Starts a run of a workflow file of the project; this server drives it.
          *
          *     201: it was started. 200: a run with this key exists already, and this is its id; if no
-         *     process drives it any more, it is resumed.
+         *     process drives it any more, it is resumed. 409: the run with this key was started with other
+         *     inputs, or is one of another workflow.
          */
         post: operations["start_run_api_runs_post"];
         delete?: never;

@@ -26,6 +26,7 @@ from whorl.interfaces.wording import EXIT_CODES
 from whorl.interpreter.events import Event
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import look_on
+from whorl.runtimes.sqlite.faults import DO_AGAIN
 from whorl.services.files.preflight import TOY, stand_in
 from whorl.services.inspecting.live_text import folder_of, listening
 from whorl.services.inspecting.places import split_place
@@ -61,6 +62,19 @@ def objections(run: str) -> Iterator[None]:
             raise
         words = fault.help or advice("W905", fault.facts, run)
         raise UsageError(str(fault), help=words, code="W905") from fault
+
+
+@contextmanager
+def _going_on(run: str) -> Iterator[None]:
+    """A store that cannot be written stops a run that is in it: it goes on, and is not done again.
+
+    The command that started it would start another one.
+    """
+    try:
+        yield
+    except StoreError as fault:
+        fault.help = fault.help.replace(DO_AGAIN, f"then go on with `whorl resume {run}`")
+        raise
 
 
 def on_run(
@@ -220,7 +234,7 @@ class RunSession:
         with self._watched(run):
             if self.show.events == "journal" and self.store.run(run).last_seq == 1:
                 self.watcher.entries(run, list(self.store.read(run)))
-            with self.leaving_on_signals(), objections(run):
+            with self.leaving_on_signals(), objections(run), _going_on(run):
                 await self.runtime.drive(run, requests)
 
     async def _follow(self, run: RunId, *, from_start: bool = False) -> bool:

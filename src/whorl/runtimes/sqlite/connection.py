@@ -17,7 +17,7 @@ import apsw
 
 from whorl.errors import StoreError
 from whorl.lazily import dataclass
-from whorl.runtimes.sqlite.faults import DOCTOR, store_error
+from whorl.runtimes.sqlite.faults import DOCTOR, is_of_reading, store_error, unmade
 from whorl.runtimes.sqlite.schema import (
     FORMAT_VERSION,
     MARK,
@@ -94,10 +94,7 @@ def prepare(place: Place, *, create: bool, mark: Callable[[], str] | None = None
     except apsw.Error as error:
         raise store_error(error, place.path) from error
     except OSError as error:
-        raise StoreError(
-            f"the store {place.path!r} cannot be made: {error}",
-            help="check the rights of its folder, or name another place with --store",
-        ) from error
+        raise unmade(error, place.path) from error
 
 
 def _is_unchangeable(path: Path) -> bool:
@@ -124,14 +121,22 @@ def copy_all(connection: apsw.Connection, path: str) -> None:
     try:
         # From the first reading on it sees one state of the store, whatever others write.
         fetch(connection, "SELECT count(*) FROM runs")
-        with target.backup("main", connection, "main") as copy:
-            while not copy.done:
-                copy.step(_COPIED_PAGES)
-        target.pragma("journal_mode", "DELETE")
-        target.execute("BEGIN; UPDATE progress SET process = NULL; DELETE FROM processes; COMMIT")
+        _copy_into(target, connection)
+    except apsw.Error as error:
+        if is_of_reading(error):
+            raise
+        raise store_error(error, path) from error
     finally:
         connection.execute("ROLLBACK")
         target.close()
+
+
+def _copy_into(target: apsw.Connection, connection: apsw.Connection) -> None:
+    with target.backup("main", connection, "main") as copy:
+        while not copy.done:
+            copy.step(_COPIED_PAGES)
+    target.pragma("journal_mode", "DELETE")
+    target.execute("BEGIN; UPDATE progress SET process = NULL; DELETE FROM processes; COMMIT")
 
 
 def fetch(

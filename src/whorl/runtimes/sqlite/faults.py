@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
+from typing import Final
+
 import apsw
 
 from whorl.errors import Fenced, InternalError, StoreError
 
+_OF_DISKS = frozenset({apsw.SQLITE_IOERR, apsw.SQLITE_CANTOPEN})
+# Only what is read has a log, and the file beside it that says where in the log a page is.
+_OF_READING = frozenset(
+    {
+        apsw.SQLITE_IOERR_READ,
+        apsw.SQLITE_IOERR_SHORT_READ,
+        apsw.SQLITE_IOERR_SHMLOCK,
+        apsw.SQLITE_IOERR_SHMMAP,
+        apsw.SQLITE_IOERR_SHMOPEN,
+        apsw.SQLITE_IOERR_SHMSIZE,
+    }
+)
 _FSYNC_FAULTS = frozenset({apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC})
-_RETRY = "nothing of this write was stored; then go on with `whorl resume`"
+# With less room than this SQLite cannot make the files that it needs beside a store, and says that
+# the disk has failed.
+_ROOM_BYTES_MIN: Final = 64 * 1024
+DO_AGAIN = "then do it again"
+_RETRY = f"{DO_AGAIN}: what was acknowledged is stored"
+_FULL = ("has no room to grow: the disk is full", f"free some space, {_RETRY}")
 DOCTOR = "`whorl doctor` names what is damaged; restore a backup with `whorl restore FILE`"
 _WORDS: dict[int, tuple[str, str]] = {
-    apsw.SQLITE_FULL: ("has no room to grow: the disk is full", f"free some space; {_RETRY}"),
+    apsw.SQLITE_FULL: _FULL,
     apsw.SQLITE_IOERR: (
         "cannot be read or written",
-        f"check the disk, its quota and the limit on file sizes; {_RETRY}",
+        f"check the disk, its quota and the limit on file sizes, {_RETRY}",
     ),
     apsw.SQLITE_BUSY: (
         "is locked by another process",
@@ -46,6 +68,14 @@ def is_fsync_fault(error: apsw.Error) -> bool:
     return _number(error, "extendedresult") in _FSYNC_FAULTS
 
 
+def is_of_reading(error: apsw.Error) -> bool:
+    """Whether a copy failed for the file that it is made of, and not for the one it is made in."""
+    if _number(error, "result") & 0xFF in (apsw.SQLITE_FULL, apsw.SQLITE_CANTOPEN):
+        return False
+    is_io = _number(error, "result") & 0xFF == apsw.SQLITE_IOERR
+    return not is_io or _number(error, "extendedresult") in _OF_READING
+
+
 def store_error(error: apsw.Error, path: str, bytes_needed: int = 0) -> StoreError:
     usual = ("cannot be used", "run `whorl doctor` to look at the store")
     code, (what, remedy) = "R900", _WORDS.get(_number(error, "result") & 0xFF, usual)
@@ -54,8 +84,28 @@ def store_error(error: apsw.Error, path: str, bytes_needed: int = 0) -> StoreErr
         remedy = "check the disk, then start again: the store takes no writes until it is reopened"
     elif _number(error, "result") & 0xFF == apsw.SQLITE_CORRUPT:
         code = "R906"
+    elif _number(error, "result") & 0xFF in _OF_DISKS and is_full(path):
+        what, remedy = _FULL
     needed = f" ({bytes_needed} bytes are needed)" if bytes_needed else ""
-    return StoreError(f"the store {path!r} {what}: {error}{needed}", code=code, help=remedy)
+    # A copy that fails has left no words with the connection.
+    why = "" if str(error) == "not an error" else f": {error}"
+    return StoreError(f"the store {path!r} {what}{why}{needed}", code=code, help=remedy)
+
+
+def unmade(error: OSError, path: str) -> StoreError:
+    """Why the file of a store could not be made."""
+    remedy = "check the rights of its folder, or name another place with --store"
+    if error.errno == errno.ENOSPC:
+        remedy = "free some space, or name another place with --store"
+    return StoreError(f"the store {path!r} cannot be made: {error}", help=remedy)
+
+
+def is_full(path: str) -> bool:
+    """Whether the disk of a file has no room for what SQLite needs beside it."""
+    try:
+        return shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free < _ROOM_BYTES_MIN
+    except OSError:
+        return False
 
 
 def copy_of(error: StoreError | InternalError) -> StoreError | InternalError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import platform
+import struct
 import sys
 from dataclasses import astuple, field
 from functools import cache
@@ -33,6 +34,10 @@ BEAT_EVERY_S: Final = 2.0
 NO_BOOT: Final = "host:"
 _BOOT_FILE: Final = Path("/proc/sys/kernel/random/boot_id")
 _CLOCK_SLACK_S: Final = 1.0
+# Where SQLite locks the file of a database for as long as it is open: the first byte, how many.
+_SHARED_LOCK: Final = (0x40000002, 510)
+# A `struct flock` of Linux.
+_LOCK: Final = "hhqqi"
 _OWNER: Final = """SELECT number, owner, behaviour, process,
     pid, started, boot, namespace, beat_at, beat_monotonic FROM runs JOIN progress ON run = number
     LEFT JOIN processes ON processes.id = process WHERE runs.id = ?"""
@@ -100,6 +105,32 @@ def is_gone(owner: Identity, observer: Identity) -> bool:
     except OSError as error:
         return isinstance(error, ProcessLookupError)
     return False
+
+
+def opener(path: str) -> int | None:
+    """The number of another process that has a store open, 0 where that is not told; None: none.
+
+    Whoever has one open holds a lock of SQLite on its file. This process must not have it open.
+    """
+    try:
+        import fcntl
+
+        file = os.open(path, os.O_RDWR)
+    except (ImportError, OSError):
+        return None
+    try:
+        if platform.system() == "Linux":
+            wanted = struct.pack(_LOCK, fcntl.F_WRLCK, os.SEEK_SET, *_SHARED_LOCK, 0)
+            kind, *_, pid = struct.unpack(_LOCK, fcntl.fcntl(file, fcntl.F_GETLK, wanted))
+            return None if kind == fcntl.F_UNLCK else max(pid, 0)
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_LOCK[1], _SHARED_LOCK[0])
+    except BlockingIOError:
+        return 0
+    except OSError:
+        return None  # the file system knows no locks
+    finally:
+        os.close(file)
+    return None
 
 
 def _start_time(pid: int) -> str | None:

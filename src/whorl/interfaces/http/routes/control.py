@@ -26,7 +26,7 @@ from whorl.services.files.forecasting import forecast
 from whorl.services.files.preflight import check_given, check_labels, permitted
 from whorl.services.forking import new_fork, with_steps
 from whorl.services.inspecting.results import loop_frame, workflow_of
-from whorl.services.runs import is_running
+from whorl.services.runs import check_key, is_running
 from whorl.services.serving.triggers import CODE, Starts, starts_of
 
 router = APIRouter(prefix="/api/runs", tags=["control"], dependencies=[Depends(no_query)])
@@ -37,15 +37,19 @@ async def start_run(state: State, new: schemas.NewRun, response: Response) -> sc
     """Starts a run of a workflow file of the project; this server drives it.
 
     201: it was started. 200: a run with this key exists already, and this is its id; if no
-    process drives it any more, it is resumed.
+    process drives it any more, it is resumed. 409: the run with this key was started with other
+    inputs, or is one of another workflow.
     """
     workflow, starts, details = await asyncio.to_thread(_prepared, state, new)
     if not starts.each:
         raise Refusal(409, CODE, f"no run was started: {starts.reason}")
     made = [await state.runtime.start(workflow, each) for each in starts.each]
     drive_first(state, [run for run, created in made if created])
-    for run in (run for run, created in made if not created):
-        await state.driving.take_up(run)
+    for each, (run, created) in zip(starts.each, made, strict=True):
+        if not created:
+            # Another request with this key may have come in between.
+            check_key(state.store, run, each, workflow.name)
+            await state.driving.take_up(run)
     run, created = made[0]
     response.status_code = 201 if created else 200
     status = state.store.run(run).status
@@ -228,6 +232,9 @@ def _prepared(state: ServerState, new: schemas.NewRun) -> tuple[Workflow, Starts
     )
     start, note = permitted(workflow, providers, start)
     starts = limited(state, starts_of(workflow, start, time.time()))
+    for each in starts.each:
+        if each.key and (known := state.store.keyed(each.key)) is not None:
+            check_key(state.store, known, each, workflow.name)
     if start.refused is not None:
         return workflow, starts, {}
     worst = forecast(workflow, providers, iterations=iterations, budget_usd=budget)
