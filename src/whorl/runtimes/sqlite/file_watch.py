@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import apsw
@@ -25,8 +26,7 @@ _ADVICE: Final = (
     "nothing more is written; put the file back or restore a backup with `whorl restore FILE`, "
     "then start again"
 )
-_OVERWRITTEN: Final = "was overwritten while it was open"
-_WITHOUT_LOG: Final = "has lost its log (the file '-wal' beside it) while it was open"
+_UNSEEN: Final = "check the disk and the rights of the folder; nothing is written until then"
 _DAMAGE: Final = frozenset({apsw.SQLITE_CORRUPT, apsw.SQLITE_NOTADB})
 
 
@@ -59,20 +59,24 @@ class FileWatch:
         now = self._monotonic()
         if connection is not None and now < self._sure_until:
             return None
-        what = self._change(connection) if self._is_real else ""
+        try:
+            what = self._change(connection) if self._is_real else ""
+        except OSError as error:
+            self._sure_until = 0.0
+            words = f"the store {self._path!r} cannot be looked at: {error.strerror}"
+            return StoreError(words, help=_UNSEEN)
         self._sure_until = 0.0 if what else now + SURE_S
         if not what:
             return None
-        fault = StoreError(f"the store {self._path!r} {what}", code="R907", help=_ADVICE)
-        if what in (_OVERWRITTEN, _WITHOUT_LOG):
-            # What was overwritten or written without a log is not mended by putting a file back.
-            self._damage = fault
-        return fault
+        # It stays, also if the file comes back: the runs of this process were left, others may have
+        # written meanwhile, and whoever starts again goes on with what is stored.
+        self._damage = StoreError(f"the store {self._path!r} {what}", code="R907", help=_ADVICE)
+        return _again(self._damage)
 
     def check_sometimes(self, connection: apsw.Connection) -> None:
         """Raises what is wrong with the file, which is looked at four times a second."""
         now = self._monotonic()
-        if now - self._looked_at < LOOK_EVERY_S:
+        if self._damage is None and now - self._looked_at < LOOK_EVERY_S:
             return
         self._looked_at = now
         fault = self.fault(connection)
@@ -99,7 +103,8 @@ class FileWatch:
     def hold_log(self) -> None:
         """From the first commit on the log is there, as long as the store is open."""
         if self._is_real and self._log_file is None:
-            self._log_file = _identity(self._log)
+            with suppress(OSError):
+                self._log_file = _identity(self._log)
 
     def _change(self, connection: apsw.Connection | None) -> str:
         file = _identity(self._path)
@@ -108,19 +113,21 @@ class FileWatch:
         if file != self._file:
             return "was replaced by another file while it was open"
         if connection is not None and connection.read("main", 0, 0, len(_MAGIC))[1] != _MAGIC:
-            return _OVERWRITTEN
+            return "was overwritten while it was open"
         now = self._monotonic()
         if self._log_file is None or now - self._log_at < LOOK_EVERY_S:
             return ""
         self._log_at = now
-        return "" if _identity(self._log) == self._log_file else _WITHOUT_LOG
+        if _identity(self._log) == self._log_file:
+            return ""
+        return "has lost its log (the file '-wal' beside it) while it was open"
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """What tells a file from every other one."""
+    """What tells a file from every other one; None: there is none. Raises what hides it."""
     try:
         about = os.stat(path)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return about.st_dev, about.st_ino
 
