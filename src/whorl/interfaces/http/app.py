@@ -147,10 +147,10 @@ async def healthz(request: Request) -> Response:
     """Whether runs can be driven, and for how long others were held up at most within a minute.
 
     Of schedules that cannot start anything, there is the number.
-    A store that is gone or damaged takes no writes.
+    A store that is gone or damaged, or has no room, takes no writes.
     """
     state = request.app.state.server
-    fault = None if state is None else state.store.watch.fault()
+    fault = None if state is None else await operations.store_fault(state)
     if fault is not None:
         return refused(503, fault.code, str(fault), fault.help)
     known = {"stall_ms": 0.0, "schedules_in_trouble": 0}
