@@ -35,7 +35,7 @@ from whorl.interfaces.http.routes import (
     webhooks,
     workflows,
 )
-from whorl.interfaces.http.state import PROBLEMS, ServerState
+from whorl.interfaces.http.state import PROBLEMS, ServerState, check_open
 
 DESCRIPTION: Final = (
     "Everything that the page does and the commands do. Every request needs "
@@ -89,7 +89,7 @@ def build_app(state: ServerState | None = None) -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
         responses=PROBLEMS,
-        dependencies=[Depends(check_role)],
+        dependencies=[Depends(check_role), Depends(check_open)],
     )
     app.state.server = state
     # What has a fixed name comes before what may have any.

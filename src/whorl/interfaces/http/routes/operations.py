@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse, Response
 from whorl import __version__
 from whorl.errors import StoreError
 from whorl.interfaces.http.faults import refused
-from whorl.interfaces.http.state import ServerState, State, no_query
+from whorl.interfaces.http.state import STOPPING, ServerState, State, no_query
 from whorl.services.serving.metrics import CONTENT_TYPE, Family, text_of_families
 
 _PATIENCE_S = 5.0
@@ -58,7 +58,7 @@ def _gauges(state: ServerState, *, is_ready: bool) -> list[Family]:
 async def readyz(state: State) -> Response:
     """Whether new work is taken: the store can be written, and the server is not being stopped."""
     if state.driving.is_closing:
-        return refused(503, "W900", "the server is being stopped")
+        return refused(503, "W900", STOPPING)
     fault = await store_fault(state)
     if fault is not None:
         return refused(503, fault.code, str(fault), fault.help)
