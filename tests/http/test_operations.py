@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import resource
 import shutil
 import signal
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from served import Client, connected
 
@@ -142,6 +144,52 @@ def test_who_is_ready_and_who_may_see_numbers(project: Path) -> None:
         wait_until(lambda: stranger.http.get("/readyz").status_code == 503)
         assert stranger.http.get("/readyz").json()["error"]["code"] == "R907"
         stranger.close()
+
+
+def _health(client: Client) -> list[int]:
+    """What is said of health and readiness, and by the number that is made of it."""
+    answers = [client.http.get(path).status_code for path in ("/healthz", "/readyz")]
+    return [*answers, int(_metrics(client)["whorl_ready"][()])]
+
+
+def _limit(process: subprocess.Popen[str], most: int) -> None:
+    """How large a file may be that the process writes: beyond that, its disk is full."""
+    hard = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)[1]
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, hard))
+
+
+@pytest.mark.parametrize("is_idle", [False, True], ids=["a run waits", "nothing else is written"])
+def test_a_store_without_room_is_neither_healthy_nor_ready(spawn: Spawn, is_idle: bool) -> None:
+    process = spawn("serve", "--port", "0", "--no-open")
+    assert process.stdout is not None
+    address, _, token = process.stdout.readline().strip().partition("/#token=")
+    client = Client(address, token)
+    try:
+        run = client.start("gated.yaml" if is_idle else "slow.yaml")
+        wait_until(lambda: client.get(f"/runs/{run}")["last_seq"] >= 4)
+        assert _health(client) == [200, 200, 1]
+
+        _limit(process, 4096)
+        refused = client.http.post("/api/runs", json={"workflow": "slow.yaml"})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "R900")
+        wait_until(lambda: _health(client) == [503, 503, 0])
+        for path in ("/healthz", "/readyz"):
+            error = client.http.get(path).json()["error"]
+            assert (error["code"], "cannot be read or written" in error["message"]) == (
+                "R900",
+                True,
+            )
+
+        _limit(process, resource.RLIM_INFINITY)
+        wait_until(lambda: _health(client) == [200, 200, 1])
+        if not is_idle:
+            before = client.get(f"/runs/{run}")["iteration"]
+            wait_until(lambda: client.get(f"/runs/{run}")["iteration"] > before)
+        client.post(f"/runs/{run}/cancel")
+    finally:
+        client.close()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE_S)
 
 
 def test_the_log_in_json_names_runs_and_requests_and_no_secrets(

@@ -14,7 +14,7 @@ from journal_makers import iteration, started
 
 from whorl.errors import StoreError
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite import SqliteStore, connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +79,54 @@ def test_a_limit_on_file_sizes_stops_the_append_and_more_room_lets_it_go_on(
     assert store.check() == []
 
 
+def test_a_probe_writes_only_where_it_is_in_doubt(store: SqliteStore, path: Path) -> None:
+    later = 0.0
+    store.watch._monotonic = lambda: time.monotonic() + later
+    run, owner = asyncio.run(started(store))
+    log = path.with_name(f"{path.name}-wal")
+
+    def written(*, fails: bool = False) -> int:
+        before = log.stat().st_size
+        if fails:
+            with pytest.raises(StoreError, match="has no room to grow"):
+                asyncio.run(store.probe())
+        else:
+            asyncio.run(store.probe())
+        return log.stat().st_size - before
+
+    assert written() > 0
+    assert written() == 0
+    later += 100
+    assert written() == 0
+
+    assert store._writer is not None
+    writing = store._writer._connection
+    writing.pragma("max_page_count", writing.pragma("page_count"))
+    with pytest.raises(StoreError, match="has no room to grow"):
+        asyncio.run(store.append(run, owner, iteration(1, os.urandom(30_000).hex())))
+    # What was just refused is not tried again at once, and what is small may have room.
+    assert written(fails=True) == 0
+    asyncio.run(store.append(run, owner, iteration(1, "x")))
+    assert written(fails=True) == 0
+    writing.pragma("max_page_count", 1_000_000)
+    later += 100
+    assert written() > 0
+    assert written() == 0
+
+
+def test_a_store_that_was_opened_where_nobody_can_write_says_that_it_has_to_be_opened_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    SqliteStore(path).close()
+    monkeypatch.setattr(connection, "_is_unchangeable", lambda path: True)
+    store = SqliteStore(path)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="may not be written") as caught:
+            asyncio.run(store.probe())
+        assert "start again" in caught.value.help
+    store.close()
+
+
 class FailingFile(apsw.VFSFile):
     """A file whose syncs fail once the disk is broken."""
 
@@ -118,6 +166,8 @@ def test_a_failed_sync_is_never_tried_again(path: Path) -> None:
     with pytest.raises(StoreError, match="did not reach the disk"):
         asyncio.run(store.append(run, owner, iteration(1)))
     disk.is_broken = False
+    fault = store.watch.fault()
+    assert (fault and fault.code) == "R905"
     syncs = disk.syncs
     with pytest.raises(StoreError, match="did not reach the disk") as caught:
         asyncio.run(store.append(run, owner, iteration(1)))
@@ -150,6 +200,8 @@ def test_a_sync_that_failed_after_the_answer_ends_the_writing_too(path: Path) ->
     with pytest.raises(StoreError, match="did not reach the disk") as caught:
         asyncio.run(fill())
     assert caught.value.code == "R905"
+    fault = store.watch.fault()
+    assert (fault and fault.code) == "R905"
     disk.is_broken = False
     store.close()
 

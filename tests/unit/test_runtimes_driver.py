@@ -11,7 +11,7 @@ import pytest
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError, StoreError
 from whorl.providers.task import Estimate, Reply, Usage
-from whorl.runtimes.appending import _WARN_EVERY, TROUBLE_PAUSE_S
+from whorl.runtimes.appending import TROUBLE_PAUSE_S, WARN_EVERY
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.performing import GRACE_S
@@ -204,8 +204,8 @@ class _Watcher:
 def test_a_run_waits_for_room_and_says_so_now_and_then() -> None:
     journal, watcher = _Full(), _Watcher()
     runtime, run = _runtime(TASK, None, journal)
-    journal.left = 2 * _WARN_EVERY + 1
+    journal.left = 2 * WARN_EVERY + 1
 
     assert runtime.resume(run, watcher=watcher) == "succeeded"
-    assert runtime.now() == EPOCH + (2 * _WARN_EVERY + 1) * TROUBLE_PAUSE_S
+    assert runtime.now() == EPOCH + (2 * WARN_EVERY + 1) * TROUBLE_PAUSE_S
     assert watcher.troubles == ["no room"] * 3

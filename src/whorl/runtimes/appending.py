@@ -35,7 +35,7 @@ ENTRIES_MAX = 64
 SNAPSHOT_CPU_S = 0.5
 # A store that cannot be written is tried again so often; a watcher is told each fourth time.
 TROUBLE_PAUSE_S = 0.5
-_WARN_EVERY = 4
+WARN_EVERY = 4
 
 
 class CommitTimer:
@@ -160,7 +160,7 @@ class Appending:
             except StoreError as fault:
                 if fault.code != "R900" or self._computing.is_stopped:
                     raise
-                if self._watcher is not None and attempt % _WARN_EVERY == 0:
+                if self._watcher is not None and attempt % WARN_EVERY == 0:
                     self._watcher.trouble(self._run, fault)
                 await asyncio.sleep(TROUBLE_PAUSE_S)
         if self._watcher is not None:

@@ -13,13 +13,14 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import KW_ONLY, replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.lazily import dataclass, end_loading
-from whorl.runtimes.appending import CommitTimer
+from whorl.runtimes.appending import TROUBLE_PAUSE_S, WARN_EVERY, CommitTimer
 from whorl.runtimes.clock import RunClock
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import fold, folding
@@ -289,11 +290,19 @@ class LocalRuntime:
         if not self._drivers and not self._sleepers and self._inbox_task is not None:
             self._inbox_task.cancel()
             self._inbox_task = None
-        try:
-            await self.store.release(run, owner, is_stopped=self._is_stopped_by_person)
-        except StoreError as fault:
-            if fault.code != "R902":
-                raise
+        for attempt in count():
+            try:
+                await self.store.release(run, owner, is_stopped=self._is_stopped_by_person)
+                return
+            except StoreError as fault:
+                if fault.code == "R902":
+                    return
+                if fault.code != "R900" or self._stopping.is_set():
+                    raise
+                # As long as it is owned here, nobody else can go on with it.
+                if self.watcher is not None and attempt % WARN_EVERY == 0:
+                    self.watcher.trouble(run, fault)
+            await asyncio.sleep(TROUBLE_PAUSE_S)
 
     async def _deliver_requests(self) -> None:
         """Looks for requests of other processes, cheaply, and brings each to its driver once."""

@@ -199,10 +199,10 @@ class Driving:
 
     async def _hand_over(self, run: RunId, *requests: Event) -> asyncio.Task[str] | None:
         """Gives a request to whoever drives the run; None: another process, by its inbox."""
-        if self._closing:
-            raise UsageError(f"run {run} is being left, since its session ends", code="W905")
         if requests and await self.runtime.request(run, *requests):
             return self._tasks.get(run)
+        if self._closing:
+            raise UsageError(f"run {run} is being left, since its session ends", code="W905")
         task = self._tasks.get(run)
         if task is not None:
             # The last drive of this run may be about to give it up.

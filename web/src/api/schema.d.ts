@@ -3949,7 +3949,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorAnswer"];
             };
         };
-        /** @description the store cannot be used, or the answer takes too long */
+        /** @description the store cannot be used, the server is being stopped, or the answer takes too long */
         Error503: {
             headers: {
                 [name: string]: unknown;

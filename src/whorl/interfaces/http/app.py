@@ -35,7 +35,7 @@ from whorl.interfaces.http.routes import (
     webhooks,
     workflows,
 )
-from whorl.interfaces.http.state import PROBLEMS, ServerState
+from whorl.interfaces.http.state import PROBLEMS, ServerState, check_open
 
 DESCRIPTION: Final = (
     "Everything that the page does and the commands do. Every request needs "
@@ -89,7 +89,7 @@ def build_app(state: ServerState | None = None) -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
         responses=PROBLEMS,
-        dependencies=[Depends(check_role)],
+        dependencies=[Depends(check_role), Depends(check_open)],
     )
     app.state.server = state
     # What has a fixed name comes before what may have any.
@@ -147,10 +147,10 @@ async def healthz(request: Request) -> Response:
     """Whether runs can be driven, and for how long others were held up at most within a minute.
 
     Of schedules that cannot start anything, there is the number.
-    A store that is gone or damaged takes no writes.
+    A store that is gone or damaged, or has no room, takes no writes.
     """
     state = request.app.state.server
-    fault = None if state is None else state.store.watch.fault()
+    fault = None if state is None else await operations.store_fault(state)
     if fault is not None:
         return refused(503, fault.code, str(fault), fault.help)
     known = {"stall_ms": 0.0, "schedules_in_trouble": 0}

@@ -37,13 +37,24 @@ _FINDINGS_MAX = 20
 
 
 class Refusal(Exception):
-    """A request that is answered with words instead of being carried out."""
+    """A request that is answered with words instead of being carried out.
 
-    def __init__(self, status: int, code: str, message: str, help: str = "") -> None:  # noqa: A002
+    `again_s` says after how many seconds it may be sent again.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        help: str = "",  # noqa: A002
+        again_s: int = 0,
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.help = help
+        self.again_s = again_s
 
 
 def conflict(fault: UsageError, run: str = "RUN") -> Refusal:
@@ -58,7 +69,10 @@ def answer_for(fault: Exception, root: str = "") -> JSONResponse:
     """The answer that a fault comes to; files are named as seen from the project's root."""
     match fault:
         case Refusal():
-            return refused(fault.status, fault.code, str(fault), fault.help)
+            answer = refused(fault.status, fault.code, str(fault), fault.help)
+            if fault.again_s:
+                answer.headers["Retry-After"] = str(fault.again_s)
+            return answer
         case EditRefused():
             return _edit_refused(fault, root)
         case UsageError(code="C110"):

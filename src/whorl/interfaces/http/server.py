@@ -79,8 +79,8 @@ class Place:
 class Server(uvicorn.Server):
     """A server that ends its streams before it waits for connections to close.
 
-    The first signal begins nothing new, and gives calls that are under way time to end; the second
-    one ends it at once.
+    The first signal begins nothing new, and gives calls that are under way time to end, while it
+    answers as ever; the second one ends it at once.
     """
 
     def __init__(
@@ -116,10 +116,10 @@ class Server(uvicorn.Server):
                 signal.signal(number, receiver)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Whoever watches or cancels a run whose call is under way can do so until it has ended.
+        await self._state.driving.drain(self._drain_s)
         self._state.watcher.end()
-        draining = asyncio.create_task(self._state.driving.drain(self._drain_s))
         await super().shutdown(sockets)
-        await draining
 
 
 class Connection(H11Protocol):

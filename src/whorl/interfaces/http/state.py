@@ -20,7 +20,7 @@ from whorl.errors import WhorlError
 from whorl.interfaces.figures import line
 from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.heartbeat import Heartbeat
-from whorl.interfaces.http.roles import IDENTITY, Identity
+from whorl.interfaces.http.roles import IDENTITY, Identity, needed
 from whorl.interfaces.http.schemas.shared import ErrorAnswer
 from whorl.interfaces.http.watching import DrivenRuns, Listener, StreamWatcher
 from whorl.interfaces.wording import target_of
@@ -51,6 +51,9 @@ _TARGETS_MAX = 10_000
 _ITEMS_MAX = 1_000
 _NAMES_S = 2.0
 SAVES_MAX = 10
+_BEGINNING = ("start", "fork", "try", "run experiment")
+STOPPING = "the server is being stopped"
+_AGAIN_S = 5
 _PROBLEMS = {
     400: "the request is not valid",
     401: "the token is missing or wrong",
@@ -63,7 +66,7 @@ _PROBLEMS = {
     415: "the body is not JSON",
     421: "the Host is not this server",
     429: "too many wrong tokens, or too many streams",
-    503: "the store cannot be used, or the answer takes too long",
+    503: "the store cannot be used, the server is being stopped, or the answer takes too long",
 }
 PROBLEMS: dict[int | str, dict[str, object]] = {
     status: {"model": ErrorAnswer, "description": words} for status, words in _PROBLEMS.items()
@@ -284,6 +287,21 @@ def no_query(request: Request) -> None:
     if request.query_params:
         name = next(iter(request.query_params))
         raise Refusal(400, "W900", f"{name[:80]}: there is no such field")
+
+
+async def check_open(request: Request) -> None:
+    """Refuses what a server that is being stopped leaves to the next one: all that begins anew.
+
+    Runs that are still driven here are steered as ever.
+    """
+    state, run = request.app.state.server, request.path_params.get("run", "")
+    if state is None or not state.driving.is_closing:
+        return
+    role, action = needed(request.method, request.scope["route"].path)
+    is_steered = role == "steer" and run and not state.driving.is_driven(run)
+    if action in _BEGINNING or is_steered:
+        advice = "send it again when the next server is there"
+        raise Refusal(503, "W900", f"{STOPPING}, and begins nothing new", advice, _AGAIN_S)
 
 
 def _given_words(given: Json) -> str:

@@ -107,6 +107,9 @@ def open_writer(place: Place) -> apsw.Connection:
     connection = _open(place, _READ_WRITE)
     # A backup has no log beside it until somebody writes to it.
     patiently(lambda: connection.pragma("journal_mode", "WAL"))
+    if connection.readonly("main") and not place.immutable:
+        # SQLite has opened what may only be read now: a writer that is made later may write.
+        connection.pragma("user_version", connection.pragma("user_version"))
     connection.pragma("synchronous", "FULL")
     connection.pragma("journal_size_limit", _WAL_BYTES_MAX // 4)
     connection.wal_autocheckpoint(0)

@@ -138,6 +138,13 @@ def closed(path: str) -> StoreError:
     return StoreError(f"the store {path!r} is closed", code="R905", help="open it again")
 
 
+def unchangeable(path: str) -> StoreError:
+    """Why a store that lay on a medium that can only be read is not written, whatever comes."""
+    remedy = "let its folder be written, or name another place with --store; then start again"
+    words = f"the store {path!r} may not be written: nobody could when it was opened"
+    return StoreError(words, help=remedy)
+
+
 def ended(what: str) -> StoreError:
     """Why nothing more can be written by this process."""
     remedy = "start again; what was acknowledged is stored"

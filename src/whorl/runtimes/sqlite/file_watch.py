@@ -1,4 +1,5 @@
-"""Notices that a store's file was deleted, replaced or overwritten while it is open.
+"""Notices that a store's file was deleted, replaced or overwritten while it is open, and keeps in
+mind whether it can be written.
 
 SQLite goes on with the file that it has opened, whatever becomes of its name: what is written then
 is in no store. So the name is looked at again and again, before commits and while reading.
@@ -7,12 +8,15 @@ is in no store. So the name is looked at again and again, before commits and whi
 from __future__ import annotations
 
 import os
+import shutil
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import apsw
 
 from whorl.errors import StoreError
+from whorl.runtimes.sqlite.faults import is_fsync_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,9 +29,23 @@ _ADVICE: Final = (
     "nothing more is written; put the file back or restore a backup with `whorl restore FILE`, "
     "then start again"
 )
-_OVERWRITTEN: Final = "was overwritten while it was open"
-_WITHOUT_LOG: Final = "has lost its log (the file '-wal' beside it) while it was open"
+_UNSEEN: Final = "check the disk and the rights of the folder; nothing is written until then"
 _DAMAGE: Final = frozenset({apsw.SQLITE_CORRUPT, apsw.SQLITE_NOTADB})
+# What may be over by itself: no room, no rights, another process that holds the lock.
+_PASSING: Final = frozenset(
+    {
+        apsw.SQLITE_FULL,
+        apsw.SQLITE_IOERR,
+        apsw.SQLITE_BUSY,
+        apsw.SQLITE_READONLY,
+        apsw.SQLITE_CANTOPEN,
+        apsw.SQLITE_PERM,
+    }
+)
+# So long a write that failed counts, whatever else succeeds: those who wait try again more often.
+REFUSED_S: Final = 2.0
+TRY_EVERY_S: Final = 1.0
+_LITTLE_BYTES: Final = 1_000_000
 
 
 class FileWatch:
@@ -47,6 +65,9 @@ class FileWatch:
         self._looked_at = self._log_at = monotonic()
         self._sure_until = 0.0
         self._damage: StoreError | None = None
+        self._refusal: StoreError | None = None
+        self._refused_at = 0.0
+        self._tried_at: float | None = None
 
     def fault(self, connection: apsw.Connection | None = None) -> StoreError | None:
         """Why nothing may be written any more; None: the file is as it should be.
@@ -59,25 +80,62 @@ class FileWatch:
         now = self._monotonic()
         if connection is not None and now < self._sure_until:
             return None
-        what = self._change(connection) if self._is_real else ""
+        try:
+            what = self._change(connection) if self._is_real else ""
+        except OSError as error:
+            self._sure_until = 0.0
+            words = f"the store {self._path!r} cannot be looked at: {error.strerror}"
+            return StoreError(words, help=_UNSEEN)
         self._sure_until = 0.0 if what else now + SURE_S
         if not what:
             return None
-        fault = StoreError(f"the store {self._path!r} {what}", code="R907", help=_ADVICE)
-        if what in (_OVERWRITTEN, _WITHOUT_LOG):
-            # What was overwritten or written without a log is not mended by putting a file back.
-            self._damage = fault
-        return fault
+        # It stays, also if the file comes back: the runs of this process were left, others may have
+        # written meanwhile, and whoever starts again goes on with what is stored.
+        self._damage = StoreError(f"the store {self._path!r} {what}", code="R907", help=_ADVICE)
+        return _again(self._damage)
 
     def check_sometimes(self, connection: apsw.Connection) -> None:
         """Raises what is wrong with the file, which is looked at four times a second."""
         now = self._monotonic()
-        if now - self._looked_at < LOOK_EVERY_S:
+        if self._damage is None and now - self._looked_at < LOOK_EVERY_S:
             return
         self._looked_at = now
         fault = self.fault(connection)
         if fault is not None and fault.code == "R907":
             raise fault
+
+    @property
+    def refusal(self) -> StoreError | None:
+        """Why the last writes have failed, as far as anybody has tried since."""
+        return None if self._refusal is None else _again(self._refusal)
+
+    def is_in_doubt(self) -> bool:
+        """Whether only a write tells if the store can be written; whoever asks has to try it."""
+        now = self._monotonic()
+        if self._refusal is not None:
+            return now - self._refused_at >= REFUSED_S
+        if self._tried_at is not None and (
+            now - self._tried_at < TRY_EVERY_S or not self._is_real or _has_room(self._path)
+        ):
+            return False
+        self._tried_at = now
+        return True
+
+    def note_failure(self, error: apsw.Error, fault: StoreError) -> None:
+        """Keeps why a write has failed: for good, or until others succeed."""
+        self.keep_damage(error, fault)
+        if is_fsync_fault(error):
+            self._damage = fault
+        elif int(vars(error).get("result", 0)) & 0xFF in _PASSING:
+            self._refusal, self._refused_at = fault, self._monotonic()
+
+    def note_commit(self) -> None:
+        """Something was written. From the first commit on the log is there, until the end."""
+        if self._is_real and self._log_file is None:
+            with suppress(OSError):
+                self._log_file = _identity(self._log)
+        if self._refusal is not None and self._monotonic() - self._refused_at >= REFUSED_S:
+            self._refusal = None
 
     def keep_damage(self, error: apsw.Error, fault: StoreError) -> None:
         """Keeps an error of SQLite that tells of damage: nothing is written from then on."""
@@ -96,11 +154,6 @@ class FileWatch:
         before, self._content = self._content, _content(self._path)
         return self._is_real and before != self._content
 
-    def hold_log(self) -> None:
-        """From the first commit on the log is there, as long as the store is open."""
-        if self._is_real and self._log_file is None:
-            self._log_file = _identity(self._log)
-
     def _change(self, connection: apsw.Connection | None) -> str:
         file = _identity(self._path)
         if file is None:
@@ -108,21 +161,31 @@ class FileWatch:
         if file != self._file:
             return "was replaced by another file while it was open"
         if connection is not None and connection.read("main", 0, 0, len(_MAGIC))[1] != _MAGIC:
-            return _OVERWRITTEN
+            return "was overwritten while it was open"
         now = self._monotonic()
         if self._log_file is None or now - self._log_at < LOOK_EVERY_S:
             return ""
         self._log_at = now
-        return "" if _identity(self._log) == self._log_file else _WITHOUT_LOG
+        if _identity(self._log) == self._log_file:
+            return ""
+        return "has lost its log (the file '-wal' beside it) while it was open"
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """What tells a file from every other one."""
+    """What tells a file from every other one; None: there is none. Raises what hides it."""
     try:
         about = os.stat(path)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return about.st_dev, about.st_ino
+
+
+def _has_room(path: str) -> bool:
+    """Whether nothing speaks against writing: there is some room, and the right to write."""
+    try:
+        return os.access(path, os.W_OK) and shutil.disk_usage(path).free >= _LITTLE_BYTES
+    except OSError:
+        return False
 
 
 def _content(path: str) -> tuple[int, int] | None:

@@ -21,7 +21,7 @@ from whorl.runtimes.journal.journal import NewRun, Record, RunId
 from whorl.runtimes.journal.keys import Seals, mark_of
 from whorl.runtimes.sqlite.connection import Place, prepare
 from whorl.runtimes.sqlite.encoding import Encoded, encode, to_text, whole
-from whorl.runtimes.sqlite.faults import closed, copy_of, store_error
+from whorl.runtimes.sqlite.faults import closed, copy_of, store_error, unchangeable
 from whorl.runtimes.sqlite.reading import StoreReading
 from whorl.runtimes.sqlite.tables.hooks import HookTable
 from whorl.runtimes.sqlite.tables.journal import Append, JournalTables
@@ -101,8 +101,19 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         return cast("tuple[RunId, bool]", await self._change(job))
 
     async def probe(self) -> None:
-        """Raises StoreError where nothing can be written."""
-        await self._ask(lambda tables: None)
+        """Raises StoreError where nothing can be written.
+
+        Something small is written where only that can tell: at first, where there is hardly any
+        room, and some time after a write has failed.
+        """
+        if self._place.immutable:
+            raise unchangeable(self._place.path)
+        if (fault := self.watch.fault()) is not None:
+            raise fault
+        if self.watch.is_in_doubt():
+            await self._ask(lambda tables: _touch(tables.connection))
+        if (fault := self.watch.refusal) is not None:
+            raise fault
 
     async def claim(self, run: RunId, *, keeps: bool = False) -> int:
         """Makes this process the owner; with `keeps`, servers take the run up after it."""
@@ -248,7 +259,9 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
                     self._place, self.watch, self.clock, self.monotonic, self._crash_hook
                 )
             except apsw.Error as error:
-                raise store_error(error, self._place.path) from error
+                fault = store_error(error, self._place.path)
+                self.watch.note_failure(error, fault)
+                raise fault from error
             return self._writer
 
 
@@ -258,6 +271,11 @@ def _check_id(run: str) -> None:
     if _ID.fullmatch(run) is None:
         words = f"{run[:140]!r} cannot be the id of a run"
         raise UsageError(words, help="use 1 to 128 letters, digits, '_' and '-'", code="W902")
+
+
+def _touch(connection: apsw.Connection) -> None:
+    """Writes a page that stays as it is: whoever tries finds out whether it can be written."""
+    connection.pragma("user_version", connection.pragma("user_version"))
 
 
 def _packed(state: Json) -> bytes:

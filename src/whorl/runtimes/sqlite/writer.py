@@ -218,7 +218,7 @@ class Writer:
                 return [outcome for job in jobs for outcome in self._commit([job])]
             return [(job, None, copy_of(fault)) for job in jobs]
         self._tables.settle(committed=True)
-        self._watch.hold_log()
+        self._watch.note_commit()
         self._announce("after", jobs)
         if len(jobs) <= _FEW:
             self._commit_s += (self._monotonic() - started - self._commit_s) * 0.25
@@ -250,7 +250,7 @@ class Writer:
         fault: StoreError | InternalError
         if isinstance(error, apsw.Error):
             fault = store_error(error, self._path, bytes_needed)
-            self._watch.keep_damage(error, fault)
+            self._watch.note_failure(error, fault)
             if is_fsync_fault(error):
                 self._broken = fault
         else:
@@ -288,7 +288,7 @@ class Writer:
         except apsw.Error as error:
             # The entries are safe in the log; only a failed fsync leaves doubt about the file.
             if is_fsync_fault(error):
-                self._broken = store_error(error, self._path)
+                self._watch.note_failure(error, store_error(error, self._path))
         finally:
             self._connection.set_busy_timeout(connecting.BUSY_TIMEOUT_MS)
 

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse, Response
 from whorl import __version__
 from whorl.errors import StoreError
 from whorl.interfaces.http.faults import refused
-from whorl.interfaces.http.state import ServerState, State, no_query
+from whorl.interfaces.http.state import STOPPING, ServerState, State, no_query
 from whorl.services.serving.metrics import CONTENT_TYPE, Family, text_of_families
 
 _PATIENCE_S = 5.0
@@ -26,12 +26,13 @@ async def metrics(state: State) -> Response:
 
     Counters begin when the server starts; each server counts the runs that it drives.
     """
-    gauges = await asyncio.to_thread(_gauges, state)
+    is_ready = not state.driving.is_closing and await store_fault(state) is None
+    gauges = await asyncio.to_thread(_gauges, state, is_ready=is_ready)
     text = text_of_families([*state.watcher.metrics.families(), *gauges])
     return Response(text.encode("utf-8", "replace"), headers={"content-type": CONTENT_TYPE})
 
 
-def _gauges(state: ServerState) -> list[Family]:
+def _gauges(state: ServerState, *, is_ready: bool) -> list[Family]:
     runs = Family("whorl_runs", "gauge", "Runs that have not ended.", ("workflow", "status"))
     bounded = state.watcher.metrics.bounded
     queue = Family("whorl_queue_length", "gauge", "Runs that wait for their turn.", ("workflow",))
@@ -46,7 +47,7 @@ def _gauges(state: ServerState) -> list[Family]:
             "For how long the event loop was held up at most within the last minute.",
             state.heartbeat.stall_ms / 1000,
         ),
-        "whorl_ready": ("Whether the server takes new work.", float(not state.driving.is_closing)),
+        "whorl_ready": ("Whether the server takes new work.", float(is_ready)),
     }
     about = Family("whorl_info", "gauge", "The version.", ("version",), values={(__version__,): 1})
     single = [Family(n, "gauge", words, (), (), {(): v}) for n, (words, v) in values.items()]
@@ -57,15 +58,28 @@ def _gauges(state: ServerState) -> list[Family]:
 async def readyz(state: State) -> Response:
     """Whether new work is taken: the store can be written, and the server is not being stopped."""
     if state.driving.is_closing:
-        return refused(503, "W900", "the server is being stopped")
-    fault: StoreError | None = state.store.watch.fault()
+        return refused(503, "W900", STOPPING)
+    fault = await store_fault(state)
+    if fault is not None:
+        return refused(503, fault.code, str(fault), fault.help)
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            await state.store.change(lambda connection: None)
+    except StoreError as error:
+        return refused(503, error.code, str(error), error.help)
+    except TimeoutError:
+        return refused(503, "R900", f"the store was not free to be written for {_PATIENCE_S:g} s")
+    return JSONResponse({"status": "ready"})
+
+
+async def store_fault(state: ServerState) -> StoreError | None:
+    """Why the store cannot be written; None: as far as anybody knows, it can."""
     try:
         async with asyncio.timeout(_PATIENCE_S):
             await state.store.probe()
-    except StoreError as error:
-        fault = fault or error
+    except StoreError as fault:
+        return fault
     except TimeoutError:
-        return refused(503, "R900", f"the store was not free to be written for {_PATIENCE_S:g} s")
-    if fault is not None:
-        return refused(503, fault.code, str(fault), fault.help)
-    return JSONResponse({"status": "ready"})
+        # Whoever writes for long holds others up, and restarting this server would not help.
+        return state.store.watch.refusal
+    return None
