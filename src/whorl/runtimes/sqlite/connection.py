@@ -17,7 +17,7 @@ import apsw
 
 from whorl.errors import StoreError
 from whorl.lazily import dataclass
-from whorl.runtimes.sqlite.faults import DOCTOR, is_of_reading, store_error, unmade
+from whorl.runtimes.sqlite.faults import DOCTOR, check_format, is_of_reading, store_error, unmade
 from whorl.runtimes.sqlite.schema import (
     FORMAT_VERSION,
     MARK,
@@ -189,7 +189,7 @@ def _checked_version(place: Place, flags: int) -> int:
                 f"{place.path!r} is a database of another program",
                 help="name another place with --store",
             )
-        _refuse_other_formats(place.path, stored["user_version"])
+        check_format(place.path, stored["user_version"])
         added = "SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view') LIMIT 1"
         for (name,) in connection.execute(added):
             raise StoreError(
@@ -204,16 +204,6 @@ def _checked_version(place: Place, flags: int) -> int:
         connection.close()
 
 
-def _refuse_other_formats(path: str, version: int) -> None:
-    if version not in (0, FORMAT_VERSION):
-        raise StoreError(
-            f"the store {path!r} has format {version}; this version of Whorl knows format"
-            f" {FORMAT_VERSION}",
-            code="R901",
-            help="use the version of Whorl that wrote it, or name another place with --store",
-        )
-
-
 def _make_tables(place: Place, mark: Callable[[], str] | None) -> None:
     connection = _open(place, _READ_WRITE)
     try:
@@ -223,7 +213,7 @@ def _make_tables(place: Place, mark: Callable[[], str] | None) -> None:
         connection.pragma("synchronous", "FULL")
         begin(connection)
         version = connection.pragma("user_version")
-        _refuse_other_formats(place.path, version)
+        check_format(place.path, version)
         if mark is not None and not fetch(connection, "SELECT 1 FROM sqlite_schema LIMIT 1"):
             # Where there is no key, and none can be made, the store is nobody's.
             with suppress(StoreError):

@@ -10,6 +10,7 @@ from typing import Final
 import apsw
 
 from whorl.errors import Fenced, InternalError, StoreError
+from whorl.runtimes.sqlite.schema import FORMAT_VERSION
 
 _OF_DISKS = frozenset({apsw.SQLITE_IOERR, apsw.SQLITE_CANTOPEN})
 # Only what is read has a log, and the file beside it that says where in the log a page is.
@@ -132,6 +133,14 @@ def damaged(run: str, seq: int | None, what: str, code: str = "R903") -> StoreEr
 
 def refused(what: str, remedy: str = "") -> StoreError:
     return StoreError(what, code="R904", help=remedy)
+
+
+def check_format(path: str, version: int) -> None:
+    """Refuses what another version of Whorl has written. Raises StoreError R901."""
+    if version not in (0, FORMAT_VERSION):
+        words = f"the store {path!r} has format {version}; this version of Whorl knows format"
+        remedy = "use the version of Whorl that wrote it, or name another place with --store"
+        raise StoreError(f"{words} {FORMAT_VERSION}", code="R901", help=remedy)
 
 
 def closed(path: str) -> StoreError:
