@@ -60,7 +60,7 @@ test-peers: .venv/.peers .venv/peers/node_modules/.package-lock.json
 
 # Runs on a real server of Temporal, with workers that are killed, and the page of them.
 test-cluster: .venv/.clustered browser
-	$(PYTEST) tests/temporal tests/web/cluster
+	$(PYTEST) tests/temporal tests/hostile/test_hostile_cluster.py tests/web/cluster
 
 # All conformance cases on the server, of which test-cluster tries a part, and far more chaos.
 .PHONY: test-cluster-cases campaign-cluster
