@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -14,6 +16,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 import pytest
 
 from waiting import PATIENCE_S
@@ -281,3 +284,42 @@ def call_tools(clone: Clone) -> list[Any]:
             return [await client.call_tool(name, {}) for name in ("nice", "cmd", "task", "tool")]
 
     return asyncio.run(call())
+
+
+@contextmanager
+def served(
+    clone: Clone, *words: str, trusts: bool = False
+) -> Iterator[tuple[httpx2.Client, list[str]]]:
+    """A client of `whorl serve`, and what it has said when it has ended."""
+    own, file = secrets.token_hex(32), clone.home / "token"
+    file.write_text(own)
+    file.chmod(0o600)
+    said: list[str] = []
+    server = subprocess.Popen(
+        [
+            *(sys.executable, "-P", "-m", "whorl.interfaces.cli", "serve", *words),
+            *("--port", "0", "--no-open", "--token-file", str(file)),
+        ],
+        cwd=clone.folder,
+        env=clone.environment(trusts=trusts),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().strip()
+        headers = {"Authorization": f"Bearer {own}"}
+        with httpx2.Client(
+            base_url=address, headers=headers, timeout=PATIENCE_S, trust_env=False
+        ) as client:
+            yield client, said
+    finally:
+        server.send_signal(signal.SIGTERM)
+        said += server.communicate(timeout=PATIENCE_S)[1].splitlines()
+
+
+def runs_of(client: httpx2.Client, name: str) -> list[dict[str, Any]]:
+    rows = client.get("/api/runs").json()["runs"]
+    return [row for row in rows if row["name"] == name]

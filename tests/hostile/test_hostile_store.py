@@ -10,22 +10,18 @@ import json
 import os
 import secrets
 import shutil
-import signal
-import subprocess
-import sys
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import httpx2
 import pytest
-from cloned import Clone, Listener, document
+from cloned import Clone, Listener, document, runs_of, served
 
-from waiting import PATIENCE_S, wait_until
+from waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    import httpx2
 
 FILES = {
     "tick.yaml": "whorl: 1\nname: tick\nsteps:\n  a: {value: '{{ 1 }}'}\n",
@@ -76,49 +72,10 @@ def person(stranger: Clone, token: str, tmp_path: Path) -> Clone:
     return replace(stranger, home=tmp_path / "person")
 
 
-@contextmanager
-def served(
-    clone: Clone, *words: str, trusts: bool = False
-) -> Iterator[tuple[httpx2.Client, list[str]]]:
-    """A client of `whorl serve`, and what it has said when it has ended."""
-    own, file = secrets.token_hex(32), clone.home / "token"
-    file.write_text(own)
-    file.chmod(0o600)
-    said: list[str] = []
-    server = subprocess.Popen(
-        [
-            *(sys.executable, "-P", "-m", "whorl.interfaces.cli", "serve", *words),
-            *("--port", "0", "--no-open", "--token-file", str(file)),
-        ],
-        cwd=clone.folder,
-        env=clone.environment(trusts=trusts),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert server.stdout is not None
-        address = server.stdout.readline().strip()
-        headers = {"Authorization": f"Bearer {own}"}
-        with httpx2.Client(
-            base_url=address, headers=headers, timeout=PATIENCE_S, trust_env=False
-        ) as client:
-            yield client, said
-    finally:
-        server.send_signal(signal.SIGTERM)
-        said += server.communicate(timeout=PATIENCE_S)[1].splitlines()
-
-
 def status_for(client: httpx2.Client, token: str) -> int:
     """What a token is answered with that is not the server's."""
     headers = {"Authorization": f"Bearer {token}"}
     return int(client.get("/api/audit", headers=headers).status_code)
-
-
-def runs_of(client: httpx2.Client, name: str) -> list[dict[str, Any]]:
-    rows = client.get("/api/runs").json()["runs"]
-    return [row for row in rows if row["name"] == name]
 
 
 def status_of(client: httpx2.Client, name: str) -> str:

@@ -39,7 +39,8 @@ _FIRE: Final = "INSERT OR IGNORE INTO firings VALUES(?, ?, ?, '', ?, ?)"
 # What was started is told once the run is here, too.
 _MIRROR: Final = """INSERT OR REPLACE INTO firings SELECT ?1, ?2, ?3, ?4, ?5, ?6
     WHERE ?4 = '' OR EXISTS (SELECT 1 FROM runs WHERE id = ?4)"""
-_FOLLOW: Final = """UPDATE schedules SET rule = ?2, cursor = ?3, fault = ?4, backfill = ?5
+_FOLLOW: Final = """UPDATE schedules
+    SET rule = ?2, cursor = ?3, fault = ?4, backfill = ?5, paused = paused OR ?6
     WHERE name = ?1 AND trigger <> ''"""
 _NOTE: Final = "UPDATE schedules SET rule = ?3, fault = ?4 WHERE id = ?1 AND rule = ?2"
 _SETTLE: Final = """UPDATE firings SET state = ?3, run = ?4, reason = ?5, at = ?6
@@ -145,8 +146,9 @@ class ScheduleTable:
                 connection.execute("DELETE FROM firings WHERE schedule = ?", (schedule.id,))
                 connection.execute("DELETE FROM schedules WHERE id = ?", (schedule.id,))
             for schedule in wanted:
-                values = (schedule.name, to_text(schedule.rule), schedule.cursor)
-                connection.execute(_FOLLOW, (*values, schedule.fault, schedule.backfill))
+                known = (schedule.name, to_text(schedule.rule), schedule.cursor)
+                flags = (schedule.backfill, schedule.paused)
+                connection.execute(_FOLLOW, (*known, schedule.fault, *flags))
                 if connection.changes() == 0:
                     connection.execute(f"{_PUT} ON CONFLICT DO NOTHING", _row(schedule))
 

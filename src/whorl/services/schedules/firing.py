@@ -10,17 +10,23 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import time
 from contextlib import suppress
-from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import field
+from typing import TYPE_CHECKING, Final
 
 from whorl.errors import StoreError, UsageError, WhorlError, safe
 from whorl.lazily import dataclass
 from whorl.runtimes.service.schedules import Firing, Schedule, ScheduleTable
 from whorl.services.schedules import asking
-from whorl.services.schedules.registry import NOT_SUBSCRIBED, Schedules, of_triggers, prepared
+from whorl.services.schedules.registry import (
+    NOT_SUBSCRIBED,
+    Schedules,
+    lets_triggers,
+    not_let,
+    of_triggers,
+    prepared,
+)
 from whorl.services.schedules.rules import (
     GRACE_S,
     OPEN_MAX,
@@ -38,7 +44,6 @@ if TYPE_CHECKING:
 
     from whorl.ir import Workflow
     from whorl.providers.registry import Providers
-    from whorl.runtimes.performing import Workers
     from whorl.runtimes.starting import Start
     from whorl.services.catalogue import Catalogue
     from whorl.services.driving import Driving
@@ -152,10 +157,18 @@ class Scheduler:
         self._followed = time.monotonic()
         listed = await asyncio.to_thread(self.catalogue.listed)
         address = self.address if self.driving.runtime.url else None
+        held = [schedule for schedule in own if schedule.fault == not_let(schedule.name)]
+        if held and lets_triggers(self.project):
+            for schedule in held:
+                await self.schedules.resume(schedule.name)
+            own = await asyncio.to_thread(self._known)
         wanted, gone = of_triggers(self.project, listed, own, self._store.clock(), address)
         if not wanted and not gone:
             return own
         await self._table.follow(wanted, gone)
+        for schedule in wanted:
+            if schedule.paused:
+                log.warning("%s starts nothing: %s", schedule.name, safe(schedule.fault))
         for schedule in gone:
             if SUBSCRIPTION in schedule.rule:
                 self._aside(schedule.id, self._unsubscribed(schedule))
@@ -302,44 +315,3 @@ class Scheduler:
         if given is None:
             return None
         return await asyncio.to_thread(starts_of, workflow, given, self._store.clock())
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduleStarts:
-    """On a cluster, makes of a schedule and a time what a worker starts, as files are there."""
-
-    project: Project
-    providers: Providers
-    workers: Workers
-
-    def __call__(self, value: dict[str, Any], due: float) -> dict[str, Any]:
-        from whorl.runtimes.temporal.messages import id_of, new_beginning
-        from whorl.services.runs import USUAL_URL
-
-        schedule = Schedule(**value)
-        # The project may lie elsewhere on the machine of a worker.
-        inside = os.path.relpath(schedule.file, schedule.root)
-        if not inside.startswith(os.pardir):
-            schedule = replace(schedule, file=str(self.project.root / inside))
-        settings, key = self.providers.settings, key_of(schedule, due)
-        try:
-            workflow, start = prepared(self.project, self.providers, schedule, key)
-            starts = starts_of(
-                workflow, asking.windowed(workflow, schedule, start, due), time.time()
-            )
-            begun = [
-                new_beginning(
-                    id_of(each.key),
-                    workflow,
-                    each,
-                    settings.runtime.temporal,
-                    redacted=self.workers.redacted,
-                    url=settings.server.url or USUAL_URL,
-                    origin="server",
-                ).to_json()
-                for each in starts.each
-            ]
-        except WhorlError as fault:
-            return {"state": "failed", "reason": str(fault), "runs": []}
-        state = "started" if begun else "skipped"
-        return {"state": state, "reason": starts.reason, "runs": begun}

@@ -38,6 +38,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _SHOWN: Final = 5
 NOT_SUBSCRIBED: Final = "the other system has not been given the address of the trigger"
+_NOT_LET: Final = "it stands in a file, and nobody has let it start anything yet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,11 @@ class Schedules:
     async def resume(self, name: str) -> None:
         """Lets a schedule go on from now: what was due meanwhile is left out."""
         await self._check()
+        known = self.table.named(name)
         await self.table.pause(name, paused=False)
+        if known.fault == not_let(name):
+            fault = NOT_SUBSCRIBED if SUBSCRIPTION in known.rule else ""
+            await self.table.note_fault(known, fault)
 
     async def ask(self, name: str) -> float:
         """Wants a schedule to start its workflow now; gives the time that this is due at."""
@@ -178,7 +183,8 @@ def of_triggers(
     """The schedules that files of a project want, and are not known as such; and those to forget.
 
     A file that cannot be read, or was not looked at, keeps what it had. Where there is an
-    `address` of triggers, other systems are to be given it.
+    `address` of triggers, other systems are to be given it. Those of a folder that nobody has
+    trusted are paused.
     """
     followed = {schedule.name: schedule for schedule in known if schedule.trigger}
     wanted: list[Schedule] = []
@@ -196,7 +202,7 @@ def of_triggers(
             names.add(name)
             continue
         names.add(name)
-        is_subscribed = SUBSCRIPTION in rule
+        is_subscribed, is_wanted = SUBSCRIPTION in rule, lets_triggers(project)
         if before is not None and is_subscribed:
             rule |= {UNDO: before.rule.get(UNDO)}
         schedule = Schedule(
@@ -212,7 +218,8 @@ def of_triggers(
             trigger=trigger.name,
             created_at=now,
             cursor=0.0 if is_subscribed else now,
-            fault=NOT_SUBSCRIBED if is_subscribed else "",
+            paused=not is_wanted,
+            fault=(NOT_SUBSCRIBED if is_subscribed else "") if is_wanted else not_let(name),
         )
         wanted.append(schedule)
     read = {str(project.root / each.file) for each in listed if each.workflow is not None}
@@ -220,6 +227,18 @@ def of_triggers(
     if address is None:
         others = [schedule for schedule in others if SUBSCRIPTION not in schedule.rule]
     return wanted, [s for s in others if s.file in read or not os.path.exists(s.file)]
+
+
+def lets_triggers(project: Project) -> bool:
+    """Whether a person has trusted the folder, so that its files may start runs by themselves."""
+    if project.trusts or project.is_own_word or project.table is not None:
+        return True
+    judged = project.configuration().judged
+    return judged is not None and judged.standing == "trusted"
+
+
+def not_let(name: str) -> str:
+    return f"{_NOT_LET}: `whorl schedule resume {name}`"
 
 
 def _rule_of_trigger(
