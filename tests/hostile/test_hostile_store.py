@@ -217,6 +217,14 @@ def test_an_empty_file_in_the_place_of_a_store_is_made_the_persons(
         assert status_for(client, made["token"]) == 200
 
 
+def test_a_server_says_whether_its_store_is_new(stranger: Clone) -> None:
+    """Whoever serves another folder than they mean, or has lost the file, sees it at once."""
+    for words in (", with a new store; end with", "clone; end with"):
+        with served(stranger) as (_, said):
+            pass
+        assert words in "".join(said)
+
+
 def test_a_mark_that_others_have_written_is_none(person: Clone, token: str) -> None:
     """Whoever knows the path of the folder cannot make a mark without the person's key."""
     import apsw

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from journal_makers import iteration, started
 
-from whorl.errors import UsageError
+from whorl.errors import StoreError, UsageError
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.copies import back_up, restore
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_copy_is_one_state_of_a_store_that_is_written_to(path: Path, tmp_path: Path) -> None:
@@ -47,3 +45,49 @@ def test_neither_overwrites_the_store_itself(store: SqliteStore, path: Path) -> 
         back_up(store, path, force=True)
     with pytest.raises(UsageError, match="is the store itself"):
         restore(path, path, force=True)
+
+
+def _killed(path: Path) -> None:
+    """Leaves a store whose newest entries are in its log, as after kill -9."""
+    asyncio.run(started(SqliteStore(path)))
+    copies = {end: path.with_name(path.name + end).read_bytes() for end in ("", "-wal")}
+    for end, content in copies.items():
+        (path.parent / f"left.db{end}").write_bytes(content)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_log_without_its_store_is_neither_ignored_nor_used(
+    path: Path, tmp_path: Path, is_there: bool
+) -> None:
+    """SQLite deletes the log of an empty file, and adds one to whatever file is put beside it."""
+
+    async def back_up_another() -> None:
+        async with SqliteStore(tmp_path / "another.db") as store:
+            await started(store, "other")
+            back_up(store, tmp_path / "copy.db")
+
+    _killed(path)
+    asyncio.run(back_up_another())
+    left, log = path.parent / "left.db", path.parent / "left.db-wal"
+    written = log.read_bytes()
+    assert written
+    left.write_bytes(b"") if is_there else left.unlink()
+
+    with pytest.raises(StoreError, match="is empty or gone, and its log is not") as raised:
+        SqliteStore(left)
+    assert raised.value.code == "R906"
+    assert "whorl restore" in raised.value.help
+    assert log.read_bytes() == written
+
+    restored = restore(tmp_path / "copy.db", left, force=is_there)
+    with closing(SqliteStore(left)) as store:
+        assert [row.id for row in store.runs()] == ["other"]
+    assert Path(f"{restored.aside.removesuffix('-wal')}-wal").read_bytes() == written
+    assert Path(restored.aside).exists()
+
+
+def test_who_makes_a_store_knows_it(path: Path) -> None:
+    with closing(SqliteStore(path)) as store:
+        assert store.is_new
+    with closing(SqliteStore(path)) as store:
+        assert not store.is_new

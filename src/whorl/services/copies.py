@@ -82,7 +82,7 @@ def restore(file: Path, target: Path, *, force: bool = False) -> Copied:
                 backup.copy_to(str(part))
             paused = asyncio.run(_pause_all(part))
             copied = _checked(part, f"the copy of {str(file)!r}")
-            aside = _put_aside(target) if target.exists() else ""
+            aside = _put_aside(target)
             _put(part, target)
     finally:
         part.unlink(missing_ok=True)
@@ -186,12 +186,16 @@ def _part_beside(file: Path) -> Path:
 
 
 def _put_aside(target: Path) -> str:
-    """Gives a store another name, with the log beside it that may hold its newest entries."""
-    aside = f"{target}.before-{time.strftime('%Y%m%d-%H%M%S')}"
-    for ending in ("-wal", "-shm", ""):
+    """Gives a store another name, with the log beside it that may hold its newest entries.
+
+    A log without a store would be added to whatever takes its place.
+    """
+    aside, kept = f"{target}.before-{time.strftime('%Y%m%d-%H%M%S')}", ""
+    for ending in ("-shm", "-wal", ""):
         with suppress(FileNotFoundError):
             os.rename(f"{target}{ending}", f"{aside}{ending}")
-    return aside
+            kept = f"{aside}{ending}"
+    return kept
 
 
 def _put(part: Path, file: Path) -> None:

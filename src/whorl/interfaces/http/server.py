@@ -88,6 +88,7 @@ class Server(uvicorn.Server):
     ) -> None:
         super().__init__(config)
         self._state = state
+        self.has_new_store = state.store.is_new
         self._sock = sock
         self._drain_s = drain_s
 

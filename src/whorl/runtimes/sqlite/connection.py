@@ -54,6 +54,7 @@ class Place:
     checkpoint_pages: int = 4000
     # Nobody can write to it: it lies on a medium that can only be read.
     immutable: bool = False
+    is_new: bool = False
 
 
 def prepare(place: Place, *, create: bool, mark: Callable[[], str] | None = None) -> Place:
@@ -89,8 +90,7 @@ def prepare(place: Place, *, create: bool, mark: Callable[[], str] | None = None
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        _make_tables(place, mark)
-        return place
+        return replace(place, is_new=_make_tables(place, mark))
     except apsw.Error as error:
         raise store_error(error, place.path) from error
     except OSError as error:
@@ -204,7 +204,8 @@ def _checked_version(place: Place, flags: int) -> int:
         connection.close()
 
 
-def _make_tables(place: Place, mark: Callable[[], str] | None) -> None:
+def _make_tables(place: Place, mark: Callable[[], str] | None) -> bool:
+    """Whether there were none."""
     connection = _open(place, _READ_WRITE)
     try:
         connection.pragma("page_size", 4096)
@@ -228,6 +229,7 @@ def _make_tables(place: Place, mark: Callable[[], str] | None) -> None:
         connection.pragma("application_id", _APPLICATION_ID)
         connection.pragma("user_version", FORMAT_VERSION)
         connection.execute("COMMIT")
+        return bool(version == 0)
     finally:
         connection.close()
 

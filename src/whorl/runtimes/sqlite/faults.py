@@ -143,6 +143,20 @@ def check_format(path: str, version: int) -> None:
         raise StoreError(f"{words} {FORMAT_VERSION}", code="R901", help=remedy)
 
 
+def check_log(path: str) -> None:
+    """Refuses to begin a store beside the log of another: SQLite would delete it, or add it."""
+    log = f"{path}-wal"
+    if not os.path.exists(log) or not os.path.getsize(log):
+        return
+    # Another process may have made the store meanwhile.
+    if os.path.exists(path) and os.path.getsize(path):
+        return
+    words = f"the store {path!r} is empty or gone, and its log is not: {log!r}"
+    remedy = "restore a backup with `whorl restore FILE` (--force where the file is there), or "
+    remedy += "move the log away to begin without what was stored"
+    raise StoreError(words, code="R906", help=remedy)
+
+
 def closed(path: str) -> StoreError:
     return StoreError(f"the store {path!r} is closed", code="R905", help="open it again")
 

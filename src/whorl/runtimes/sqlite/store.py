@@ -21,7 +21,7 @@ from whorl.runtimes.journal.journal import NewRun, Record, RunId
 from whorl.runtimes.journal.keys import Seals, mark_of
 from whorl.runtimes.sqlite.connection import Place, prepare
 from whorl.runtimes.sqlite.encoding import Encoded, encode, to_text, whole
-from whorl.runtimes.sqlite.faults import closed, copy_of, store_error, unchangeable
+from whorl.runtimes.sqlite.faults import check_log, closed, copy_of, store_error, unchangeable
 from whorl.runtimes.sqlite.reading import StoreReading
 from whorl.runtimes.sqlite.tables.hooks import HookTable
 from whorl.runtimes.sqlite.tables.journal import Append, JournalTables
@@ -63,6 +63,8 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         seals: Seals | None = None,
         is_mirror: bool = False,
     ) -> None:
+        if create:
+            check_log(str(path))
         place = prepare(
             Place(str(path), vfs, exclusive, checkpoint_pages),
             create=create,
@@ -71,6 +73,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         super().__init__(place, clock, monotonic, is_mirror=is_mirror)
         self.seals = seals or Seals()
         self._place = place
+        self.is_new = place.is_new
         self._crash_hook = crash_hook
         self._gate = threading.Lock()
         self._writer: Writer | None = None

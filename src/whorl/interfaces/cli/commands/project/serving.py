@@ -152,7 +152,8 @@ async def _serve(
         # A token of the operator's own is in a file, and stays there.
         click.echo(link if shown else address)
         sys.stdout.flush()
-        say(f"serving {project.root}; end with Ctrl-C")
+        new = ", with a new store" * server.has_new_store
+        say(f"serving {safe(str(project.root))}{new}; end with Ctrl-C")
         if opens:
             import webbrowser
 
