@@ -301,7 +301,13 @@ def test_fork_redoes_an_iteration_with_other_values(client: Client) -> None:
     made = client.post(
         f"/runs/{run}/fork", {"at": "polish[2]", "set": {"hint": "shorter"}, "key": "f1"}, 201
     )
-    again = client.post(f"/runs/{run}/fork", {"at": "polish[2]", "key": "f1"}, 200)
+    body = {"at": "polish[2]", "set": {"hint": "shorter"}, "key": "f1"}
+    again = client.post(f"/runs/{run}/fork", body, 200)
+    others = [{"set": {}}, {"at": "polish[1]"}, {"steps": {"write": {"prompt": "Other"}}}]
+    for other in others:
+        refused = client.post(f"/runs/{run}/fork", body | other, 409)["error"]
+        assert refused["code"] == "W905"
+        assert "the key 'f1' belongs to run" in refused["message"]
     fork = client.wait(made["run"], "succeeded")
 
     assert again == {"run": made["run"], "created": False}

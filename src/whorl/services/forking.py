@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interpreter.events import numbered, split_iteration
-from whorl.ir import Constant, Expression, Fields, Task
+from whorl.ir import Constant, Expression, Fields, Task, to_json
 from whorl.ir.walk import walk, with_nodes
 from whorl.language import LanguageError, parse
+from whorl.runtimes.journal.sealing import opened
 from whorl.services.files.preflight import check_allowed
 from whorl.services.inspecting.places import loop_around, some
 from whorl.services.inspecting.results import loop_node, workflow_of
@@ -62,8 +63,27 @@ async def new_fork(
 
     False: a run with the fork's key exists already.
     """
-    fork = await asyncio.to_thread(_checked_fork, runtime.store, providers, source, fork)
-    return await runtime.fork(source, fork)
+    store = runtime.store
+    fork = await asyncio.to_thread(_checked_fork, store, providers, source, fork)
+    run, is_new = await runtime.fork(source, fork)
+    if not is_new:
+        await asyncio.to_thread(_check_key, store, run, source, fork)
+    return run, is_new
+
+
+def _check_key(store: SqliteStore, run: RunId, source: RunId, fork: Fork) -> None:
+    """Refuses a key whose run was forked elsewhere, or otherwise: it is another request."""
+    forked = None
+    for entry in store.read(run):
+        if entry.event.kind == "run.forked":
+            forked = entry.event
+    body = {} if forked is None else opened(forked, run, store.seals).body
+    known = [body.get("source"), body.get("at"), body.get("set"), to_json(workflow_of(store, run))]
+    workflow = fork.workflow or workflow_of(store, source)
+    if known != [source, fork.at, fork.values, to_json(workflow)]:
+        words = f"the key {fork.key!r} belongs to run {run}, which is not this fork of {source}"
+        advice = f"choose another key, or look at that run: `whorl show {run}`"
+        raise UsageError(words, help=advice, code="W905")
 
 
 def _checked_fork(store: SqliteStore, providers: Providers, source: RunId, fork: Fork) -> Fork:

@@ -3868,7 +3868,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorAnswer"];
             };
         };
-        /** @description the role is too low, another site asks, or the folder's whorl.toml is not trusted */
+        /** @description the role is too low, another site asks, or the folder or its store is not trusted */
         Error403: {
             headers: {
                 [name: string]: unknown;

@@ -57,7 +57,7 @@ _AGAIN_S = 5
 _PROBLEMS = {
     400: "the request is not valid",
     401: "the token is missing or wrong",
-    403: "the role is too low, another site asks, or the folder's whorl.toml is not trusted",
+    403: "the role is too low, another site asks, or the folder or its store is not trusted",
     404: "it does not exist",
     405: "the address has no such method",
     408: "the request did not arrive in time",
