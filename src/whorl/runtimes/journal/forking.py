@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from whorl.errors import UsageError, did_you_mean
 from whorl.interpreter.constructs.loops.exploring import has_ended
@@ -21,6 +21,9 @@ from whorl.runtimes.journal.sealing import opened, redaction_of, sealed, sealed_
 if TYPE_CHECKING:
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
+
+
+_FIRST_STEPS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,14 @@ async def fork_run(
     store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
 ) -> tuple[RunId, bool]:
     """Makes the new run, driven by nobody, all or none of it; False: a run with this key exists."""
+    made, events = new_run_of(store, source, fork, run=run, now=now)
+    return await store.create(made, *events)
+
+
+def new_run_of(
+    store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
+) -> tuple[NewRun, list[Event]]:
+    """The new run, as it is to be stored. A long journal takes its time to read."""
     before, machine, shared = _begun(store, source, fork.at)
     if machine.plan.is_confidential:
         # The snapshots of the source are encrypted for it alone.
@@ -65,7 +76,9 @@ async def fork_run(
     forked = Event("run.forked", fork.at, now, body)
     _move(machine, Plan(workflow), fork.at)
     machine.stops = frozenset()
-    machine.feed(forked)
+    # Its first steps; whoever drives it goes on, and makes snapshots as it does.
+    machine.take(forked)
+    machine.advance(steps=_FIRST_STEPS)
     notes = machine.take_notes()
     redaction = redaction_of(machine.state.get("secrets", ()))
     events = [
@@ -81,7 +94,7 @@ async def fork_run(
     made = NewRun(run, encoded, digest, *about, sources=sources, origin=fork.origin)
     memories = records_in(events[-len(notes) :] if notes else ())
     made = replace(made, memories=memories, state=state, shared=shared)
-    return await store.create(made, *events)
+    return made, events
 
 
 def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine, int]:

@@ -62,6 +62,9 @@ class Seeker:
             # When an event comes, all that the one before it led to is done.
             if entry.event.kind in _SETTLING and self._is_settled(entry.seq):
                 return None
+            # A run that only computes gets no events; an iteration is done when the next begins.
+            if entry.event.kind == "iteration.started" and self._is_passed():
+                return None
             if read >= look_at:
                 look_at *= 4
                 if (ahead := self._ahead()) is not None:
@@ -79,10 +82,15 @@ class Seeker:
         self._replay.catch_up()
         self._replay.folded.forget_journaled()
 
+    def _is_passed(self) -> bool:
+        machine = self._replay.folded.machine
+        # What is being unsubscribed belongs to steps that have ended.
+        return self._recorder.is_passed(machine) and not is_unsubscribing(machine)
+
     def _is_settled(self, seq: int) -> bool:
         machine, recorder = self._replay.folded.machine, self._recorder
         if is_unsubscribing(machine):
-            return False  # it belongs to steps that have ended
+            return False
         if recorder.is_passed(machine):
             return True
         return recorder.is_settled(machine) and not any(seq < later for later in self._steering)
