@@ -245,5 +245,8 @@ class ServerErrors:
 
     def summary(self) -> str:
         lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
-        last = f"; it said: {clean(lines[-1].strip())[:LINE_MAX]}" if lines else ""
+        said = clean(lines[-1].strip()) if lines else ""
+        # The mark tells that a secret at the end may be one of which only a part is there.
+        said = said if len(said) <= LINE_MAX else f"{said[:LINE_MAX]}…"
+        last = f"; it said: {said}" if lines else ""
         return f"; {self.refusal}{last}" if self.refusal else last
