@@ -125,7 +125,7 @@ def known_tools(project: Project) -> KnownTools:
     from whorl.providers.tools.known import FILE_NAME, KnownTools
 
     project.check_store()
-    return KnownTools(project.store.with_name(FILE_NAME))
+    return KnownTools(project.store.with_name(FILE_NAME), project.secrets())
 
 
 def _chosen(known: KnownTools, names: tuple[str, ...]) -> list[ChangedTool]:
