@@ -75,3 +75,31 @@ def test_a_secret_of_a_schedule_is_advised_where_it_can_be_kept(
     assert "W916" in done.err
     assert "a default" not in done.err
     assert "[keys.NAME]" in done.err
+
+
+def test_a_recording_says_which_secrets_it_needs(whorl: Whorl, project: Path) -> None:
+    inputs = "{pin: {type: integer, secret: true}, o: {type: json, secret: true}}"
+    steps = 'a: {value: "{{ pin + 1 }}"}'
+    (project / "flow.yaml").write_text(f"whorl: 1\ninputs: {inputs}\nsteps: {{{steps}}}\n")
+    (project / "o.json").write_text('{"a": "NeSfkUdzVJklf3aAJ5Q"}')
+    given = ("-i", "pin:=471100", "-i", "o:=@o.json")
+    ran = whorl("run", "flow.yaml", *given)
+    saved = whorl("test", "flow.yaml", "--save", "t.json")
+    refused = whorl("test", "flow.yaml", "--cassette", "t.json")
+    played = whorl("test", "flow.yaml", "--cassette", "t.json", *given)
+
+    assert (ran.code, saved.code, played.code) == (0, 0, 0)
+    assert refused.code == 2
+    assert "the recording holds no secrets, and stars are none for 'pin'" in refused.err
+    assert "-i pin:=@FILE" in refused.err
+
+
+def test_an_address_with_a_user_is_told_what_is_wrong(whorl: Whorl, project: Path) -> None:
+    (project / "whorl.toml").write_text(
+        f'[providers.f]\nkind = "openai"\nbase_url = "https://me:{SECRET}@x.example/v1"\n'
+    )
+    (project / "flow.yaml").write_text("whorl: 1\nsteps: {a: {value: 1}}\n")
+    done = whorl("run", "flow.yaml")
+
+    assert "[providers.f] base_url must have no user or password" in done.err
+    assert SECRET not in done.err

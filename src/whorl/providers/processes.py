@@ -245,8 +245,8 @@ class ServerErrors:
 
     def summary(self) -> str:
         lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
-        said = clean(lines[-1].strip()) if lines else ""
+        last_line = clean(lines[-1].strip()) if lines else ""
         # The mark tells that a secret at the end may be one of which only a part is there.
-        said = said if len(said) <= LINE_MAX else f"{said[:LINE_MAX]}…"
-        last = f"; it said: {said}" if lines else ""
+        last_line = last_line if len(last_line) <= LINE_MAX else f"{last_line[:LINE_MAX]}…"
+        last = f"; it said: {last_line}" if lines else ""
         return f"; {self.refusal}{last}" if self.refusal else last

@@ -116,9 +116,9 @@ class Port(objects.Object):
             if attributes.get("secret"):
                 message = f"input {at.field!r} is secret, and its default is in the file"
                 advice = "leave the default out: a secret is given to each run"
-                spot = default.span
+                span = default.span
                 context.report(
-                    "W007", message, spot, label="not secret", help=advice, is_secret=True
+                    "W007", message, span, label="not secret", help=advice, is_secret=True
                 )
         return attributes
 

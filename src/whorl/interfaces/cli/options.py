@@ -322,8 +322,8 @@ def _read_json(text: str, place: str, source: str = "") -> Json:
     try:
         return plain(read_json(text, place).root)
     except InvalidWorkflow as fault:
-        found, spot = fault.diagnostics[0], fault.diagnostics[0].span
-        where = f"line {spot.line}, column {spot.column} of {source}" if spot else source
+        found, at = fault.diagnostics[0], fault.diagnostics[0].span
+        where = f"line {at.line}, column {at.column} of {source}" if at else source
         message = f"{place} is not JSON: {f'see {where}' if source else found.message}"
         advice = "a text in JSON needs quotes: NAME:='\"a\"'"
         # Nor does a traceback show what is in a file.
