@@ -41,7 +41,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding about a workflow file, as data; `node` is the path of its step, where known."""
+    """One finding about a workflow file, as data; `node` is the path of its step, where known.
+
+    `is_secret`: what stands at the span is shown to nobody.
+    """
 
     code: str
     message: str
@@ -50,6 +53,7 @@ class Diagnostic:
     help: str = ""
     severity: Severity = "error"
     node: str | None = None
+    is_secret: bool = False
 
 
 class WhorlError(Exception):

@@ -110,3 +110,43 @@ def test_a_tool_that_changed_between_two_runs_is_told_to_no_model_before_a_yes(
     assert run_safely(tools, ("tools", "ls", "--json")) == 0
     assert json.loads(capfd.readouterr().out)["changed"] == []
     assert (project / ".whorl" / "tools.json").stat().st_mode & 0o777 == 0o600
+
+
+SECRET = "NeSfkUdz-VJklf3aAJ5Q"
+
+
+def test_a_key_that_a_server_tells_of_itself_is_neither_kept_nor_shown(
+    project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOLD", SECRET)
+    with (project / "whorl.toml").open("a") as file:
+        file.write('env = {TOLD_KEY = "env:TOLD"}\n')
+    (project / "once.yaml").write_text('whorl: 1\nsteps: {a: {ask: "one", tools: [t]}}\n')
+    server, tools = project / "server.py", build_group(COMMANDS)
+    known = project / ".whorl" / "tools.json"
+    assert run_once().status == "succeeded"
+    kept = known.read_text()
+    server.write_text(server.read_text().replace("two numbers.", "numbers."))
+    assert run_once().status == "failed"
+    for words in (("ls", "--json"), ("accept", "t/add", "--yes")):
+        assert run_safely(tools, ("tools", *words)) == 0
+    shown = capfd.readouterr().out
+
+    assert "Adds two numbers.***" in kept
+    assert "+Adds numbers.***" in shown
+    assert SECRET not in f"{kept} {known.read_text()} {shown}"
+
+
+def test_what_an_earlier_version_has_kept_with_a_key_stays_known(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOLD", SECRET)
+    with (project / "whorl.toml").open("a") as file:
+        file.write('env = {TOLD_KEY = "env:TOLD"}\n')
+    (project / "once.yaml").write_text('whorl: 1\nsteps: {a: {ask: "one", tools: [t]}}\n')
+    known = project / ".whorl" / "tools.json"
+    run_once()
+    known.write_text(known.read_text().replace("***", SECRET))
+
+    assert run_once().status == "succeeded"
+    assert SECRET not in known.read_text()

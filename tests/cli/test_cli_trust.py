@@ -30,7 +30,22 @@ RIGHTS = {
         "addresses: 'https://x.example/b' for the task b",
     ],
     "[mcp.m]\ncommand = ['run', 'a b']\nenv = {A = 'env:B', C = 'd', TOKEN = 'secret'}": [
-        "programs: run 'a b' (MCP server m), with the variable B as A, C=d, the variable TOKEN",
+        "programs: run 'a b' (MCP server m), with the variable B as A, C=***, TOKEN=***",
+    ],
+    "[mcp.m]\ncommand = ['npx', 'pg', '--token=secret', '--api-key', 'secret', 'a b', '-e',"
+    " 'DB_PASSWORD=secret', 'postgres://u:secret@db/x']\n"
+    "env = {PATH = '/own', NPM_TOKEN = 'secret'}": [
+        "programs: npx pg --token=*** --api-key *** 'a b' -e DB_PASSWORD=*** postgres://***@db/x "
+        "(MCP server m), with PATH=/own, NPM_TOKEN=***",
+    ],
+    "[mcp.m]\ncommand = ['bash', '-cauth', 'touch evil']": [
+        "programs: bash -cauth 'touch evil' (MCP server m)",
+    ],
+    "[agents.a]\nkind = 'codex'\nflags = ['--token', 'secret']": [
+        "programs: codex --token *** (agent a)",
+    ],
+    "[notify]\nurl = 'https://hooks.example/services/T1/secret'": [
+        "notify: 'https://hooks.example/...' is notified about runs",
     ],
     "[agents.a]\nkind = 'codex'\nskip_permissions = true": [
         "programs: codex (agent a), without asking before it acts",
@@ -130,6 +145,56 @@ def test_trust_is_kept_for_the_owner_only_and_can_be_taken_back(folder: Path, wh
     assert "no longer trusted" in removed.err
     assert "error[W908]" in after.err
     assert whorl("trust", "--list", "--json").json == []
+
+
+HELD = """[mcp.m]
+command = ["npx", "pg", "--token=KEY"]
+env = {A = "KEY"}
+[notify]
+url = "https://hooks.example/services/KEY"
+"""
+
+
+def test_a_value_that_is_not_shown_is_one_that_has_changed(folder: Path, whorl: Whorl) -> None:
+    config, record = folder / "whorl.toml", folder / "home" / "whorl" / "trust.json"
+    config.write_text(HELD.replace("KEY", "NeSfkUdz"))
+    told = [whorl("trust"), whorl("run", "touch.yaml"), whorl("trust", "--yes")]
+    kept = record.read_text()
+    config.write_text(HELD.replace("KEY", "NeSfkUdz", 2).replace("KEY", "VJklf3aA"))
+    shown, listed = whorl("trust"), whorl("trust", "--json")
+
+    assert not {key for key in ("NeSfkUdz", "VJklf3aA") if key in f"{told} {kept} {shown} {listed}"}
+    assert "  start programs: npx pg --token=*** (MCP server m), with A=***\n" in shown.out
+    notified = "'https://hooks.example/...' is notified about runs"
+    assert f"+ notify: {notified} (changed values, which are not shown)\n" in shown.out
+    assert "\n-" not in shown.out
+    assert [right["kind"] for right in listed.json["added"]] == ["notify"]
+
+
+def test_what_an_earlier_version_has_remembered_is_shown_without_its_values(
+    folder: Path, whorl: Whorl
+) -> None:
+    config, record = folder / "whorl.toml", folder / "home" / "whorl" / "trust.json"
+    config.write_text(HELD)
+    whorl("trust", "--yes")
+    held = json.loads(record.read_text())
+    [entry] = held["files"].values()
+    del entry["values"]
+    entry["rights"] = [
+        ["programs", "npx pg --token=KEY (MCP server m), with A=KEY, the variable TOKEN"],
+        ["notify", "'https://hooks.example/services/KEY' is notified about runs"],
+    ]
+    record.write_text(json.dumps(held))
+    trusted = whorl("trust", "--json").json
+    config.write_text(f"{HELD}\n[allow]\ncommands = true\n")
+    shown = whorl("trust")
+
+    assert trusted["standing"] == "trusted"
+    assert "KEY" not in shown.out
+    assert "- start programs: npx pg --token=*** (MCP server m), with A=***, TOKEN=***" in shown.out
+    assert "  notify: 'https://hooks.example/...' is notified about runs\n" in shown.out
+    whorl("trust", "--yes")
+    assert "KEY" not in record.read_text()
 
 
 def test_a_folder_is_named_by_its_path(folder: Path, whorl: Whorl) -> None:

@@ -33,11 +33,17 @@ class Strict(Handler):
     counts: dict[bool, int] = {}  # noqa: RUF012 - one server, one count
 
     def do_GET(self) -> None:  # noqa: N802
-        if self._is_welcome({"/v1/models", "/open/v1/models"}):
+        if self.path.startswith("/page"):
+            self._say(200, b"<html>welcome</html>")
+        elif self.path.startswith("/moved"):
+            self._say(302, b"", f"/elsewhere/{self.headers['Authorization']}/x")
+        elif self._is_welcome({"/v1/models", "/open/v1/models"}):
             super().do_GET()
 
     def do_POST(self) -> None:  # noqa: N802
-        if self._is_welcome({"/v1/chat/completions", "/open/v1/chat/completions"}):
+        if self.path.startswith("/moved"):
+            self._say(302, b"", f"/elsewhere/{self.headers['Authorization']}/x")
+        elif self._is_welcome({"/v1/chat/completions", "/open/v1/chat/completions"}):
             super().do_POST()
 
     def _answer(self, value: dict[str, Any]) -> None:
@@ -56,9 +62,15 @@ class Strict(Handler):
         return False
 
     def _refuse(self, status: int) -> None:
+        self._say(status, b"")
+
+    def _say(self, status: int, content: bytes, location: str = "") -> None:
         self.send_response(status)
-        self.send_header("Content-Length", "0")
+        self.send_header("Content-Length", str(len(content)))
+        if location:
+            self.send_header("Location", location)
         self.end_headers()
+        self.wfile.write(content)
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +109,9 @@ CASES = {
     "a wrong path": Case("", ASK, OPENAI, False, KEY | {"OPENAI_BASE_URL": "URL/v2"}),
     "a wrong key": Case(
         "", ASK, OPENAI, False, {"OPENAI_API_KEY": "bad", "OPENAI_BASE_URL": "URL/v1"}
+    ),
+    "an address of something else": Case(
+        MINE.replace("/v1", "/page/v1"), ASK, "provider mine (default)", False
     ),
     "no server": Case("", ASK, OPENAI, False, KEY | {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}),
     "an address in the file, and no model": Case(
@@ -207,3 +222,33 @@ def test_doctor_tells_of_a_model_that_its_server_does_not_list(
     words = told["provider mine (default)"]["words"]
     assert "but does not list the model 'gpt-5-mimi'; did you mean 'gpt-5-mini'?" in words
     assert ran.code == 1
+
+
+SECRET = "NeSfkUdz-VJklf3aAJ5Q"
+DIES = """import os, sys
+sys.exit('x' * int(os.environ['N']) + ' bad token ' + os.environ['TOK'])
+"""
+
+
+def test_doctor_tells_no_key(
+    whorl: Whorl, project: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs, servers and modules that fail tell what they were given."""
+    pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+    (project / "dies.py").write_text(DIES)
+    config = "[allow]\ncommands = true\nprivate_network = true\n"
+    for count in (0, 277, 280):
+        env = f"{{TOK = 'env:MY_KEY', N = '{count}'}}"
+        config += f'[mcp.dies{count}]\ncommand = ["PYTHON", "{project}/dies.py"]\nenv = {env}\n'
+    config += '[mcp.moved]\nurl = "URL/moved"\nheaders = {Authorization = "env:MY_KEY"}\n'
+    config += '[tasks]\ncount = "python:bad_tasks:count"\n'
+    (project / "bad_tasks.py").write_text("import os\nraise ValueError(os.environ['MY_KEY'])\n")
+    prepare(project, Case(config, ASK, "", False, {"MY_KEY": SECRET}), address, monkeypatch)
+
+    told = [whorl("doctor"), whorl("doctor", "--json")]
+
+    for one in told:
+        assert SECRET[:7] not in one.out + one.err
+        assert "it said: bad token ***" in one.out
+        assert "ValueError: ***" in one.out
+        assert "/elsewhere/***/x" in one.out

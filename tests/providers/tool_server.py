@@ -11,7 +11,8 @@ from typing import Any
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}}
 descriptions = {
-    "add": "Adds two numbers.",
+    # A careless server tells its own key.
+    "add": f"Adds two numbers.{os.environ.get('TOLD_KEY', '')}",
     "shout": "Says a text loudly.",
     "describe": "Describes somebody.",
     "fail": "Fails.",

@@ -16,6 +16,7 @@ from whorl.providers.processes import (
     make_workspace,
     run_program,
 )
+from whorl.providers.settings.steering import is_steering
 from whorl.providers.task import Emit, Inputs, Reply, Request, Usage, time_limit
 
 if TYPE_CHECKING:
@@ -26,23 +27,6 @@ TIMEOUT_S = 600.0
 # A variable of a script whose value a program must not take for one of its options.
 _STEERED = re.compile(r"WHORL_[0-9]+_(\w+)")
 _OPTION = re.compile(r"-[-\w]")
-# Variables that make a program run others, or read files that do.
-_STEERING = frozenset(
-    (
-        *("PATH", "HOME", "GCONV_PATH", "NLSPATH", "TERMINFO", "ENV", "BASH_ENV", "BASHOPTS"),
-        *("SHELL", "SHELLOPTS", "IFS", "PS4", "PROMPT_COMMAND", "ZDOTDIR", "FPATH", "CDPATH"),
-        *("EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "LESSOPEN", "LESSCLOSE", "LESSKEY"),
-        *("CLASSPATH", "RUBYOPT", "RUBYLIB", "RUBYSHELL", "PHPRC", "PHP_INI_SCAN_DIR", "RUSTC"),
-        *("RUSTC_WRAPPER", "RUSTFLAGS", "GOFLAGS", "CC", "CXX", "LD", "MAKE", "MAKEFLAGS"),
-        *("MAKEFILES", "TAR_OPTIONS", "CURL_HOME", "WGETRC", "RSYNC_RSH", "VIMINIT", "EXINIT"),
-        *("EMACSLOADPATH", "DOCKER_HOST", "KUBECONFIG", "CONFIG_SITE"),
-    )
-)
-_STEERING_FAMILIES = (
-    *("LD_", "DYLD_", "XDG_", "BASH_FUNC_", "GIT_", "SSH_", "PYTHON", "NODE_", "NPM_", "PERL"),
-    *("GEM_", "BUNDLE_", "LUA_", "JAVA_", "_JAVA_", "JDK_", "MAVEN_", "GRADLE_", "DOTNET_"),
-    *("CORECLR_", "CARGO_", "CMAKE_"),
-)
 
 
 class Command(OwnTask):
@@ -93,8 +77,7 @@ def program_of(inputs: Inputs, settings: Settings) -> Program:
     for name, text in variables.items():
         if not name or "=" in name or "\0" in name + text:
             inputs.refuse("env", f"holds {name!r}, which cannot be a variable")
-        steers = name.upper() in _STEERING or name.upper().startswith(_STEERING_FAMILIES)
-        if steers and settings.allow.commands is not True:
+        if is_steering(name) and settings.allow.commands is not True:
             inputs.refuse("env", f"sets {name!r}, which could start a program without permission")
         if named := _STEERED.fullmatch(name):
             _check_option(inputs, named[1], text)

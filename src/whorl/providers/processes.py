@@ -245,5 +245,8 @@ class ServerErrors:
 
     def summary(self) -> str:
         lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
-        last = f"; it said: {clean(lines[-1].strip())[:LINE_MAX]}" if lines else ""
+        last_line = clean(lines[-1].strip()) if lines else ""
+        # The mark tells that a secret at the end may be one of which only a part is there.
+        last_line = last_line if len(last_line) <= LINE_MAX else f"{last_line[:LINE_MAX]}…"
+        last = f"; it said: {last_line}" if lines else ""
         return f"; {self.refusal}{last}" if self.refusal else last

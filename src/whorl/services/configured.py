@@ -37,7 +37,7 @@ async def configured(settings: Settings, known_tools: Path) -> list[Finding]:
     if known_tools.exists():
         from whorl.providers.tools.known import KnownTools
 
-        providers.known_tools = KnownTools(known_tools)
+        providers.known_tools = KnownTools(known_tools, settings.secrets())
     _ = providers.context.models  # loads what asks them, which is no part of the time to answer
     try:
         asked = await asyncio.gather(

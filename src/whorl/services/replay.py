@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -304,6 +305,22 @@ def replay(
     answered = [a for a, call in cassette.calls.items() if "value" in call or "error" in call]
     unused = [address for address in answered if address not in player.played]
     return Replayed(_comparable(result), cassette.result, player.changes, player.misses, unused)
+
+
+def check_secrets(workflow: Workflow, cassette: Cassette, given: dict[str, Json]) -> None:
+    """Refuses stars in the place of a secret that is no text; says with what it is given again."""
+    from whorl.interpreter.constructs.run import InputError, check_inputs
+
+    whole = cassette.input | given
+    try:
+        check_inputs(workflow, whole)
+    except InputError as fault:
+        secrets = [port for port in workflow.inputs if port.secret and port.name in whole]
+        lost = [port.name for port in secrets if port.type != "string" and port.name not in given]
+        if lost:
+            words = f"the recording holds no secrets, and stars are none for {lost[0]!r}: {fault}"
+            flags = " ".join(f"-i {shlex.quote(f'{name}:=@FILE')}" for name in lost)
+            raise UsageError(words, help=f"give it again: {flags}", code="R111") from None
 
 
 def _comparable(result: dict[str, Any]) -> dict[str, Json]:

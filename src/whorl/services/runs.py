@@ -82,7 +82,8 @@ async def open_runtime(
             watchers.append(notifier)
         providers.memories = store
         providers.tool_pins = partial(tool_pins, store)
-        providers.known_tools = KnownTools(project.store.with_name(FILE_NAME))
+        tools_file = project.store.with_name(FILE_NAME)
+        providers.known_tools = KnownTools(tools_file, providers.secrets)
         workers, settings = ProviderWorkers(providers), providers.settings
         if settings.runtime.kind == "local":
             live_text = LiveText(folder_of(project.store))

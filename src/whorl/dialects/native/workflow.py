@@ -116,7 +116,10 @@ class Port(objects.Object):
             if attributes.get("secret"):
                 message = f"input {at.field!r} is secret, and its default is in the file"
                 advice = "leave the default out: a secret is given to each run"
-                context.report("W007", message, default.span, label="not secret", help=advice)
+                span = default.span
+                context.report(
+                    "W007", message, span, label="not secret", help=advice, is_secret=True
+                )
         return attributes
 
     def _check_default(
@@ -126,7 +129,8 @@ class Port(objects.Object):
         accepted = _ACCEPTED[kind]
         is_other = (isinstance(value, bool) and accepted is not object) != (kind == "boolean")
         if value is not None and (is_other or not isinstance(value, accepted)):
-            message = f"the default of input {name!r} must be of type {kind}, not {shown(default)}"
+            other = "another value" if attributes.get("secret") else shown(default)
+            message = f"the default of input {name!r} must be of type {kind}, not {other}"
             advice = "change the default or the type"
             context.report("W007", message, default.span, label=f"expected {kind}", help=advice)
 

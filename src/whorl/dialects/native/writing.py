@@ -55,10 +55,39 @@ _RESOLVERS = (
 )
 
 
+def convert(
+    workflow: ir.Workflow, sources: abc.Mapping[str, str], file: str
+) -> tuple[str, list[str]]:
+    """A workflow as a native file for people, and the secret inputs whose values it has not.
+
+    A reader takes such values from other files, too, which are better guarded than this one will
+    be. The inputs of workflows that it calls are told as `WORKFLOW: INPUT`.
+    """
+    workflow, names = _without_secrets(workflow)
+    return write_native(workflow, sources, file), names
+
+
+def _without_secrets(workflow: ir.Workflow) -> tuple[ir.Workflow, list[str]]:
+    names = [port.name for port in workflow.inputs if port.secret and port.default is not None]
+    ports = tuple(
+        replace(port, default=None, required=True) if port.name in names else port
+        for port in workflow.inputs
+    )
+    called: list[tuple[str, ir.Workflow]] = []
+    for key, part in workflow.workflows:
+        inner, inner_names = _without_secrets(part)
+        called.append((key, inner))
+        names += [f"{key}: {name}" for name in inner_names]
+    return replace(workflow, inputs=ports, workflows=tuple(called)) if names else workflow, names
+
+
 def write_native(
     workflow: ir.Workflow, sources: abc.Mapping[str, str] | None = None, file: str = ""
 ) -> str:
-    """A workflow as a native file; comments above its steps come from its sources by file name."""
+    """A workflow as a native file; comments above its steps come from its sources by file name.
+
+    All of it is written, also the values that it has for secrets.
+    """
     for exact in (workflow.dialect != "native", True):
         try:
             context = Context(_NO_DOCUMENT, NoFiles(), kinds=KINDS)  # type: ignore[arg-type]

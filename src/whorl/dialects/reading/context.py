@@ -68,9 +68,11 @@ class ReadContext:
         label: str = "",
         help: str = "",  # noqa: A002
         severity: Severity = "error",
+        is_secret: bool = False,
     ) -> None:
         """Keeps a diagnostic; reading goes on."""
-        self.adopt([Diagnostic(code, message, span, label, help, severity)])
+        found = Diagnostic(code, message, span, label, help, severity, is_secret=is_secret)
+        self.adopt([found])
 
     def warn(
         self,

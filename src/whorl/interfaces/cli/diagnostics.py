@@ -11,12 +11,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 WIDTH_MAX = 100
+_NO_SECRETS: Mapping[tuple[str, int], int] = {}
 _LINE_END = regex(r"\r\n|\n|\r")
 _COLORS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "frame": "\x1b[1;34m", "bold": "\x1b[1m"}
 
 
-def render(diagnostic: Diagnostic, text: str | None, *, color: bool = False) -> str:
-    """Show a diagnostic with its line of `text`, the whole text of its file."""
+def render(
+    diagnostic: Diagnostic,
+    text: str | None,
+    *,
+    color: bool = False,
+    secrets: Mapping[tuple[str, int], int] = _NO_SECRETS,
+) -> str:
+    """Show a diagnostic with its line of `text`, the whole text of its file.
+
+    A line of `secrets` ends at the column that it has there.
+    """
 
     def paint(words: str, look: str) -> str:
         return f"{_COLORS[look]}{words}\x1b[0m" if color else words
@@ -31,7 +41,10 @@ def render(diagnostic: Diagnostic, text: str | None, *, color: bool = False) -> 
         lines = [] if text is None else _LINE_END.split(text, maxsplit=span.line)
         if span.line <= len(lines):
             room = WIDTH_MAX - len(number) - 3
-            source, indent, carets = _window(lines[span.line - 1], span, room)
+            line = lines[span.line - 1]
+            if secret := secrets.get((span.file, span.line)):
+                line = f"{line[: secret - 1]}***"
+            source, indent, carets = _window(line, span, room)
             blank = f"{margin} {paint('|', 'frame')}"
             label = f" {safe(diagnostic.label)}" if diagnostic.label else ""
             marks = paint(f"{'^' * carets}{label}", severity)
@@ -54,11 +67,22 @@ def render_all(
         return (True, "", 0, 0) if span is None else (False, span.file, span.line, span.column)
 
     ordered = sorted(dict.fromkeys(diagnostics), key=position)
-    blocks = [render(d, texts.get(d.span.file) if d.span else None, color=color) for d in ordered]
+    secrets = _secret_columns(ordered)
+    blocks = [
+        render(d, texts.get(d.span.file) if d.span else None, color=color, secrets=secrets)
+        for d in ordered
+    ]
     severities = [diagnostic.severity for diagnostic in ordered]
     counts = [(severities.count(severity), severity) for severity in ("error", "warning")]
     words = [plural(n, severity) for n, severity in counts if n]
     return "\n\n".join([*blocks, ", ".join(words)] if blocks else [])
+
+
+def _secret_columns(diagnostics: Iterable[Diagnostic]) -> dict[tuple[str, int], int]:
+    """Where the first secret of a line begins, by file and line."""
+    spans = [one.span for one in diagnostics if one.is_secret and one.span is not None]
+    spans.sort(key=lambda span: span.column, reverse=True)
+    return {(span.file, span.line): span.column for span in spans}
 
 
 def _advice(diagnostic: Diagnostic) -> str:

@@ -194,7 +194,8 @@ def print_json(value: object) -> None:
 def read_inputs(workflow: Workflow, written: Iterable[str]) -> dict[str, Json]:
     """The inputs that are given by -i; each text that is given to a list is one of its items."""
     lists = {port.name for port in workflow.inputs if port.type in ("list", "files")}
-    given = read_values(written, "-i", read_stdin, lists=lists)
+    secrets = {n for port in workflow.inputs if port.secret for n in (port.name, *port.aliases)}
+    given = read_values(written, "-i", read_stdin, lists=lists, secrets=secrets)
     for name in lists & given.keys():
         text = given[name]
         # The text may also be a whole list in JSON.
@@ -209,10 +210,12 @@ def read_values(
     stdin: Callable[[], str],
     *,
     lists: Container[str] = frozenset(),
+    secrets: Container[str] = frozenset(),
 ) -> dict[str, Json]:
     """The values that an option gives as NAME=VALUE, NAME:=JSON or with @file; each name once.
 
-    Only those of `lists` may be given several times: each time is one item.
+    Only those of `lists` may be given several times: each time is one item. No error shows what is
+    in a file or on standard input, nor a value of `secrets`.
     """
     values: dict[str, Json] = {}
     items: dict[str, list[Json]] = {}
@@ -225,11 +228,13 @@ def read_values(
         if name in values and name not in lists:
             raise UsageError(f"{option} gives {name!r} twice", help="leave one of them out")
         place = f"{option} {name}"
+        source = "its text" if name in secrets else ""
         if value == "@-":
-            value = stdin()
+            value, source = stdin(), "standard input"
         elif value.startswith("@"):
+            source = repr(value[1:])
             value = _read_file(value[1:], place)
-        values[name] = _read_json(value, place) if is_json else value
+        values[name] = _read_json(value, place, source) if is_json else value
         items.setdefault(name, []).append(values[name])
     return values | {name: several for name, several in items.items() if len(several) > 1}
 
@@ -309,16 +314,20 @@ def add_main_text(
     return {name: stdin() if text == "-" else text} | given
 
 
-def _read_json(text: str, place: str) -> Json:
+def _read_json(text: str, place: str, source: str = "") -> Json:
+    """The JSON value in a text; where a `source` is named, an error says where in it, not what."""
     from whorl.source import plain
     from whorl.source.json import read_json
 
     try:
         return plain(read_json(text, place).root)
     except InvalidWorkflow as fault:
-        message = f"{place} is not JSON: {fault.diagnostics[0].message}"
+        found, at = fault.diagnostics[0], fault.diagnostics[0].span
+        where = f"line {at.line}, column {at.column} of {source}" if at else source
+        message = f"{place} is not JSON: {f'see {where}' if source else found.message}"
         advice = "a text in JSON needs quotes: NAME:='\"a\"'"
-        raise UsageError(message, help=advice) from fault
+        # Nor does a traceback show what is in a file.
+        raise UsageError(message, help=advice) from (None if source else fault)
 
 
 def _read_file(path: str, place: str) -> str:

@@ -46,12 +46,18 @@ def judged_lines(judged: Judged) -> Iterator[str]:
         case "new" | "foreign":
             yield f"{path} would permit workflows to"
     is_changed = judged.standing == "changed"
+    texts = {(right.kind, right.text) for right in judged.before}
     for right in judged.rights:
         mark = "+" if is_changed and right in judged.added else " "
+        # Where what is shown is the same, it is what is not shown.
+        is_hidden = mark == "+" and (right.kind, right.text) in texts
         line = f"{mark} {_TITLES[right.kind]}: {safe(right.text)}"
+        line += " (changed values, which are not shown)" * is_hidden
         yield paint(line, "green") if mark == "+" else line
+    still = {(right.kind, right.text) for right in judged.rights}
     for right in judged.removed if is_changed else ():
-        yield paint(f"- {_TITLES[right.kind]}: {safe(right.text)}", "red")
+        if (right.kind, right.text) not in still:
+            yield paint(f"- {_TITLES[right.kind]}: {safe(right.text)}", "red")
     if is_changed and not judged.added and not judged.removed:
         yield "what it permits is as before; something else in it is different"
 
@@ -125,7 +131,7 @@ def known_tools(project: Project) -> KnownTools:
     from whorl.providers.tools.known import FILE_NAME, KnownTools
 
     project.check_store()
-    return KnownTools(project.store.with_name(FILE_NAME))
+    return KnownTools(project.store.with_name(FILE_NAME), project.secrets())
 
 
 def _chosen(known: KnownTools, names: tuple[str, ...]) -> list[ChangedTool]:

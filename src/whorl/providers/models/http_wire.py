@@ -167,7 +167,11 @@ class HttpWire:
         call = replace(self._call(provider, None, ""), headers=self.headers, timeout_s=CHECK_S)
         received = await self._outbound.request(call, check_status=True)
         words = f"answers at {received.url}"
-        listed = await beside(partial(_listed, received.body), len(received.body))
+        try:
+            listed = await beside(partial(_listed, received.body), len(received.body))
+        except NotJson:
+            why = "what answers is none of a provider: the reply is not JSON; check its base_url"
+            raise faults.malformed(received.what, why) from None
         if listed and provider.model and not _has(listed, provider.model):
             near = f"; {near}" if (near := did_you_mean(provider.model, listed)) else ""
             words += f", but does not list the model {provider.model!r}{near}"
@@ -319,11 +323,11 @@ def _object_of(text: str, what: str) -> Body:
 
 
 def _listed(body: bytes) -> list[str]:
-    """The models that a server lists; none where it lists only a part, or something else."""
-    try:
-        reply = table_of(parse_json(body.decode("utf-8", "replace")))
-    except NotJson:
-        return []
+    """The models that a server lists; none where it lists only a part, or something else.
+
+    Raises NotJson.
+    """
+    reply = table_of(parse_json(body.decode("utf-8", "replace")))
     rows = tables_of(reply.get("data") or reply.get("models"))
     names = (row.get("id") or row.get("name") for row in rows)
     return [] if reply.get("has_more") else [name for name in names if isinstance(name, str)]

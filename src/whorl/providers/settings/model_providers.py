@@ -13,6 +13,7 @@ from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import Secret
 from whorl.providers.settings.tables import (
     Table,
+    check_user,
     is_web_address,
     refuse,
     shown_url,
@@ -134,6 +135,7 @@ def _base_url(table: Table, given: str, kind: str, public: KnownProvider | None)
         return ""
     if not url and kind not in KINDS and (near := did_you_mean(kind, KINDS)):
         refuse(f"{table.place} kind {kind!r} is not known; {near}")
+    check_user(url, f"{table.place} base_url")
     if not is_web_address(url):
         example = "'https://api.example.com/v1'"
         refuse(f"{table.place} needs a base_url such as {example}, not {shown_url(url)}")

@@ -6,11 +6,15 @@ left in, or taken out and not shown. The rest gives a folder that nobody has tru
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from whorl.lazily import dataclass
-from whorl.providers.settings import SECRET_NAME
+from whorl.providers.settings.hidden import (
+    hash_of_hidden,
+    shown_command,
+    shown_hook,
+    shown_variable,
+)
 from whorl.providers.settings.model_providers import KNOWN_PROVIDERS
 from whorl.providers.settings.tables import shown_url
 
@@ -26,10 +30,14 @@ Part: TypeAlias = "tuple[object, list[Right]]"
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """One thing that is permitted; its text names variables and headers, and shows no key."""
+    """One thing that is permitted; its text names variables and headers, and shows no key.
+
+    `values` is a hash of what is not shown, so that a change of it is one.
+    """
 
     kind: RightKind
     text: str
+    values: str = ""
 
 
 def part_rights(table: Mapping[str, object]) -> tuple[dict[str, object], tuple[Right, ...]]:
@@ -102,7 +110,9 @@ def _provider(name: str, entry: object) -> list[Right]:
         words = _credentials(entry)
         if is_literal and not has_address:
             words = words.replace("its api_key", "its own key instead of yours", 1)
-        rights.append(Right("addresses", f"{where} for models ({name}){words}"))
+        rights.append(
+            Right("addresses", f"{where} for models ({name}){words}", hash_of_hidden(entry))
+        )
     if isinstance(entry.get("replies"), str):
         rights.append(Right("files", f"read {entry['replies']}, the replies of {name}"))
     if entry.get("keeps_max_tokens"):
@@ -127,25 +137,29 @@ def _server(name: str, entry: object) -> list[Right]:
     table = entry if isinstance(entry, dict) else {}
     command = table.get("command")
     if isinstance(command, list):
-        words = shlex.join(map(str, command))
-        return [Right("programs", f"{words} (MCP server {name}){_credentials(table)}")]
+        words = shown_command(list(map(str, command)))
+        text = f"{words} (MCP server {name}){_credentials(table)}"
+        return [Right("programs", text, hash_of_hidden(table))]
     where = shown_url(str(table.get("url", "")))
-    return [Right("addresses", f"{where} for the MCP server {name}{_credentials(table)}")]
+    text = f"{where} for the MCP server {name}{_credentials(table)}"
+    return [Right("addresses", text, hash_of_hidden(table))]
 
 
 def _agent(name: str, entry: object) -> list[Right]:
     table = entry if isinstance(entry, dict) else {}
     flags = table.get("flags")
     program = str(table.get("program") or table.get("kind") or name)
-    words = shlex.join([program, *map(str, flags if isinstance(flags, list) else ())])
+    words = shown_command([program, *map(str, flags if isinstance(flags, list) else ())])
     free = ", without asking before it acts" if table.get("skip_permissions") else ""
-    return [Right("programs", f"{words} (agent {name}){free}{_credentials(table)}")]
+    text = f"{words} (agent {name}){free}{_credentials(table)}"
+    return [Right("programs", text, hash_of_hidden(table))]
 
 
 def _key(name: str, entry: object) -> list[Right]:
     table = entry if isinstance(entry, dict) else {}
     where = shown_url(str(table.get("url", "")))
-    return [Right("addresses", f"{where} for HTTP steps (key {name}){_credentials(table)}")]
+    text = f"{where} for HTTP steps (key {name}){_credentials(table)}"
+    return [Right("addresses", text, hash_of_hidden(table))]
 
 
 def _notify(value: object) -> Part:
@@ -153,8 +167,9 @@ def _notify(value: object) -> Part:
     if not table:
         return value, []
     url = str(table.get("url", ""))
-    where = url if url.startswith("env:") else shown_url(url)
-    return {}, [Right("notify", f"{where} is notified about runs{_credentials(table)}")]
+    where = url if url.startswith("env:") else shown_hook(url)
+    text = f"{where} is notified about runs{_credentials(table)}"
+    return {}, [Right("notify", text, hash_of_hidden(table))]
 
 
 def _connectors(value: object) -> Part:
@@ -180,7 +195,8 @@ def _runtime(value: object) -> Part:
     if is_local and not cluster:
         return value, []
     where, when = str(cluster.get("address", "this machine")), " if you choose Temporal" * is_local
-    rights = [Right("addresses", f"{where} drives runs{when}{_credentials(cluster)}")]
+    text = f"{where} drives runs{when}{_credentials(cluster)}"
+    rights = [Right("addresses", text, hash_of_hidden(cluster))]
     values = str(cluster.get("values", ""))
     if "://" in values:
         endpoint = str(cluster.get("s3_endpoint", ""))
@@ -226,10 +242,10 @@ def _credential_words(table: Mapping[str, object]) -> Iterator[str]:
         for name, text in inner.items() if isinstance(inner, dict) else ():
             if isinstance(text, str) and text.startswith("env:"):
                 yield f"the variable {text[4:].strip()} as {name}"
-            elif field == "env" and not SECRET_NAME.search(name):
-                yield f"{name}={text}"
+            elif field == "env":
+                yield shown_variable(name, str(text))
             else:
-                yield f"the {'header' if field == 'headers' else 'variable'} {name}"
+                yield f"the header {name}"
 
 
 _PARTERS: dict[str, Callable[[object], Part]] = {

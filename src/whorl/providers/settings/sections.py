@@ -20,6 +20,7 @@ from whorl.providers.settings.model_providers import providers_from
 from whorl.providers.settings.runtime import runtime_from
 from whorl.providers.settings.tables import (
     Table,
+    check_user,
     is_web_address,
     refuse,
     resolve,
@@ -228,6 +229,7 @@ def _agent_variables(table: Table) -> dict[str, str | Secret]:
 def _key(name: str, value: object, environment: Environment) -> settings.KeySettings:
     table = Table(value, f"[keys.{name}]", KEY, environment)
     url = table.text("url")
+    check_user(url, f"{table.place} url")
     if not is_web_address(url):
         refuse(f"{table.place} needs the url that it is for, such as 'https://api.example.com'")
     token, username, password = map(table.resolved, ("token", "username", "password"))

@@ -88,6 +88,7 @@ class Table:
         return resolve(self.text(key), self.environment)
 
     def url(self, url: str, wanted: str) -> str:
+        check_user(url, f"{self.place} url")
         if url and not is_web_address(url):
             refuse(f"{self.place} url must be {wanted}, not {shown_url(url)}")
         return url
@@ -139,6 +140,15 @@ def variable_of(name: str, environment: Mapping[str, str]) -> str:
     """The text of a variable; one that holds only spaces is as good as none."""
     text = environment.get(name, "")
     return text if text.strip() else ""
+
+
+def check_user(url: str, what: str) -> None:
+    """Refuses a name and password in an address: they are not shown, and the rest looks right."""
+    match = _ADDRESS.fullmatch(url)
+    if match is not None and "@" in match["place"]:
+        words = f"{what} must have no user or password, and {shown_url(url)} stands behind one"
+        advice = "keys have fields of their own: api_key, headers, [keys.NAME]"
+        raise UsageError(words, code="W901", help=advice)
 
 
 def is_web_address(url: str) -> bool:

@@ -10,10 +10,11 @@ import fcntl
 import json
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import UsageError
 from whorl.lazily import dataclass
+from whorl.providers.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.models.conversation import ToolOffer
+    from whorl.providers.redaction import Secret
 
 FILE_NAME = "tools.json"
 _FORMAT = 1
@@ -36,19 +38,25 @@ class ChangedTool:
 
 
 class KnownTools:
-    """The descriptions by `server/tool`, in a file that only its owner reads."""
+    """The descriptions by `server/tool`, in a file that only its owner reads.
 
-    def __init__(self, path: Path) -> None:
+    What is written holds no secret. A file that an earlier version wrote may: it is read without
+    them, and written so again.
+    """
+
+    def __init__(self, path: Path, secrets: tuple[Secret, ...]) -> None:
         self._path = path
+        self._secrets = secrets
+        self._has_secrets = False
         self._stamp: tuple[int, int] | None = None
         self._tools: dict[str, dict[str, Any]] = {}
 
     def changed(self, server: str, tools: Iterable[ToolOffer]) -> list[str]:
         """The tools of a server that say something else than before; new ones are kept."""
-        described = {f"{server}/{tool.name}": _described(tool) for tool in tools}
+        described = {f"{server}/{tool.name}": self._shown(_described(tool)) for tool in tools}
         known = self._read()
         different = [name for name, words in described.items() if _differs(known.get(name), words)]
-        if different or not described.keys() <= known.keys():
+        if different or self._has_secrets or not described.keys() <= known.keys():
             with self._writing() as stored:
                 for name, words in described.items():
                     entry = stored.setdefault(name, {_KNOWN: words})
@@ -71,6 +79,9 @@ class KnownTools:
             for name in names:
                 stored[name] = {_KNOWN: stored[name].get(_OFFERED, stored[name][_KNOWN])}
 
+    def _shown(self, words: dict[str, Any]) -> dict[str, Any]:
+        return cast("dict[str, Any]", redact(words, self._secrets))
+
     def _read(self) -> dict[str, dict[str, Any]]:
         try:
             about = self._path.stat()
@@ -86,7 +97,9 @@ class KnownTools:
             content = json.loads(self._path.read_text("utf-8"))
             tools: dict[str, dict[str, Any]] = content["tools"]
             if content["format"] == _FORMAT and all(_KNOWN in entry for entry in tools.values()):
-                return tools
+                shown = {name: self._shown(entry) for name, entry in tools.items()}
+                self._has_secrets = shown != tools
+                return shown
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -115,7 +128,7 @@ class KnownTools:
             os.close(lock)
 
 
-def _described(tool: ToolOffer) -> dict[str, Json]:
+def _described(tool: ToolOffer) -> dict[str, Any]:
     return {"description": tool.description, "schema": tool.schema}
 
 

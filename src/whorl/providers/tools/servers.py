@@ -22,6 +22,7 @@ from whorl.lazily import dataclass
 from whorl.providers.json_values import NotJson, as_json, beside, clean, table_of
 from whorl.providers.models.conversation import ToolOffer
 from whorl.providers.processes import LINE_MAX, Program, ServerErrors, check_permission
+from whorl.providers.redaction import Secret, redact
 from whorl.providers.settings import Settings, ToolServer, revealed
 
 if TYPE_CHECKING:
@@ -74,9 +75,9 @@ class Servers:
 
     async def tools(self, name: str, run: str) -> list[ListedTool]:
         """The allowed tools of a server; raises ProviderError P122 when one of them has changed."""
-        server = self._server(name)
+        server, secrets = self._server(name), self._settings.secrets()
         tools = [
-            _listed(tool.name, tool.description or "", tool.input_schema)
+            _listed(tool.name, tool.description or "", tool.input_schema, secrets)
             for tool in await self._connection(server).list_tools()
             if server.tools is None or tool.name in server.tools
         ]
@@ -140,14 +141,16 @@ class Servers:
         return kept[server.name]
 
 
-def _listed(name: str, description: str, schema: object) -> ListedTool:
+def _listed(name: str, description: str, schema: object, secrets: tuple[Secret, ...]) -> ListedTool:
     try:
         form = table_of(as_json(schema))
     except NotJson:
         form = {}
     written = json.dumps([name, description, form], sort_keys=True)
     pin = sha256(written.encode("utf-8", "replace")).hexdigest()[:16]
-    shown = clean(description)[:DESCRIPTION_MAX]
+    # A server may tell its own key, which belongs to nobody else.
+    shown = redact(clean(description), secrets)[:DESCRIPTION_MAX]
+    form = table_of(redact(form, secrets))
     return ListedTool(clean(name), shown, {"type": "object", **form}, pin)
 
 

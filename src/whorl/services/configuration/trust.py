@@ -72,11 +72,11 @@ class Judged:
 
     @property
     def added(self) -> tuple[Right, ...]:
-        return tuple(right for right in self.rights if right not in self.before)
+        return tuple(right for right in self.rights if not _is_among(right, self.before))
 
     @property
     def removed(self) -> tuple[Right, ...]:
-        return tuple(right for right in self.before if right not in self.rights)
+        return tuple(right for right in self.before if not _is_among(right, self.rights))
 
     def refusal(self) -> UsageError | None:
         """Why nothing is run with it; None where it is trusted."""
@@ -93,6 +93,14 @@ class Judged:
         advice += f"containers, set {VARIABLE}=1 in the environment"
         words = f"{str(self.path)!r} {why}, and would permit {permits}{more}"
         return UsageError(words, help=advice, code="W908")
+
+
+def _is_among(right: Right, others: Sequence[Right]) -> bool:
+    """Whether it is there with the same values; what an earlier version kept has none."""
+    same = (other for other in others if (other.kind, other.text) == (right.kind, right.text))
+    return any(
+        right.values == other.values or not (right.values and other.values) for other in same
+    )
 
 
 def judge(
@@ -190,9 +198,14 @@ def read_records(environment: Mapping[str, str]) -> dict[str, Trusted]:
 
 
 def _trusted(entry: Any) -> Trusted:
+    from whorl.providers.settings.hidden import shown_again
     from whorl.providers.settings.rights import RIGHT_KINDS, Right
 
-    rights = tuple(Right(k, str(text)) for k, text in entry["rights"] if k in RIGHT_KINDS)
+    # An earlier version remembered texts with the values that are in them.
+    values = entry.get("values")
+    texts = [(k, str(text) if values else shown_again(k, str(text))) for k, text in entry["rights"]]
+    rows = zip(texts, values or [""] * len(texts), strict=True)
+    rights = tuple(Right(k, text, str(value)) for (k, text), value in rows if k in RIGHT_KINDS)
     return Trusted(str(entry["sha256"]), rights, float(entry["at"]))
 
 
@@ -227,6 +240,7 @@ def _write(environment: Mapping[str, str], records: Mapping[str, Trusted]) -> No
         name: {
             "sha256": entry.digest,
             "rights": [[right.kind, right.text] for right in entry.rights],
+            "values": [right.values for right in entry.rights],
             "at": entry.at,
         }
         for name, entry in sorted(records.items())

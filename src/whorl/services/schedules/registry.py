@@ -141,7 +141,10 @@ class Schedules:
         secret = [port.name for port in workflow.inputs if port.secret and port.name in inputs]
         if secret or redact(inputs, self.project.secrets()) != inputs:
             what = f"the input {secret[0]!r} is secret" if secret else "an input holds a secret"
-            advice = "let the workflow read it where it is kept: a provider, a key, a default"
+            advice = (
+                "keep it in whorl.toml, as the api_key of a provider or in [keys.NAME] for `http`"
+                " steps, and take the input out of the workflow"
+            )
             words = f"{what}, and the inputs of a schedule are stored as they are"
             raise UsageError(words, help=advice, code=CODE)
 

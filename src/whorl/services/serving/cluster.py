@@ -195,7 +195,7 @@ async def open_worker(
 
     settings = providers.settings.runtime.temporal
     providers.tool_pins = tool_pins
-    providers.known_tools = KnownTools(known_tools)
+    providers.known_tools = KnownTools(known_tools, providers.secrets)
     client = await connect(settings)
     providers.memories = ClusterMemories(client, settings)
     await set_up(client)

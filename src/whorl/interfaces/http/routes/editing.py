@@ -166,11 +166,11 @@ def _new_text(state: State, request: schemas.NewFile) -> str:
     if request.copy_of is not None:
         return editing.read_file(state.project, request.copy_of)[0]
     if request.convert is not None:
-        from whorl.dialects.native.writing import write_native
+        from whorl.dialects.native import writing
 
         path = str(state.file(request.convert))
         reading = state.project.read(path)
-        return write_native(reading.workflow, reading.sources, path)
+        return writing.convert(reading.workflow, reading.sources, path)[0]
     return editing.empty_text(request.empty or "")[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -277,13 +278,14 @@ def convert(project: Project, *, file: str, output: str | None, workflow: str) -
 
     It is the same workflow, with the workflows that FILE calls; no file is overwritten.
     """
-    from whorl.dialects.native.writing import write_native
+    from whorl.dialects.native import writing
 
     file = project.locate(file)
     reading = project.read(file, workflow)
-    text = write_native(reading.workflow, reading.sources, file)
+    text, secrets = writing.convert(reading.workflow, reading.sources, file)
     if output is None:
         click.echo(text, nl=False)
+        _tell_left_out(secrets)
         return
     path, advice = Path(output), "name another OUT"
     if path.exists():
@@ -291,6 +293,18 @@ def convert(project: Project, *, file: str, output: str | None, workflow: str) -
         raise UsageError(f"{str(path)!r} {what}", help=advice)
     write_file(str(path), text, advice=advice, makes_folder=True)
     say(f"wrote {path}")
+    _tell_left_out(secrets)
+
+
+def _tell_left_out(secrets: list[str]) -> None:
+    """Says which secret inputs lost the values that the project has for them."""
+    own = [safe(name) for name in secrets if ": " not in name]
+    if own:
+        flags = " ".join(f"-i {shlex.quote(name)}=@FILE" for name in own)
+        say(f"warning: values of secrets are not written; give them to each run: {flags}")
+    for key, _, name in (name.rpartition(": ") for name in secrets if ": " in name):
+        what = f"the secret input {safe(name)!r} of the workflow {safe(key)!r}"
+        say(f"warning: the value of {what} is not written; give it in the call")
 
 
 @click.command()

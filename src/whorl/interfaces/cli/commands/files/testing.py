@@ -110,7 +110,7 @@ def _replayed(
     as_json: bool,
 ) -> int:
     """Replays the chosen run or cassette of a file and the workflow meant in it, or saves it."""
-    from whorl.services.replay import cassette_from_text, replay
+    from whorl.services.replay import cassette_from_text, check_secrets, replay
 
     run, cassette, save = chosen
     workflow = project.read(*which).workflow
@@ -130,6 +130,7 @@ def _replayed(
             click.echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
         return 0
     given = with_paths(project, workflow, read_inputs(workflow, inputs))
+    check_secrets(workflow, recorded, given)
     replayed = replay(workflow, recorded, given)
     if as_json:
         print_json(asdict(replayed) | {"same": replayed.is_same})

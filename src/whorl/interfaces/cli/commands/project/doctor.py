@@ -42,7 +42,7 @@ def doctor(project: Project, *, as_json: bool) -> int:
     Each provider is asked for its models, each MCP server is started and asked for its tools, each
     Python task is imported, and the programs of agents are looked for. No model is asked.
     """
-    findings = list(_findings(project))
+    findings = _without_secrets(project, list(_findings(project)))
     if as_json:
         print_json([finding._asdict() for finding in findings])
     else:
@@ -50,6 +50,17 @@ def doctor(project: Project, *, as_json: bool) -> int:
         for text in table(rows):
             click.echo(paint(text[:1], "green" if text[:1] == "✓" else "red") + text[1:])
     return 0 if all(finding.ok for finding in findings) else 1
+
+
+def _without_secrets(project: Project, findings: list[Finding]) -> list[Finding]:
+    """What was found, without the keys that servers, programs and modules may have told."""
+    from whorl.providers.redaction import redact
+
+    try:
+        secrets = project.settings().secrets()
+    except UsageError:
+        return findings
+    return [Finding(one.what, one.ok, redact(one.words, secrets)) for one in findings]
 
 
 def _findings(project: Project) -> Iterator[Finding]:

@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from whorl.interfaces.cli.trust import held_lines, judged_lines
 from whorl.interfaces.figures import age, table
 
 if TYPE_CHECKING:
+    from whorl.providers.settings.rights import Right
     from whorl.services.configuration.stores import HeldStore
     from whorl.services.configuration.trust import Judged
     from whorl.services.project import Project
@@ -143,11 +143,16 @@ def _document(judged: Judged | None, held: HeldStore | None) -> dict[str, Any]:
         "path": str(judged.path),
         "sha256": judged.digest,
         "standing": judged.standing,
-        "permits": [asdict(right) for right in judged.rights],
-        "added": [asdict(right) for right in judged.added] if judged.before else [],
-        "removed": [asdict(right) for right in judged.removed],
+        "permits": [_right(right) for right in judged.rights],
+        "added": [_right(right) for right in judged.added] if judged.before else [],
+        "removed": [_right(right) for right in judged.removed],
         "store": store,
     }
+
+
+def _right(right: Right) -> dict[str, str]:
+    """A right as it is shown; one with other values is both added and removed."""
+    return {"kind": right.kind, "text": right.text}
 
 
 def _remove(path: Path, project: Project, held: HeldStore | None, *, as_json: bool) -> int:
