@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from whorl.errors import UsageError
+from whorl.providers.settings.hidden import shown_command
 from whorl.providers.settings.model_providers import PROVIDER
 from whorl.providers.settings.rights import _PARTERS, part_rights
 from whorl.providers.settings.sections import SECTIONS, settings_from
@@ -116,3 +117,20 @@ def permits(table: dict[str, object]) -> bool:
         return fault.code != "W901"
     rights = (settings.allow.commands, settings.tasks, settings.mcp, settings.keys)
     return any(rights) or bool(settings.notify.url)
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["x", "--token=abc/d=="], "x --token=***"),
+        (["x", "--api-key", "abc"], "x --api-key ***"),
+        (["env", "MY_KEY=abc", "x"], "env MY_KEY=*** x"),
+        # A person has to see what would be run.
+        (["git", "-c", "credential.helper=!sh x", "pull"], "git -c 'credential.helper=!sh x' pull"),
+        (["x", "--api-key", "sh evil"], "x --api-key 'sh evil'"),
+    ],
+)
+def test_keys_among_arguments_are_hidden_and_nothing_that_could_be_code(
+    words: list[str], shown: str
+) -> None:
+    assert shown_command(words) == shown

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 _NAMED = r"[\w.-]*(?:token|key|secret|passw|auth|credential|header)[\w.-]*"
 # After one dash stand many options, of which one may run what follows: `bash -cauth ...`.
 _OPTION = regex(rf"--{_NAMED}", re.IGNORECASE)
-_GIVEN = regex(rf"(-?{_NAMED}=).+", re.IGNORECASE | re.DOTALL)
+_GIVEN = regex(rf"(-{{0,2}}{_NAMED}=)(.+)", re.IGNORECASE | re.DOTALL)
+# A key is one word; what is more may be code, which has to be seen: `credential.helper=!sh x`.
+_KEY = regex(r"\w[\w+/=.:~-]*", re.ASCII)
 _USER = regex(r"(?<=://)[^/@\s]+@")
 _KEY_NAME = regex(r"(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|AUTH)$", re.IGNORECASE)
 _LITERALS = ("api_key", "token", "username", "password", "encrypt_with", "s3_key", "s3_secret")
@@ -43,14 +45,15 @@ def shown_command(words: Sequence[str]) -> str:
     shown = [shlex.quote(word) for word in words[:1]]
     is_value = False
     for word in words[1:]:
-        if is_value and not word.startswith("-"):
+        if is_value and _KEY.fullmatch(word):
             shown.append(HIDDEN)
             is_value = False
             continue
         is_value = bool(_OPTION.fullmatch(word))
         plain = _USER.sub(f"{HIDDEN}@", word)
         given = _GIVEN.fullmatch(plain)
-        shown.append(f"{given[1]}{HIDDEN}" if given else _quoted(plain, word))
+        is_key = given is not None and _KEY.fullmatch(given[2])
+        shown.append(f"{given[1]}{HIDDEN}" if given and is_key else _quoted(plain, word))
     return " ".join(shown)
 
 
