@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 _REPETITION = re.compile(r".*\](?:#[0-9]+)?")
 # Words of the file and of the engine, times and numbers: what else a record has are values.
-_OWN = frozenset(
-    """address name kind node started_at status ended_at usage reason branch number repetitions
-    attempts frame holder held_as""".split()
-)
+_NAMES = """address name kind node started_at status ended_at usage reason branch number repetitions
+    attempts frame holder held_as"""
+_OWN = frozenset(_NAMES.split())
 
 
 @dataclass(slots=True)
