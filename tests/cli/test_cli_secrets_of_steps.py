@@ -1,4 +1,4 @@
-"""A secret that a step quotes in each of its attempts is told by no record, in no shape."""
+"""A secret is told by no attempt of a step, in no shape, nor where it names a model."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from command_line import CONFIG
+
+from leaks import places_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,3 +57,28 @@ def test_no_attempt_tells_a_secret(whorl: Whorl, project: Path, text: str) -> No
     [record] = json.loads(whorl("show", "last/s", "--json").out)["records"]
     assert len(record["attempts"]) > 1
     assert all("***" in str(attempt["error"]) for attempt in record["attempts"])
+
+
+def test_the_name_of_a_model_is_told_unless_it_is_a_secret(whorl: Whorl, project: Path) -> None:
+    (project / "whorl.toml").write_text(CONFIG)
+    (project / "w.yaml").write_text(
+        "whorl: 1\ninputs: {k: secret, m: string}\nsteps:\n"
+        '  s: {ask: "Write it", model: "canned/{{ k }}"}\n'
+        '  t: {ask: "Write it", model: "canned/{{ m }}"}\n'
+    )
+    given = ("-i", "k=HUSH-77-xyzzy", "-i", "m=gpt-77")
+    told = "".join(
+        f"{done.out}{done.err}"
+        for done in (
+            whorl("run", "w.yaml", "-v", *given),
+            whorl("run", "w.yaml", "--events", *given),
+            whorl("cost", "last", "--by", "model"),
+            whorl("show", "last/s"),
+            whorl("show", "last/t"),
+        )
+    )
+
+    assert "HUSH-77" not in told
+    assert places_of("HUSH-77", project) == []
+    assert "gpt-77" in whorl("cost", "last", "--by", "model").out
+    assert "***" in whorl("cost", "last", "--by", "model").out
