@@ -82,7 +82,7 @@ def records_of(
     records = recorder.found(machine)[after:]
     redaction = redaction_of(machine.state.get("secrets", ()))
 
-    def hidden(name: str, value: Any) -> Json:
+    def hidden(name: str, value: Json) -> Json:
         if redaction is not None:
             value = _without_secrets(name, value, redaction)
         return redact(value, secrets)

@@ -72,7 +72,8 @@ class Record:
 
     def hide(self, hidden: Callable[[str, Any], Json]) -> None:
         """Puts what may be shown into each field that holds values, its attempts' as well."""
-        for holder in (self, *self.attempts):
+        holders: tuple[Record | Attempt, ...] = (self, *self.attempts)
+        for holder in holders:
             for name in (part.name for part in fields(holder) if part.name not in _OWN):
                 setattr(holder, name, hidden(name, getattr(holder, name)))
 
