@@ -101,7 +101,7 @@ CASES = {
         "loom/azure: A Terminate ends the workflow that it stands in, and whoever called it goes on"
     ),
     "task-echo": "loom/outside: A record tells what an action was given",
-    "task-secure": "loom/outside: A fault of a secure action in our own words is told as it is",
+    "task-secure": "loom/outside: A fault of a secure action in our own words is told by its kind",
     "task-total-time": "studio/nodes: An HTTP request",
     "until-judge-model": "loops/until: A judge can be another model and read another step",
     "until-pattern": "loops/until: A score is read from a text by a pattern",

@@ -17,9 +17,6 @@ CONFIG = f"""
 provider = "canned"
 model = "m"
 
-[allow]
-commands = true
-
 [providers.canned]
 kind = "scripted"
 
@@ -38,6 +35,9 @@ replies = ["yes, {HIDDEN_TEXT} is"]
 [[providers.canned.replies]]
 match = ""
 replies = ["yes, {HIDDEN_TEXT} is"]
+
+[allow]
+commands = true
 """
 
 LAST = 'whorl: 1\nsteps:\n  a: {ask: "Say it", secure: true}\n'
@@ -132,22 +132,31 @@ def test_a_secure_failure_says_what_kind_it_is(
     assert "ended with code 3" in said["message"]
 
 
-def test_the_address_of_a_secure_step_is_told_without_its_query(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+ADDRESSES = (
+    "https://x.example/p?q=plain-text\\n",
+    "http://127.0.0.1:9/plain-text",
+    "plain-text://x",
+)
+
+
+@pytest.mark.parametrize("url", ADDRESSES)
+def test_the_address_of_a_secure_step_is_not_told(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Whatever is wrong with it: it cannot be read, reached or called."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "whorl.toml").write_text(CONFIG)
-    step = '{http: {url: "https://x.example/p?q=plain-text\\n"}, secure: SECURE}'
+    (tmp_path / "whorl.toml").write_text(CONFIG + "private_network = true\n")
     told = {}
     for secure in ("true", "false"):
-        workflow = f"whorl: 1\nsteps:\n  a: {step.replace('SECURE', secure)}\n"
+        step = f'{{http: {{url: "{url}"}}, secure: {secure}, retry: {{times: 1, wait: 10ms}}}}'
+        workflow = f"whorl: 1\nsteps:\n  a: {step}\n"
         (tmp_path / "w.yaml").write_text(workflow)
-        told[secure] = whorl(tmp_path, "run", "w.yaml", "--json", capsys=capsys)
+        told[secure] = whorl(tmp_path, "run", "w.yaml", "--events", capsys=capsys)
         told[secure] += whorl(tmp_path, "show", "last", "--json", capsys=capsys)
 
     assert "plain-text" not in told["true"]
-    assert "https://x.example/p?***" in told["true"]
-    assert "https://x.example/p?q=plain-text" in told["false"]
+    assert "its message is hidden, since it is secure" in told["true"]
+    assert "plain-text" in told["false"]
 
 
 KEYED = """

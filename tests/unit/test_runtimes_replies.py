@@ -8,6 +8,7 @@ import pytest
 
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Perform
+from whorl.interpreter.outcomes import is_cut
 from whorl.runtimes.journal.replies import failed_body, fit
 
 SAID = "SAID"
@@ -52,13 +53,37 @@ def test_a_failed_call_costs_what_is_known_of_it(
     assert body.get("usage") == usage
 
 
-@pytest.mark.parametrize("code", ["P101", "P107", "P108", "P110", "P112", "P116", "P118", "R110"])
-def test_our_own_words_about_a_secure_fault_are_told(code: str) -> None:
-    assert _error(code)["message"] == f"it was {SAID}"
+@pytest.mark.parametrize("secure", ["inputs", "outputs"])
+@pytest.mark.parametrize(
+    "code", ["P101", "P107", "P108", "P110", "P112", "P114", "P116", "P118", "R110", "P104"]
+)
+def test_a_secure_fault_of_every_kind_keeps_its_message(code: str, secure: str) -> None:
+    assert SAID not in _error(code, secure=secure)["message"]
+    assert SAID not in _error(code, {"secure": True})["message"]
 
 
-def test_words_that_are_free_of_what_is_secure_already_are_told() -> None:
-    assert _error("P104", {"secure": True})["message"] == f"it was {SAID}"
+def test_words_about_tools_of_the_operator_are_told() -> None:
+    assert _error("P126")["message"] == f"it was {SAID}"
+
+
+def test_what_is_played_from_a_recording_says_what_it_said() -> None:
+    hidden = "the command ended with code 3; its message is hidden, since it is secure"
+    perform = Perform("a", "run", {}, secure=True, secure_outputs=True)
+    fault = ProviderError(hidden, code="P109", detail={"secure": True})
+
+    error: Any = failed_body(perform, fault, {}, lambda value: value)["error"]
+
+    assert error["message"] == hidden
+
+
+def test_an_answer_that_a_budget_cut_is_known_as_such() -> None:
+    perform = Perform("a", "ask", {}, secure=True, secure_outputs=True)
+    fault = ProviderError(f"{SAID} was cut; raise the budget", code="P118")
+
+    error: Any = failed_body(perform, fault, {}, lambda value: value)["error"]
+
+    assert SAID not in error["message"]
+    assert is_cut(error)
 
 
 @pytest.mark.parametrize(
@@ -84,10 +109,23 @@ def test_a_task_that_is_not_secure_is_quoted() -> None:
     assert _error("P104", secure="no")["message"] == f"it was {SAID}"
 
 
-def test_only_what_a_message_quotes_of_secure_inputs_is_hidden() -> None:
-    assert _error("P104", {"quoted": SAID}, secure="inputs")["message"] == "it was ***"
-    assert _error("P104", {"quoted": SAID}, secure="no")["message"] == f"it was {SAID}"
-    assert _error("P104", secure="inputs")["message"] == f"it was {SAID}"
+def test_what_the_other_side_says_is_told_where_only_inputs_are_secure() -> None:
+    detail = {"status": 403, "excerpt": ": not you", "url": SAID, "body": "not you"}
+    error = _error("P104", dict(detail), secure="inputs")
+
+    assert error["message"] == "it gave status 403: not you"
+    assert error["detail"] == {"status": 403, "body": "not you"}
+    assert "not you" not in _error("P104", dict(detail))["message"]
+    assert _error("P104", dict(detail), secure="no")["message"] == f"it was {SAID}"
+
+
+def test_the_address_of_a_call_that_is_secure_for_its_authentication_is_told() -> None:
+    perform = Perform("a", "http", {"secure_auth": True}, secure=True)
+    fault = ProviderError(f"it was {SAID}", code="P101")
+
+    error: Any = failed_body(perform, fault, {}, lambda value: value)["error"]
+
+    assert error["message"] == f"it was {SAID}"
 
 
 def _nested(levels: int) -> Any:

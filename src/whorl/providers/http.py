@@ -57,7 +57,8 @@ class Http(OwnTask):
     password, Bearer with token, Raw with value, or Key with the name of an operator's key, which
     `key` names alone. With `poll`, work that was accepted (202) is asked after at its `location`
     until it is done. With `pages`, a list is read until it has so many items. With `hide_reply`
-    nobody is shown what the other side said.
+    nobody is shown what the other side said. With `secure_auth` the call is secure for nothing but
+    its `auth`, so that errors may tell its address.
     """
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
@@ -291,7 +292,7 @@ def _credential_of(inputs: Inputs, url: str, keys: Mapping[str, KeySettings]) ->
             )
         case _:
             near = did_you_mean(kind, AUTH_TYPES) or f"known: {', '.join(AUTH_TYPES)}"
-            raise _not_authenticated(f"{kind!r} is not a known way to authenticate; {near}")
+            raise _not_authenticated(f"its type is not a known way to do it; {near}")
     return Credential(origin, (("Authorization", Secret(header)),))
 
 

@@ -119,7 +119,7 @@ class Redaction:
     that is one of them is hidden, too.
     """
 
-    __slots__ = ("_numbers", "_words", "forms")
+    __slots__ = ("_numbers", "_short", "_words", "forms")
 
     def __init__(self, secrets: Iterable[str]) -> None:
         given = {text for text in secrets if text.strip()}
@@ -130,7 +130,8 @@ class Redaction:
         parts = long | whole | lines
         cases = {case for text in parts for case in (text, text.upper(), text.lower())}
         self.forms = Forms(form for text in cases for form in _written(text))
-        words = "|".join(sorted(map(re.escape, given - long), key=len, reverse=True))
+        self._short = given - long
+        words = "|".join(sorted(map(re.escape, self._short), key=len, reverse=True))
         self._words = re.compile(rf"(?<!\w)(?:{words})(?!\w)") if words else None
         self._numbers = {text for text in long if _NUMBER.fullmatch(text)}
 
@@ -145,6 +146,11 @@ class Redaction:
         if isinstance(value, int | float) and self._numbers and json.dumps(value) in self._numbers:
             return HIDDEN
         return value
+
+    def name(self, name: str) -> str:
+        """The name of a model, also with its provider; a short word is hidden as a whole name."""
+        provider, mark, own = self.forms.hide(name).rpartition("/")
+        return f"{provider}{mark}{HIDDEN if own in self._short else own}"
 
 
 class Forms:

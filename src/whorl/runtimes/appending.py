@@ -128,6 +128,8 @@ class Appending:
         self._run = folded.run
         self._machine = folded.machine
         self._seq = self._snapshot_seq = folded.seq
+        # The state of a run whose secrets are closed is none to go on from.
+        self._is_open = folded.seals is not None
         self._owner = owner
         self._journal = journal
         self._buffer = buffer
@@ -168,7 +170,8 @@ class Appending:
             entries = [Entry(first + index, event) for index, event in enumerate(events)]
             self._watcher.entries(self._run, entries)
         self._seq = last
-        if snapshot and self._is_snapshot_due(last) and self._machine.is_whole:
+        is_due = snapshot and self._is_open and self._is_snapshot_due(last)
+        if is_due and self._machine.is_whole:
             await self._snapshot(last)
 
     def _sealed(self, events: list[Event]) -> tuple[list[Event], bool]:

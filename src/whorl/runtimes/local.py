@@ -25,6 +25,7 @@ from whorl.runtimes.clock import RunClock
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import fold, folding
 from whorl.runtimes.journal.journal import KEEPING, Entry, Message, NewRun, RunId, remembered
+from whorl.runtimes.journal.keys import CODE
 from whorl.runtimes.journal.sealing import (
     opened,
     redaction_of,
@@ -33,6 +34,7 @@ from whorl.runtimes.journal.sealing import (
     shown_sources,
     without_defaults,
 )
+from whorl.runtimes.performing import NoWorkers
 from whorl.runtimes.starting import Pins, new_run_id, shown_labels, started, without_secrets
 from whorl.runtimes.turns import CPU_MAX_S, Turns
 
@@ -224,16 +226,17 @@ class LocalRuntime:
         clock: RunClock | None = None
         cpu_s = 0.0
         while True:
-            folded = await self._folded(run, to_drive=True)
+            folded = await self._folded_to_drive(run, requests)
             if folded is None:
                 return "stopped"
+            workers = self.workers if folded.seals is not None else NoWorkers(self.workers)
             for event in requests:
                 raise_objection(objection(folded.machine, event))
             # Never earlier than what the run knows: a clock set back meanwhile holds nothing up.
             if clock is None:
                 now = self.clock() - self.store.clock_step(run)
                 clock = RunClock(max(now, folded.machine.now, at_least))
-            whom = (self.store, self.workers, clock, self.watcher, self._timer, self.clock)
+            whom = (self.store, workers, clock, self.watcher, self._timer, self.clock)
             driver = Driver(run, folded, owner, *whom, self.turns, self.cpu_max_s, cpu_s)
             self._drivers[run] = driver
             for message in await self._requests_for(folded.machine, run, owner):
@@ -251,6 +254,15 @@ class LocalRuntime:
                 return status
             cpu_s = driver.computing.cpu_s
             await self._sleep_until(run, clock, *driver.asleep_until)
+
+    async def _folded_to_drive(self, run: RunId, requests: list[Event]) -> Folded | None:
+        """The run with its secrets; whoever ends it for good does not need them."""
+        try:
+            return await self._folded(run, to_drive=True)
+        except StoreError as fault:
+            if fault.code != CODE or [event.kind for event in requests] != ["run.cancelled"]:
+                raise
+            return await self._folded(run, to_drive=False)
 
     async def _folded(self, run: RunId, *, to_drive: bool) -> Folded | None:
         """The run as it stands; what takes long to replay is replayed beside the event loop.

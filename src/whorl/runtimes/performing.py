@@ -40,6 +40,22 @@ class Workers(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class NoWorkers:
+    """For a run that is ended without the key of its secrets: nothing of it can be sent."""
+
+    workers: Workers
+
+    def kind(self, name: str) -> TaskKind:
+        raise ProviderError(f"the task {name!r} needs the key of the run's secrets", code="R909")
+
+    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
+        return self.kind(name).effect
+
+    def redacted(self, value: Json) -> Json:
+        return self.workers.redacted(value)
+
+
+@dataclass(frozen=True, slots=True)
 class Performing:
     """Performs the tasks of one run.
 

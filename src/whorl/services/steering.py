@@ -21,7 +21,7 @@ from whorl.interpreter.refusals import (
     to_raise,
 )
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.folding import check_key, fold
 from whorl.services.inspecting import results
 from whorl.services.inspecting.places import loops_meant, some
 
@@ -109,6 +109,9 @@ class More:
 def continued(
     store: SqliteStore, run: RunId, at: str, *, iterations: int | None, more: More
 ) -> Event:
+    if store.run(run).status != "running":
+        # Nobody else drives it, who may have the key.
+        check_key(store, run)
     body = more.amounts()
     if body:
         body["around"] = True

@@ -124,8 +124,11 @@ def read_http(action: Action) -> ir.Node:
     wanted = action.configuration("paginationPolicy", "minimumItemCount")
     if action.is_azure and isinstance(wanted, Scalar) and not has_expression(wanted.text):
         entries["pages"] = ir.Constant(int(wanted.text) if wanted.text.isdecimal() else 1)
+    has_auth = action.setting("authentication") is not None
+    if has_auth and "inputs" not in secured(action.fields):
+        entries["secure_auth"] = ir.Constant(True)
     task = task_of(action, "http", entries, _outputs(action))
-    is_secure = task.secure or action.setting("authentication") is not None
+    is_secure = task.secure or has_auth
     return replace(task, secure=is_secure, retry=AZURE_RETRY if action.is_azure else None)
 
 

@@ -237,7 +237,7 @@ def _refusal(url: str, reason: str) -> ProviderError:
     shown = _visible(re.sub(r"//[^/?#]*@", "//", bare)[:_SHOWN_MAX])
     asked = _visible(_shown_query(query)) if mark else ""
     message = f"the address '{shown}{mark}{asked}' cannot be used: {reason}"
-    return ProviderError(message, code="P107", detail={"quoted": asked} if asked else {})
+    return ProviderError(message, code="P107")
 
 
 def _shown_query(query: str) -> str:

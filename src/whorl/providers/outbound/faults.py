@@ -72,13 +72,13 @@ def status_fault(
             break
     is_rate = status == 429 and advice != _NO_CREDIT
     code = "P102" if is_rate else "P103" if status >= 500 else "P104"
-    reason = f": {excerpt}" if excerpt else ""
+    reason = (f": {excerpt}" if excerpt else "") + (f"; {advice}" if advice else "")
     return ProviderError(
-        f"{what} gave status {status}{reason}{'; ' + advice if advice else ''}",
+        f"{what} gave status {status}{reason}",
         code=code,
         retryable=code != "P104" or status in _PASSING,
         retry_after_s=retry_after(headers.get("retry-after", ""), now),
-        detail={"status": status, "body": excerpt},
+        detail={"status": status, "body": excerpt, "excerpt": reason},
         answered=status not in _UNANSWERED,
     )
 

@@ -14,7 +14,7 @@ from whorl.ir import from_json
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import Entry, Journal, RunId
 from whorl.runtimes.journal.keys import CODE
-from whorl.runtimes.journal.sealing import hide, opened, opened_state
+from whorl.runtimes.journal.sealing import SEALED, hide, opened, opened_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -91,6 +91,16 @@ def look_on(journal: Journal, run: RunId, plan: Plan) -> Folded:
     It may hold secrets: only its frames are for people, not the values in them.
     """
     return as_far_as_open(journal, lambda seals: _end_of(_folding(journal, run, plan, seals)))
+
+
+def check_key(journal: Journal, run: RunId) -> None:
+    """Raises StoreError R909 where a run cannot be driven, since its secrets cannot be opened."""
+    if not Plan(from_json(journal.workflow(run))).is_confidential:
+        return
+    for entry in journal.read(run):
+        if SEALED in entry.event.body:
+            opened(entry.event, run, journal.seals)
+            return
 
 
 def _end_of(steps: Generator[None, None, T]) -> T:

@@ -62,7 +62,8 @@ class Seals:
         cipher = self._ready(make=False)
         if name != self._name:
             words = f"the secrets of run {place[0]!r} were encrypted with another key ({name})"
-            raise StoreError(f"{words} than the one that is here ({self._name})", code=CODE)
+            words += f" than the one that is here ({self._name})"
+            raise StoreError(words, code=CODE, help=_ADVICE)
         try:
             content = urlsafe_b64decode(coded)
             nonce, closed = content[:_NONCE_BYTES], content[_NONCE_BYTES:]
@@ -131,7 +132,10 @@ def mark_of(seals: Seals, path: str) -> str:
     return seals.mark("store", os.path.realpath(path))
 
 
-_ADVICE: Final = f"restore the key, or set {VARIABLE} to it; the run can be shown without it"
+_ADVICE: Final = (
+    f"restore the key that the run began with, or set {VARIABLE} to it; without it the run can be "
+    "shown and cancelled, and nothing else"
+)
 
 
 def _make(path: Path) -> None:

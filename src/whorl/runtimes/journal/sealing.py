@@ -38,9 +38,11 @@ _KEPT: Final = ("status", "type", MARK)
 _WORDS: Final = """run seed source at kind status code path reason exit_reason cause branch scope
     limit of by met number iteration iterations not_begun best_iteration returned_iteration
     failed_iterations seconds score usage limits run_limits reserve cap at_worst due workflow
-    request mark pauses again approved model provider finish retryable answered retry_after_s secure
+    request mark pauses again approved finish retryable answered retry_after_s secure
     behaviour step cpu_s"""
 _OBJECTS: Final = frozenset({"error", "cause", "remember"})
+# Names of which a short secret is not meant by a part of one.
+_MODELS: Final = frozenset({"model", "provider"})
 # Values by names that the workflow has given them.
 _NAMES: Final = "input inputs outputs set results collected carry previous person accepted values"
 # What frames of the machine hold of a run's values.
@@ -182,6 +184,8 @@ def redacted(body: Mapping[str, Json], redaction: Redaction) -> dict[str, Json]:
             clear[name] = redacted(value, redaction)
         elif name in _NAMED and isinstance(value, dict):
             clear[name] = {key: redaction.value(part) for key, part in value.items()}
+        elif name in _MODELS and isinstance(value, str):
+            clear[name] = redaction.name(value)
         else:
             clear[name] = value if name in _OWN_WORDS else redaction.value(value)
     return clear

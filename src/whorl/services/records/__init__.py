@@ -6,7 +6,7 @@ They are derived from the journal when somebody asks for them, and stored nowher
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import UsageError
 from whorl.interpreter.contents import ENDED
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from whorl.dialects.reader import History
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
-    from whorl.providers.redaction import Secret
+    from whorl.providers.redaction import Redaction, Secret
     from whorl.runtimes.journal.journal import Journal, RunId
     from whorl.runtimes.journal.keys import Seals
     from whorl.runtimes.sqlite import SqliteStore
@@ -81,14 +81,22 @@ def records_of(
     machine, recorder = as_far_as_open(journal, sought)
     records = recorder.found(machine)[after:]
     redaction = redaction_of(machine.state.get("secrets", ()))
-    for record in records if redaction is not None or secrets else ():
-        shown = {"inputs": record.inputs, "output": record.output, "error": record.error}
+
+    def hidden(name: str, value: Json) -> Json:
         if redaction is not None:
-            values = {name: redaction.value(shown[name]) for name in ("inputs", "output")}
-            shown = values | {"error": redacted({"error": record.error}, redaction)["error"]}
-        for name, value in shown.items():
-            setattr(record, name, redact(value, secrets))
+            value = _without_secrets(name, value, redaction)
+        return redact(value, secrets)
+
+    for record in records if redaction is not None or secrets else ():
+        record.hide(hidden)
     return Records(records, recorder.is_full)
+
+
+def _without_secrets(name: str, value: Any, redaction: Redaction) -> Json:
+    """A field of a record without the run's secrets; words of the engine in it stay."""
+    if name == "because":
+        return redacted(value, redaction)
+    return redacted({name: value}, redaction)[name] if name == "error" else redaction.value(value)
 
 
 @dataclass(frozen=True, slots=True)

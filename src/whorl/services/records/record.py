@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any
 
 from whorl.ir import Task
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from whorl.interpreter.frames import Values
     from whorl.ir import Node
     from whorl.language import Json
 
 _REPETITION = re.compile(r".*\](?:#[0-9]+)?")
+# Words of the file and of the engine, times and numbers: what else a record has are values.
+_NAMES = """address name kind node started_at status ended_at usage reason branch number repetitions
+    attempts frame holder held_as"""
+_OWN = frozenset(_NAMES.split())
 
 
 @dataclass(slots=True)
@@ -63,6 +69,13 @@ class Record:
         self.ended_at, self.status = at, status
         for name, fact in facts.items():
             setattr(self, name, fact)
+
+    def hide(self, hidden: Callable[[str, Any], Json]) -> None:
+        """Puts what may be shown into each field that holds values, its attempts' as well."""
+        holders: tuple[Record | Attempt, ...] = (self, *self.attempts)
+        for holder in holders:
+            for name in (part.name for part in fields(holder) if part.name not in _OWN):
+                setattr(holder, name, hidden(name, getattr(holder, name)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,74 @@
+"""A run whose key is lost can be looked at and ended; it says what it needs for all else."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from command_line import CONFIG
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from command_line import Whorl
+
+KEYED = """
+whorl: 1
+inputs: {key: secret}
+steps:
+  turn: {repeat: {at_most: 1, steps: {a: {ask: "Write {{ key }}"}}}}
+  check: {approve: "Send it with {{ key }}?"}
+outputs: {text: "{{ key }}"}
+"""
+ADVICE = "set WHORL_KEY to it"
+
+
+@pytest.fixture(params=["missing", "another"])
+def lost(
+    whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Path:
+    """A run waits for a person; its key is gone, or there is another one."""
+    (project / "whorl.toml").write_text(CONFIG)
+    (project / "w.yaml").write_text(KEYED)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(project / "mine"))
+    assert whorl("run", "w.yaml", "-i", "key=HUSH-77").code == 4
+    home = project / "elsewhere"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
+    if request.param == "another":
+        monkeypatch.setenv("WHORL_KEY", "B" * 43 + "=")
+    return home
+
+
+def test_a_run_without_its_key_is_ended(
+    whorl: Whorl, lost: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = whorl("cancel", "last", "--json")
+
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["status"] == "cancelled"
+    assert not (lost / "whorl" / "key").exists()
+    for words in (("show", "last"), ("status", "last"), ("why", "last"), ("ls",)):
+        assert whorl(*words).code == 0, words
+    # Whoever has the key sees the same.
+    monkeypatch.delenv("WHORL_KEY", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(lost.parent / "mine"))
+    assert json.loads(whorl("show", "last", "--json").out)["status"] == "cancelled"
+    assert "cancelled already" in whorl("cancel", "last").out
+
+
+@pytest.mark.parametrize(
+    "words", [("pause",), ("approve",), ("continue", "-n", "1"), ("stop",), ("accept", "-n", "1")]
+)
+def test_all_else_says_what_it_needs_and_nothing_before(
+    whorl: Whorl, lost: Path, words: tuple[str, ...]
+) -> None:
+    done = whorl(words[0], "last", *words[1:])
+
+    assert done.code == 3
+    assert done.out == ""
+    assert done.err.startswith("error[R909]: ")
+    assert ADVICE in done.err
+    assert "cancelled" in done.err
+    assert not (lost / "whorl" / "key").exists()
+    assert json.loads(whorl("show", "last", "--json").out)["status"] == "waiting"
