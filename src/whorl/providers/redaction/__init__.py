@@ -38,6 +38,8 @@ PLACEHOLDERS = frozenset(
         *("api_key", "password"),
     )
 )
+# Python reads no more as a whole number.
+_DIGITS_MAX = 4_000
 _NUMBER = regex(r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
 
 
@@ -107,37 +109,54 @@ def is_worth_redacting(text: str) -> bool:
 
 
 class Redaction:
-    """Takes texts out of values that their owner has called secret, however simple they are.
+    """Takes out of values what their owner has called secret, however simple it is.
 
-    A short one would mangle texts, so it is hidden where it stands as a word of its own. A number
-    that is one of them is hidden, too.
+    A short text would mangle others, so it is hidden where it stands as a word of its own. A number
+    that is one of the texts is hidden, too, and an object or a list where it is a value.
     """
 
-    __slots__ = ("_numbers", "_words", "forms")
+    __slots__ = ("_numbers", "_sizes", "_wholes", "_words", "forms")
 
-    def __init__(self, secrets: Iterable[str]) -> None:
-        given = {text for text in secrets if text.strip()}
+    def __init__(self, secrets: Iterable[Json]) -> None:
+        secrets = tuple(secrets)
+        given = {text for text in secrets if isinstance(text, str) and text.strip()}
         long = {text for text in given if len(text.strip()) >= LENGTH_MIN}
         # Whoever pastes a key brings a line break along, and a long one may be told line by line.
         whole = {text.strip() for text in long}
         lines = {line for text in whole for line in text.splitlines() if len(line) >= LENGTH_SURE}
-        parts = long | whole | lines
-        self.forms = Forms(parts, is_changed=True)
+        self.forms = Forms(long | whole | lines, is_changed=True)
         words = "|".join(sorted(map(re.escape, given - long), key=len, reverse=True))
         self._words = re.compile(rf"(?<!\w)(?:{words})(?!\w)") if words else None
-        self._numbers = {text for text in long if _NUMBER.fullmatch(text)}
+        self._numbers = {_number(text) for text in long if _NUMBER.fullmatch(text)}
+        objects = [value for value in secrets if isinstance(value, dict | list)]
+        self._sizes = {(type(value), len(value)) for value in objects}
+        self._wholes = {text for text in map(_sorted, objects) if len(text) >= LENGTH_SURE}
 
     def value(self, value: Json) -> Json:
         if isinstance(value, str):
             value = self.forms.hide(value)
             return value if self._words is None else self._words.sub(HIDDEN, value)
+        if isinstance(value, dict | list) and self._is_whole(value):
+            return HIDDEN
         if isinstance(value, list):
             return [self.value(item) for item in value]
         if isinstance(value, dict):
             return {str(self.value(name)): self.value(item) for name, item in value.items()}
-        if isinstance(value, int | float) and self._numbers and json.dumps(value) in self._numbers:
-            return HIDDEN
+        if self._numbers and isinstance(value, int | float) and not isinstance(value, bool):
+            is_long = value in self._numbers and len(json.dumps(value)) >= LENGTH_MIN
+            return HIDDEN if is_long else value
         return value
+
+    def _is_whole(self, value: dict[str, Json] | list[Json]) -> bool:
+        return (type(value), len(value)) in self._sizes and _sorted(value) in self._wholes
+
+
+def _number(text: str) -> int | float:
+    return float(text) if {*".e"} & {*text} or len(text) > _DIGITS_MAX else int(text)
+
+
+def _sorted(value: Json) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 class StreamedText:
