@@ -14,7 +14,7 @@ from whorl.errors import StoreError
 from whorl.interpreter.events import Event
 from whorl.providers.redaction import Redaction
 from whorl.runtimes.journal.keys import Seals, seals_from
-from whorl.runtimes.journal.sealing import SEALED, masked, opened, sealed
+from whorl.runtimes.journal.sealing import SEALED, masked, opened, sealed, secrets_of
 from whorl.source.paths import user_folder
 
 if TYPE_CHECKING:
@@ -167,3 +167,42 @@ def test_a_template_does_not_put_its_secrets_into_the_workflow() -> None:
     assert [(port.name, port.secret, port.default) for port in workflow.inputs][:1] == [
         ("key", True, SECRET)
     ]
+
+
+def test_a_number_is_found_as_a_fraction_and_a_short_one_is_not() -> None:
+    redaction = Redaction(["4821", "0001", "-12.50"])
+
+    assert redaction.value([4821.0, "4821.0", -12.5]) == ["***", "***.0", "***"]
+    assert redaction.value([1, True, 1.0, 482]) == [1, True, 1.0, 482]
+
+
+def test_an_object_is_hidden_as_a_whole_where_it_is_a_value() -> None:
+    secret = {"user_name": "alice-77", "n": 1, "list": [1, 2]}
+    redaction = Redaction([secret, "alice-77"])
+
+    assert redaction.value({"a": [dict(reversed(secret.items()))], "n": 1}) == {
+        "a": ["***"],
+        "n": 1,
+    }
+    assert redaction.value({"user_name": "alice-77"}) == {"user_name": "***"}
+    assert redaction.value([{}, [], [1]]) == [{}, [], [1]]
+
+
+def test_all_that_a_secret_object_is_made_of_is_hidden_but_its_short_numbers() -> None:
+    source = "whorl: 1\ninputs: {o: {type: json, secret: true}}\nsteps:\n  a: {value: 1}\n"
+    workflow = read_workflow(source, "w.yaml").workflow
+    secret = {"a": "zq", "b": [1, 4711, True]}
+
+    assert secrets_of(workflow, {"o": secret}) == ["zq", "4711", secret]
+
+
+@pytest.mark.parametrize("value", [{"name": "x"}, ["x"], 42, True, "x"])
+def test_a_secret_input_is_hidden_where_it_stands_whatever_it_is(value: Any) -> None:
+    source = "whorl: 1\ninputs: {o: {type: any, secret: true}}\nsteps:\n  a: {value: 1}\n"
+    workflow = read_workflow(source, "w.yaml").workflow
+    event = Event("run.started", "", 1.0, {"input": {"o": value, "p": None}})
+    seals = Seals()
+    written = sealed(event, "r", seals, workflow=workflow)
+
+    assert written.body["input"] == {"o": "***", "p": None}
+    assert opened(written, "r", seals) == event

@@ -326,7 +326,7 @@ class RunState(Budgeted):
     out_of_budget: NotRequired[list[str]]
     over: NotRequired[dict[str, bool]]
     # Texts that nobody is shown: what secret inputs are made of.
-    secrets: NotRequired[list[str]]
+    secrets: NotRequired[list[Json]]
     # How many iterations loops make by name, whatever their rules say; which ask again, see events.
     explore: NotRequired[dict[str, int]]
     again: NotRequired[list[str]]

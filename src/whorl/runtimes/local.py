@@ -141,14 +141,10 @@ class LocalRuntime:
 
     async def fork(self, source: RunId, fork: Fork) -> tuple[RunId, bool]:
         """Makes a run that redoes an iteration of another one; False: one with its key exists."""
-        from whorl.runtimes.journal.forking import new_run_of
+        from whorl.runtimes.journal.forking import fork_aside
 
         now = self.clock()
-        run = new_run_id(now)
-        made, events = await asyncio.to_thread(
-            new_run_of, self.store, source, fork, run=run, now=now
-        )
-        return await self.store.create(made, *events)
+        return await fork_aside(self.store, source, fork, run=new_run_id(now), now=now)
 
     async def request(self, run: RunId, event: Event) -> bool:
         """Brings a request to a run that is being driven; False: nobody drives it."""

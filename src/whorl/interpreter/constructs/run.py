@@ -47,6 +47,7 @@ _WORDS = {
 }
 
 _LOOSE_LENGTH_MIN = 8
+_NUMBER_LENGTH_MIN = 4
 
 
 class RunBehaviour(Behaviour):
@@ -272,23 +273,28 @@ def _value(workflow: Workflow, port: Port, given: Values, written: bool) -> Json
 
 
 def keep_secrets(machine: State, workflow: Workflow, values: Values) -> None:
-    """Remembers which texts of these inputs nobody is shown, for as long as the run lasts."""
-    if texts := secret_texts(workflow, values):
+    """Remembers what of these inputs nobody is shown, for as long as the run lasts."""
+    if secrets := secret_values(workflow, values):
         known = machine.state.setdefault("secrets", [])
-        known += [text for text in texts if text not in known]
+        known += [secret for secret in secrets if secret not in known]
 
 
-def secret_texts(workflow: Workflow, values: Values) -> list[str]:
-    """The texts that nobody is shown, wherever they turn up: all that secret inputs are made of.
+def secret_values(workflow: Workflow, values: Values) -> list[Json]:
+    """What nobody is shown, wherever it turns up: texts, numbers as texts, whole objects and lists.
 
-    Of an input that may be anything only the longer ones: it is hidden where it stands.
+    Of an input that may be anything only the longer texts: it is hidden where it stands. So are a
+    short number, a boolean, and nothing at all, which are found in too many places.
     """
     texts: list[str] = []
+    wholes: list[Json] = []
     for port in workflow.inputs:
         if port.secret:
+            value = values.get(port.name)
             least = _LOOSE_LENGTH_MIN if port.type == "any" else 1
-            texts += [text for text in _leaves(values.get(port.name)) if len(text) >= least]
-    return list(dict.fromkeys(texts))
+            texts += [text for text in _leaves(value) if len(text) >= least]
+            if isinstance(value, dict | list) and value:
+                wholes.append(value)
+    return [*dict.fromkeys(texts), *wholes]
 
 
 def _leaves(value: Json) -> Iterator[str]:
@@ -298,7 +304,9 @@ def _leaves(value: Json) -> Iterator[str]:
     elif isinstance(value, str):
         yield value
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield json.dumps(value)
+        text = json.dumps(value)
+        if len(text) >= _NUMBER_LENGTH_MIN:
+            yield text
 
 
 def _read(port: Port, text: str, written: bool) -> Json:

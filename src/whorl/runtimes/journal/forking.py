@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from dataclasses import field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from whorl.errors import UsageError, did_you_mean
@@ -45,6 +47,15 @@ async def fork_run(
 ) -> tuple[RunId, bool]:
     """Makes the new run, driven by nobody, all or none of it; False: a run with this key exists."""
     made, events = new_run_of(store, source, fork, run=run, now=now)
+    return await store.create(made, *events)
+
+
+async def fork_aside(
+    store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
+) -> tuple[RunId, bool]:
+    """The same, while others go on."""
+    work = partial(new_run_of, store, source, fork, run=run, now=now)
+    made, events = await asyncio.to_thread(work)
     return await store.create(made, *events)
 
 

@@ -11,7 +11,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from whorl.interpreter.constructs.run import InputError, check_inputs, secret_texts
+from whorl.interpreter.constructs.run import InputError, check_inputs, secret_values
 from whorl.interpreter.events import FED_KINDS, Event
 from whorl.providers.redaction import HIDDEN, Redaction
 from whorl.runtimes.journal.replies import MARK
@@ -54,19 +54,19 @@ _NAMED: Final = frozenset(_NAMES.split())
 _VALUES_OF_FRAMES: Final = frozenset(_FRAME.split())
 
 
-def secrets_of(workflow: Workflow, given: dict[str, Json]) -> list[str]:
-    """The texts that nobody is shown of what a run is given, also where it will be refused."""
+def secrets_of(workflow: Workflow, given: dict[str, Json]) -> list[Json]:
+    """What nobody is shown of what a run is given, also where it will be refused."""
     if not any(port.secret for port in workflow.inputs):
         return []
     try:
-        return secret_texts(workflow, check_inputs(workflow, given))
+        return secret_values(workflow, check_inputs(workflow, given))
     except InputError:
-        return secret_texts(workflow, given)
+        return secret_values(workflow, given)
 
 
-def redaction_of(texts: Iterable[str]) -> Redaction | None:
-    texts = tuple(texts)
-    return Redaction(texts) if texts else None
+def redaction_of(secrets: Iterable[Json]) -> Redaction | None:
+    secrets = tuple(secrets)
+    return Redaction(secrets) if secrets else None
 
 
 def shown(event: Event) -> dict[str, Json]:
@@ -247,5 +247,8 @@ def _without_inputs(body: dict[str, Json], workflow: Workflow) -> dict[str, Json
     for field in ("input", "set"):
         given = body.get(field)
         if isinstance(given, dict) and not names.isdisjoint(given):
-            clear[field] = {n: masked(v) if n in names else v for n, v in given.items()}
+            clear[field] = {
+                name: HIDDEN if name in names and value is not None else value
+                for name, value in given.items()
+            }
     return clear if clear != body else body

@@ -322,7 +322,7 @@ class Run:
             fired = Event("timer.fired", timer.address, max(timer.due, self._now()))
             self._arrived.append(Arrival(number, fired, timer.due))
 
-    def _secrets(self) -> list[str]:
+    def _secrets(self) -> list[Any]:
         return list(self._machine.state.get("secrets", ()))
 
 

@@ -60,7 +60,7 @@ class Activities:
 
     @activity.defn(name=messages.PREPARE)
     async def prepare(
-        self, run: str, performs: list[dict[str, Any]], secrets: list[str], now: float
+        self, run: str, performs: list[dict[str, Any]], secrets: list[Any], now: float
     ) -> list[dict[str, Any]]:
         """What is journaled of tasks before they are sent; what has no effect is done at once.
 
@@ -111,7 +111,7 @@ class Activities:
             body = performing.failed(perform, fault, _estimated(performing, perform, held))
             return Event("task.failed", perform.address, 0.0, body)
 
-    def _performing(self, run: str, secrets: list[str], texts: list[str]) -> Performing:
+    def _performing(self, run: str, secrets: list[Any], texts: list[str]) -> Performing:
         redaction = redaction_of(secrets)
 
         def show(perform: Perform, text: str) -> None:

@@ -1,0 +1,151 @@
+"""A secret is hidden however programs write it: in URLs, JSON, HTML, base64, hex, any letters."""
+
+from __future__ import annotations
+
+import html
+import json
+import random
+import textwrap
+from base64 import b64encode, encodebytes, urlsafe_b64encode
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from campaign import seeds
+from whorl.providers.redaction import Redaction, Secret, StreamedText, redact
+
+KEYS = (
+    "correct horse!battery(staple)",
+    "Pass/word!ABCDEFGH",
+    "it's~a@key:with/every?mark&in=the+list,of;them*",
+    'quo"ted\\key-<9>',
+    "schlüssel-ö/1234!",
+    "emoji-😀-key(1)",
+    'has%20percent&amp;and\\nmore"9',
+)
+# What encoders leave as it is: encodeURIComponent, encodeURI, httpx in a path and in a query.
+SAFE = ("", "/", "!'()*~", ";,/?:@&=+$#!'()*~", "/!$&'()*+,;=:@~", "/?:@!$'()*,;", "~")
+
+
+def written(key: str) -> list[str]:
+    inside = json.dumps({"a": [f"<{key}>"]})
+    urls = [quote(key, safe=safe) for safe in SAFE]
+    return [
+        *urls,
+        *(url.lower() for url in urls),
+        quote_plus(key),
+        quote(quote(key, safe="")),
+        quote(inside),
+        quote_plus(inside),
+        json.dumps(inside),
+        json.dumps(json.dumps(inside)),
+        html.escape(inside),
+        html.escape(key, quote=True).replace("&#x27;", "&#39;"),
+        ascii(key),
+        repr(key.encode()),
+        repr(inside),
+        key.encode().decode("latin-1"),
+        key.encode().hex(),
+        key.encode().hex().upper(),
+        key.title(),
+        key.capitalize(),
+        key.swapcase(),
+        key.upper(),
+    ]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_secret_is_hidden_in_every_form(key: str) -> None:
+    for form in written(key):
+        text = f"<{form}>"
+        for hidden in (redact(text, [Secret(key)]), str(Redaction([key]).value(text))):
+            assert "***" in hidden, form
+            # Nothing of it is left beside what stood around it.
+            assert len(hidden.replace("***", "")) <= len(text) - len(key), (form, hidden)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_what_stands_around_a_secret_stays(key: str) -> None:
+    for safe in SAFE:
+        text = f"GET /a%20b/{quote(key, safe=safe)}&c=%22d%22\n gave 400"
+
+        assert redact(text, [Secret(key)]) == "GET /a%20b/***&c=%22d%22\n gave 400"
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", seeds(20, 2_000))
+def test_each_character_may_be_written_as_it_is_or_encoded(seed: int) -> None:
+    chance = random.Random(seed)
+    marks = "!'()*~@:/?&=+,; \"<>#%"
+    key = "sk" + "".join(chance.choice("aBc9" + marks) for _ in range(14)) + "x"
+    coded = [f"%{ord(mark):02{chance.choice('xX')}}" for mark in key]
+    mixed = "".join(
+        one if mark in marks and (mark in '"% ' or chance.random() < 0.5) else mark
+        for mark, one in zip(key, coded, strict=True)
+    )
+
+    assert redact(f"at /h/{mixed}/end", [Secret(key)]) == "at /h/***/end"
+
+
+LONG = "".join(random.Random(7).choice("abcdefghijKLMNOP0123456789+/~") for _ in range(700))
+
+
+@pytest.mark.parametrize("width", [64, 76])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\\n", "%0A", "\n  "])
+@pytest.mark.parametrize("before", ["", "u", "us", "user:"])
+def test_base64_is_hidden_over_all_its_lines(width: int, end: str, before: str) -> None:
+    for encode in (b64encode, urlsafe_b64encode):
+        lines = textwrap.wrap(encode(f"{before}{LONG}.".encode()).decode(), width)
+        text = f"file:{end}{end.join(lines)}{end}the end"
+        hidden = redact(text, [Secret(LONG)])
+
+        assert len(hidden) < 60 + 2 * len(end)
+        assert hidden.startswith("file:")
+        assert hidden.endswith("the end")
+
+
+def test_base64_of_a_short_secret_is_hidden_where_a_line_ends_in_it() -> None:
+    key = "sk-12345-abcdef"
+    for before in range(80):
+        text = encodebytes(b"." * before + key.encode() + b"..").decode()
+        hidden = redact(text, [Secret(key)])
+
+        assert len(hidden.replace("***", "")) <= len(text) - len(key)
+
+
+def test_letters_of_another_case_are_those_of_a_long_key_alone() -> None:
+    assert redact("Abcd-1 ABCD-1", [Secret("Abcd-1")]) == "*** ABCD-1"
+    assert redact("AbcdEFGH-1 abcdefgh-1", [Secret("AbcdEfgh-1")]) == "*** ***"
+
+
+def test_two_that_overlap_are_hidden_as_one_and_neighbours_are_not() -> None:
+    secrets = [Secret("abcdefgh-12345678"), Secret("12345678-zyxwvuts")]
+
+    assert redact("<abcdefgh-12345678-zyxwvuts>", secrets) == "<***>"
+    assert redact("<abcdefgh-12345678abcdefgh-12345678>", secrets) == "<******>"
+
+
+def test_a_text_without_secrets_is_the_same_object() -> None:
+    text = "100%25 of \\u00fc &amp; \\n, with abcdefg in it"
+
+    assert redact(text, [Secret("abcdefgh-12345678")]) is text
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("seed", seeds(20, 2_000))
+def test_no_form_is_shown_while_it_streams(seed: int) -> None:
+    chance = random.Random(seed)
+    key = chance.choice(KEYS)
+    form = chance.choice(written(key))
+    text = f"{chance.choice(('', 'so ', '%20'))}{form} and no more"
+    stream = StreamedText([], Redaction([key])) if seed % 2 else StreamedText([Secret(key)])
+    shown, rest = "", text
+    while rest:
+        size = chance.randint(1, 9)
+        shown += stream.take(rest[:size])
+        rest = rest[size:]
+    shown += stream.rest(is_whole=True)
+
+    assert shown.endswith(" and no more")
+    assert "***" in shown
+    assert len(shown.replace("***", "")) <= len(text) - len(key)
