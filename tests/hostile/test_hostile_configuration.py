@@ -278,6 +278,18 @@ def test_the_address_of_a_server_for_others_counts_after_a_yes(other: Clone) -> 
     assert "https://evil.example" in trusted.stdout + trusted.stderr
 
 
+def test_no_expression_of_scripted_replies_holds_a_run_up(other: Clone) -> None:
+    (other.folder / "config.yaml").unlink()
+    rule = "replies = [{match = '(a+)+$', replies = ['x']}, {match = 'b', replies = ['found']}]"
+    write(other, "whorl.toml", f'[providers.d]\nkind = "scripted"\nmodel = "m"\n{rule}\n')
+    text = f"whorl: 1\nname: n\nsteps:\n  a: {{ask: {'a' * 60}b, model: d/m}}\n"
+    write(other, "n.yaml", text)
+
+    done = other.whorl("run", "n.yaml")
+
+    assert "found" in done.stdout, done.stderr
+
+
 def test_what_is_trusted_is_listed_with_a_word_about_changes(other: Clone) -> None:
     (other.folder / "config.yaml").unlink()
     write(other, "whorl.toml", "[allow]\ncommands = ['git']\n")

@@ -120,11 +120,33 @@ def _provider(name: str, entry: object) -> list[Right]:
         rights.append(Right("addresses", f"{where} for models ({name}){words}"))
     if isinstance(entry.get("replies"), str):
         rights.append(Right("files", f"read {entry['replies']}, the replies of {name}"))
+    rights += [
+        Right("code", f"{match!r}, a regular expression of {name} that may take for ever")
+        for match in _unbounded(entry.get("replies"))
+    ]
     if (field := entry.get("max_tokens_field") or "") and field not in LIMIT_FIELDS:
         rights.append(Right("prices", f"{name} is sent the limit of an answer as {field!r}"))
     if entry.get("keeps_max_tokens"):
         rights.append(Right("prices", f"{name} is trusted to keep the limits of answers"))
     return rights
+
+
+def _unbounded(replies: object) -> list[str]:
+    """The expressions of scripted replies that RE2, whose time is bounded, does not run."""
+    rules = replies.get("rules") if isinstance(replies, dict) else replies
+    if not isinstance(rules, list):
+        return []
+    from whorl.language.faults import LanguageError
+    from whorl.language.patterns import pattern
+
+    found = []
+    for rule in rules:
+        match = rule.get("match") if isinstance(rule, dict) else None
+        try:
+            pattern(match if isinstance(match, str) else "")
+        except LanguageError:
+            found.append(str(match))
+    return found
 
 
 def _price(model: str, entry: object) -> list[Right]:
