@@ -9,12 +9,12 @@ import pytest
 from whorl.errors import UsageError
 from whorl.providers.settings.hidden import shown_command
 from whorl.providers.settings.model_providers import PROVIDER
-from whorl.providers.settings.rights import _PARTERS, part_rights
+from whorl.providers.settings.rights import _PARTERS, LIMIT_FIELDS, part_rights
 from whorl.providers.settings.sections import SECTIONS, settings_from
 
-HARMLESS_SECTIONS = {"defaults", "limits", "queue", "run", "server"}
+HARMLESS_SECTIONS = {"defaults", "limits", "queue", "run"}
 HARMLESS_PROVIDER = {
-    *("kind", "model", "max_tokens_field", "answer_tokens", "timeout_s", "structured", "stream"),
+    *("kind", "model", "answer_tokens", "timeout_s", "structured", "stream"),
     *("max_concurrent", "requests_per_minute", "tokens_per_minute", "threads"),
 }
 # What each key of a provider is given to show that it is a right.
@@ -23,6 +23,7 @@ PROVIDER_RIGHTS: dict[str, Any] = {
     "api_key": "env:ANOTHER",
     "headers": {"H": "v"},
     "keeps_max_tokens": True,
+    "max_tokens_field": "n",
     "replies": "replies.toml",
 }
 
@@ -46,6 +47,30 @@ def test_every_key_of_allow_is_known_to_give_a_right_or_none() -> None:
     harmless, rights = part_rights({"allow": values})
     assert harmless == {"allow": {"hosts": ["example.com"]}}
     assert [right.kind for right in rights] == ["commands", "network", "files"]
+
+
+def test_every_key_of_the_server_is_known_to_give_a_right_or_none() -> None:
+    """Links for others, and the addresses that they are told to call, begin with its address."""
+    values = {"url": "https://x.example", "drain": "5s", "max_concurrent": 2, "hooks_per_minute": 3}
+
+    assert SECTIONS["server"] is not None
+    assert set(SECTIONS["server"]) == set(values)
+    harmless, rights = part_rights({"server": values})
+    assert harmless == {"server": {key: values[key] for key in values if key != "url"}}
+    assert [right.kind for right in rights] == ["addresses"]
+
+
+@pytest.mark.parametrize("field", LIMIT_FIELDS)
+def test_a_usual_name_for_the_limit_of_an_answer_is_none(field: str) -> None:
+    assert part_rights({"providers": {"openai": {"max_tokens_field": field}}})[1] == ()
+
+
+@pytest.mark.parametrize(("match", "is_right"), [("(a+)+$", False), ("(?=a)(a+)+$", True)])
+def test_an_expression_that_may_take_for_ever_is_a_right(match: str, is_right: bool) -> None:
+    replies = [{"match": match, "replies": ["x"]}]
+    for written in (replies, {"rules": replies}):
+        table = {"providers": {"demo": {"kind": "scripted", "replies": written}}}
+        assert bool(part_rights(table)[1]) == is_right
 
 
 def test_a_bucket_of_a_cluster_is_named_with_its_keys() -> None:

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, cast
 from whorl.errors import Diagnostic, InvalidWorkflow, StoreError, UsageError, nearest, safe
 from whorl.lazily import dataclass, regex
 from whorl.services.configuration.foreign import find_foreign, is_marked
-from whorl.services.configuration.sources import Configuration, line_of, read_configuration
+from whorl.services.configuration.sources import (
+    Configuration,
+    line_of,
+    no_configuration,
+    read_configuration,
+)
 from whorl.services.configuration.trust import CONFIG_NAME, VARIABLE, is_foreign
 from whorl.source.links import find_link
 
@@ -303,7 +308,7 @@ def find_project(
     if config:
         chosen = current / Path(config).expanduser()
         if is_checked and not chosen.is_file():
-            raise UsageError(f"the configuration {config!r} does not exist", code="W901")
+            raise no_configuration(config, chosen)
         # One of another system is its folder's, too: its paths are seen from there.
         foreign = chosen if chosen.suffix in (".yaml", ".yml") else None
         chosen, root = (chosen, root) if foreign is None else (None, foreign.resolve().parent)

@@ -32,6 +32,7 @@ ENTRIES_MAX = 20_000
 _SCHEME = regex(r"[A-Za-z][A-Za-z0-9+.\-]*:|//")
 _CONTROL = regex(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _ONLY_FILES = "only files of the project can be named"
+_NO_FILE = "is not a regular file"
 _LENGTH_MAX = 1024
 _NEIGHBOURS_MAX = 1_000
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
@@ -85,31 +86,38 @@ def _real(path: str | Path, name: str, span: Span | None) -> Path:
     try:
         return Path(path).resolve()
     except (OSError, RuntimeError, ValueError) as error:
-        _refuse(name, f"cannot be resolved: {_reason(error)}", span)
+        _refuse(name, f"cannot be resolved: {reason_of(error)}", span)
 
 
 def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> str:
-    # Not blocking, since opening a named pipe would wait for ever; not following, since the
-    # path is resolved already, and a link that appears by now is someone's trick.
-    # A flag that the platform lacks is left out.
-    names = ("O_RDONLY", "O_NONBLOCK", "O_NOFOLLOW", "O_BINARY", "O_CLOEXEC")
     try:
-        descriptor = os.open(path, sum(vars(os).get(name, 0) for name in names))
-        try:
-            mode = os.fstat(descriptor).st_mode
-            if not stat.S_ISREG(mode):
-                folder = "is a folder, not a file"
-                _refuse(name, folder if stat.S_ISDIR(mode) else "is not a regular file", span)
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                content = file.read(size_max + 1)
-        finally:
-            os.close(descriptor)
+        # Not following, since the path is resolved already, and a link that appears by now is
+        # someone's trick.
+        content = read_start(path, size_max + 1, follows=False)
     except (OSError, ValueError) as error:
         near = _near(path, name) if isinstance(error, FileNotFoundError) else ""
-        _refuse(name, _reason(error), span, near)
+        _refuse(name, reason_of(error), span, near)
     if len(content) > size_max:
         _refuse(name, f"has more than {size_max:,} bytes", span)
     return read_text(content, name, limits=Limits(bytes_max=size_max))
+
+
+def read_start(path: Path, size: int, *, follows: bool = True) -> bytes:
+    """At most so many bytes of a regular file; raises OSError, also for whatever else is there.
+
+    Nothing is waited for: opening a named pipe would take for ever.
+    """
+    # A flag that the platform lacks is left out.
+    names = ["O_RDONLY", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"] + ["O_NOFOLLOW"] * (not follows)
+    descriptor = os.open(path, sum(vars(os).get(name, 0) for name in names))
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, _NO_FILE)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(size)
+    finally:
+        os.close(descriptor)
 
 
 def fits_glob(parts: Sequence[str], glob: str) -> bool:
@@ -141,19 +149,20 @@ _REASONS = {
     errno.ENOENT: "does not exist",
     errno.ENOTDIR: "does not exist",
     errno.EACCES: "cannot be read: permission denied",
-    errno.EISDIR: "is a folder",
+    errno.EISDIR: "is a folder, not a file",
     errno.ELOOP: "is a symbolic link that leads nowhere",
     errno.ENAMETOOLONG: "is too long",
 }
 
 
-def _reason(error: OSError | RuntimeError | ValueError) -> str:
+def reason_of(error: OSError | RuntimeError | ValueError) -> str:
+    """What is wrong with a file, to be said after its name."""
     if isinstance(error, OSError) and error.errno in _REASONS:
         return _REASONS[error.errno]
     if isinstance(error, RuntimeError):
         return _REASONS[errno.ELOOP]
     detail = error.strerror if isinstance(error, OSError) else str(error)
-    return f"cannot be read: {detail}"
+    return _NO_FILE if detail == _NO_FILE else f"cannot be read: {detail}"
 
 
 def _near(path: Path, reference: str) -> str:

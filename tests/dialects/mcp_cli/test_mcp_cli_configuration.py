@@ -120,8 +120,13 @@ def test_nothing_counts_before_it_is_trusted(folder: Path) -> None:
     assert judged is not None
     rights = [f"{right.kind}: {right.text}" for right in judged.rights]
     assert "commands: python3" in rights
-    assert "addresses: '${HOUSE_URL}' for models (house), with the variable HOUSE_KEY" in rights
-    assert not any("9000" in right or "k1" in right for right in rights)
+    # The folder's .env decides about both, and the person sees what it decides.
+    words = "'http://127.0.0.1:9000/v1' for models (house), with the key HOUSE_KEY that stands in"
+    assert f"addresses: {words} .env" in rights
+    assert "programs: python3 notes_server.py --place=here (MCP server my-notes)" in [
+        right.partition(", with")[0] for right in rights
+    ]
+    assert not any("k1" in right for right in rights)
 
 
 @pytest.mark.parametrize("is_trusted", [True, False])
@@ -204,7 +209,7 @@ def test_it_may_be_named(folder: Path, tmp_path: Path) -> None:
         ("config/settings.yaml", "ai: [\n", "settings.yaml:"),
         ("config.yaml", "includes: {servers: x, providrs: x}\n", "has no 'providrs'"),
         ("config.yaml", "includes: {settings: none.yaml}\n", "none.yaml: does not exist"),
-        ("config.yaml", "includes: {settings: ../../x.yaml}\n", "does not exist"),
+        ("config.yaml", "includes: {settings: ../../x.yaml}\n", "is outside of"),
     ],
 )
 def test_mistakes_are_named_with_their_file(folder: Path, file: str, text: str, words: str) -> None:

@@ -27,6 +27,7 @@ from whorl.interfaces.http.faults import Refusal, answer_for
 from whorl.interfaces.http.roles import IDENTITY, Identity
 from whorl.lazily import dataclass
 from whorl.runtimes.service.tokens import SERVER, digest_of
+from whorl.source.paths import read_start, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -241,9 +242,11 @@ def read_token(path: Path) -> tuple[str, list[str]]:
     """The token in a file, and what is odd about the file. Raises UsageError W906."""
     try:
         about = path.stat()
-        text = path.read_bytes()[:4_096].decode("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as fault:
-        raise UsageError(f"the token file {str(path)!r} cannot be read: {fault}") from fault
+        text = read_start(path, 4_096).decode("utf-8").strip()
+    except OSError as fault:
+        raise UsageError(f"the token file {str(path)!r} {reason_of(fault)}") from fault
+    except UnicodeDecodeError as fault:
+        raise UsageError(f"the token file {str(path)!r} is not UTF-8") from fault
     if _TOKEN.fullmatch(text) is None or bits_of(text) < TOKEN_BITS_MIN:
         words = f"the token in {str(path)!r} is too easy to guess: it needs {TOKEN_BITS_MIN} bits"
         advice = "`openssl rand -hex 32` makes one; letters, digits and ._~+/=- are allowed"

@@ -26,6 +26,18 @@ RightKind: TypeAlias = Literal[
 ]
 RIGHT_KINDS: tuple[RightKind, ...] = get_args(RightKind)
 Part: TypeAlias = "tuple[object, list[Right]]"
+# How a variable is named that a folder brings itself: `env:.env:NAME`. None of an environment can
+# have such a name.
+_ENV = ".env"
+BROUGHT = f"{_ENV}:"
+# A key of what is only shown: the variables of the person's environment that are used in an entry.
+YOURS = "yours"
+# How servers call the limit of an answer. Under another name a number may mean anything, such as
+# how many answers are paid for.
+LIMIT_FIELDS = (
+    *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "num_predict"),
+    *("max_length", "n_predict", "max_tokens_to_sample"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +114,7 @@ def _provider(name: str, entry: object) -> list[Right]:
     else:
         public = KNOWN_PROVIDERS.get(name)
     own = f"env:{public.key_variable}" if public is not None else ""
+    is_brought = key.startswith(f"env:{BROUGHT}")
     is_foreign_key = key.startswith("env:") and key.replace(" ", "") != own
     has_address = bool(url) and public is None
     is_literal = isinstance(entry.get("api_key"), str) and bool(key) and key[:4] != "env:"
@@ -110,14 +123,40 @@ def _provider(name: str, entry: object) -> list[Right]:
         words = _credentials(entry)
         if is_literal and not has_address:
             words = words.replace("its api_key", "its own key instead of yours", 1)
+        if is_brought and not has_address:
+            words = words.replace(f"in {_ENV}", f"in {_ENV} instead of yours", 1)
         rights.append(
             Right("addresses", f"{where} for models ({name}){words}", hash_of_hidden(entry))
         )
     if isinstance(entry.get("replies"), str):
         rights.append(Right("files", f"read {entry['replies']}, the replies of {name}"))
+    rights += [
+        Right("code", f"{match!r}, a regular expression of {name} that may take for ever")
+        for match in _unbounded(entry.get("replies"))
+    ]
+    if (field := entry.get("max_tokens_field") or "") and field not in LIMIT_FIELDS:
+        rights.append(Right("prices", f"{name} is sent the limit of an answer as {field!r}"))
     if entry.get("keeps_max_tokens"):
         rights.append(Right("prices", f"{name} is trusted to keep the limits of answers"))
     return rights
+
+
+def _unbounded(replies: object) -> list[str]:
+    """The expressions of scripted replies that RE2, whose time is bounded, does not run."""
+    rules = replies.get("rules") if isinstance(replies, dict) else replies
+    if not isinstance(rules, list):
+        return []
+    from whorl.language.faults import LanguageError
+    from whorl.language.patterns import pattern
+
+    found = []
+    for rule in rules:
+        match = rule.get("match") if isinstance(rule, dict) else None
+        try:
+            pattern(match if isinstance(match, str) else "")
+        except LanguageError:
+            found.append(str(match))
+    return found
 
 
 def _price(model: str, entry: object) -> list[Right]:
@@ -227,6 +266,15 @@ def _retention(value: object) -> Part:
     return {}, [Right("deletion", f"runs that ended long ago ({words})")]
 
 
+def _server_of_runs(value: object) -> Part:
+    """Whoever is given a link to the server, or is told to call it, calls this address."""
+    if not isinstance(value, dict) or not value.get("url"):
+        return value, []
+    kept = {key: item for key, item in value.items() if key != "url"}
+    words = "is the address of its server in links and to others"
+    return kept, [Right("addresses", f"{shown_url(str(value['url']))} {words}")]
+
+
 def _credentials(table: Mapping[str, object]) -> str:
     """The variables and headers that go along, by name; a value only where it is no secret."""
     words = ", ".join(_credential_words(table))
@@ -236,16 +284,28 @@ def _credentials(table: Mapping[str, object]) -> str:
 def _credential_words(table: Mapping[str, object]) -> Iterator[str]:
     for field in ("api_key", "token", "username", "password", "encrypt_with"):
         if isinstance(text := table.get(field), str):
-            yield f"the variable {text[4:].strip()}" if text.startswith("env:") else f"its {field}"
+            yield _variable(text) if text.startswith("env:") else f"its {field}"
     for field in ("headers", "env"):
         inner = table.get(field)
         for name, text in inner.items() if isinstance(inner, dict) else ():
             if isinstance(text, str) and text.startswith("env:"):
-                yield f"the variable {text[4:].strip()} as {name}"
+                yield f"{_variable(text)} as {name}"
             elif field == "env":
                 yield shown_variable(name, str(text))
             else:
                 yield f"the header {name}"
+    yours = table.get(YOURS)
+    yield from (
+        f"${name} of your environment" for name in (yours if isinstance(yours, list) else ())
+    )
+
+
+def _variable(reference: str) -> str:
+    """What `env:NAME` stands for: a variable of the person's, or one of a file in the folder."""
+    name = reference[4:].strip()
+    is_brought = name.startswith(BROUGHT)
+    key = name.removeprefix(BROUGHT)
+    return f"the key {key} that stands in {_ENV}" if is_brought else f"the variable {name}"
 
 
 _PARTERS: dict[str, Callable[[object], Part]] = {
@@ -260,5 +320,6 @@ _PARTERS: dict[str, Callable[[object], Part]] = {
     "connectors": _connectors,
     "retention": _retention,
     "runtime": _runtime,
+    "server": _server_of_runs,
     "workflows": _workflows,
 }

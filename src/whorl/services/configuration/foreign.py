@@ -9,23 +9,22 @@ from typing import TYPE_CHECKING, cast
 
 from whorl.dialects.projects import MARKS, ReadSections, Sections
 from whorl.errors import InvalidWorkflow, UsageError
-from whorl.lazily import dataclass, regex
+from whorl.lazily import dataclass
 from whorl.plugins import load_reference
-from whorl.source.paths import fits_glob, resolve_beside
+from whorl.source.paths import fits_glob, read_start, reason_of, resolve_beside
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
 _FILES_MAX = 500
 _BYTES_MAX = 1_000_000
 _DEPTH_MAX = 6
 _LOOKED_AT = 100_000
-# A dollar sign counts before braces, and before a name that stands alone.
-_VARIABLE = regex(r"\$\{(\w+)(?::-([^}]*))?\}|(?<!\S)\$(\w+)")
-# The texts in which variables are named, by section; keys and headers name theirs by `env:`.
-_EXPANDED = {"providers": ("base_url",), "mcp": ("command", "env")}
+_COPY = "copy it into the folder of the configuration"
+# Of what a yes is valid for: one that was given when less was shown is asked for again.
+_SHOWN = b"variables are shown by their values\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +35,7 @@ class Foreign:
     sections: Sections
     content: bytes
     files: frozenset[str]
-
-    def expanded(self, environment: Mapping[str, str]) -> dict[str, object]:
-        """Its sections with the values of the variables that they name."""
-        known = {**environment, **self.sections.variables}
-        table = dict(self.sections.table)
-        for section, fields in _EXPANDED.items():
-            entries = table.get(section)
-            if isinstance(entries, dict):
-                table[section] = {
-                    name: _expanded_entry(entry, fields, known) for name, entry in entries.items()
-                }
-        return table
+    paths: tuple[Path, ...]
 
 
 def find_foreign(folder: Path) -> Path | None:
@@ -64,8 +52,7 @@ def is_marked(path: Path, pattern: re.Pattern[bytes] | None) -> bool:
     if pattern is None:
         return path.exists()
     try:
-        with path.open("rb") as file:
-            return pattern.search(file.read(_LOOKED_AT)) is not None
+        return pattern.search(read_start(path, _LOOKED_AT)) is not None
     except OSError:
         return False
 
@@ -75,40 +62,54 @@ def read_foreign(path: Path) -> Foreign:
     mark = next(mark for mark in MARKS if mark.sections)
     files = _Files(path.parent, path.name)
     sections = cast("ReadSections", load_reference(mark.sections))(files)
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(_SHOWN)
     for name in sorted(files.read):
         digest.update(f"{name}\0{len(files.read[name])}\0".encode())
         digest.update(files.read[name])
-    return Foreign(path, sections, digest.digest(), frozenset(map(str.casefold, files.read)))
+    names = frozenset(map(str.casefold, files.read))
+    return Foreign(path, sections, digest.digest(), names, tuple(files.places()))
 
 
 @dataclass(slots=True)
 class _Files:
-    """Implements `ConfigurationFiles` in a folder; what lies outside of it is not there."""
+    """Implements `ConfigurationFiles` in a folder; what lies outside of it is refused."""
 
     root: Path
     name: str
     read: dict[str, bytes] = field(default_factory=dict)
+    found: list[str] = field(default_factory=list)
 
     def text(self, path: str) -> str | None:
+        self.read[path] = b""
         try:
             real = resolve_beside(f"{self.root}/-", path, root=str(self.root))
-            with real.open("rb") as file:
-                content = file.read(_BYTES_MAX + 1)
-        except (InvalidWorkflow, OSError):
-            self.read[path] = b""
+            content = read_start(real, _BYTES_MAX + 1)
+        except InvalidWorkflow as fault:
+            raise UsageError(fault.diagnostics[0].message, help=_COPY, code="W901") from fault
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as fault:
+            raise UsageError(f"{path}: {reason_of(fault)}", code="W901") from fault
         if len(content) > _BYTES_MAX or len(self.read) >= _FILES_MAX:
             words = f"{path}: is too large, or one of more than {_FILES_MAX} files"
             raise UsageError(words, code="W901")
         self.read[path] = content
+        self.found.append(path)
         try:
             return content.decode("utf-8")
         except UnicodeDecodeError as error:
             raise UsageError(f"{path}: is not UTF-8", code="W901") from error
 
+    def places(self) -> Iterator[Path]:
+        """The files that there are, and the folders of this one that lead to them."""
+        names = {"/".join(parts[:end]) for parts in map(_parts, self.found) for end in _ends(parts)}
+        return (self.root / name for name in sorted(names))
+
     def matching(self, glob: str) -> list[str]:
         glob = glob.removeprefix("./")
+        if glob.startswith(("/", "~")) or ".." in glob.split("/"):
+            words = f"{self.name}: {glob!r} is outside of the folder of the configuration"
+            raise UsageError(words, help=_COPY.replace("it", "the files", 1), code="W901")
         start = glob.partition("*")[0].rpartition("/")[0]
         return sorted(path for path in self._below(start, 0) if fits_glob(path.split("/"), glob))
 
@@ -126,34 +127,9 @@ class _Files:
                 yield path
 
 
-def _expanded_entry(entry: object, fields: tuple[str, ...], known: Mapping[str, str]) -> object:
-    if not isinstance(entry, dict):
-        return entry
-    made = {
-        name: _expanded(value, known) if name in fields else value for name, value in entry.items()
-    }
-    missing = _missing(str(entry.get("base_url", "")), known)
-    if missing:
-        # Whoever asks it is told which variable is not set.
-        made |= {"base_url": "https://address.invalid", "api_key": f"env:{missing}"}
-    return made
+def _parts(name: str) -> list[str]:
+    return [part for part in name.split("/") if part not in ("", ".")]
 
 
-def _missing(text: str, known: Mapping[str, str]) -> str:
-    """The first variable in a text that has neither a value nor a default."""
-    for found in _VARIABLE.finditer(text):
-        name = found[1] or found[3]
-        if name and name not in known and found[2] is None:
-            return name
-    return ""
-
-
-def _expanded(value: object, known: Mapping[str, str]) -> object:
-    if isinstance(value, list):
-        return [_expanded(item, known) for item in value]
-    if isinstance(value, dict):
-        return {name: _expanded(item, known) for name, item in value.items()}
-    if not isinstance(value, str) or value.startswith("env:"):
-        return value
-    text = _VARIABLE.sub(lambda at: known.get(at[1] or at[3], "") or at[2] or "", value)
-    return os.path.expanduser(text)
+def _ends(parts: list[str]) -> range:
+    return range(1, len(parts) + 1)

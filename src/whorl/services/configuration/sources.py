@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from whorl.errors import UsageError
 from whorl.lazily import dataclass, regex
 from whorl.services.configuration.trust import (
+    CONFIG_NAME,
     USER_CONFIG,
     VARIABLE,
     Judged,
@@ -20,7 +21,7 @@ from whorl.services.configuration.trust import (
     is_foreign,
     judge,
 )
-from whorl.source.paths import user_folder
+from whorl.source.paths import read_start, reason_of, user_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from whorl.providers.settings import RuntimeSettings
 
 CONFIG_BYTES_MAX = 1_000_000
+_REPLIES_MAX = 100_000_000
+_DEPTH_MAX = 64
 Table: TypeAlias = "dict[str, object]"
 # Sections that count as a whole; of others an entry does: no address of one file is given the key
 # of another.
@@ -103,21 +106,34 @@ def _with_foreign(
 ) -> Configuration:
     """Both configurations of a folder as one; its hash is that of all files of both."""
     from whorl.services.configuration.foreign import read_foreign
+    from whorl.services.configuration.variables import bring, brought, expand
 
     found = read_foreign(foreign)
     content = b"" if file is None else _read_bytes(file)
     table = {} if file is None else parsed(content, file)
-    written = _merged(found.sections.table, table)
-    judged = judge(file or foreign, content + found.content, written, environment, grants=own[1])
+    brings = found.sections.variables
+    made = expand(found.sections.table, brings, environment)
+    counting = bring(_merged(made.table, table), brings)
+    path, content = file or foreign, content + found.content + made.decided
+    judged = judge(
+        path,
+        content,
+        counting,
+        environment,
+        grants=own[1],
+        shown=bring(_merged(made.shown, table), brings, is_shown=True),
+        files=found.paths,
+    )
+    # What others have written is not meant by the name of a file that is the person's own.
+    is_own_word = is_own_word and (judged.standing != "foreign" or is_foreign(path))
     notes = found.sections.notes
     if not is_own_word and not judged.is_trusted:
         harmless = _merged(judged.harmless, own[0])
         return Configuration(harmless, judged, notes=notes, files=found.files)
-    folder = (file or foreign).parent
-    counting = _with_replies(_merged(found.expanded(environment), table), folder)
+    counting = _with_replies(counting, path.parent)
     whole = _merged(own[0], counting) if is_own_word else _merged(counting, own[0])
     judged_as = None if is_own_word else judged
-    return Configuration(whole, judged_as, found.sections.variables, notes, found.files)
+    return Configuration(whole, judged_as, brought(brings), notes, found.files)
 
 
 def _user_table(environment: Mapping[str, str]) -> tuple[Table, Table]:
@@ -167,13 +183,13 @@ def _scripted(provider: object, folder: Path) -> object:
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(CONFIG_BYTES_MAX + 1)
+        content = read_start(path, CONFIG_BYTES_MAX + 1)
     except OSError as error:
-        words = f"{path}: cannot be read: {error.strerror}"
+        words = f"{path}: {reason_of(error)}"
         raise UsageError(words, help="check --config", code="W901") from error
     if len(content) > CONFIG_BYTES_MAX:
-        raise _bad_config(str(path), f"has more than {CONFIG_BYTES_MAX:,} bytes")
+        words = f"{path}: has more than {CONFIG_BYTES_MAX:,} bytes"
+        raise UsageError(words, help="leave out what it does not need", code="W901")
     return content
 
 
@@ -181,15 +197,42 @@ def parsed(content: bytes, path: Path) -> Table:
     import tomllib
 
     try:
-        return tomllib.loads(content.decode("utf-8"))
+        table = tomllib.loads(content.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise _bad_config(str(path), "is not UTF-8") from error
+        advice = "save it as UTF-8, which every editor can do"
+        raise UsageError(f"{path}: is not UTF-8", help=advice, code="W901") from error
+    except RecursionError:
+        raise _too_deep(path) from None
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         at = _PLACE.search(message)
         place = f":{at['line']}:{at['column']}" if at and at["line"] else ""
         words = _PLACE.sub("", message)
         raise _bad_config(f"{path}{place}", words[:1].lower() + words[1:]) from error
+    except ValueError as error:
+        words = f"{path}: holds a number of too many digits"
+        advice = "if it is meant as a text, put it in quotes"
+        raise UsageError(words, help=advice, code="W901") from error
+    if _is_deep(table):
+        raise _too_deep(path)
+    return table
+
+
+def _is_deep(table: Table) -> bool:
+    """Whether tables and lists stand in each other more often than any reader of them goes."""
+    level: list[Table | list[object]] = [table]
+    for _ in range(_DEPTH_MAX):
+        inner = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [item for items in inner for item in items if isinstance(item, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _too_deep(path: Path) -> UsageError:
+    words = f"{path}: is nested too deeply: more than {_DEPTH_MAX} tables and lists in each other"
+    advice = "docs/reference/configuration.md has every section and its keys"
+    return UsageError(words, help=advice, code="W901")
 
 
 def _read_replies(path: Path) -> object:
@@ -197,12 +240,12 @@ def _read_replies(path: Path) -> object:
     import json
 
     try:
-        replies = json.loads(path.read_text("utf-8"))
+        replies = json.loads(read_start(path, _REPLIES_MAX).decode("utf-8"))
     except OSError as error:
-        words = f"{path}: replies of [connectors] cannot be read: {error.strerror or error}"
+        words = f"{path}, the replies of [connectors]: {reason_of(error)}"
         advice = "the path is relative to the folder of whorl.toml"
         raise UsageError(words, help=advice, code="W901") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         words = f"{path}: is not a JSON file of replies: {error}"
         advice = 'replies by action: {"Send_mail": [{"statusCode": 200, "body": {}}]}'
         raise UsageError(words, help=advice, code="W901") from error
@@ -215,6 +258,18 @@ def line_of(path: Path, message: str) -> str:
         if any(re.match(rf"\s*(\[+.*\.)?{re.escape(name)}\b", text) for name in named):
             return f":{number}"
     return ""
+
+
+def no_configuration(name: str, path: Path) -> UsageError:
+    """Why a file that a person names is no configuration."""
+    if not path.exists():
+        return UsageError(f"the configuration {name!r} does not exist", code="W901")
+    words, advice = f"the configuration {name!r} is a folder, not a file", f"name its {CONFIG_NAME}"
+    if not path.is_dir():
+        # It is read more than once, which nothing else allows.
+        words = f"the configuration {name!r} is not a regular file"
+        advice = "write it into a file; `<(...)` and pipes cannot be read twice"
+    return UsageError(words, help=advice, code="W901")
 
 
 def _bad_config(place: str, words: str) -> UsageError:

@@ -20,7 +20,7 @@ from whorl.lazily import dataclass
 from whorl.source.paths import user_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from whorl.interpreter.events import Event
     from whorl.providers.settings import Settings
@@ -60,6 +60,7 @@ class Judged:
     rights: tuple[Right, ...] = ()
     harmless: dict[str, object] = field(default_factory=dict)
     before: tuple[Right, ...] = ()
+    of_others: Path | None = None
 
     @property
     def is_trusted(self) -> bool:
@@ -83,7 +84,7 @@ class Judged:
         if self.is_trusted:
             return None
         if self.standing == "foreign":
-            words = f"{str(self.path)!r} or its folder belongs to another user"
+            words = f"{str(self.of_others or self.path)!r} or its folder belongs to another user"
             advice = f"copy what you need into a folder of your own; in a container, {VARIABLE}=1"
             return UsageError(words, help=f"{advice} allows it", code="W909")
         why = "has changed since you trusted it" if self.standing == "changed" else "is not trusted"
@@ -110,21 +111,27 @@ def judge(
     environment: Mapping[str, str],
     *,
     grants: Mapping[str, object],
+    shown: dict[str, object] | None = None,
+    files: Sequence[Path] = (),
 ) -> Judged:
     """How a whorl.toml stands that was found in a folder; `grants` are those of the user's file.
 
     `content` is what `table` was read from, so that what is known by its hash is what counts.
+    `shown` is the same with what a person is shown, where that differs, and `files` are others
+    that it was read from.
     """
     import hashlib
 
     from whorl.providers.settings.rights import part_rights
 
     digest = hashlib.sha256(content).hexdigest()
-    harmless, rights = part_rights(table)
+    harmless, counting = part_rights(table)
+    rights = counting if shown is None else part_rights(shown)[1]
     is_called_for = environment.get(VARIABLE) == "1"
-    if not is_called_for and is_foreign(path):
-        return Judged(path, digest, table, "foreign", rights, harmless)
-    if not rights:
+    strange = None if is_called_for else next(filter(is_foreign, (path, *files)), None)
+    if strange is not None:
+        return Judged(path, digest, table, "foreign", rights, harmless, of_others=strange)
+    if not rights and not counting:
         return Judged(path, digest, table, "harmless")
     known = None
     if not is_called_for and not _is_granted(path, grants):
@@ -137,15 +144,25 @@ def judge(
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether somebody else owns a file, the link that leads to it, or its folder."""
+    """Whether somebody else owns a file, its folder, or what is on the way of a link to it."""
     own = getattr(os, "geteuid", lambda: None)()
     if own is None:
         return False
     try:
-        owners = {path.stat().st_uid, path.lstat().st_uid, path.parent.stat().st_uid}
+        owners = {path.stat().st_uid}
+        for place in _way(path):
+            owners |= {place.lstat().st_uid, place.parent.stat().st_uid}
     except OSError:
         return True
     return owners != {own}
+
+
+def _way(path: Path) -> Iterator[Path]:
+    """A file, and what it leads to where it is a link; a circle of them has been refused before."""
+    yield path
+    while path.is_symlink():
+        path = path.parent / path.readlink()
+        yield path
 
 
 def check_trusted(settings: Settings, requests: Sequence[Event] = ()) -> None:

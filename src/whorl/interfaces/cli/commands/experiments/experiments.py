@@ -64,7 +64,7 @@ budget_option = click.option(
 @click.option("--fresh", is_flag=True, help="Run everything again, also what is done.")
 @click.option("--detach", is_flag=True, help="Run in the background.")
 @json_option
-@located
+@partial(located, drives=True)
 def run_command(
     project: Project, *, file: str, budget: str, fresh: bool, detach: bool, as_json: bool
 ) -> int:
@@ -143,7 +143,7 @@ def report(
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the report, too.")
 @click.option("--junit", metavar="FILE", help="Write one test for each case.")
 @json_option
-@located
+@partial(located, drives=True)
 def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
     """Run what is missing of FILE, and fail where it got worse than a baseline.
 

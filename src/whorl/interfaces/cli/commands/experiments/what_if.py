@@ -72,7 +72,7 @@ extend_budget = click.option(
 @extend_budget
 @csv_option
 @json_option
-@located
+@partial(located, drives=True)
 def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Show what another stop rule would have done, without a single call.
 
@@ -221,7 +221,7 @@ def _check(study: Study, loop: Loop, given: dict[str, Any], options: dict[str, A
 @click.option("--csv", "as_csv", is_flag=True, help="The results on which they differ, as CSV.")
 @extend_budget
 @json_option
-@located
+@partial(located, drives=True)
 def judge(
     project: Project, *, file: str, name: str, against: str, as_json: bool, **options: Any
 ) -> int:

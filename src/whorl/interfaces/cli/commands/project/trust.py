@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from whorl.services.configuration.trust import Judged
     from whorl.services.project import Project
 
+# What is said about a file that was trusted, and is not as it was then.
+_SINCE = {
+    "changed": "changed since: it does not count",
+    "foreign": "belongs to another user now: it does not count",
+    "unreadable": "cannot be read now",
+    "gone": "no longer there",
+}
+
 
 @click.command()
 @click.argument("path", metavar="[PATH]", required=False)
@@ -173,17 +181,32 @@ def _remove(path: Path, project: Project, held: HeldStore | None, *, as_json: bo
     return 0
 
 
+def _now(path: str) -> str:
+    """How a whorl.toml stands today that was trusted once; what it cannot be is "new"."""
+    from whorl.services.project import find_project
+
+    file = Path(path)
+    if not file.is_file():
+        return "gone"
+    try:
+        judged = find_project(os.environ, folder=file.parent).configuration().judged
+    except UsageError:
+        return "unreadable"
+    return "gone" if judged is None or judged.path != file else judged.standing
+
+
 def _list(*, as_json: bool) -> int:
     from whorl.services.configuration.trust import read_records
 
     records = read_records(os.environ)
     if as_json:
-        fields = [(path, entry.digest, entry.at) for path, entry in records.items()]
-        print_json([dict(zip(("path", "sha256", "at"), each, strict=True)) for each in fields])
+        names = ("path", "sha256", "at", "standing")
+        fields = [(path, each.digest, each.at, _now(path)) for path, each in records.items()]
+        print_json([dict(zip(names, each, strict=True)) for each in fields])
         return 0
     now = time.time()
-    rows = [(safe(path), f"{age(now - entry.at)} ago") for path, entry in records.items()]
-    print_lines(table(rows))
+    ages = {path: f"{age(now - entry.at)} ago" for path, entry in records.items()}
+    print_lines(table([(safe(path), ages[path], _SINCE.get(_now(path), "")) for path in records]))
     if not records:
         say("nothing is trusted yet; `whorl trust` trusts the folder that you are in")
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -108,7 +109,7 @@ async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> 
               help="Every run that was interrupted; a line for each.")  # fmt: skip
 @more_options
 @show_options
-@located
+@partial(located, drives=True)
 def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) -> int:
     """Go on with a RUN that was interrupted or paused. Of a failed run, retry what failed.
 
