@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.errors import UsageError, did_you_mean, plural, safe
-from whorl.interfaces.cli.terminal import is_ours, paint, say
+from whorl.interfaces.cli.terminal import echo, is_ours, paint, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,6 +138,6 @@ def _chosen(known: KnownTools, names: tuple[str, ...]) -> list[ChangedTool]:
 
 
 def _show(change: ChangedTool) -> None:
-    click.echo(f"{safe(change.name)} says:")
+    echo(f"{safe(change.name)} says:")
     for line in change.difference:
-        click.echo(paint(f"  {safe(line)}", _COLORS.get(line[:1])))
+        echo(paint(f"  {safe(line)}", _COLORS.get(line[:1])))

@@ -23,7 +23,7 @@ from whorl.interfaces.cli.options import (
     workflow_option,
     write_file,
 )
-from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _replayed(
         if as_json:
             print_json({"saved": save, "calls": len(recorded.calls)})
         else:
-            click.echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
+            echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
         return 0
     given = with_paths(project, workflow, read_inputs(workflow, inputs))
     replayed = replay(workflow, recorded, given)
@@ -154,7 +154,7 @@ def _save_test(
     advice = "name a file: --save NAME.test.yaml"
     write_file(save, text, advice=advice, makes_folder=True, is_private=True)
     say(f"saved run {chosen} as a test to {save}")
-    click.echo(f"whorl test {save}")
+    echo(f"whorl test {save}")
     return 0
 
 

@@ -15,7 +15,7 @@ import click
 
 from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.cli.options import json_option, located, print_json
-from whorl.interfaces.cli.terminal import paint
+from whorl.interfaces.cli.terminal import echo, paint, steer
 from whorl.interfaces.figures import age, bytes_words, table
 from whorl.services.configured import Finding, configured
 
@@ -48,7 +48,7 @@ def doctor(project: Project, *, as_json: bool) -> int:
     else:
         rows = [("✓" if item.ok else "✗", item.what, safe(item.words)) for item in findings]
         for text in table(rows):
-            click.echo(paint(text[:1], "green" if text[:1] == "✓" else "red") + text[1:])
+            echo(paint(text[:1], "green" if text[:1] == "✓" else "red") + text[1:])
     return 0 if all(finding.ok for finding in findings) else 1
 
 
@@ -144,7 +144,7 @@ def _checked(done: int, all_of_it: int) -> None:
     """A line at the terminal while a large store is read."""
     if sys.stderr.isatty() and all_of_it > _CHECKED_QUIETLY:
         words = f"checking the store: {done:,} of {all_of_it:,} entries"
-        click.echo(f"\r\x1b[K{words if done < all_of_it else ''}", err=True, nl=False)
+        steer(f"\r\x1b[K{words if done < all_of_it else ''}")
 
 
 def _retention(settings: Settings) -> str:

@@ -13,7 +13,7 @@ from whorl.interfaces.cli import options
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import json_option, located, print_json, read_stdin
 from whorl.interfaces.cli.printing.calls import clock
-from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.figures import line, table
 from whorl.services.schedules.registry import NewSchedule, Schedules
 
@@ -103,7 +103,7 @@ def schedule_add(
     if as_json:
         print_json(document(made))
         return
-    click.echo(made.schedule.name)
+    echo(made.schedule.name)
     due = "never" if made.next is None else clock(made.next)
     say(f"{made.words}; next at {due}, by {_who(project)}")
 
