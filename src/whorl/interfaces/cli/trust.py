@@ -63,6 +63,8 @@ def held_lines(held: HeldStore) -> Iterator[str]:
     path, words = safe(str(held.path)), acting_words(held.acting)
     if held.is_strange:
         yield f"{path} was not made here; a server would obey what it holds: {words}"
+        if "memory" in held.acting:
+            yield "  runs would be given what its memories say, which `memory ls` lists"
     elif held.acting:
         yield f"{path} is yours, and holds {words}"
 

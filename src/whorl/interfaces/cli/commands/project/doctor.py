@@ -93,6 +93,8 @@ def _findings(project: Project) -> Iterator[Finding]:
 
 
 def _store(project: Project) -> Finding:
+    from whorl.services.configuration.stores import is_strange, refusal
+
     path = project.mirror if project.is_on_cluster else project.store
     if not path.exists():
         folder = next(parent for parent in path.parents if parent.exists())
@@ -103,6 +105,7 @@ def _store(project: Project) -> Finding:
         lag = _lag(project) if project.is_on_cluster else ""
         with closing(project.open_store()) as store:
             sizes, wrong = store.sizes(), store.check(_checked)
+            strange = refusal(project, store) if is_strange(project, store) else None
     except (StoreError, UsageError) as fault:
         return Finding("store", False, str(fault))
     if wrong:
@@ -110,6 +113,8 @@ def _store(project: Project) -> Finding:
     if not os.access(path, os.W_OK):
         return Finding("store", False, f"{path} cannot be written")
     words = f"{path}, {bytes_words(sizes.file_bytes)}, {plural(sizes.runs, 'run')}{lag}"
+    if strange is not None:
+        return Finding("store", False, f"{words}; {strange}, and starts nothing; {strange.help}")
     return Finding("store", True, words)
 
 

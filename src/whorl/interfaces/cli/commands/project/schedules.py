@@ -125,9 +125,13 @@ def schedule_ls(project: Project, *, as_json: bool) -> None:
         return
     head = ("NAME", "WHEN", "NEXT", "LAST", "FILE")
     print_lines(table([head, *(_row(project, each) for each in listed)]))
+    by_trouble: dict[str, list[str]] = {}
     for each in listed:
         if each.trouble:
-            say(f"{each.schedule.name} starts nothing: {safe(each.trouble)}")
+            by_trouble.setdefault(each.trouble, []).append(each.schedule.name)
+    for trouble, names in by_trouble.items():
+        starts = "starts" if len(names) == 1 else "start"
+        say(f"{line(', '.join(names), 80)} {starts} nothing: {safe(trouble)}")
 
 
 @schedule.command(name="pause")
