@@ -8,6 +8,7 @@ import os
 import shlex
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ _LISTED_MAX = 20
 )
 @workflow_option
 @json_option
-@located
+@partial(located, drives=True)
 def test(
     project: Project,
     *,
@@ -72,7 +73,7 @@ def test(
     workflow: str,
     as_json: bool,
 ) -> int:
-    """Run the tests beside workflow FILES, or FILE against recorded replies. Nothing is sent.
+    """Run the tests beside workflow FILES, or FILE against recorded replies.
 
     \b
       whorl test                                  all tests of the project
@@ -81,7 +82,9 @@ def test(
       whorl test polish.yaml --save polish.test.yaml
       whorl test polish.yaml --cassette tests/polish.json
 
-    A test gives mocks by the names of steps, and says what it expects; time jumps.
+    A test gives mocks by the names of steps, and says what it expects; time jumps. Nothing is
+    sent, but for the steps that a test file names in `real`: they are carried out, with what the
+    folder is trusted with.
     Any run is a recording, too: without tests, or with --run or --cassette, FILE is run against
     the replies of a run. A call that is asked something new is shown with both versions; a call
     that was never recorded is a miss. The exit code is 0 when nothing has changed. A recording
