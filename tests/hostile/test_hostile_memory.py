@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import apsw
 import pytest
 from cloned import Clone, Listener, document, served
 
@@ -116,3 +117,29 @@ def test_doctor_and_the_list_of_schedules_say_whose_store_it_is(
     assert "✗" not in stranger.whorl("schedule", "ls").stdout
     assert "start nothing" not in stranger.whorl("schedule", "ls").stderr
     assert "was not made here" not in stranger.whorl("doctor").stdout
+
+
+@pytest.mark.parametrize("moment", [1e300, -1e300])
+def test_moments_that_are_none_are_looked_at(stranger: Clone, moment: float) -> None:
+    database = apsw.Connection(str(stranger.folder / ".whorl" / "whorl.db"))
+    database.execute("UPDATE runs SET created_at = ?", (moment,))
+    database.close()
+
+    for words in ("ls", "show last", "status last", "why last", "cost", "ls --json"):
+        done = stranger.whorl(*words.split())
+        assert "I900" not in done.stderr + done.stdout, (words, done.stderr)
+
+
+def test_trust_says_what_is_wrong_with_a_store(person: Clone) -> None:
+    database = apsw.Connection(str(person.folder / ".whorl" / "whorl.db"))
+    database.execute("CREATE TRIGGER alien AFTER INSERT ON runs BEGIN SELECT 1; END")
+    database.close()
+
+    done = person.whorl("trust")
+    assert done.returncode == 3, done.stderr
+    assert "holds 'alien', a trigger or view" in done.stderr
+    (person.folder / "whorl.toml").write_text("[allow]\nprivate_network = true\n")
+    both = person.whorl("trust", "--yes")
+    assert both.returncode == 0
+    assert "nothing in the store counts: the store" in both.stderr
+    assert "holds 'alien', a trigger or view" in both.stderr
