@@ -70,10 +70,6 @@ OBJECTS_PER_RUN = 100
 SHORT = 100
 
 
-async def no_check() -> None:
-    """Whose store it is matters to those who open one of a project."""
-
-
 @dataclass(eq=False)
 class LocalRuntime:
     """Starts, drives and steers runs.
@@ -90,7 +86,7 @@ class LocalRuntime:
     watcher: Watcher | None = None
     patience_s: float = PATIENCE_S
     check: Callable[[Sequence[Event]], None] = lambda requests: None
-    check_memory: Callable[[], Awaitable[None]] = no_check
+    check_memory: Callable[[], Awaitable[None]] | None = None
     # Who starts runs here: a server, a detached process, a terminal, or a Python program.
     origin: str = ""
     cpu_max_s: float = CPU_MAX_S
@@ -118,7 +114,7 @@ class LocalRuntime:
         pinned, digest, plan = self._pins.pin(workflow)
         shown = without_secrets(workflow, given, self.workers.redacted)
         body = started(run, plan, replace(start, input=shown), self.url)
-        if uses_memory(workflow):
+        if self.check_memory is not None and uses_memory(workflow):
             await self.check_memory()
         if not start.cold and (memory := remembered(workflow, self.store.memory)):
             body["memory"] = memory

@@ -42,8 +42,6 @@ WIRES = {
 
 # Failures that cannot be mended by sending the same again, but may be by asking another model.
 _WORTH_ANOTHER = frozenset({"P101", "P104", "P110", "P119"})
-# Refused or unknown before anything was sent: calls of models follow no redirect.
-_NOT_SENT = frozenset({"P107", "P110"})
 # Kinds of providers that run on one's own machine and send no bill.
 FREE_KINDS = frozenset({"scripted", "local", "ollama"})
 WINDOW_S = 60.0
@@ -178,7 +176,7 @@ class Models:
         characters = fault.detail.get("characters")
         if isinstance(characters, int):
             written = -(-characters // 4)
-        elif fault.detail.get("unsent") or fault.code in _NOT_SENT:
+        elif fault.detail.get("unsent") or fault.code in ("P107", "P110"):
             return Usage(0)
         elif fault.answered:
             return Usage(1)
