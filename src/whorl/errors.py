@@ -103,7 +103,7 @@ class EditRefused(WhorlError):
 
 
 class UsageError(WhorlError):
-    """A request that cannot be carried out as it was made."""
+    """A request that cannot be carried out as it was made; its words can be printed as they are."""
 
     exit_code = 2
 
@@ -115,8 +115,8 @@ class UsageError(WhorlError):
         code: str = "W900",
         facts: Mapping[str, object] | None = None,
     ) -> None:
-        super().__init__(message)
-        self.help = help
+        super().__init__(tame(message))
+        self.help = tame(help)
         self.code = code
         # What interfaces make the advice from, where nobody has done so.
         self.facts = facts
@@ -185,9 +185,9 @@ class StoreError(WhorlError):
     exit_code = 3
 
     def __init__(self, message: str, *, code: str = "R900", help: str = "") -> None:  # noqa: A002
-        super().__init__(message)
+        super().__init__(tame(message))
         self.code = code
-        self.help = help
+        self.help = tame(help)
 
 
 class Fenced(StoreError):
@@ -199,9 +199,11 @@ class InternalError(WhorlError):
 
 
 _NAME_LENGTH_MAX = 100
-UNSAFE = regex(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+UNSAFE_LETTERS = (
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
+UNSAFE = regex(UNSAFE_LETTERS)
 
 
 def as_json(diagnostic: Diagnostic) -> dict[str, object]:
@@ -214,6 +216,19 @@ def as_json(diagnostic: Diagnostic) -> dict[str, object]:
 def safe(text: str) -> str:
     """Return the text on one line, with nothing in it that could steer a terminal."""
     return visible(text, tab=" ")
+
+
+def tame(text: str) -> str:
+    """Return the text in its lines, with nothing else in it that could steer a terminal."""
+    return "\n".join(visible(line) for line in text.split("\n"))
+
+
+def escaped(text: str) -> str:
+    """Return a text of JSON in which what a terminal would obey or not show is escaped."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    # Line breaks are of the JSON itself; in its texts they are escaped already.
+    return UNSAFE.sub(lambda mark: "\n" if mark[0] == "\n" else f"\\u{ord(mark[0]):04x}", text)
 
 
 def columns(text: str) -> int:

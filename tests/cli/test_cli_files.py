@@ -51,7 +51,8 @@ def test_files_are_read_and_written_as_the_operator_permits(project: Path, whorl
     assert (project / "out/Bo.json").read_text() == '{\n  "hello": "Bo"\n}\n'
     assert (project / ".whorl/work" / done["run"] / "note.txt").read_text() == "all done"
     assert whorl("validate", "pages.yaml", "--json").json[0]["effects"]["writes"] == [
-        "a path that is computed"
+        "a path that is computed",
+        "the workspace of its run",
     ]
 
 

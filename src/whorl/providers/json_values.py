@@ -6,7 +6,7 @@ import json
 import re
 from functools import cache
 from math import isfinite
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from whorl.language.pieces import read_pieces
 from whorl.lazily import regex
@@ -212,3 +212,14 @@ def as_text(value: Json) -> str:
 
 def json_bytes(value: Json) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def is_deeper(value: Json, depth: int) -> bool:
+    """Whether objects and lists lie in each other more often than that."""
+    layer: list[Any] = [value]
+    for _ in range(depth):
+        parts = [each.values() if isinstance(each, dict) else each for each in layer]
+        layer = [part for each in parts for part in each if isinstance(part, dict | list)]
+        if not layer:
+            return False
+    return True

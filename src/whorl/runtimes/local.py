@@ -16,7 +16,7 @@ from dataclasses import KW_ONLY, replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from whorl.errors import StoreError, UsageError
+from whorl.errors import StoreError
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.lazily import dataclass, end_loading
@@ -24,7 +24,7 @@ from whorl.runtimes.appending import TROUBLE_PAUSE_S, WARN_EVERY, CommitTimer
 from whorl.runtimes.clock import RunClock
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import fold, folding
-from whorl.runtimes.journal.journal import KEEPING, Entry, Message, NewRun, RunId, remembered
+from whorl.runtimes.journal.journal import KEEPING, Entry, Message, NewRun, RunId
 from whorl.runtimes.journal.keys import CODE
 from whorl.runtimes.journal.sealing import (
     opened,
@@ -35,15 +35,22 @@ from whorl.runtimes.journal.sealing import (
     without_defaults,
 )
 from whorl.runtimes.performing import NoWorkers
-from whorl.runtimes.starting import Pins, new_run_id, shown_labels, started, without_secrets
+from whorl.runtimes.runtime import raise_objection
+from whorl.runtimes.starting import (
+    Pins,
+    memory_for,
+    new_run_id,
+    shown_labels,
+    started,
+    without_secrets,
+)
 from whorl.runtimes.turns import CPU_MAX_S, Turns
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
     from whorl.interpreter.machine import Machine
     from whorl.interpreter.plan import Plan
-    from whorl.interpreter.refusals import Refused
     from whorl.ir import Workflow
     from whorl.runtimes.journal.folding import Folded
     from whorl.runtimes.journal.forking import Fork
@@ -69,7 +76,8 @@ class LocalRuntime:
     """Starts, drives and steers runs.
 
     `check` is asked before a run is driven, with the requests that it is driven for; it raises
-    UsageError where this process may not.
+    UsageError where this process may not. `check_memory` is asked before a run is made that reads
+    or adds to what other runs remembered.
     """
 
     store: SqliteStore
@@ -79,6 +87,7 @@ class LocalRuntime:
     watcher: Watcher | None = None
     patience_s: float = PATIENCE_S
     check: Callable[[Sequence[Event]], None] = lambda requests: None
+    check_memory: Callable[[], Awaitable[None]] | None = None
     # Who starts runs here: a server, a detached process, a terminal, or a Python program.
     origin: str = ""
     cpu_max_s: float = CPU_MAX_S
@@ -106,7 +115,7 @@ class LocalRuntime:
         pinned, digest, plan = self._pins.pin(workflow)
         shown = without_secrets(workflow, given, self.workers.redacted)
         body = started(run, plan, replace(start, input=shown), self.url)
-        if not start.cold and (memory := remembered(workflow, self.store.memory)):
+        if memory := await memory_for(workflow, start, self.store, self.check_memory):
             body["memory"] = memory
         about = (workflow.name, workflow.dialect, start.file, start.key)
         redaction = redaction_of(secrets_of(workflow, given))
@@ -339,9 +348,3 @@ class LocalRuntime:
                 log.error("run %s: a request cannot be read: %s", message.run, fault)
             else:
                 driver.request(event, message.id)
-
-
-def raise_objection(refusal: Refused | None) -> None:
-    """Raises what a run has against a request."""
-    if refusal is not None:
-        raise UsageError(str(refusal), facts=refusal.facts)

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from whorl.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from whorl.errors import StoreError
     from whorl.interpreter.events import Event
     from whorl.interpreter.plan import Plan
+    from whorl.interpreter.refusals import Refused
     from whorl.ir import Workflow
     from whorl.runtimes.journal.forking import Fork
     from whorl.runtimes.journal.journal import Entry, RunId
@@ -87,3 +90,9 @@ class Runtime(Protocol):
 
     def stop(self) -> None:
         """Leaves all runs at once."""
+
+
+def raise_objection(refusal: Refused | None) -> None:
+    """Raises what a run has against a request."""
+    if refusal is not None:
+        raise UsageError(str(refusal), facts=refusal.facts)

@@ -10,12 +10,13 @@ import asyncio
 import json
 import shlex
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import Event, amount_in
 from whorl.interpreter.outcomes import is_cut, is_outside
 from whorl.lazily import dataclass
+from whorl.providers.json_values import DEPTH_MAX, is_deeper, table_of
 from whorl.providers.task import Cap, Effect, Emit, Estimate, Reply, Request, TaskKind, Usage, Worst
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.replies import MARK
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 
 FORMAT = 1
+# The tables around a value have some levels of their own.
+_AROUND = 16
 # What the one who started a run may have set beside its input, and what its workspace and its
 # chance come from.
 _OPTIONS = ("run", "iterations", "limits", "seed")
@@ -68,11 +71,18 @@ class Cassette:
 
 def cassette_from_text(text: str, file: str) -> Cassette:
     try:
-        fields = json.loads(text)
-        assert fields.pop("cassette") == FORMAT
-        names = ("workflow", "input", "calls", "decisions", "result")
-        return Cassette(**{n: fields[n] for n in names}, options=fields.get("options", {}))
-    except (ValueError, KeyError, TypeError, AssertionError) as error:
+        fields = table_of(json.loads(text))
+        if is_deeper(fields, DEPTH_MAX + _AROUND):
+            raise ValueError("no value of a run is as deep")
+        tables = {name: fields[name] for name in ("input", "calls", "decisions", "result")}
+        tables["options"] = fields.get("options", {})
+        calls = table_of(tables["calls"]).values()
+        if fields["cassette"] != FORMAT or not isinstance(fields["workflow"], str):
+            raise ValueError("it is of another format")
+        if not all(isinstance(table, dict) for table in (*tables.values(), *calls)):
+            raise ValueError("a table of it is none")
+        return Cassette(fields["workflow"], **cast("dict[str, Any]", tables))
+    except (ValueError, KeyError, RecursionError) as error:
         raise UsageError(
             f"{file!r} is not a cassette", help="make one with `whorl test FILE --save CASSETTE`"
         ) from error

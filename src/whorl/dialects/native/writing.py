@@ -23,7 +23,7 @@ from whorl.dialects.native.context import (
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.native.workflow import FILE, SHARED, defaults_of
 from whorl.dialects.reader import read_workflow
-from whorl.errors import InternalError, InvalidWorkflow, Span
+from whorl.errors import UNSAFE_LETTERS, InternalError, InvalidWorkflow, Span, visible
 from whorl.ir.expressions import Names
 from whorl.ir.walk import index_nodes
 from whorl.source import Document, Mapping
@@ -39,8 +39,9 @@ _NO_DOCUMENT = Document(Mapping((), Span("", 1, 1)), (), "", "")
 _OLD_WORDS = re.compile(r"(?i:y|n|yes|no|on|off|true|false|null|~)")
 # Texts that cannot stand without quotes; double ones look the same in JSON.
 _NEEDS_QUOTES = re.compile(r"^[{\[&*!|>%@`#'\"]|: |:$| #")
-# What YAML takes for the end of a line, or forbids, outside of double quotes.
-_BREAKS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
+# What YAML takes for the end of a line, or forbids, outside of double quotes, and what people
+# would not see in a file.
+_BREAKS = re.compile(rf"(?![\n\t]){UNSAFE_LETTERS}")
 # The core schema of YAML 1.2.
 _RESOLVERS = (
     ("tag:yaml.org,2002:null", r"~|null|Null|NULL|", "~nN"),
@@ -137,7 +138,7 @@ def _with_comments(
             above[int(row) - 1] = [" " * (int(indent) - 1) + comment for comment in comments]
     top = takewhile(lambda line: line.startswith("#"), sources.get("", "").splitlines())
     body = [part for row, line in enumerate(lines) for part in (*above.get(row, ()), line)]
-    return "\n".join([*map(str.rstrip, top), *body]) + "\n"
+    return "\n".join([*(visible(line.rstrip()) for line in top), *body]) + "\n"
 
 
 def _comments(above: list[str], column: int) -> list[str]:
@@ -147,13 +148,15 @@ def _comments(above: list[str], column: int) -> list[str]:
         bare = line.lstrip()
         return bare.startswith("#") and len(line) - len(bare) < column
 
-    return [line.strip() for line in takewhile(is_comment, reversed(above))][::-1]
+    return [visible(line.strip()) for line in takewhile(is_comment, reversed(above))][::-1]
 
 
 def emit_yaml(value: dict[str, Any]) -> str:
     """A value as YAML as a person would write it: keys in order, texts in blocks, few quotes."""
     options: Any = {"sort_keys": False, "allow_unicode": True, "default_flow_style": False}
-    return str(yaml.dump(_File(value), Dumper=_Dumper, width=10**9, **options))
+    text = str(yaml.dump(_File(value), Dumper=_Dumper, width=10**9, **options))
+    # Texts with such letters are in double quotes, so an escape stands for each.
+    return _BREAKS.sub(lambda letter: f"\\u{ord(letter[0]):04x}", text)
 
 
 class _File(dict[str, Any]):

@@ -8,10 +8,9 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from whorl.interfaces.cli.printing.next_command import budget_of
 from whorl.interfaces.cli.printing.summary import gate_lines
+from whorl.interfaces.cli.terminal import echo
 from whorl.interfaces.figures import as_much_again
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import fold
@@ -158,7 +157,7 @@ async def _read_line(words: str, is_of_interest: Callable[[], bool]) -> str | No
     loop.add_reader(number, take)
     before = signal.signal(signal.SIGINT, lambda *_: loop.call_soon_threadsafe(leave))
     try:
-        click.echo(words, nl=False, err=True)
+        echo(words, nl=False, err=True)
         while not typed.done() and is_of_interest():
             await asyncio.wait({typed}, timeout=_LOOK_S)
     finally:
@@ -166,5 +165,5 @@ async def _read_line(words: str, is_of_interest: Callable[[], bool]) -> str | No
         loop.remove_reader(number)
     line = typed.result() if typed.done() else None
     if line is None:
-        click.echo(err=True)
+        echo(err=True)
     return line

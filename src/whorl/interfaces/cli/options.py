@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from whorl.errors import InvalidWorkflow, StoreError, UsageError
+from whorl.errors import InvalidWorkflow, StoreError, UsageError, safe
 from whorl.interfaces.cli.auditing import audited
-from whorl.interfaces.cli.terminal import is_ours, json_text
+from whorl.interfaces.cli.terminal import echo, is_ours, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
@@ -150,7 +150,7 @@ def read_stdin() -> str:
     from whorl.source.report import read_text
 
     if sys.stdin.isatty():
-        click.echo("reading from the terminal; end with Ctrl-D", err=True)
+        echo("reading from the terminal; end with Ctrl-D", err=True)
     content = sys.stdin.buffer.read(STDIN_BYTES_MAX + 1)
     if len(content) > STDIN_BYTES_MAX:
         raise UsageError(f"standard input has more than {STDIN_BYTES_MAX:,} bytes")
@@ -188,7 +188,7 @@ def write_file(
 
 
 def print_json(value: object) -> None:
-    click.echo(json_text(value, indent=2))
+    echo(json_text(value, indent=2))
 
 
 def read_inputs(workflow: Workflow, written: Iterable[str]) -> dict[str, Json]:
@@ -292,7 +292,7 @@ def add_secrets(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
     missing = [port.name for port in ports if port.default is None and port.name not in given]
     if not missing or not is_ours(sys.stdin, sys.stderr):
         return given
-    words = {name: f"{name} (secret, not shown)" for name in missing}
+    words = {name: f"{safe(name)} (secret, not shown)" for name in missing}
     return given | {n: click.prompt(words[n], hide_input=True, err=True) for n in missing}
 
 

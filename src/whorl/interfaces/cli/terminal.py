@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import UNSAFE
+from whorl.errors import UNSAFE_LETTERS, escaped, visible
 from whorl.lazily import regex
 
 if TYPE_CHECKING:
@@ -40,7 +40,53 @@ def paint(text: str, color: str | None = None, *, bold: bool = False, dim: bool 
     """The text in a colour, if there are any; a pipe gets it plain when it is echoed."""
     if not is_colored():
         return text
-    return click.style(text, fg=color, bold=bold or None, dim=dim or None)
+    styled = click.style("|", fg=color, bold=bold or None, dim=dim or None)
+    before, _, after = styled.partition("|")
+    return f"{ours(before)}{text}{ours(after)}"
+
+
+# Nobody else can write it, so what has it was painted here.
+_MARK = str(int.from_bytes(os.urandom(8), "big"))
+_STEERING = regex(f"\x1b\\[{_MARK};(?P<ours>[0-9;]*m)|\r\n|(?![\n\t]){UNSAFE_LETTERS}")
+
+
+def ours(text: str) -> str:
+    """A text in which nothing is left of others that steers: its styles are kept when it is echoed.
+
+    Everything else that is echoed loses what a terminal would obey.
+    """
+    return text.replace("\x1b[", f"\x1b[{_MARK};")
+
+
+def cleaned(text: str) -> str:
+    """The text as a terminal may get it: lines, tabs and our styles, and pictures of the rest."""
+    if text.isascii() and text.isprintable():
+        return text
+
+    def picture(match: re.Match[str]) -> str:
+        if match["ours"] is not None:
+            return f"\x1b[{match['ours']}"
+        return match[0] if match[0] == "\r\n" else visible(match[0])
+
+    return _STEERING.sub(picture, text)
+
+
+def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
+    """Prints a text. No command prints in another way, so that none forgets to clean what it shows.
+
+    Names and texts come from files, stores and servers of others.
+    """
+    click.echo(cleaned(str(text)), err=err, nl=nl)
+
+
+def hand_over(text: str) -> None:
+    """Prints a result for the file or the program that gets it, as it is but for colours."""
+    click.echo(text)
+
+
+def steer(text: str) -> None:
+    """Writes to a terminal what moves its cursor; the texts in it have been cleaned."""
+    click.echo(text, err=True, nl=False)
 
 
 def is_ours(*streams: TextIO) -> bool:
@@ -86,7 +132,7 @@ def text_lines(text: str, indent: int = 0) -> list[str]:
     console = Console(width=max(20, width - indent), force_terminal=True)
     with console.capture() as capture:
         console.print(document)
-    return [rendered.rstrip() for rendered in capture.get().strip("\n").split("\n")]
+    return [ours(rendered.rstrip()) for rendered in capture.get().strip("\n").split("\n")]
 
 
 _LETTERS = {
@@ -101,12 +147,12 @@ _TABLE = str.maketrans(_LETTERS)
 def say(*lines: str) -> None:
     """Says something to the person, beside the output."""
     for words in lines:
-        click.echo(words, err=True)
+        echo(words, err=True)
 
 
 def print_lines(lines: Iterable[str]) -> None:
     for words in lines:
-        click.echo(words)
+        echo(words)
 
 
 def indented(lines: Iterable[str]) -> Iterator[str]:
@@ -166,8 +212,4 @@ def json_text(value: object, indent: int | None = None) -> str:
     # Help and completion start without it.
     import json
 
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
-    if text.isascii() and "\x7f" not in text:
-        return text
-    # Line breaks are of the JSON itself; in its texts they are escaped already.
-    return UNSAFE.sub(lambda mark: "\n" if mark[0] == "\n" else f"\\u{ord(mark[0]):04x}", text)
+    return escaped(json.dumps(value, ensure_ascii=False, indent=indent))

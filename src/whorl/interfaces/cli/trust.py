@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.errors import UsageError, did_you_mean, plural, safe
-from whorl.interfaces.cli.terminal import is_ours, paint, say
+from whorl.interfaces.cli.terminal import echo, is_ours, paint, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,6 +69,8 @@ def held_lines(held: HeldStore) -> Iterator[str]:
     path, words = safe(str(held.path)), acting_words(held.acting)
     if held.is_strange:
         yield f"{path} was not made here; a server would obey what it holds: {words}"
+        if "memory" in held.acting:
+            yield "  runs would be given what its memories say, which `memory ls` lists"
     elif held.acting:
         yield f"{path} is yours, and holds {words}"
 
@@ -144,6 +146,6 @@ def _chosen(known: KnownTools, names: tuple[str, ...]) -> list[ChangedTool]:
 
 
 def _show(change: ChangedTool) -> None:
-    click.echo(f"{safe(change.name)} says:")
+    echo(f"{safe(change.name)} says:")
     for line in change.difference:
-        click.echo(paint(f"  {safe(line)}", _COLORS.get(line[:1])))
+        echo(paint(f"  {safe(line)}", _COLORS.get(line[:1])))

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import click
-
 from whorl.errors import UsageError, safe
 from whorl.interfaces.advice import advised
 from whorl.interfaces.cli.carrying import carrying
-from whorl.interfaces.cli.terminal import json_text, say
+from whorl.interfaces.cli.terminal import echo, json_text, say
 from whorl.interfaces.figures import count, difference, dollars, joined, line, seconds, used
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.wording import ending_words, judgement_lines
@@ -237,4 +235,4 @@ def step_line(progress: Progress, event: Event) -> str:
 
 def _print_json(documents: Iterable[dict[str, Any]]) -> None:
     for document in documents:
-        click.echo(json_text(document))
+        echo(json_text(document))

@@ -11,6 +11,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from whorl.errors import escaped, tame
 from whorl.lazily import dataclass
 from whorl.providers.redaction import Secret, redact
 
@@ -29,8 +30,15 @@ def begin_log(form: str, secrets: tuple[Secret, ...]) -> None:
         handler.setFormatter(JsonLines(secrets))
         logging.getLogger("whorl").setLevel(logging.INFO)
     else:
-        handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+        handler.setFormatter(PlainLines("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
+
+
+class PlainLines(logging.Formatter):
+    """Lines for people; what names and texts of others hold steers no terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return tame(super().format(record))
 
 
 class JsonLines(logging.Formatter):
@@ -53,7 +61,7 @@ class JsonLines(logging.Formatter):
         line |= getattr(record, "fields", {})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(redact(line, self._secrets), ensure_ascii=False)
+        return escaped(json.dumps(redact(line, self._secrets), ensure_ascii=False))
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from glob import escape
 from typing import TYPE_CHECKING
 
 from whorl.ir.values import workspace_of
@@ -11,6 +11,8 @@ from whorl.providers.settings.lines import permit_file
 from whorl.source.paths import fits_glob
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from whorl.providers.settings import Allow
 
 
@@ -24,31 +26,31 @@ class FileRights:
 
     def may_read(self, path: Path) -> bool:
         """Whether a file may be read, or a folder looked through."""
-        parts = self._parts(path)
-        if self._is_own(parts) or self._is_kept(parts):
+        parts = self.parts(path)
+        if self._is_own(parts) or self.is_kept(parts):
             return self._is_own(parts)
         if self.allow.read is None:
             return not any(part.startswith(".") for part in parts)
         return any(fits_glob(parts, glob) for glob in self.allow.read)
 
     def may_write(self, path: Path) -> bool:
-        parts = self._parts(path)
-        if self._is_own(parts) or self._is_kept(parts):
+        parts = self.parts(path)
+        if self._is_own(parts) or self.is_kept(parts):
             return self._is_own(parts)
         return any(fits_glob(parts, glob) for glob in self.allow.write)
 
     def may_look_into(self, folder: Path) -> bool:
         """Whether a folder may be looked through; what is found in it is checked one by one."""
-        parts = self._parts(folder)
+        parts = self.parts(folder)
         is_plain = not any(part.startswith(".") for part in parts)
         named = (glob.split("/")[: len(parts)] for glob in self.allow.read or ())
         is_named = any(list(parts) == names for names in named)
-        return self._is_own(parts) or (not self._is_kept(parts) and (is_plain or is_named))
+        return self._is_own(parts) or (not self.is_kept(parts) and (is_plain or is_named))
 
-    def _parts(self, path: Path) -> tuple[str, ...]:
+    def parts(self, path: Path) -> tuple[str, ...]:
         return path.relative_to(self.root).parts
 
-    def _is_kept(self, parts: tuple[str, ...]) -> bool:
+    def is_kept(self, parts: tuple[str, ...]) -> bool:
         return is_kept(parts) or "/".join(parts).casefold() in self.allow.closed
 
     def _is_own(self, parts: tuple[str, ...]) -> bool:
@@ -62,20 +64,35 @@ def is_kept(parts: tuple[str, ...]) -> bool:
     return any(part.casefold() in ("whorl.toml", ".whorl") for part in parts)
 
 
-def refused_read(written: str, allow: Allow) -> str:
-    return f"file {written[:200]!r} may not be read; {_permission('read', written, allow)}"
+def refused_read(written: str, path: Path, rights: FileRights) -> str:
+    """Why a file may not be read, by the name that was written and the path after all links."""
+    named = _named(written, path, rights)
+    return f"{named} may not be read; {_permission('read', path, rights)}"
 
 
-def refused_write(written: str, allow: Allow) -> str:
+def refused_write(written: str, path: Path, rights: FileRights) -> str:
     may = "a workflow may write only below {{ workspace }} and where it has permission"
-    permission = _permission("write", written, allow)
-    return f"file {written[:200]!r} may not be written: {may}; {permission}"
+    permission = _permission("write", path, rights)
+    return f"{_named(written, path, rights)} may not be written: {may}; {permission}"
 
 
-def _permission(verb: str, written: str, allow: Allow) -> str:
-    """The line that permits it; the folder is named rather than one file in it."""
-    parts = Path(written).parts
-    if is_kept(parts):
+def _named(written: str, path: Path, rights: FileRights) -> str:
+    real = "/".join(rights.parts(path))
+    other = f", which is {real[:200]!r}," if real not in ("", written) else ""
+    return f"file {written[:200]!r}{other}"
+
+
+def _permission(verb: str, path: Path, rights: FileRights) -> str:
+    """The line that permits it; the folder is named rather than one file in it, where that helps.
+
+    Patterns are those of the path after all links, and none of a folder stands for hidden names.
+    """
+    parts = rights.parts(path)
+    if rights.is_kept(parts):
         return "workflows can never open the store and the configuration"
-    glob = f"{parts[0]}/**" if len(parts) > 1 else written
-    return f"to permit it, write {permit_file(allow, verb, glob[:200])}"
+    if not parts:
+        return "name a file in the project"
+    exact = "/".join(map(escape, parts))
+    wider = [f"{escape(parts[0])}/**", f"{'/'.join(map(escape, parts[:-1]))}/**"]
+    globs = (glob for glob in wider if len(parts) > 1 and fits_glob(parts, glob))
+    return f"to permit it, write {permit_file(rights.allow, verb, next(globs, exact))}"

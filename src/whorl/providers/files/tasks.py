@@ -68,7 +68,7 @@ class FileRead(_FileTask):
         written = inputs.needed("path")
         path = self._path(written)
         if not rights.may_read(path):
-            raise ProviderError(refused_read(written, rights.allow), code="P125")
+            raise ProviderError(refused_read(written, path, rights), code="P125")
         content = read_bytes(path, written, size_max=_size_max(inputs))
         value = from_bytes(content, inputs, written)
         return {"path": written, "content": value, "size": len(content)}
@@ -123,7 +123,7 @@ class FileWrite(_FileTask):
         written = inputs.needed("path")
         path = self._path(written)
         if path == rights.root or not rights.may_write(path):
-            raise ProviderError(refused_write(written, rights.allow), code="P125")
+            raise ProviderError(refused_write(written, path, rights), code="P125")
         has_functions = any(task.startswith("python:") for task in self._settings.tasks.values())
         guards_code = has_functions and self._settings.allow.commands is not True
         if guards_code and path.suffix.lower() in _IMPORTED:

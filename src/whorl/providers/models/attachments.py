@@ -67,7 +67,7 @@ def read_files(inputs: Inputs, settings: Settings, run: str) -> tuple[Attachment
     for path, is_image in named_files(inputs):
         resolved = _resolved(path, settings)
         if not rights.may_read(resolved):
-            raise ProviderError(refused_read(path, rights.allow), code="P125")
+            raise ProviderError(refused_read(path, resolved, rights), code="P125")
         content = read_bytes(resolved, path, size_max=SIZE_MAX)
         kind = _type_of(content)
         if not kind or (is_image and not kind.startswith("image/")):

@@ -176,7 +176,7 @@ class Models:
         characters = fault.detail.get("characters")
         if isinstance(characters, int):
             written = -(-characters // 4)
-        elif fault.detail.get("unsent") or fault.code == "P110":
+        elif fault.detail.get("unsent") or fault.code in ("P107", "P110"):
             return Usage(0)
         elif fault.answered:
             return Usage(1)

@@ -238,6 +238,19 @@ def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict
     return {key: list(of_key) for key, of_key in kept.items() if of_key}
 
 
+def uses_memory(workflow: Workflow) -> bool:
+    """Whether runs of it read or add to what other runs have left in the store."""
+    from whorl.ir import Loop, Task
+    from whorl.ir.walk import index_nodes
+
+    for node in index_nodes(workflow).values():
+        if isinstance(node, Loop) and node.memory is not None and node.memory.across_runs:
+            return True
+        if isinstance(node, Task) and node.kind == "memory":
+            return True
+    return False
+
+
 def entries_between(size: int) -> int:
     """How many entries a journal gets after a snapshot of some size, until the next one is due."""
     return SNAPSHOT_EVERY + size // 64

@@ -19,7 +19,7 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.sealing import opened, opened_state
-from whorl.runtimes.local import raise_objection
+from whorl.runtimes.runtime import raise_objection
 from whorl.runtimes.starting import Start, new_run_id
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.connection import answering

@@ -1,4 +1,4 @@
-"""Whether what lies in a store may act: its tokens, schedules, hooks, and runs to be taken up.
+"""Whether what lies in a store may act: its tokens, schedules, hooks, memories, runs to go on.
 
 A store lies in a folder, so it may come from whoever wrote the folder. What is in it counts where
 this user has made it, or has taken it over: then it has a mark, which is made of its path with the
@@ -12,7 +12,7 @@ import shlex
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
-from whorl.errors import StoreError, UsageError, plural, safe
+from whorl.errors import ProviderError, StoreError, UsageError, plural, safe
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.keys import Seals, mark_of, seals_from
 from whorl.runtimes.service.tables import rows
@@ -20,11 +20,13 @@ from whorl.runtimes.sqlite.schema import MARK
 from whorl.services.configuration.trust import VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import apsw
 
+    from whorl.language import Json
+    from whorl.language.libraries import Amendment
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
 
@@ -42,6 +44,7 @@ _ACTING: Final = {
         """runs JOIN upkeep ON upkeep.run = number LEFT JOIN queue ON queue.run = number
         WHERE (status = 'running' AND (kept OR began = 0)) OR due IS NOT NULL""",
     ),
+    "memory": ("memories", "(SELECT DISTINCT key FROM memories)"),
 }
 _IN_MIRRORS: Final = {
     "token": _ACTING["token"],
@@ -52,6 +55,7 @@ _NAMES: Final = {"experiment": "experiment that was asked for", "run": "run that
 _SEVERAL: Final = {
     "experiment": "experiments that were asked for",
     "run": "runs that would go on",
+    "memory": "memories",
 }
 
 
@@ -143,11 +147,16 @@ async def give_up(store: SqliteStore) -> None:
         await _write(store, "DELETE FROM marks WHERE mark = ?")
 
 
+def is_strange(project: Project, store: SqliteStore) -> bool:
+    """Whether something lies in the store that others may have put there, so that it waits."""
+    return not (project.trusts or is_marked(store)) and bool(acting_in(store))
+
+
 async def may_act(project: Project, store: SqliteStore) -> bool:
     """Whether what lies in a store counts. One in which nothing could act is taken over."""
     if project.trusts or is_marked(store):
         return True
-    if acting_in(store):
+    if is_strange(project, store):
         return False
     # What is made from now on is this user's; without a key it is so for this process.
     with suppress(StoreError, UsageError):
@@ -171,6 +180,34 @@ def refusal(project: Project, store: SqliteStore) -> UsageError:
     )
     advice += f"containers, set {VARIABLE}=1 in the environment"
     return UsageError(words, help=advice, code=CODE)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMemories:
+    """The memories of a store, for tasks: a stranger's are neither read nor added to."""
+
+    project: Project
+    store: SqliteStore
+
+    async def memory_records(self, key: str) -> list[Json]:
+        await self._check()
+        return await self.store.memory_records(key)
+
+    async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
+        await self._check()
+        return await self.store.remember(key, record, once=once, keep=keep)
+
+    async def amend(
+        self, key: str, change: Callable[[list[Json]], Amendment], *, keep: int
+    ) -> Amendment:
+        await self._check()
+        return await self.store.amend(key, change, keep=keep)
+
+    async def _check(self) -> None:
+        try:
+            await check_may_act(self.project, self.store)
+        except UsageError as fault:
+            raise ProviderError(f"{fault}; {fault.help}", code=fault.code) from fault
 
 
 async def _write(store: SqliteStore, statement: str) -> None:

@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 
 COMMANDS = frozenset({"run", "agent", "javascript"})
 COMPUTED_PATH = "a path that is computed"
+OWN_PATH = "the workspace of its run"
 COMPUTED_PROGRAM = "a program that is computed"
 COMPUTED_HOST = "an address that is computed"
 _LENGTH_MAX = 80
 # The host of a text that is an address up to its first computed part.
 _HOST = regex(r"https?://[^/?#{}\s]+(?=[/?#]|$)", re.IGNORECASE)
+# A path below the workspace, which no other value leads out of.
+_OWN_PATH = regex(r"\{\{-?\s*workspace\s*-?\}\}/(?!.*(\.\.|\{[{%]|\\)).+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +51,14 @@ def effects_of(workflow: Workflow, settings: Settings, asked: Iterable[Request])
         if not isinstance(task, Task):
             continue
         if task.kind == "file_write":
-            writes[_known(task, "path") or COMPUTED_PATH] = None
+            writes[_written(task)] = None
         runs |= dict.fromkeys(_programs(task, settings))
         calls |= dict.fromkeys(_hosts(task, settings))
+        calls |= dict.fromkeys(_requested(task.unsubscribe, settings))
+    for _, part in workflows_of(workflow):
+        if trigger := part.trigger:
+            for request in (trigger.poll, trigger.subscribe, trigger.unsubscribe):
+                calls |= dict.fromkeys(_requested(request, settings))
     return Effects(tuple(writes), tuple(runs), tuple(calls))
 
 
@@ -66,8 +74,8 @@ def refused_writes(task: Task, settings: Settings) -> str:
         path = resolve_beside(f"{root}/-", written, root=root)
     except InvalidWorkflow as fault:
         return fault.diagnostics[0].message
-    may_write = FileRights(Path(root).resolve(), settings.allow).may_write(path)
-    return "" if may_write else refused_write(written, settings.allow)
+    rights = FileRights(Path(root).resolve(), settings.allow)
+    return "" if rights.may_write(path) else refused_write(written, path, rights)
 
 
 def refused_reads(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
@@ -87,8 +95,9 @@ def refused_reads(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
         except InvalidWorkflow as fault:
             yield "P113", fault.diagnostics[0].message
             continue
-        if not FileRights(Path(root).resolve(), settings.allow).may_read(place):
-            yield "P125", refused_read(path, settings.allow)
+        rights = FileRights(Path(root).resolve(), settings.allow)
+        if not rights.may_read(place):
+            yield "P125", refused_read(path, place, rights)
 
 
 def started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
@@ -167,6 +176,14 @@ def _hosts(task: Task, settings: Settings) -> Iterator[str]:
         yield from filter(None, [_host(settings.mcp[name].url)])
 
 
+def _requested(request: Value | None, settings: Settings) -> Iterator[str]:
+    """The hosts of what is asked beside the steps: an object of the kind and inputs of a task."""
+    fields = dict(request.entries) if isinstance(request, Fields) else {}
+    kind, inputs = fields.get("kind"), fields.get("inputs")
+    if isinstance(kind, Constant) and isinstance(inputs, Fields):
+        yield from _hosts(Task(name="", kind=str(kind.value), inputs=inputs), settings)
+
+
 def _asked_hosts(request: Request, settings: Settings) -> Iterator[str]:
     from whorl.providers.models.selection import choose_models
 
@@ -188,6 +205,14 @@ def _host(url: Json) -> str:
         return target_of(host[0]).authority if host else ""
     except ProviderError:
         return ""
+
+
+def _written(task: Task) -> str:
+    """The file that a task writes, in words where a value decides."""
+    path = dict(task.inputs.entries).get("path")
+    if isinstance(path, Expression) and _OWN_PATH.fullmatch(path.source.strip()):
+        return OWN_PATH
+    return _known(task, "path") or COMPUTED_PATH
 
 
 def _known(task: Task, name: str) -> str:

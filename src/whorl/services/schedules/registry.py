@@ -17,7 +17,7 @@ from whorl.lazily import dataclass
 from whorl.providers.redaction import redact
 from whorl.runtimes.service.schedules import Firing, Overlap, Schedule, ScheduleTable
 from whorl.runtimes.starting import Start
-from whorl.services.configuration.stores import check_may_act
+from whorl.services.configuration.stores import check_may_act, is_strange, refusal
 from whorl.services.files.preflight import check_given, permitted
 from whorl.services.schedules.rules import CODE, POLLED, SUBSCRIPTION, UNDO, rule_of, written_rule
 
@@ -162,6 +162,9 @@ class Schedules:
         except UsageError as fault:
             trouble = trouble or str(fault)
         firings = tuple(self.table.newest(schedule, _SHOWN))
+        if not self.store.is_mirror and is_strange(self.project, self.store):
+            why = refusal(self.project, self.store)
+            return Listed(schedule, words, None, f"{why}; {why.help}", firings)
         return Listed(schedule, words, None if schedule.paused else due, trouble, firings)
 
     def trouble(self, schedule: Schedule) -> str:

@@ -7,6 +7,7 @@ lies in a folder `tests`.
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from whorl.dialects.reader import parse
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError
 from whorl.ir import Loop
 from whorl.lazily import dataclass
+from whorl.services.configuration.stores import CODE
+from whorl.services.configuration.trust import VARIABLE
 from whorl.services.replay import cassette_from_text
 from whorl.services.testing.checking import failures_of
 from whorl.services.testing.format import Mistake, check
@@ -172,6 +175,7 @@ def run_tests(project: Project, read: Suite) -> Iterator[Tested]:
         tested = Tested(read.file, name, [])
         try:
             if setup.real:
+                _check_trusted(project, read.file, name)
                 setup = replace(setup, settings=project.settings())
             if "cassette" in test:
                 path = _beside(project, read.file, test["cassette"])
@@ -181,9 +185,21 @@ def run_tests(project: Project, read: Suite) -> Iterator[Tested]:
             tested.failures = failures_of(tested.outcome, test["expect"])
         except (UsageError, InvalidWorkflow) as fault:
             advice = getattr(fault, "help", "")
-            tested.failures = [f"{fault}{f'; {advice}' if advice else ''}"]
+            code = f"{CODE}: " if getattr(fault, "code", "") == CODE else ""
+            tested.failures = [f"{code}{fault}{f'; {advice}' if advice else ''}"]
         read.tested.append(tested)
         yield tested
+
+
+def _check_trusted(project: Project, file: str, test: str) -> None:
+    """Refuses to carry out what a test of a stranger's folder wants to be real."""
+    from whorl.services.schedules.registry import lets_triggers
+
+    if project.settings().untrusted is None and not lets_triggers(project):
+        words = f"the test {test!r} has steps that are `real`, and this folder is not trusted"
+        command = shlex.join(["whorl", "test", file, "--trust"])
+        advice = f"read the file, then say `{command}`; in CI and containers, set {VARIABLE}=1"
+        raise UsageError(words, help=f"{advice} in the environment", code=CODE)
 
 
 def _beside(project: Project, file: str, named: str, span: Span | None = None) -> str:

@@ -143,4 +143,8 @@ def result_lines(value: Json, lines_max: int = 0, *, whole: bool = False) -> Ite
 
 
 def clock(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    """A moment in the person's own time; `?` where a store of others holds none."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    except (OverflowError, OSError, ValueError):
+        return "?"

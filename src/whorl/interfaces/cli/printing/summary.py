@@ -6,14 +6,21 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from whorl.errors import plural, safe
 from whorl.interfaces import figures, wording
 from whorl.interfaces.advice import advised, root_code
 from whorl.interfaces.cli.carrying import carrying
 from whorl.interfaces.cli.printing.next_command import next_command
-from whorl.interfaces.cli.terminal import badge, indented, paint, print_lines, room, text_lines
+from whorl.interfaces.cli.terminal import (
+    badge,
+    echo,
+    hand_over,
+    indented,
+    paint,
+    print_lines,
+    room,
+    text_lines,
+)
 from whorl.interfaces.ends import end_words, returned_words
 from whorl.interfaces.figures import line, written
 from whorl.interfaces.values import cut, value_lines
@@ -57,11 +64,13 @@ def print_outputs(outputs: dict[str, Json]) -> None:
     is_seen = sys.stdout.isatty()
     for at, (name, value) in enumerate(outputs.items()):
         if len(outputs) > 1:
-            click.echo(("\n" if at else "") + paint(f"{line(name, 80)}:", bold=True))
+            echo(("\n" if at else "") + paint(f"{line(name, 80)}:", bold=True))
         elif value is None:
             return
-        lines = value_lines(value, text_lines, whole=True) if is_seen else [written(value)]
-        print_lines(lines)
+        if is_seen:
+            print_lines(value_lines(value, text_lines, whole=True))
+        else:
+            hand_over(written(value))
 
 
 def final_lines(

@@ -13,13 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import click
-
 from whorl.errors import UsageError, plural
 from whorl.interfaces.cli.carrying import given_options, same_command
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.printing import progress_words
-from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.cli.terminal import cleaned, say, steer
 from whorl.interfaces.figures import dollars
 
 if TYPE_CHECKING:
@@ -185,8 +183,8 @@ def _bars(columns: int, rows: int) -> Callable[[Progress], None]:
         lines = progress_words.progress_lines(progress, columns, time.monotonic() - began)
         lines = lines if len(lines) < rows else lines[-1:]
         up = f"\x1b[{drawn[0]}A" if drawn[0] else ""
-        text = "".join(f"{each}\x1b[K\n" for each in lines)
-        click.echo(f"{up}\r{text}", err=True, nl=False)
+        text = "".join(f"{cleaned(each)}\x1b[K\n" for each in lines)
+        steer(f"{up}\r{text}")
         drawn[0] = len(lines)
 
     return watch

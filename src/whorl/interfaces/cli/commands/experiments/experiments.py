@@ -29,7 +29,7 @@ from whorl.interfaces.cli.commands.experiments.conducting import (
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
 from whorl.interfaces.cli.printing import experiment_words as words
-from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.figures import dollars
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def report(
     if as_json:
         print_json(found.document())
     elif as_csv:
-        click.echo(words.csv_text(found), nl=False)
+        echo(words.csv_text(found), nl=False)
     elif as_markdown:
         print_lines(words.markdown_lines(found))
     else:
@@ -341,6 +341,6 @@ def _detach(project: Project, experiment: Experiment, *, fresh: bool, budget: st
 
     name = asyncio.run(work())
     start_elsewhere(project, ["experiment", "drive", name], f"experiment-{digest(name)}")
-    click.echo(name)
+    echo(name)
     say(f"it runs in the background; next: {pasted('experiment', 'report', experiment.file)}")
     return 0

@@ -22,7 +22,7 @@ from whorl.interfaces.cli.commands.experiments.recording import extend
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.printing import what_if_words
-from whorl.interfaces.cli.terminal import print_lines, room, say
+from whorl.interfaces.cli.terminal import echo, print_lines, room, say
 from whorl.runtimes.journal.journal import RunId
 from whorl.services.runs import find_run
 
@@ -123,7 +123,7 @@ def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **opti
     if as_json:
         print_json([answer.document() for answer in answers])
     elif options["as_csv"]:
-        click.echo(what_if_words.answers_csv(answers), nl=False)
+        echo(what_if_words.answers_csv(answers), nl=False)
     else:
         for answer in answers:
             print_lines(what_if_words.answer_lines(answer))
@@ -166,7 +166,7 @@ def _of_experiment(study: Study, *, as_json: bool, **options: Any) -> int:
     if as_json:
         print_json(document_of(found, loop))
     elif options["as_csv"]:
-        click.echo(what_if_words.sweep_csv(document_of(found, loop)), nl=False)
+        echo(what_if_words.sweep_csv(document_of(found, loop)), nl=False)
     else:
         of = (study.experiment, options["variant"], time.perf_counter() - start)
         print_lines(what_if_words.sweep_lines(found, *of, room(), is_named=bool(rules)))
@@ -256,7 +256,7 @@ def judge(
         if as_json:
             print_json(report.document())
         elif options["as_csv"]:
-            click.echo(words.judge_csv(report), nl=False)
+            echo(words.judge_csv(report), nl=False)
         else:
             print_lines(words.judge_lines(report))
         return 0

@@ -13,6 +13,7 @@ from click import shell_completion as shells
 from click.shell_completion import CompletionItem
 
 from whorl.interfaces.cli.group import LazyGroup
+from whorl.interfaces.cli.terminal import echo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,7 +53,7 @@ def completion(ctx: click.Context, *, shell: str) -> None:
     script = made.source_template.replace(
         closed, f"{closed}; [[ $value != *= ]] || compopt -o nospace"
     )
-    click.echo(script % made.source_vars(), nl=False)
+    echo(script % made.source_vars(), nl=False)
 
 
 def answer(group: LazyGroup, instruction: str) -> int:
@@ -66,7 +67,7 @@ def answer(group: LazyGroup, instruction: str) -> int:
         items = _items(group, words, incomplete)
     except Exception:  # noqa: BLE001 - the edge: a shell that completes shows no messages
         return 1
-    click.echo("\n".join(map(made.format_completion, items)))
+    echo("\n".join(map(made.format_completion, items)))
     return 0
 
 

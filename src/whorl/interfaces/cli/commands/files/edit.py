@@ -18,7 +18,7 @@ from whorl.errors import EditRefused, UsageError, did_you_mean, plural, safe
 from whorl.errors import as_json as _finding
 from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
-from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.cli.terminal import echo, say
 from whorl.source.links import check_inside
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _show(project: Project, path: str, text: str, *, as_json: bool) -> int:
         return 2
     for node in sketch["nodes"]:
         line = node["span"]["line"] if node["span"] else 0
-        click.echo(f"{line:>5}  {safe(node['path'])}  ({safe(node['kind']) or '?'})")
+        echo(f"{line:>5}  {safe(node['path'])}  ({safe(node['kind']) or '?'})")
     return 0
 
 
@@ -210,7 +210,7 @@ def _show_names(
         print_json({"names": names})
     for name in () if as_json else names:
         read = f"  read by {len(name['readers'])}" if name["readers"] else ""
-        click.echo(f"{safe(name['name'])}  ({safe(name['type'])}){read}")
+        echo(f"{safe(name['name'])}  ({safe(name['type'])}){read}")
     return 0
 
 
@@ -226,7 +226,7 @@ def _refused(fault: EditRefused, path: str, text: str, *, as_json: bool) -> int:
 def _report(path: str, text: str, edited: Edited, what: str) -> None:
     before, after = (part.splitlines(keepends=True) for part in (text, edited.text))
     for line in difflib.unified_diff(before, after, path, path, n=1):
-        click.echo(safe(line.rstrip("\r\n")))
+        echo(safe(line.rstrip("\r\n")))
     for one in edited.rewired:
         say(f"{what}: {safe(one.path) or 'the workflow'} {safe(one.field)}, line {one.line}")
     if edited.text == text:

@@ -27,7 +27,7 @@ from whorl.interfaces.cli.options import (
     workflow_option,
     write_file,
 )
-from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.diagrams.text import limit_words
 from whorl.source.paths import open_file
 
@@ -154,9 +154,9 @@ def _report(
         if warnings:
             show_diagnostics(warnings, reading.sources)
         words, which = ", ".join(_fact_words(facts, reading, foreseen)), f" {safe(name)}"
-        click.echo(f"{safe(file)}{which if name else ''}: ok ({words})")
+        echo(f"{safe(file)}{which if name else ''}: ok ({words})")
         if outside := effects_words(foreseen.effects):
-            click.echo(f"  {outside}")
+            echo(f"  {outside}")
     return {"file": file, "ok": True, "diagnostics": [*map(diagnostic_json, warnings)], **facts}
 
 
@@ -254,7 +254,7 @@ def lint(project: Project, *, file: str, target: str | None, workflow: str, as_j
     elif diagnostics:
         show_diagnostics(diagnostics, {file: text})
     else:
-        click.echo(f"{safe(file)}: nothing that {target} would refuse")
+        echo(f"{safe(file)}: nothing that {target} would refuse")
     return 2 if is_refused else 0
 
 
@@ -284,7 +284,7 @@ def convert(project: Project, *, file: str, output: str | None, workflow: str) -
     reading = project.read(file, workflow)
     text, secrets = writing.convert(reading.workflow, reading.sources, file)
     if output is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
         _tell_left_out(secrets)
         return
     path, advice = Path(output), "name another OUT"
@@ -336,7 +336,7 @@ def graph(
     file = project.locate(file)
     drawn = draw(project.read(file, workflow).workflow)
     if output is None:
-        click.echo(drawn)
+        echo(drawn)
         return
     if Path(output).resolve() == Path(file).resolve():
         raise UsageError(f"{output!r} is the workflow itself", help="name another file")

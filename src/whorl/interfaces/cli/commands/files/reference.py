@@ -10,7 +10,7 @@ import click
 from whorl.errors import UsageError, did_you_mean
 from whorl.interfaces.cli.commands.project.start import with_schema_line
 from whorl.interfaces.cli.options import json_option, print_json, write_file
-from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.figures import table
 from whorl.templates import TEMPLATES, find, forms, read
 
@@ -109,7 +109,7 @@ def _write_other(
         file = name or f"new{ending}"
     _write(file, text, force=force)
     say(f"wrote {file}")
-    click.echo(shlex.join(["whorl", "edit", file]))
+    echo(shlex.join(["whorl", "edit", file]))
 
 
 def _write(name: str, text: str, *, force: bool) -> None:
@@ -135,7 +135,7 @@ def _write_template(template: str, file: str | None, form: str | None, *, force:
     name = str(Path(file or f"{chosen.name}{endings[form]}"))
     _write(name, read(chosen.name, form), force=force)
     say(f"wrote {name}", *([f"it needs {chosen.needs}"] if chosen.needs else []))
-    click.echo(shlex.join(["whorl", "run", name, chosen.example]))
+    echo(shlex.join(["whorl", "run", name, chosen.example]))
 
 
 @click.command()
@@ -162,7 +162,7 @@ def explain(what: tuple[str, ...]) -> None:
     page = explanations.explain(code)
     if page is None:
         raise UsageError(f"no error has the code {code!r}", help=_near_codes(code))
-    click.echo(page.rstrip())
+    echo(page.rstrip())
 
 
 def _near_codes(word: str) -> str:

@@ -8,6 +8,7 @@ import os
 import shlex
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from whorl.interfaces.cli.options import (
     workflow_option,
     write_file,
 )
-from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ _LISTED_MAX = 20
 )
 @workflow_option
 @json_option
-@located
+@partial(located, drives=True)
 def test(
     project: Project,
     *,
@@ -72,7 +73,7 @@ def test(
     workflow: str,
     as_json: bool,
 ) -> int:
-    """Run the tests beside workflow FILES, or FILE against recorded replies. Nothing is sent.
+    """Run the tests beside workflow FILES, or FILE against recorded replies.
 
     \b
       whorl test                                  all tests of the project
@@ -81,7 +82,9 @@ def test(
       whorl test polish.yaml --save polish.test.yaml
       whorl test polish.yaml --cassette tests/polish.json
 
-    A test gives mocks by the names of steps, and says what it expects; time jumps.
+    A test gives mocks by the names of steps, and says what it expects; time jumps. Nothing is
+    sent, but for the steps that a test file names in `real`: they are carried out, with what the
+    folder is trusted with.
     Any run is a recording, too: without tests, or with --run or --cassette, FILE is run against
     the replies of a run. A call that is asked something new is shown with both versions; a call
     that was never recorded is a miss. The exit code is 0 when nothing has changed. A recording
@@ -127,7 +130,7 @@ def _replayed(
         if as_json:
             print_json({"saved": save, "calls": len(recorded.calls)})
         else:
-            click.echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
+            echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
         return 0
     given = with_paths(project, workflow, read_inputs(workflow, inputs))
     check_secrets(workflow, recorded, given)
@@ -155,7 +158,7 @@ def _save_test(
     advice = "name a file: --save NAME.test.yaml"
     write_file(save, text, advice=advice, makes_folder=True, is_private=True)
     say(f"saved run {chosen} as a test to {save}")
-    click.echo(f"whorl test {save}")
+    echo(f"whorl test {save}")
     return 0
 
 

@@ -16,7 +16,7 @@ from whorl.interfaces.cli.commands.runs.lists import since_option
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.printing.calls import clock
-from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.figures import line, table
 from whorl.runtimes.service.audit import Audit
 from whorl.runtimes.service.tokens import ROLES, Role, Tokens
@@ -161,7 +161,7 @@ def _show(name: str, made: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"name": name, "token": made})
         return
-    click.echo(made)
+    echo(made)
     say(f"this is the token {name}; it is not shown again")
 
 

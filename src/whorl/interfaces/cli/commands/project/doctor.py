@@ -15,7 +15,7 @@ import click
 
 from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.cli.options import json_option, located, print_json
-from whorl.interfaces.cli.terminal import paint
+from whorl.interfaces.cli.terminal import echo, paint, steer
 from whorl.interfaces.figures import age, bytes_words, table
 from whorl.services.configured import Finding, configured
 
@@ -48,7 +48,7 @@ def doctor(project: Project, *, as_json: bool) -> int:
     else:
         rows = [("✓" if item.ok else "✗", item.what, safe(item.words)) for item in findings]
         for text in table(rows):
-            click.echo(paint(text[:1], "green" if text[:1] == "✓" else "red") + text[1:])
+            echo(paint(text[:1], "green" if text[:1] == "✓" else "red") + text[1:])
     return 0 if all(finding.ok for finding in findings) else 1
 
 
@@ -104,6 +104,8 @@ def _findings(project: Project) -> Iterator[Finding]:
 
 
 def _store(project: Project) -> Finding:
+    from whorl.services.configuration.stores import is_strange, refusal
+
     path = project.mirror if project.is_on_cluster else project.store
     if not path.exists():
         folder = next(parent for parent in path.parents if parent.exists())
@@ -114,6 +116,7 @@ def _store(project: Project) -> Finding:
         lag = _lag(project) if project.is_on_cluster else ""
         with closing(project.open_store()) as store:
             sizes, wrong = store.sizes(), store.check(_checked)
+            strange = refusal(project, store) if is_strange(project, store) else None
     except (StoreError, UsageError) as fault:
         return Finding("store", False, str(fault))
     if wrong:
@@ -121,6 +124,8 @@ def _store(project: Project) -> Finding:
     if not os.access(path, os.W_OK):
         return Finding("store", False, f"{path} cannot be written")
     words = f"{path}, {bytes_words(sizes.file_bytes)}, {plural(sizes.runs, 'run')}{lag}"
+    if strange is not None:
+        return Finding("store", False, f"{words}; {strange}, and starts nothing; {strange.help}")
     return Finding("store", True, words)
 
 
@@ -155,7 +160,7 @@ def _checked(done: int, all_of_it: int) -> None:
     """A line at the terminal while a large store is read."""
     if sys.stderr.isatty() and all_of_it > _CHECKED_QUIETLY:
         words = f"checking the store: {done:,} of {all_of_it:,} entries"
-        click.echo(f"\r\x1b[K{words if done < all_of_it else ''}", err=True, nl=False)
+        steer(f"\r\x1b[K{words if done < all_of_it else ''}")
 
 
 def _retention(settings: Settings) -> str:

@@ -12,7 +12,7 @@ import click
 from whorl.errors import UsageError, safe
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import json_option, located, print_json, workflow_option
-from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.figures import age, table
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def hook_rm(project: Project, *, name: str, as_json: bool) -> None:
     if as_json:
         print_json({"name": name})
     else:
-        click.echo(f"deleted the hook {name!r}")
+        echo(f"deleted the hook {name!r}")
 
 
 def _with_store(project: Project, change: Callable[[SqliteStore], Awaitable[R]]) -> R:
@@ -149,8 +149,8 @@ def _tell(project: Project, row: HookRow, secret: str, *, as_json: bool) -> None
     if as_json:
         print_json(_shown(project, row) | {"secret": secret})
         return
-    click.echo(_address(project, row))
-    click.echo(secret)
+    echo(_address(project, row))
+    echo(secret)
     say(_ONCE)
 
 

@@ -13,7 +13,7 @@ from whorl.interfaces.cli import options
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import json_option, located, print_json, read_stdin
 from whorl.interfaces.cli.printing.calls import clock
-from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.figures import line, table
 from whorl.services.schedules.registry import NewSchedule, Schedules
 
@@ -103,7 +103,7 @@ def schedule_add(
     if as_json:
         print_json(document(made))
         return
-    click.echo(made.schedule.name)
+    echo(made.schedule.name)
     due = "never" if made.next is None else clock(made.next)
     say(f"{made.words}; next at {due}, by {_who(project)}")
 
@@ -125,9 +125,13 @@ def schedule_ls(project: Project, *, as_json: bool) -> None:
         return
     head = ("NAME", "WHEN", "NEXT", "LAST", "FILE")
     print_lines(table([head, *(_row(project, each) for each in listed)]))
+    by_trouble: dict[str, list[str]] = {}
     for each in listed:
         if each.trouble:
-            say(f"{each.schedule.name} starts nothing: {safe(each.trouble)}")
+            by_trouble.setdefault(each.trouble, []).append(each.schedule.name)
+    for trouble, names in by_trouble.items():
+        starts = "starts" if len(names) == 1 else "start"
+        say(f"{line(', '.join(names), 80)} {starts} nothing: {safe(trouble)}")
 
 
 @schedule.command(name="pause")

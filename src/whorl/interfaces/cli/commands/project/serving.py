@@ -15,7 +15,7 @@ import click
 
 from whorl.errors import InvalidWorkflow, SeveralWorkflows, UsageError, safe
 from whorl.interfaces.cli.options import located, workflow_option
-from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_store, ask_for_trust
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ async def _serve(
     async with serving(project, place, drain_s) as (server, address):
         link = f"{address}/#token={place.token}" + (f"&next=/{page}" if page else "")
         # A token of the operator's own is in a file, and stays there.
-        click.echo(link if shown else address)
+        echo(link if shown else address)
         sys.stdout.flush()
         new = ", with a new store" * server.has_new_store
         say(f"serving {safe(str(project.root))}{new}; end with Ctrl-C")

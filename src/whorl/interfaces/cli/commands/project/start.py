@@ -12,7 +12,7 @@ import click
 
 from whorl.errors import UsageError
 from whorl.interfaces.cli.options import write_file
-from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.cli.terminal import echo, say
 from whorl.source.links import find_link
 
 _STARTER = """# What workflows of this folder may do, and whom they ask.
@@ -64,9 +64,9 @@ def init(*, folder: str, commands: bool) -> None:
         _write_new(root, name, with_schema_line(read_first(name), root / name))
     _ignore_store(root)
     if is_first and root != Path.cwd():
-        click.echo(f"cd {shlex.quote(folder)}")
+        echo(f"cd {shlex.quote(folder)}")
     for command in ("test", f"run {_FIRST[0]}") if is_first else ():
-        click.echo(f"whorl {command}")
+        echo(f"whorl {command}")
 
 
 def _write_new(root: Path, name: str, text: str) -> bool:

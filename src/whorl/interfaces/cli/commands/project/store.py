@@ -16,7 +16,7 @@ import click
 from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
-from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.figures import age, bytes_words, line, table
 from whorl.runtimes.sqlite import Pruned
 from whorl.runtimes.sqlite.listing import EXPERIMENT
@@ -146,7 +146,7 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     if as_json:
         print_json(asdict(copied))
         return
-    click.echo(f"{copied.file}: {_content(copied)}, checked")
+    echo(f"{copied.file}: {_content(copied)}, checked")
     if copied.under_way:
         say(f"{plural(len(copied.under_way), 'run')} of it continued during the copy: "
             "what they do from now on is not in it")  # fmt: skip
@@ -178,7 +178,7 @@ def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None
     if as_json:
         print_json(asdict(copied))
         return
-    click.echo(f"{copied.file}: {_content(copied)}, restored from {file}")
+    echo(f"{copied.file}: {_content(copied)}, restored from {file}")
     if copied.aside:
         say(f"the store that was there is {copied.aside}")
     if copied.under_way:
@@ -242,7 +242,7 @@ def memory_rm(project: Project, *, key: str, as_json: bool) -> None:
     if as_json:
         print_json({"key": key, "records": number})
     else:
-        click.echo(f"deleted {plural(number, 'record')} of {key!r}")
+        echo(f"deleted {plural(number, 'record')} of {key!r}")
 
 
 def _remembered(project: Project) -> list[tuple[MemoryRow, list[Json]]]:

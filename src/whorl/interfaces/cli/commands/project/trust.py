@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,14 +94,22 @@ def _found(
         judged, held = None, None
     else:
         judged, held = project.configuration().judged, None
-        # In a store that cannot be opened, nothing counts.
-        with suppress(StoreError):
+        try:
             held = look_into(project)
+        except StoreError as fault:
+            # In a store that cannot be opened, nothing counts; nor can it be taken over.
+            if is_checked and judged is None:
+                raise
+            say(f"nothing in the store counts: {safe(str(fault))}", *_advice(fault))
     if is_checked and judged is None and not (held is not None and held.acting):
         words = f"there is no {CONFIG_NAME} in {str(folder or project.root)!r}"
         advice = "a folder without one needs no trust, and nothing in its store does"
         raise UsageError(words, help=advice)
     return project, judged, held
+
+
+def _advice(fault: StoreError) -> list[str]:
+    return [f"  = help: {safe(fault.help)}"] if fault.help else []
 
 
 def _settle(

@@ -23,7 +23,7 @@ from whorl.interfaces.cli.options import (
 )
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.calls import clock
-from whorl.interfaces.cli.terminal import badge, paint, print_lines, room, say
+from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines, room, say
 from whorl.interfaces.figures import age, dollars, line, table, written
 from whorl.interfaces.wording import EXIT_REASONS
 from whorl.runtimes.sqlite import Which
@@ -190,12 +190,12 @@ def _show_runs(rows: list[RunRow], facts: list[dict[str, str]], wanted: list[str
     while width is not None and max(map(len, lines)) > width and left_out < len(_LESS):
         left_out += 1
         lines = _run_lines(facts, _LESS[:left_out], width, wanted)
-    click.echo(paint(lines[0], dim=True))
+    echo(paint(lines[0], dim=True))
     for text, row in zip(lines[1:], rows, strict=True):
         words, color = badge(row.status, row.mark)
         if wanted and wanted[0] != "STATUS":
             words = ""
-        click.echo((paint(words, color) if words else "") + text[len(words) :])
+        echo((paint(words, color) if words else "") + text[len(words) :])
 
 
 def _run_lines(

@@ -15,7 +15,7 @@ from whorl.interfaces.cli.carrying import carrying, with_help
 from whorl.interfaces.cli.options import json_option, located, place_option, print_json
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.next_command import next_command
-from whorl.interfaces.cli.terminal import badge, paint, print_lines
+from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines
 from whorl.interfaces.ends import why_document
 from whorl.interfaces.figures import dollars, line, seconds
 from whorl.interfaces.progress import usage_of
@@ -155,14 +155,14 @@ def diff(
         return
     of_other = "" if other == run else f" of {other}"
     head = f"{safe(loop)}  iteration {first} → {second}{of_other}"
-    click.echo("  ".join([head, *_figures(both[0].row, both[1].row)]))
+    echo("  ".join([head, *_figures(both[0].row, both[1].row)]))
     for name, lines in changed.items():
-        click.echo(f"\n{line(name, 80)}{'' if lines else ': no change'}")
+        echo(f"\n{line(name, 80)}{'' if lines else ': no change'}")
         for mark, text in lines:
-            click.echo(_painted(mark, text))
+            echo(_painted(mark, text))
     for name, counts in inside.items() if node is None else ():
         before, after = (plural(count, "iteration") if count else "not begun" for count in counts)
-        click.echo(f"\n{line(name, 80)}: {before} → {after}")
+        echo(f"\n{line(name, 80)}: {before} → {after}")
 
 
 def _painted(mark: str, text: str) -> str:

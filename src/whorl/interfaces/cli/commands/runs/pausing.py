@@ -17,7 +17,7 @@ from whorl.interfaces.cli.options import json_option, located, more_options, pri
 from whorl.interfaces.cli.printing.next_command import changed_words
 from whorl.interfaces.cli.session import PATIENCE_S, POLL_S, objections, run_session
 from whorl.interfaces.cli.showing import Show, show_options
-from whorl.interfaces.cli.terminal import badge, say
+from whorl.interfaces.cli.terminal import badge, echo, say
 from whorl.interfaces.figures import line
 from whorl.interfaces.wording import ENDED, EXIT_CODES
 from whorl.interpreter.requests import objection
@@ -82,7 +82,7 @@ async def _stop(project: Project, text: str, event: Event, wanted: str, as_json:
         if as_json:
             print_json(with_help(full_result(session.store, run)))
         else:
-            click.echo(words)
+            echo(words)
 
 
 async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> str:
@@ -146,10 +146,10 @@ async def _resume_all(session: RunSession, *, as_json: bool) -> int:
     for document in () if as_json else documents:
         reason = f"  {document['reason']}" if document["reason"] else ""
         words = badge(document["status"] or "")[0]
-        click.echo(f"{words}  {line(document['workflow'] or '', 40)}  {document['run']}{reason}")
+        echo(f"{words}  {line(document['workflow'] or '', 40)}  {document['run']}{reason}")
         if document["changed_file"]:
             run = RunId(str(document["run"]))
-            click.echo(f"  {carrying(safe(changed_words(session.store, run)))}")
+            echo(f"  {carrying(safe(changed_words(session.store, run)))}")
     if not rows:
         say("no run is interrupted")
     return max((EXIT_CODES.get(each["status"] or "", 1) for each in documents), default=0)

@@ -21,7 +21,7 @@ from whorl.interfaces.cli.options import located, print_json, read_stdin
 from whorl.interfaces.cli.printing.summary import loop_words, print_outputs
 from whorl.interfaces.cli.session import on_run, run_session
 from whorl.interfaces.cli.showing import Show, show_options
-from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.wording import EXIT_CODES, calls_words, effects_words, forecast_words
@@ -220,7 +220,7 @@ def _detach(session: RunSession, run: RunId) -> int:
     if session.show.as_json:
         session.report({"run": run, "status": "running", "log": log})
     else:
-        click.echo(run)
+        echo(run)
         say(carrying(f"it runs in the background; next: whorl watch {run}"))
     return 0
 

@@ -14,7 +14,7 @@ from whorl.interfaces.cli.carrying import carrying, with_help
 from whorl.interfaces.cli.options import json_option, located, print_json, run_option
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.next_command import next_command
-from whorl.interfaces.cli.terminal import badge, paint, print_lines
+from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines
 from whorl.interfaces.cli.watchers import past_of
 from whorl.interfaces.figures import allowed, joined, line, seconds, worked, written
 from whorl.interfaces.progress import LoopProgress, name_of
@@ -53,7 +53,7 @@ def status(project: Project, *, run: str, as_json: bool) -> None:
         print_lines(own)
         for key, words in position.rows():
             if not own or key not in _DIALECT_ROWS:
-                click.echo(f"{f'{key}:' if key else '':<11} {words}".rstrip())
+                echo(f"{f'{key}:' if key else '':<11} {words}".rstrip())
 
 
 class _Status:
