@@ -14,7 +14,7 @@ from whorl.ir.expressions import conditions_in
 from whorl.ir.nodes import Branch, Loop, Node, Task
 from whorl.ir.values import Constant, Expression, Items, When
 from whorl.ir.walk import blocks_of, names_given
-from whorl.language import LanguageError, path_in
+from whorl.language import LanguageError, free_names, path_in
 from whorl.lazily import regex
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def _misread(inputs: dict[str, Value]) -> Iterator[tuple[Expression, str]]:
     for name in ("argv", "script", "shell"):
         whole = inputs.get(name)
         # What other formats hand to a shell, they ask a person about.
-        if isinstance(whole, Expression) and not whole.library:
+        if isinstance(whole, Expression) and not whole.library and _has_names(whole):
             yield whole, f"a value would be the {_WHOLE[name]}"
     if isinstance(argv, Items):
         words: list[str] = []
@@ -256,6 +256,13 @@ def _misread(inputs: dict[str, Value]) -> Iterator[tuple[Expression, str]]:
         for reader in filter(None, map(input_reader, commands)):
             yield stdin, f"{reader!r} would run the value as code"
             return
+
+
+def _has_names(expression: Expression) -> bool:
+    try:
+        return bool(free_names(expression))
+    except LanguageError:
+        return True
 
 
 def _before_value(value: Value) -> str:
