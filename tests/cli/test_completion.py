@@ -151,3 +151,78 @@ def test_the_script_of_each_shell_asks_this_program(whorl: Whorl, shell: str) ->
 
     assert done.code == 0
     assert f"_WHORL_COMPLETE={shell}_complete" in done.out
+
+
+STRANGE = """{"actions": {"$(touch PWN1)": {"type": "Compose", "inputs": "x"}}}"""
+STRANGE_INPUTS = """{"parameters": {"good": {"type": "string"}, "a;touch PWN2": {"type": "string"},
+"`touch PWN3`": {"type": "string"}, "--store": {"type": "string"}},
+"actions": {"a": {"type": "Compose", "inputs": "x"}}}"""
+
+
+def test_bash_at_the_keyboard_runs_nothing_that_a_file_names(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a shell puts on its line at a tab, it runs at the next return."""
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("bash is not installed")
+    pytest.importorskip("pty", reason="this system has no pseudo terminals")
+    from terminals import Terminal
+
+    home = program.parent
+    Path("lo.json").write_text(STRANGE)
+    monkeypatch.setenv("PATH", f"{home}:{os.environ['PATH']}")
+    (home / "rc").write_text('eval "$(whorl completion bash)"\nPS1="ready> "\n')
+    terminal = Terminal("--rcfile", str(home / "rc"), "-i", program=(bash,))
+    try:
+        terminal.read_until("ready> ")
+        terminal.press("whorl try lo.json --at \t")
+        terminal.press("\recho it-en''ded\r")
+        terminal.read_until("it-ended")
+    finally:
+        terminal.close()
+
+    assert "PWN1" not in terminal.shown
+    assert not Path("PWN1").exists()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_no_shell_is_offered_what_it_might_run(
+    program: Path, monkeypatch: pytest.MonkeyPatch, shell: str
+) -> None:
+    Path("lo.json").write_text(STRANGE)
+    Path("inputs.json").write_text(STRANGE_INPUTS)
+    monkeypatch.setenv("_WHORL_COMPLETE", f"{shell}_complete")
+
+    def offered(line: str) -> str:
+        last = "" if shell == "fish" else str(len(line.split(" ")) - 1)
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", last)
+        return subprocess.run(
+            [program], capture_output=True, text=True, timeout=PATIENCE_S, check=True
+        ).stdout
+
+    assert offered("whorl try lo.json --at ").strip() == ""
+    names = offered("whorl run inputs.json -i ")
+    assert "good=" in names
+    assert "PWN" not in names
+    assert "store" not in names
+
+
+def test_names_of_files_take_no_part_in_what_bash_offers(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name with brackets is a pattern for file names where it is not quoted."""
+    Path("odd.json").write_text(STRANGE.replace("$(touch PWN1)", "a[:-@]b"))
+    Path("plain,a;b").touch()
+    Path("a;b").touch()
+    line = "whorl try odd.json --at "
+    done = subprocess.run(
+        ["bash", "--norc", "-c", f"PATH={program.parent}:$PATH\n{SCRIPT}", "bash", line],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+    assert done.stdout.splitlines() == ["a[:-@]b"], done.stderr

@@ -129,6 +129,25 @@ def test_a_script_node_runs_its_file(project: Path) -> None:
     assert result.outputs["stdout"] == "2 A $(date) C"
 
 
+def test_a_script_node_runs_a_file_that_a_value_names(project: Path) -> None:
+    """Also one whose name begins as an option does."""
+    (project / "-c.sh").write_text("echo it is\n")
+    fields = "nodeType: script, scriptFile: '{{ name }}.sh'"
+    ports = "inputs: [{name: name, type: string, default: '-c'}]"
+    path = written(project, f"  - {{id: a, data: {{{fields}, {ports}}}}}\n")
+
+    assert run(path).outputs["stdout"] == "it is"
+
+
+def test_a_program_with_options_that_run_commands_gets_its_value(project: Path) -> None:
+    (project / "a.txt").write_text("b\na\n")
+    fields = "nodeType: shell, script: 'sort {{ name }}'"
+    ports = "inputs: [{name: name, type: string, default: 'a.txt'}]"
+    path = written(project, f"  - {{id: a, data: {{{fields}, {ports}}}}}\n")
+
+    assert run(path).outputs["stdout"] == "a\nb"
+
+
 @needs_node
 def test_a_script_node_runs_javascript(project: Path) -> None:
     (project / "hello.js").write_text("console.log('hi ' + process.argv[2])\n")

@@ -110,7 +110,8 @@ def _read_script_node(level: Level, node: GraphNode) -> ir.Node:
         span = span_of(node.fields, "scriptFile")
         level.context.report(code, message, span, label=label, help=advice)
         return _run_scripts(level, node, [], [])
-    path = f'"{name}"' if "{{" in name else shlex.quote(name)
+    # A name that a value begins must not be an option.
+    path = f'-- "{name}"' if "{{" in name else shlex.quote(name)
     line = Scalar(f"{program} {path} {text_of(arguments)}".strip(), file.span)
     script, variables = read_shell(level, node, line)
     return _run_scripts(level, node, [script], variables)

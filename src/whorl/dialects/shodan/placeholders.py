@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.native.tasks.shell import PREFIX, read_script
+from whorl.dialects.native.tasks.shell import read_script
 from whorl.dialects.reading.context import REPORTED_MAX
 from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, split_text
 from whorl.dialects.shodan.graph import COUNT, GraphNode
@@ -56,10 +56,10 @@ def read_shell(level: Level, node: GraphNode, scalar: Scalar) -> tuple[str, Entr
     for fault in script.faults:
         span = scalar.locate(fault.offset, fault.length)
         level.context.report("W021", fault.message, span, label="here", help=fault.help)
-    for number, placed in enumerate(script.placed, start=1):
+    for placed in script.placed:
         place = _trimmed(placed.source, scalar, placed.offset)
         source = _shown(level, node, place) or called("shown", quoted(f"{{{{ {place.content} }}}}"))
-        variables.append((f"{PREFIX}{number}", expression(source)))
+        variables.append((placed.name, expression(source)))
     return script.text, variables
 
 

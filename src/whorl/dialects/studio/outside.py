@@ -114,7 +114,7 @@ def _script(node: NodeReader, written: Scalar) -> Inputs:
         span = written.locate(fault.offset, fault.length)
         node.context.report("W021", fault.message, span, label="here", help=fault.help)
     variables: list[tuple[str, ir.Value]] = []
-    for number, placed in enumerate(script.placed, start=1):
+    for placed in script.placed:
         content = placed.source.strip()
         source = _placed(node, content)
         lacking = node.unknown_field(content.partition("|")[0].strip())
@@ -125,7 +125,7 @@ def _script(node: NodeReader, written: Scalar) -> Inputs:
                 advice = suggest(lacking[1], sorted(RESULTS[lacking[0].type]))
             span = written.locate(placed.offset, max(1, len(placed.source)))
             node.context.report("W005", message, span, label="unknown name", help=advice)
-        variables.append((f"{PREFIX}{number}", expression(source or "none")))
+        variables.append((placed.name, expression(source or "none")))
     if script.text.strip() == f'"${{{PREFIX}1}}"':
         message = f"the whole command of {node.id!r} is a value: it is used as the name of one "
         message += "program, never for a script"

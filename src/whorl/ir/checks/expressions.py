@@ -14,12 +14,13 @@ from whorl.ir.expressions import conditions_in
 from whorl.ir.nodes import Branch, Loop, Node, Task
 from whorl.ir.values import Constant, Expression, Items, When
 from whorl.ir.walk import blocks_of, names_given
-from whorl.language import LanguageError, path_in
+from whorl.language import LanguageError, free_names, path_in
 from whorl.lazily import regex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
+    from whorl.ir.values import Value
     from whorl.language import NameUse
 
     # A name, and the keys behind it.
@@ -31,24 +32,10 @@ _LENGTHS = frozenset({"length", "size", "count"})
 _SHOWN_MAX = 60
 _UNKNOWN = regex(r"unknown (?:function|filter|test|method)(?: '([^']+)')?")
 _ANSWERING = ("ask", "agent")
-_AS_TEXT = 'write the command as a text, `run: "..."`, or pass the value through `env` or `stdin`'
-
-# Programs that take a word of their command line, or their input, for code.
-_SHELL: Final = regex(r"(?:.*/)?(?:(?:ba|da|z|k|a|fi|tc|c)?sh|su|runuser|script|flock|expect)|\$.*")
-_OTHER: Final = regex(
-    r"(?:.*/)?(?:python[0-9.]*|pypy[0-9.]*|perl|ruby|node|nodejs|deno|bun|php|lua|Rscript|osascript"
-    r"|tclsh|psql|mysql)"
-)
-_REMOTE: Final = regex(r"(?:.*/)?(?:ssh|rsh|mosh)")
-# These hand all their words to a shell, and those read commands from their input.
-_JOINING: Final = regex(r"(?:.*/)?(?:watch|parallel)")
-_QUEUEING: Final = regex(r"(?:.*/)?(?:at|batch)")
-_SPLIT: Final = regex(r"-[A-Za-z0-9]*S|--split-string")
-# Those whose program is their first plain word, and their options that take another word.
-_PROGRAM_FIRST: Final = regex(r"(?:.*/)?(?:[gmn]?awk|g?sed)")
-_WITH_A_WORD: Final = frozenset({"-v", "-F", "-f", "--assign", "--file", "--field-separator"})
-_SHELL_FLAG: Final = regex(r"-[A-Za-z]*c|--command")
-_OTHER_FLAG: Final = regex(r"-[A-Za-z]*[cerEp]|--(?:command|eval|execute|run|print)")
+_WHOLE = {"argv": "whole command", "script": "script of a shell", "shell": "program"}
+_VALUE_BEGINS: Final = regex(r"\{[{%]")
+# Where a command of a script begins that reads what the script does.
+_PARTS: Final = regex(r"[;&|\n({]|\b(?:then|do|else)\b")
 
 
 def check_expressions(subject: Subject) -> Iterator[Diagnostic]:
@@ -226,49 +213,60 @@ def _counts_as_true(subject: Subject, use: Use, path: Path) -> Diagnostic:
 def check_commands(subject: Subject) -> Iterator[Diagnostic]:
     """No value is put where the program of a command would take it for code (W021).
 
-    That is so in lists of arguments such as `[sh, -c, "echo {{ x }}"]`.
+    That is so in lists of arguments such as `[sh, -c, "echo {{ x }}"]`, and in what they read.
     """
     for path, node in subject.nodes():
         if not isinstance(node, Task) or node.kind != "run":
             continue
-        argv = next((value for name, value in node.inputs.entries if name == "argv"), None)
-        if not isinstance(argv, Items):
-            continue
+        inputs = {name: value for name, value in node.inputs.entries if isinstance(name, str)}
+        from whorl.ir.checks.commands import advice_for
+
+        for item, message in _misread(inputs):
+            span = subject.places.span(item) or subject.places.node(path)
+            yield Diagnostic("W021", message, span, "here", advice_for(message))
+
+
+def _misread(inputs: dict[str, Value]) -> Iterator[tuple[Expression, str]]:
+    """The values of a command that are read as code, and why."""
+    from whorl.ir.checks.commands import VALUE, input_reader, refusal
+
+    argv, script, stdin = (inputs.get(name) for name in ("argv", "script", "stdin"))
+    commands: list[list[str]] = []
+    for name in ("argv", "script", "shell"):
+        whole = inputs.get(name)
+        # What other formats hand to a shell, they ask a person about.
+        if isinstance(whole, Expression) and not whole.library and _has_names(whole):
+            yield whole, f"a value would be the {_WHOLE[name]}"
+    if isinstance(argv, Items):
         words: list[str] = []
         for item in argv.items:
             if isinstance(item, Constant):
                 words.append(str(item.value))
                 continue
-            if reader := taking_code(words):
-                span = subject.places.span(item) or subject.places.node(path)
-                message = f"{reader!r} would run the value as code"
-                yield Diagnostic("W021", message, span, "here", _AS_TEXT)
-            words.append("x")
+            prefix = _before_value(item)
+            if isinstance(item, Expression) and (message := refusal(words, prefix)):
+                yield item, message
+            words.append(prefix + VALUE)
+        commands.append(words)
+    elif isinstance(argv, Constant) and isinstance(argv.value, list):
+        commands.append([str(word) for word in argv.value])
+    elif isinstance(script, Constant):
+        commands += [part.split() for part in _PARTS.split(str(script.value))]
+    if isinstance(stdin, Expression):
+        for reader in filter(None, map(input_reader, commands)):
+            yield stdin, f"{reader!r} would run the value as code"
+            return
 
 
-def taking_code(words: Sequence[str], *, as_input: bool = False) -> str:
-    """Who takes the next word for code, or, with `as_input`, what it reads; else nothing."""
-    for at, word in enumerate(words):
-        flag = _SHELL_FLAG if _SHELL.fullmatch(word) else _OTHER_FLAG
-        if flag is _OTHER_FLAG and _OTHER.fullmatch(word) is None:
-            continue
-        rest = words[at + 1 :]
-        if rest and flag.fullmatch(rest[-1]):
-            return f"{word} {rest[-1]}"
-        if as_input and at == 0 and all(other.startswith("-") for other in rest):
-            return word
-    if not words:
+def _has_names(expression: Expression) -> bool:
+    try:
+        return bool(free_names(expression))
+    except LanguageError:
+        return True
+
+
+def _before_value(value: Value) -> str:
+    """What is written in a template before its first value."""
+    if not isinstance(value, Expression) or value.syntax != "template":
         return ""
-    first, plain = words[0], [word for word in words[1:] if not word.startswith("-")]
-    if (_JOINING.fullmatch(first) and not {"-x", "--exec"} & {*words}) or (
-        as_input and _QUEUEING.fullmatch(first)
-    ):
-        return first
-    if "env" in words and _SPLIT.fullmatch(words[-1]):
-        return f"env {words[-1]}"
-    if _REMOTE.fullmatch(first) and (as_input or plain):
-        return first
-    if _PROGRAM_FIRST.fullmatch(first) and not as_input and words[-1] not in _WITH_A_WORD:
-        named = sum(word in _WITH_A_WORD for word in words)
-        return first if len(plain) <= named and "-f" not in words else ""
-    return ""
+    return str(_VALUE_BEGINS.split(value.source, maxsplit=1)[0])

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from whorl.ir import Constant, Expression
-from whorl.ir.checks.expressions import taking_code
+from whorl.ir.checks.commands import VALUE, input_reader, refusal, started
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 _COMPARES = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s")
 _SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\]]*")
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
 # Words before a command that are not the command.
 _LEADING = frozenset(
-    {"if", "then", "elif", "else", "while", "until", "do", "for", "!", "{", "time", "coproc"}
-    | {"function", "sudo", "env", "nohup", "exec", "command", "builtin", "nice", "xargs"}
+    ("if", "then", "elif", "else", "while", "until", "do", "for", "!", "{", "coproc", "function")
 )
+# A variable of a script, and those that `set` gives values.
+VARIABLE = re.compile(r"\$\{?[!#]?([A-Za-z_][A-Za-z0-9_]*|[1-9@*])")
+_ARGUMENTS = frozenset("123456789@*")
 # Commands that take their words for code, and those that do so with the names of variables.
 _CODE = frozenset({"eval", "let", "trap", "alias", "source", "."})
 _NAMES = frozenset(
     ("declare", "typeset", "local", "readonly", "export", "unset", "read", "mapfile", "readarray")
 )
-# An option with its value in the same word.
-_ATTACHED = re.compile(r"--[a-z-]+=|-[A-Za-z]")
 # Programs that an option makes run commands, load code or write files of any name.
 _STEERED = re.compile(
     r"(?:.*/)?(git|hg|svn|tar|find|rsync|ssh|scp|sftp|curl|wget|zip|sort|make|npm|npx|yarn|pip|docker"
@@ -54,7 +54,9 @@ class Heredoc:
 class Command:
     """A command so far; `piped` is the one whose output it reads.
 
-    `fed` says that a here-string comes, `place` is where a value stands in the command.
+    `fed` says that a here-string comes, `redirects` that the name of a file does; `place` is where
+    a value stands in the command, `feeds` who runs what it prints. `tainted` are the variables of
+    the whole script that hold values.
     """
 
     words: list[str] = field(default_factory=list)
@@ -63,13 +65,43 @@ class Command:
     place: int | None = None
     document: Heredoc | None = None
     piped: Command | None = None
+    redirects: bool = False
+    feeds: str = ""
+    tainted: set[str] = field(default_factory=set)
 
     def end_word(self) -> list[str]:
         """The words from the name of the command on."""
-        if self.word:
-            self.words.append(self.word.replace(QUOTE, ""))
-            self.word = ""
+        word, self.word = self.word.replace(QUOTE, ""), ""
+        if word and not self.redirects:
+            self.words.append(word)
+            self.tainted |= self._tainted_by(word)
+        self.redirects = self.redirects and not word
         return self.named()
+
+    def is_new(self) -> bool:
+        """Whether the next word names the program."""
+        return not (self.named() or self.word.strip(QUOTE) or self.redirects)
+
+    def redirect(self) -> None:
+        """What follows is the name of a file, or a number."""
+        if self.word.isdigit():
+            self.word = ""
+        self.end_word()
+        self.redirects = True
+
+    def _tainted_by(self, word: str) -> set[str]:
+        """The variables that hold a value because of a word."""
+        names, is_value = self.named(), VALUE in word or ("$" in word and self.place is not None)
+        first = names[0] if names else ""
+        if assigned := _ASSIGNMENT.match(word):
+            return {assigned[1]} if is_value else set()
+        if first in ("read", "mapfile", "readarray") and word != first:
+            return {word}
+        if first == "printf" and self.words[-2:-1] == ["-v"]:
+            return {word}
+        if self.words[0] == "for" and is_value:
+            return {*self.words[1:2]}
+        return {*_ARGUMENTS} if first == "set" and is_value else set()
 
     def named(self) -> list[str]:
         """The complete words from the name of the command on."""
@@ -79,11 +111,23 @@ class Command:
         return []
 
 
+@dataclass(slots=True)
+class Context:
+    """A stretch of script with rules of its own, and its present command or here-document."""
+
+    kind: str
+    start: int
+    document: Heredoc | None = None
+    depth: int = 0
+    command: Command = field(default_factory=Command)
+
+
 def steered_by_options(words: Sequence[str]) -> str:
     """The program that would take a value behind these words for an option; empty: there is none.
 
     Behind `--` there are no options.
     """
+    words = started(words)
     program = _STEERED.fullmatch(words[0]) if words else None
     return "" if program is None or "--" in words else program[1]
 
@@ -97,31 +141,38 @@ def steered_values(argv: Sequence[Value]) -> list[Json]:
         is_whole = isinstance(item, Expression) and item.source.startswith("{")
         if is_whole and steered_by_options(words):
             found.append(index)
-        if words or word not in _LEADING:
-            words.append(word)
+        words.append(word)
     return found
 
 
-def repeated_evaluation(command: Command, reader: str, rest: str) -> str:
+def repeated_evaluation(command: Command, rest: str, *, is_inside: bool = True) -> str:
     """Why the shell would take a value for code, although it comes from a variable.
 
-    `reader` takes the here-document for code that the value stands in, `rest` is what follows it.
+    `rest` is what follows it; a value that is not inside is in another command, whose output stands
+    in this one.
     """
-    words = command.named()
-    first, last = (words[0], words[-1]) if words else ("", "")
-    is_code = first in _CODE or (first == "printf" and last == "-v")
-    if reader := reader or (first if is_code else ""):
+    if command.redirects:
+        return ""
+    words, prefix = command.named(), command.word.replace(QUOTE, "")
+    inner = started(words)
+    first, last = (inner[0], inner[-1]) if inner else ("", "")
+    if first in _CODE or (first == "printf" and last == "-v"):
+        return f"{first!r} would run the value as code"
+    reader = command.feeds or (input_reader(words) if command.fed else "")
+    if reader:
         return f"{reader!r} would run the value as code"
-    if first in _NAMES and "=" not in command.word:
+    if reason := refusal(words, prefix):
+        return reason
+    return _of_the_shell(inner, command.word, rest) if is_inside else ""
+
+
+def _of_the_shell(words: list[str], word: str, rest: str) -> str:
+    """Why the shell itself would take a value in a word of a command for code."""
+    first, last = (words[0], words[-1]) if words else ("", "")
+    if first in _NAMES and "=" not in word:
         return f"{first!r} would use the value as the name of a variable, which may contain code"
-    if _SUBSCRIPT.match(command.word) and "=" not in command.word:
+    if _SUBSCRIPT.match(word) and "=" not in word:
         return "an index of an array would run the value as code"
-    attached = _ATTACHED.match(command.word.replace(QUOTE, ""))
-    option = [attached[0].removesuffix("=")] if attached else []
-    # `env` stands before a command, and may take a word for the whole of it.
-    for before in (words, command.words):
-        if reader := taking_code([*before, *option], as_input=command.fed):
-            return f"{reader!r} would run the value as code"
     if first in ("test", "[") and last in ("-v", "-R"):
         return f"{last!r} would use the value as the name of a variable"
     rest = rest.partition("]]")[0].partition("\n")[0] if first == "[[" else ""

@@ -7,18 +7,18 @@ in that could only leave a variable unexpanded or split into words: values are n
 from __future__ import annotations
 
 import re
-from dataclasses import field
-from typing import NamedTuple
 
 from whorl.dialects.native.tasks.commands import (
     QUOTE,
+    VARIABLE,
     Command,
+    Context,
     Heredoc,
     repeated_evaluation,
     steered_by_options,
 )
-from whorl.ir.checks.expressions import taking_code
-from whorl.lazily import dataclass
+from whorl.dialects.native.tasks.scripts import ADVICE, Fault, Placed, Script, expression_end
+from whorl.ir.checks.commands import VALUE, advice_for, input_reader
 
 PREFIX = "WHORL_"
 PLACES_MAX = 200
@@ -30,11 +30,8 @@ BARE = '"{}"'
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(\\?)(['\"]?)([A-Za-z_][A-Za-z0-9_.-]*)\3")
 _TAG = re.compile(r"\{%-?\s*(?:if|elif|else|endif|for|endfor|set|endset|macro|with|raw|filter)\b")
 _ORDINARY = re.compile(r"""[^\\#'"`$<>;&|\n() \t{]+""")
-# Texts and brackets of an expression; a text that is not closed ends with the script.
-_TOKEN = re.compile(r"""(['"])(?:\\.|(?!\1)[^\\])*(?:\1|\\?\Z)|[](){}[]""", re.DOTALL)
 _WORD_MAX = 64
 _FAULTS_MAX = 20
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
 _QUOTES = {"'": "single", '"': "double", "`": "backtick"}
 _DOLLARS = {"$((": "arithmetic", "$(": "substitution", "${": "parameter", "$'": "ansi"}
 _COMMANDS = ("command", "substitution")
@@ -51,48 +48,6 @@ _REFUSED = {
 _UNCLOSED = {"single": "a single quote", "double": "a double quote", "ansi": "a quote"}
 _UNCLOSED |= {"backtick": "a backtick", "substitution": "'$('", "parameter": "'${'"}
 _UNCLOSED["arithmetic"] = "a calculation"
-_ADVICE = "compute the text in a `value` step, or pass it through `env` or `stdin`"
-
-
-class Fault(NamedTuple):
-    """A place in a script that cannot hold a value."""
-
-    message: str
-    offset: int
-    length: int
-    help: str = _ADVICE
-
-
-class Placed(NamedTuple):
-    """An expression of a script, with where its text begins, and the variable in its place.
-
-    The name of the variable ends with that of a program which must not take the value for one of
-    its options.
-    """
-
-    source: str
-    offset: int
-    name: str
-
-
-@dataclass(slots=True)
-class Script:
-    """A script with variables in place of its expressions."""
-
-    text: str
-    placed: list[Placed] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Context:
-    """A stretch of script with rules of its own, and its present command or here-document."""
-
-    kind: str
-    start: int
-    document: Heredoc | None = None
-    depth: int = 0
-    command: Command = field(default_factory=Command)
 
 
 def read_script(source: str) -> Script:
@@ -107,7 +62,9 @@ class _Scanner:
         self.places = 0
         self.out: list[str] = []
         self.script = Script("")
-        self.stack = [_Context("command", 0)]
+        # Variables that hold values; they count only where there are values.
+        self.tainted: set[str] = set()
+        self.stack = [self._context("command")]
         self.heredocs: list[Heredoc] = []
 
     def scan(self) -> Script:
@@ -130,15 +87,18 @@ class _Scanner:
         return self.script
 
     @property
-    def context(self) -> _Context:
+    def context(self) -> Context:
         return self.stack[-1]
 
     def _copy(self, count: int = 1) -> None:
         self.out.append(self.source[self.at : self.at + count])
         self.at += count
 
+    def _context(self, kind: str, document: Heredoc | None = None) -> Context:
+        return Context(kind, self.at, document, command=Command(tainted=self.tainted))
+
     def _push(self, kind: str, count: int) -> None:
-        self.stack.append(_Context(kind, self.at))
+        self.stack.append(self._context(kind))
         self._copy(count)
 
     def _pop(self, count: int = 1) -> None:
@@ -153,13 +113,13 @@ class _Scanner:
             if context.kind not in ("single", "double"):
                 return
 
-    def _fault(self, message: str, offset: int, length: int, help_text: str = _ADVICE) -> None:
+    def _fault(self, message: str, offset: int, length: int, help_text: str = ADVICE) -> None:
         if len(self.script.faults) < _FAULTS_MAX:
             self.script.faults.append(Fault(message, offset, length, help_text))
 
     def _place(self) -> None:
         """Puts a variable in the place of a value."""
-        start, end = self.at, _expression_end(self.source, self.at + 2)
+        start, end = self.at, expression_end(self.source, self.at + 2)
         self.places += 1
         if end is None or self.places > PLACES_MAX:
             self.at = len(self.source)
@@ -168,18 +128,24 @@ class _Scanner:
             else:
                 self._fault(f"a script holds at most {PLACES_MAX} values", start, end - start)
             return
-        if reason := self._refusal(start, end):
+        if reason := self._refusal(start):
             self._fault(reason, start, end - start)
+        elif reason := self._evaluated(end):
+            self._fault(reason, start, end - start, advice_for(reason))
         else:
             inner_start = start + 3 if self.source.startswith("-", start + 2) else start + 2
             inner = self.source[inner_start : end - 2].removesuffix("-")
             name = f"{PREFIX}{len(self.script.placed) + 1}{self._steered()}"
             self.script.placed.append(Placed(inner, inner_start, name))
             self.out.append(QUOTED.get(self.context.kind, BARE).format(f"${{{name}}}"))
-        self.context.command.word += "x"
+        self._mark(start)
+        self.at = end
+
+    def _mark(self, start: int) -> None:
+        """Remembers that a value stands in the commands around this place."""
+        self._spell(VALUE)
         for context in self.stack:
             context.command.place = start
-        self.at = end
 
     def _steered(self) -> str:
         """The program that would take a value for an option, which begins a word of its own."""
@@ -189,7 +155,7 @@ class _Scanner:
         program = steered_by_options(command.named())
         return f"_{program}" if program and not command.word.strip(QUOTE) else ""
 
-    def _refusal(self, start: int, end: int) -> str:
+    def _refusal(self, start: int) -> str:
         kind = self.context.kind
         before = self.source[start - 1] if start else ""
         if kind in _REFUSED:
@@ -198,9 +164,20 @@ class _Scanner:
             return "a value cannot be used after a backslash"
         if before == "$" and kind != "single":
             return "a value is written without '$' before it"
-        command = next(c for c in reversed(self.stack) if c.kind in _COMMANDS).command
-        reader = self.context.document.reader if self.context.document else ""
-        return repeated_evaluation(command, reader, self.source[end:])
+        return ""
+
+    def _evaluated(self, end: int) -> str:
+        """Who would run the value before `end`, in its command or in one around that."""
+        is_inside = True
+        for context in reversed(self.stack):
+            if context.document and context.document.reader:
+                return f"{context.document.reader!r} would run the value as code"
+            if context.kind in _COMMANDS:
+                rest = self.source[end:] if is_inside else ""
+                if reason := repeated_evaluation(context.command, rest, is_inside=is_inside):
+                    return reason
+                is_inside = False
+        return ""
 
     def _in_command(self) -> None:
         source, at, command = self.source, self.at, self.context.command
@@ -217,15 +194,21 @@ class _Scanner:
             self._dollar()
         elif source.startswith("<<", at):
             self._heredoc_mark(command)
+        elif mark in "<>" or source[at : at + 2] == "&>" or (mark in "&|" and self._before("<>")):
+            command.redirect()
+            self._copy()
         elif mark in ";&|\n()":
             self._separator(mark, command)
-        elif mark in " \t<>":
+        elif mark in " \t":
             command.end_word()
             self._copy()
         else:
             run = _ORDINARY.match(source, at)
             self._spell(run[0] if run else mark)
             self._copy(len(run[0]) if run else 1)
+
+    def _before(self, marks: str) -> bool:
+        return self.at > 0 and self.source[self.at - 1] in marks
 
     def _separator(self, mark: str, command: Command) -> None:
         context = self.context
@@ -239,21 +222,49 @@ class _Scanner:
         context.depth = max(0, context.depth + {"(": 1, ")": -1}.get(mark, 0))
         around = self.source[max(0, self.at - 1) : self.at + 2]
         command.piped = None
-        context.command = Command(piped=command if mark == "|" and "||" not in around else None)
+        context.command = Command(
+            # The words of an array are no command.
+            words=["="] if mark == "(" and self._before("=") else [],
+            piped=command if mark == "|" and "||" not in around else None,
+            feeds=self._fed_by(mark, command),
+            tainted=self.tainted,
+        )
         self._copy()
         if mark == "\n" and self.heredocs:
             self._open_heredoc()
 
+    def _fed_by(self, mark: str, command: Command) -> str:
+        """Who runs what the next command prints: `bash <( ... )` does."""
+        if mark == "(" and self._before("<"):
+            words = [*command.named(), "/dev/stdin"]
+            return words[0] if words[0] in ("source", ".") else input_reader(words)
+        return "" if mark == ")" else command.feeds
+
     def _check_pipe(self, command: Command) -> None:
         """A value that goes through a pipe into a shell is code there."""
-        reader = taking_code(command.end_word(), as_input=True)
+        reader = input_reader(command.end_word())
         if reader and command.piped is not None:
             if command.piped.place is not None:
-                self._fault(f"{reader!r} would run the value as code", command.piped.place, 2)
+                message = f"{reader!r} would run the value as code"
+                self._fault(message, command.piped.place, 2, advice_for(message))
             if command.piped.document is not None:
                 command.piped.document.reader = reader
 
+    def _check_variable(self) -> None:
+        """A variable that holds a value is one."""
+        used = VARIABLE.match(self.source, self.at)
+        if used and used[1] in self.tainted and "{{" in self.source:
+            context = next(c for c in reversed(self.stack) if c.kind not in ("single", "double"))
+            reason = self._evaluated(used.end())
+            # Unlike a value itself, it is parted into words.
+            if not reason and context.kind in _COMMANDS and context.command.is_new():
+                reason = "a value would be a command"
+            if reason:
+                self._fault(reason, self.at, len(used[0]), advice_for(reason))
+            self._mark(self.at)
+
     def _dollar(self) -> None:
+        self._check_variable()
         self._spell("$")
         for mark, kind in _DOLLARS.items():
             is_other = mark == "${" and self.source.startswith("${{", self.at)
@@ -275,7 +286,7 @@ class _Scanner:
             if self.source[self.at : self.at + 16].lstrip(" \t-").startswith("{{"):
                 self._fault("a value cannot be the end word of a here-document", self.at, 2)
             return
-        reader = taking_code(command.end_word(), as_input=True)
+        reader = input_reader(command.end_word())
         command.document = Heredoc(match[4], bool(match[1]), bool(match[2] or match[3]), reader)
         self.heredocs.append(command.document)
         self._copy(match.end() - self.at)
@@ -283,7 +294,7 @@ class _Scanner:
     def _open_heredoc(self) -> None:
         document = self.heredocs.pop(0)
         kind = "quoted heredoc" if document.quoted else "heredoc"
-        self.stack.append(_Context(kind, self.at, document))
+        self.stack.append(self._context(kind, document))
         self._close_heredoc(document)
 
     def _close_heredoc(self, document: Heredoc) -> None:
@@ -314,6 +325,8 @@ class _Scanner:
         elif mark == "`" and kind == "double":
             self._push("backtick", 1)
         else:
+            if mark == "$" and kind == "backtick":
+                self._check_variable()
             self._spell(mark)
             self._copy()
 
@@ -331,17 +344,3 @@ _STEPS = {
     "substitution": _Scanner._in_command,
     "arithmetic": _Scanner._in_arithmetic,
 }
-
-
-def _expression_end(source: str, at: int) -> int | None:
-    """Finds the end of the `}}` that closes an expression, quotes and brackets in it aside."""
-    open_brackets: list[str] = []
-    for token in _TOKEN.finditer(source, at):
-        mark = token[0]
-        if not open_brackets and source.startswith("}}", token.start()):
-            return token.start() + 2
-        if mark in _CLOSING:
-            open_brackets.append(_CLOSING[mark])
-        elif open_brackets and mark == open_brackets[-1]:
-            open_brackets.pop()
-    return None

@@ -29,11 +29,47 @@ _FILES = re.compile(r"FILE|PATH|OUT|OTHER|DATABASE|FOLDER")
 # What is given by -i.
 _INPUT = "INPUT"
 _PLACES = re.compile(r"ADDRESS|STEP|LOOP")
+# A shell puts what it is offered on its line, and runs that: names come from other people's files.
+_HARMLESS = re.compile(r"[\w.,:=@%+/\[\]-]*")
 _SHELLS: dict[str, type[shells.ShellComplete]] = {
     "bash": shells.BashComplete,
     "zsh": shells.ZshComplete,
     "fish": shells.FishComplete,
 }
+
+
+# Unlike click's own, it takes no word for a pattern of file names, and quotes what it would run.
+# The value of an input follows its name at once.
+_BASH = r"""%(complete_func)s() {
+    local IFS=$'\n' response type value
+
+    response=$(env COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD \
+        %(complete_var)s=bash_complete $1)
+
+    while IFS=, read -r type value; do
+        if [[ $type == 'dir' ]]; then
+            COMPREPLY=()
+            compopt -o dirnames
+        elif [[ $type == 'file' ]]; then
+            COMPREPLY=()
+            compopt -o default
+        elif [[ $type == 'plain' ]]; then
+            [[ $value != *[[:space:]\'\"\`\\\$\;\&\|\<\>\(\)\{\}\*\?\!\~\#]* ]] ||
+                printf -v value %%q "$value"
+            COMPREPLY+=("$value")
+            [[ $value != *= ]] || compopt -o nospace
+        fi
+    done <<< "$response"
+
+    return 0
+}
+
+%(complete_func)s_setup() {
+    complete -o nosort -F %(complete_func)s %(prog_name)s
+}
+
+%(complete_func)s_setup;
+"""
 
 
 @click.command()
@@ -48,11 +84,7 @@ def completion(ctx: click.Context, *, shell: str) -> None:
       whorl completion fish > ~/.config/fish/completions/whorl.fish
     """
     made = _SHELLS[shell](ctx.find_root().command, {}, "whorl", VARIABLE)
-    # The value of an input follows its name at once.
-    closed = "COMPREPLY+=($value)"
-    script = made.source_template.replace(
-        closed, f"{closed}; [[ $value != *= ]] || compopt -o nospace"
-    )
+    script = _BASH if shell == "bash" else made.source_template
     echo(script % made.source_vars(), nl=False)
 
 
@@ -67,7 +99,8 @@ def answer(group: LazyGroup, instruction: str) -> int:
         items = _items(group, words, incomplete)
     except Exception:  # noqa: BLE001 - the edge: a shell that completes shows no messages
         return 1
-    echo("\n".join(map(made.format_completion, items)))
+    offered = [item for item in items if item.type != "plain" or _HARMLESS.fullmatch(item.value)]
+    echo("\n".join(map(made.format_completion, offered)))
     return 0
 
 
@@ -111,7 +144,9 @@ def _named(ctx: click.Context, wanted: str, incomplete: str) -> list[str]:
         names = _inputs(project, str(given["file"]))
     elif _PLACES.search(wanted) and given.get("file"):
         names = _steps(project, str(given["file"]))
-    return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
+    # A name that begins with a dash would be read as an option.
+    words = [name for name in dict.fromkeys(names) if not name.startswith("-")]
+    return [word for word in words if word.startswith(incomplete)]
 
 
 def _templates() -> list[str]:

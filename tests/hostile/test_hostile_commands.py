@@ -1,0 +1,290 @@
+"""No value of a command is read as code, as an option with code, or as a program (W021).
+
+What an author writes without care is tried here with what a model could answer.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from whorl.dialects.reader import read_workflow
+from whorl.errors import InvalidWorkflow
+
+if TYPE_CHECKING:
+    from whorl.language import Json
+
+V = "{{ x }}"
+AS_CODE: list[list[str]] = [
+    ["env", f"-S{V} /tmp/x"],
+    ["env", f"--split-string={V}"],
+    ["env", "-i", f"-vS{V}"],
+    ["env", "A=1", "sh", "-c", V],
+    ["python3", f"-c{V}"],
+    ["python3.11", f"-Ic{V}"],
+    ["python3", "-W", V],
+    ["python3", "-m", V],
+    ["python3", V, "script.py"],
+    ["bash", V, V],
+    ["bash", V],
+    ["bash", "-c", "-x", f"echo {V}"],
+    ["bash", "-O", "extglob", "-c", V],
+    ["bash", "--rcfile", V],
+    ["bash", f"-{V}"],
+    ["bash", "-c", 'eval "$1"', "_", V],
+    ["perl", f"-e{V}"],
+    ["perl", "-e", "print 1", V],
+    ["ruby", f"-e{V}"],
+    ["node", f"--eval={V}"],
+    ["node", "-e", "1", V],
+    ["php", f"-r{V}"],
+    ["fish", f"--command={V}"],
+    ["pwsh", "-Command", V],
+    ["pwsh", "-Command", "Get-Item", V],
+    ["ipython", "-c", V],
+    ["deno", "eval", V],
+    ["bun", "-e", V],
+    ["lua", "-e", V],
+    ["awk", V, "f"],
+    ["gawk", f"--source={V}"],
+    ["sed", V, "f"],
+    ["sed", f"-e{V}"],
+    ["script", f"-qc{V}", "/dev/null"],
+    ["script", f"--command={V}"],
+    ["script", V],
+    ["su", f"--command={V}"],
+    ["flock", "f", f"-c{V}"],
+    ["flock", "f", "-c", f"ls {V}"],
+    ["git", "-c", V, "zz"],
+    ["git", "-c", f"alias.zz=!{V}", "zz"],
+    ["git", "-C", "folder", "-c", V, "zz"],
+    ["git", "clone", f"--upload-pack={V}", "a"],
+    ["git", "clone", "-u", V, "a"],
+    ["git", "bisect", "run", V],
+    ["tar", "-I", V, "-xf", "o.tar"],
+    ["tar", f"-I{V}", "-xf", "o.tar"],
+    ["tar", f"--use-compress-program={V}", "-xf", "o.tar"],
+    ["tar", "-xf", "o.tar", "--checkpoint=1", f"--checkpoint-action=exec={V}"],
+    ["rsync", "-e", V, "a", "b"],
+    ["rsync", f"-avze{V}", "a", "b"],
+    ["ssh", "-o", f"ProxyCommand={V}", "host"],
+    ["make", f"--eval={V}"],
+    ["make", f"X={V}"],
+    ["make", V],
+    ["vim", "-c", V],
+    ["vim", f"+{V}"],
+    ["ex", "-sc", V],
+    ["emacs", "--eval", V],
+    ["gdb", "-ex", V],
+    ["socat", f"EXEC:{V}", "-"],
+    ["ncat", "-e", V],
+    ["zip", "-TT", V, "a.zip", "a"],
+    ["npx", "-c", V],
+    ["npm", "exec", "-c", V],
+    ["entr", "-s", V],
+    ["sqlite3", "x.db", V],
+    ["psql", "-c", V],
+    ["hyperfine", V],
+    ["tmux", "new", V],
+    ["busybox", "sh", "-c", V],
+    ["find", ".", "-exec", "sh", "-c", V, ";"],
+    ["docker", "exec", "c", "sh", "-c", V],
+    ["kubectl", "exec", "p", "--", "sh", "-c", V],
+    ["uv", "run", "python", "-c", V],
+    ["timeout", "5", "nice", "-n", "5", "sh", "-c", V],
+    ["watch", "-x", "sh", "-c", V],
+]
+AS_PROGRAM: list[list[str]] = [
+    ["env", V, "a"],
+    ["xargs", V, "a"],
+    ["xargs", "-n", "1", V],
+    ["nohup", V],
+    ["timeout", "5", V],
+    ["timeout", V, "ls"],
+    ["nice", "-n", "5", V],
+    ["sudo", "-u", "bob", V],
+    ["flock", "f", V],
+    ["find", ".", "-exec", V, ";"],
+    ["watch", "-x", V],
+    ["uv", "run", V],
+    ["npx", V],
+    ["ld.so", V],
+    [V, V],
+]
+AS_WORDS: list[list[str]] = [
+    ["echo", V],
+    ["env", f"A={V}", "ls", V],
+    ["env", "-u", "A", "ls", V],
+    ["sh", "script.sh", V, "-c"],
+    ["bash", f"./{V}.sh"],
+    ["bash", "--", V],
+    ["sh", "-c", 'echo "$1"', "sh", V],
+    ["bash", "-o", "pipefail", "-c", 'echo "$1"', "sh", V],
+    ["python3", "-c", "import sys", V],
+    ["python3", "-W", "ignore", "solve.py", V],
+    ["python3", "-m", "pytest", "-k", V],
+    ["node", "--max-old-space-size=99", "a.js", V],
+    ["perl", "-Iinclude", "a.pl", V],
+    ["perl", "-ne", "print", "--", V],
+    ["deno", "run", "a.ts", V],
+    ["xargs", "-I{}", "grep", V, "{}"],
+    ["timeout", "5", "grep", V, "f"],
+    ["sudo", "-u", "bob", "ls", V],
+    ["git", "commit", "-m", V],
+    ["git", "commit", "-c", V],
+    ["git", "-c", f"user.name={V}", "commit"],
+    ["git", "log", f"--author={V}"],
+    ["tar", "-czf", f"{V}.tar.gz", "a"],
+    ["find", V, "-name", V],
+    ["find", ".", "-exec", "grep", V, "{}", ";"],
+    ["make", "-C", V],
+    ["awk", "-v", f"name={V}", "{ print name }", "f"],
+    ["sed", "-n", "1p", V],
+    ["jq", V],
+    ["curl", "-d", V, "https://example.org"],
+    ["ssh", V],
+    ["script", "-q", f"out-{V}.txt"],
+    ["vim", "--", V],
+    ["docker", "run", "-e", f"A={V}", "image"],
+]
+
+
+def codes(step: dict[str, Any]) -> list[str]:
+    """What is wrong in a file with this step."""
+    inputs: Json = {"x": "string"}
+    text = json.dumps({"whorl": 1, "inputs": inputs, "steps": {"a": step}})
+    try:
+        read_workflow(text, "a.json")
+    except InvalidWorkflow as fault:
+        found = fault.diagnostics
+    else:
+        return []
+    assert all(one.help and one.span for one in found)
+    return [one.code for one in found]
+
+
+@pytest.mark.parametrize("command", AS_CODE + AS_PROGRAM, ids=" ".join)
+def test_a_list_with_a_value_that_would_be_code_is_refused(command: list[str]) -> None:
+    assert set(codes({"run": command})) == {"W021"}
+
+
+@pytest.mark.parametrize("command", AS_WORDS, ids=" ".join)
+def test_a_list_with_values_that_are_words_is_read(command: list[str]) -> None:
+    assert codes({"run": command}) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["bash"],
+        ["bash", "-s", "a"],
+        ["sh", "-"],
+        ["python3"],
+        ["python3", "-"],
+        ["env", "A=1", "bash"],
+        ["bash", "/dev/stdin"],
+        ["ssh", "host"],
+        ["sqlite3", "x.db"],
+        "bash",
+        "cat | sh",
+        "cd a && python3 -",
+    ],
+    ids=str,
+)
+def test_what_a_shell_without_a_script_reads_is_code(command: str | list[str]) -> None:
+    assert codes({"run": command, "stdin": V}) == ["W021"]
+    assert codes({"run": command, "stdin": "echo a"}) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["cat"],
+        ["bash", "script.sh"],
+        ["python3", "-c", "import sys; print(sys.stdin.read())"],
+        ["sqlite3", "-safe", "x.db"],
+        "grep a",
+        "python3 count.py",
+    ],
+    ids=str,
+)
+def test_what_a_script_reads_is_not_code(command: str | list[str]) -> None:
+    assert codes({"run": command, "stdin": V}) == []
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "script -qc{{ x }} /dev/null",
+        "X={{ x }}; eval $X",
+        "X='a {{ x }}'\nsh -c \"$X\"",
+        "export X={{ x }}; bash -c ${X}",
+        'X=$(echo {{ x }}); eval "$X"',
+        "X={{ x }}; Y=$X; eval $Y",
+        "X={{ x }}; $X",
+        'X={{ x }}; if "$X"; then ls; fi',
+        "X={{ x }}; eval `echo $X`",
+        "X={{ x }}; ls && ${X} a",
+        "X={{ x }}; echo $X | sh",
+        "for X in {{ x }}; do eval $X; done",
+        "set -- {{ x }}; eval $1",
+        "echo {{ x }} | while read X; do eval $X; done",
+        "bash {{ x }} {{ x }}",
+        ". /dev/stdin <<E\n{{ x }}\nE",
+        "source /dev/stdin <<< {{ x }}",
+        ". {{ x }}",
+        ". <(echo {{ x }})",
+        "bash <(echo {{ x }})",
+        'eval "$(echo {{ x }})"',
+        'bash -c "$(cat <<E\n{{ x }}\nE\n)"',
+        "echo {{ x }} 2>&1 | sh",
+        "bash -s a <<E\n{{ x }}\nE",
+        "bash 2>/dev/null {{ x }}",
+        "env -i {{ x }}",
+        "ls | xargs -n 1 {{ x }}",
+        "git -c alias.a=!{{ x }} a",
+        "tar -I {{ x }} -xf o.tar",
+        "timeout 5 bash -c {{ x }}",
+        "python3 -c{{ x }}",
+    ],
+)
+def test_a_script_with_a_value_that_would_be_code_is_refused(script: str) -> None:
+    assert set(codes({"run": script})) == {"W021"}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "X={{ x }}; echo $X",
+        'X={{ x }}; A=($X b); echo "${A[@]}"',
+        "X={{ x }}\ncat <<E\n$X\nE",
+        "X={{ x }}; case $X in a) ls;; esac",
+        "X={{ x }}; for Y in $X; do echo $Y; done",
+        "X={{ x }}; ls > $X",
+        'X={{ x }}; [ -n "$X" ] && A=$X ls',
+        "X={{ x }}; . ./env.sh; echo $X",
+        'echo {{ x }}; eval "$(ssh-agent)"',
+        "echo {{ x }}; source venv/bin/activate",
+        "(ls; pwd) > {{ x }}",
+        "bash script.sh > {{ x }} 2>&1",
+        "bash > {{ x }} script.sh",
+        "while read L; do echo $L; done < {{ x }}",
+        "[[ $(wc -l < {{ x }}) -gt 3 ]] && echo many",
+        "diff <(sort {{ x }}) b.txt",
+        'X=$(cat {{ x }}) && echo "$X" | grep a',
+        "timeout 5 grep {{ x }} a.txt",
+        "git -c user.name={{ x }} commit -m a",
+        "python3 - {{ x }} <<'E'\nprint(1)\nE",
+    ],
+)
+def test_a_script_with_values_that_are_words_is_read(script: str) -> None:
+    assert codes({"run": script}) == []
+
+
+@pytest.mark.parametrize("inputs", [{"argv": V}, {"script": f"ls {V}"}, {"shell": V}], ids=str)
+def test_no_value_is_a_whole_command(inputs: dict[str, str]) -> None:
+    task = {"kind": "run", "inputs": {"script": "ls", **inputs}}
+
+    assert codes({"task": task}) == ["W021"]
