@@ -1,4 +1,4 @@
-"""Runs of workflows that are written in Python: whose functions they need to go on."""
+"""What runs need to go on that may not be here: functions, models, permissions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import UsageError
 from whorl.providers.settings.lines import line_below, with_entry
-from whorl.services.files.preflight import unknown_names
+from whorl.services.configuration.trust import ENDING
+from whorl.services.files.preflight import check_performable, unknown_names
 from whorl.services.inspecting.results import workflow_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whorl.interpreter.events import Event
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
@@ -29,6 +33,18 @@ def is_lacking(store: SqliteStore, providers: Providers, run: RunId) -> bool:
     """Whether functions of a run are not here."""
     missing = unknown_names(workflow_of(store, run), providers)
     return any(unknown.code == "P114" for unknown in missing)
+
+
+def check_drivable(
+    store: SqliteStore, providers: Providers, run: RunId, requests: Sequence[Event] = ()
+) -> None:
+    """Refuses to go on with a run that needs what is missing here: it would fail for that.
+
+    It can still be paused and cancelled. On a cluster others drive it.
+    """
+    is_ending = bool(requests) and all(event.kind in ENDING for event in requests)
+    if providers.settings.runtime.kind == "local" and not is_ending:
+        check_performable(workflow_of(store, run), providers)
 
 
 def check_functions(store: SqliteStore, providers: Providers, run: RunId) -> None:
