@@ -6,7 +6,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from whorl.errors import UsageError
+from whorl.interpreter.requests import objection
 from whorl.providers.settings.lines import line_below, with_entry
+from whorl.runtimes.journal.folding import fold
 from whorl.services.configuration.trust import ENDING
 from whorl.services.files.preflight import check_performable, unknown_names
 from whorl.services.inspecting.results import workflow_of
@@ -43,8 +45,17 @@ def check_drivable(
     It can still be paused and cancelled. On a cluster others drive it.
     """
     is_ending = bool(requests) and all(event.kind in ENDING for event in requests)
-    if providers.settings.runtime.kind == "local" and not is_ending:
+    if providers.settings.runtime.kind != "local" or is_ending:
+        return
+    try:
         check_performable(workflow_of(store, run), providers)
+    except UsageError:
+        from whorl.runtimes.local import raise_objection
+
+        # What the run itself has against it comes first: nothing that is given here would help.
+        for event in requests:
+            raise_objection(objection(fold(store, run).machine, event))
+        raise
 
 
 def check_functions(store: SqliteStore, providers: Providers, run: RunId) -> None:

@@ -309,15 +309,23 @@ def add_main_text(
     return {name: stdin() if text == "-" else text} | given
 
 
+QUOTED = "a text in JSON needs quotes: NAME:='\"a\"'"
+
+
 def _read_json(text: str, place: str) -> Json:
-    from whorl.source import plain
+    from whorl.source import VALUE_LIMITS, plain
     from whorl.source.json import read_json
+    from whorl.source.report import LIMIT
 
     try:
-        return plain(read_json(text, place).root)
+        return plain(read_json(text, place, limits=VALUE_LIMITS).root)
     except InvalidWorkflow as fault:
-        message = f"{place} is not JSON: {fault.diagnostics[0].message}"
-        advice = "a text in JSON needs quotes: NAME:='\"a\"'"
+        first = fault.diagnostics[0]
+        message, advice = f"{place} is not JSON: {first.message}", QUOTED
+        if first.code == LIMIT:
+            from whorl.services.files.preflight import LESS
+
+            message, advice = f"{place}: {first.message.replace('the file', 'it', 1)}", LESS
         raise UsageError(message, help=advice) from fault
 
 

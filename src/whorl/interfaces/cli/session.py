@@ -232,7 +232,8 @@ class RunSession:
         check_functions(self.store, self.providers, run)
         if self.store.run(run).last_seq > 1:
             # One that has just begun was checked before.
-            check_drivable(self.store, self.providers, run, requests)
+            with objections(run):
+                check_drivable(self.store, self.providers, run, requests)
         self.watcher.offer({"p": ("pause", lambda: self._pause(run))})
         with self._watched(run):
             if self.show.events == "journal" and self.store.run(run).last_seq == 1:

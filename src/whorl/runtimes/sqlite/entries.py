@@ -176,7 +176,7 @@ class EntryReading:
             except UnicodeDecodeError as error:
                 raise _not_text(connection, statement, values, run) from error
             except apsw.CorruptError as error:
-                self.watch.keep_damage(error, self.watch.told(error))
+                self.watch.keep_damage(error, self.watch.fault_of(error))
                 raise damaged(run, None, f"{self.path!r} is damaged: {error}", "R906") from error
             return [_entry(payload, run, *row) for row in rows]
 

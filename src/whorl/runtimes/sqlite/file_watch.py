@@ -157,7 +157,7 @@ class FileWatch:
         if self._damage is None and (_is_harmed(error) or isinstance(error, apsw.CorruptError)):
             self._damage = _again(fault)
 
-    def told(self, error: apsw.Error, bytes_needed: int = 0) -> StoreError:
+    def fault_of(self, error: apsw.Error, bytes_needed: int = 0) -> StoreError:
         """An error of SQLite in our words: the file was a store when it was opened."""
         if _is_harmed(error):
             words = f"the store {self._path!r} {_HARMED}: {error}"

@@ -260,7 +260,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
             try:
                 self._writer = self._writer or self._checked_writer()
             except apsw.Error as error:
-                fault = self.watch.told(error)
+                fault = self.watch.fault_of(error)
                 self.watch.note_failure(error, fault)
                 raise fault from error
             return self._writer
