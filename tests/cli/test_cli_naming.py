@@ -75,6 +75,8 @@ def test_a_beginning_of_several_runs_is_ambiguous(whorl: Whorl, run: str) -> Non
     ("words", "said"),
     [
         (("show", "last/polish[2]/wriet"), "nothing happened at"),
+        (("show", "last/polish[31]"), "'polish' has 3 iterations"),
+        (("show", "last/polish[31]/write"), "'polish' has 3 iterations"),
         (("diff", "1", "7"), "has no finished iteration 7"),
         (("diff", "1", "2", "--at", "pome"), "has no loop 'pome'"),
         (("continue", "last", "-n", "1", "--at", "pome"), "has no loop 'pome'"),

@@ -120,6 +120,12 @@ def test_all_interrupted_runs_go_on(whorl: Whorl, spawn: Spawn, project: Path) -
     assert "⏸ interrupted" in again
     assert "task.yaml has changed since this run began; it goes on with the version" in again
     assert whorl("resume").code == whorl("resume", "last", "--all").code == 2
+    for words in (("resume",), ("continue", "--iterations", "1"), ("resume", "--budget", "+1")):
+        alone = whorl(words[0], "last", *words[1:])
+        assert (alone.code, "error[P114]" in alone.err) == (2, True)
+        assert "uses the task 'mine', which is not known" in alone.err
+    assert whorl("ls", "--json").json[0]["status"] == "interrupted"
+    assert whorl("cancel", "last").code == 0
 
 
 def test_a_key_goes_on_with_its_interrupted_run(whorl: Whorl, spawn: Spawn) -> None:

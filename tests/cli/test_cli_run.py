@@ -150,6 +150,20 @@ def test_inputs(
     assert whorl("show", "last", "--json").json["input"] == {"task": task}
 
 
+def test_an_input_may_hold_as_many_values_as_over_http(whorl: Whorl, project: Path) -> None:
+    file = project / "list.yaml"
+    file.write_text("whorl: 1\ninputs: {xs: list}\nsteps:\n  n: {value: '{{ xs | length }}'}\n")
+    (project / "xs.json").write_text(json.dumps([[0]] * 49_000))
+    assert whorl("run", "list.yaml", "-i", "xs:=@xs.json").code == 0
+    (project / "xs.json").write_text(json.dumps([0] * 100_001))
+
+    refused = whorl("run", "list.yaml", "-i", "xs:=@xs.json")
+
+    assert (refused.code, "holds more than 100,000 values" in refused.err) == (2, True)
+    assert "is not JSON" not in refused.err
+    assert "needs quotes" not in refused.err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

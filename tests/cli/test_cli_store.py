@@ -41,7 +41,9 @@ def test_a_backup_of_a_store_in_use_is_restored(
         process.send_signal(signal.SIGKILL)
         process.communicate()
     assert "exists already" in whorl("backup", str(file)).err
-    assert whorl("backup", str(file), "--force").code == 0
+    again = whorl("backup", str(file), "--force")
+    # Nobody drives it any more.
+    assert (again.code, "continued during the copy" in again.err) == (0, False)
     assert "there is a store at" in whorl("restore", str(file)).err
 
     restored = whorl("restore", str(file), "--force", "--json").json
@@ -55,6 +57,59 @@ def test_a_backup_of_a_store_in_use_is_restored(
     assert whorl("doctor").code == 0
     assert whorl("resume", slow, "--json").json["status"] == "succeeded"
     assert sorted(path.name for path in file.parent.glob("*copy.db*")) == ["copy.db"]
+    assert not list(store_files(project, ".part"))
+
+
+def store_files(project: Path, word: str) -> list[str]:
+    return [path.name for path in (project / ".whorl").iterdir() if word in path.name]
+
+
+def test_a_question_with_a_time_limit_is_paused_by_a_restore(
+    whorl: Whorl, project: Path, tmp_path: Path
+) -> None:
+    """Its time would be over by itself, whatever was decided after the backup."""
+    file, gate = tmp_path / "copy.db", "steps:\n  g: {approve: {message: ok?%s}}\n"
+    (project / "timed.yaml").write_text("whorl: 1\n" + gate % ", timeout: 1h, on_timeout: reject")
+    (project / "open.yaml").write_text("whorl: 1\n" + gate % "")
+    timed = whorl("run", "timed.yaml", "--json").json["run"]
+    still = whorl("run", "open.yaml", "--json").json["run"]
+    whorl("backup", str(file))
+
+    restored = whorl("restore", str(file), "--force")
+
+    assert timed in restored.out
+    assert still not in restored.out
+    rows = {row["run"]: row["status"] for row in whorl("ls", "--json").json}
+    assert rows == {timed: "paused", still: "waiting"}
+    assert whorl("resume", timed, "--json").json["status"] == "waiting"
+
+
+def test_a_damaged_run_that_has_not_ended_is_given_up_by_name(
+    whorl: Whorl, project: Path, tmp_path: Path
+) -> None:
+    file, store = tmp_path / "copy.db", project / ".whorl" / "whorl.db"
+    (project / "open.yaml").write_text("whorl: 1\nsteps:\n  g: {approve: {message: ok?}}\n")
+    kept = whorl("run", "open.yaml", "--json").json["run"]
+    run = whorl("run", "open.yaml", "--json").json["run"]
+    with apsw.Connection(str(store)) as database:
+        change = "UPDATE journal SET at = at + 1 WHERE seq = 2 AND run ="
+        database.execute(f"{change} (SELECT number FROM runs WHERE id = ?)", (run,))
+
+    refused = whorl("backup", str(file))
+
+    assert (refused.code, "error[R906]: the store" in refused.err) == (3, True)
+    assert f"run '{run}', entry 2" in refused.err
+    assert f"`whorl prune --run {run}`" in refused.err
+    assert not file.exists()
+    whole = whorl("prune", "--run", kept)
+    assert (whole.code, f"`whorl cancel {kept}`" in whole.err) == (2, True)
+    assert whorl("prune", "--run", run, "--older-than", "1d").code == 2
+
+    assert whorl("prune", "--run", run, "--dry-run").out.split() == [run]
+    assert whorl("prune", "--run", run).code == 0
+    assert [row["run"] for row in whorl("ls", "--json").json] == [kept]
+    assert whorl("backup", str(file)).code == 0
+    assert whorl("doctor").code == 0
 
 
 def test_a_backup_is_restored_where_there_is_no_store(

@@ -155,7 +155,7 @@ def test_a_secret_of_the_person_is_shown_by_its_name_only(other: Clone) -> None:
 
     assert not [key for key in KEYS.values() if key in "".join(shown)]
     assert shown[1:] == [
-        "programs: sh '--to=${GITHUB_TOKEN}' (MCP server notes), with A=b-${AWS_SECRET_ACCESS_KEY},"
+        "programs: sh '--to=${GITHUB_TOKEN}' (MCP server notes), with A=***,"
         " $AWS_SECRET_ACCESS_KEY of your environment, $GITHUB_TOKEN of your environment",
         "addresses: 'https://x.example/${GITHUB_TOKEN}' for models (x), with "
         "$GITHUB_TOKEN of your environment",

@@ -382,3 +382,15 @@ def test_runs_are_started_with_labels_and_listed_by_them(client: Client) -> None
     assert found["labels"] == {"n": "1", "team": "red"}
     assert client.get("/runs", label="team=red=")["runs"] == []
     assert "only for runs of experiments" in refused["error"]["message"]
+
+
+def test_an_input_holds_no_more_values_than_one_of_a_command(client: Client, project: Path) -> None:
+    text = "whorl: 1\ninputs: {xs: list}\nsteps:\n  n: {value: '{{ xs | length }}'}\n"
+    (project / "list.yaml").write_text(text)
+    client.wait(client.start("list.yaml", inputs={"xs": [0] * 99_000}), "succeeded")
+    body = {"workflow": "list.yaml", "inputs": {"xs": [0] * 100_001}}
+
+    refused = client.http.post("/api/runs", json=body)
+
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "R111")
+    assert "'xs' holds more than 100,000 values" in refused.json()["error"]["message"]

@@ -191,6 +191,10 @@ def test_a_run_without_its_task_is_listed_with_the_reason(project: Path, spawn: 
         assert "mine" in spawn("ls").communicate(timeout=PATIENCE_S)[0]
         shown = spawn("show", run).communicate(timeout=PATIENCE_S)
         assert "no server takes it up" in "".join(shown)
+        for request in ("resume", "stop"):
+            refused = client.http.post(f"/api/runs/{run}/{request}", json={})
+            assert (refused.status_code, refused.json()["error"]["code"]) == (409, "P114")
+        assert client.get(f"/runs/{run}")["status"] == "interrupted"
     (project / "whorl.toml").write_text(config + '\n[tasks]\nmine = "python:mine:mine"\n')
     with connected(project) as client:
         wait_until(lambda: client.get(f"/runs/{run}")["driver"] == "here")
@@ -253,5 +257,14 @@ def test_a_timer_of_a_run_without_its_task_is_left_to_those_who_have_it(project:
         assert (found["status"], found["origin"]) == ("waiting", "python")
         assert "uses the task 'mine', which is not known" in found["held"]
 
+    async def decide() -> None:
+        async with whorl.Session(config=config, store=store) as session:
+            with pytest.raises(whorl.UsageError, match="which is not known") as caught:
+                await session.run(run).decide(True)
+            assert caught.value.code == "P114"
+            await session.resume(run)
+            assert session.run(run).status == "waiting"
+
+    asyncio.run(decide())
     done = asyncio.run(whorl.resume(run, config=config, store=store, tasks=tasks))
     assert done.outputs == {"text": "done"}

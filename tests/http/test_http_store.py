@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import apsw
+import pytest
 from served import connected
 
 from waiting import wait_until
@@ -18,7 +19,6 @@ from whorl.services import runs
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
     from served import Client
 
 
@@ -86,6 +86,32 @@ def test_a_store_that_is_deleted_fails_the_health_and_every_write(
     assert "was deleted" in refused.json()["error"]["message"]
     wait_until(lambda: client.http.get(f"/api/runs/{slow}").status_code == 503)
     assert not (project / ".whorl").exists()
+
+
+@pytest.mark.parametrize("harm", ["delete the index", "empty the log", "put a link"])
+def test_harm_to_the_files_of_a_store_fails_the_health(
+    client: Client, project: Path, harm: str
+) -> None:
+    slow = client.start("slow.yaml")
+    wait_until(lambda: client.get(f"/runs/{slow}")["iteration"] >= 2)
+    store = project / ".whorl" / "whorl.db"
+    if harm == "delete the index":
+        os.unlink(f"{store}-shm")
+    elif harm == "empty the log":
+        os.truncate(f"{store}-wal", 0)
+    else:
+        os.rename(store, project / "elsewhere.db")
+        store.symlink_to(project / "elsewhere.db")
+
+    wait_until(lambda: client.http.get("/healthz").status_code == 503)
+    # Without its log a store may also look damaged, as whoever reads first finds it.
+    codes = ("R906", "R907") if harm == "empty the log" else ("R907",)
+    error = client.http.get("/healthz").json()["error"]
+    assert error["code"] in codes
+    assert "not a store" not in error["message"]
+    assert ("whorl restore FILE" in error["help"]) == (harm != "delete the index")
+    refused = client.http.post("/api/runs", json={"workflow": "slow.yaml"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, error["code"])
 
 
 def test_a_store_that_comes_back_is_used_by_the_next_server(project: Path) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from conftest import Child
+
 
 def _delete(path: Path) -> None:
     shutil.rmtree(path.parent)
@@ -39,6 +41,22 @@ def _delete_log(path: Path) -> None:
     path.with_name(f"{path.name}-wal").unlink()
 
 
+def _delete_index(path: Path) -> None:
+    path.with_name(f"{path.name}-shm").unlink()
+
+
+def _replace_index(path: Path) -> None:
+    index = path.with_name(f"{path.name}-shm")
+    shutil.copy(index, path.with_name("other-shm"))
+    os.replace(path.with_name("other-shm"), index)
+
+
+def _put_a_link(path: Path) -> None:
+    elsewhere = path.with_name("elsewhere.db")
+    os.rename(path, elsewhere)
+    path.symlink_to(elsewhere)
+
+
 @pytest.mark.parametrize(
     ("harm", "words"),
     [
@@ -46,6 +64,9 @@ def _delete_log(path: Path) -> None:
         (_replace, "was replaced by another file"),
         (_overwrite, "was overwritten"),
         (_delete_log, "has lost its log"),
+        (_delete_index, "has lost the index of its log"),
+        (_replace_index, "has lost the index of its log"),
+        (_put_a_link, "was replaced by another file"),
     ],
 )
 def test_a_store_without_its_file_takes_no_writes(
@@ -168,3 +189,61 @@ def test_closing_leaves_the_file_that_took_its_place_alone(path: Path) -> None:
     assert [row.id for row in store.runs()] == ["newer", "new"]
     assert store.check() == []
     store.close()
+
+
+def test_a_log_that_is_emptied_is_the_damage_of_a_good_store(path: Path) -> None:
+    """Whoever moved the file away, as is advised for what is no store, would lose all of it."""
+
+    async def write() -> None:
+        store = SqliteStore(path)
+        run, owner = await started(store)
+        for number in range(20):
+            await store.append(run, owner, iteration(number + 1, "x" * 3000))
+        os.truncate(f"{path}-wal", 0)
+        for _ in range(2):
+            with pytest.raises(StoreError) as caught:
+                list(store.read(run))
+            assert caught.value.code == "R907"
+            assert "lost its log or was damaged while it was open" in str(caught.value)
+            assert "whorl restore FILE" in caught.value.help
+            with pytest.raises(StoreError) as caught:
+                await store.append(run, owner, iteration(21))
+            assert caught.value.code == "R907"
+        store.close()
+
+    asyncio.run(write())
+
+
+def test_a_process_with_another_index_of_the_log_lets_nobody_else_write(
+    path: Path, child: Callable[..., Child]
+) -> None:
+    """Two who do not see each other's pages would write over them."""
+    store = SqliteStore(path)
+    asyncio.run(_made(store, "first"))
+    store.close()
+    other = child("own", "first")
+    assert other.hear() == "owner 2"
+
+    _delete_index(path)
+
+    async def refused() -> str:
+        async with SqliteStore(path) as late:
+            with pytest.raises(StoreError, match=f"process {other.pid} ") as caught:
+                await started(late, "second")
+            assert caught.value.code == "R907"
+            return caught.value.help
+
+    assert f"end process {other.pid}" in asyncio.run(refused())
+    other.close()
+
+    async def written() -> None:
+        async with SqliteStore(path) as later:
+            await started(later, "second")
+            assert later.check() == []
+
+    asyncio.run(written())
+
+
+async def _made(store: SqliteStore, name: str) -> None:
+    run, owner = await started(store, name)
+    await store.release(run, owner)

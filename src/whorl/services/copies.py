@@ -19,6 +19,8 @@ from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import Event
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite.checking import PAGES, is_of_run
+from whorl.runtimes.sqlite.faults import DOCTOR
 from whorl.runtimes.sqlite.ownership import opener
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ _ABOUT_BACKUPS = {
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a backup holds; `under_way` are the runs that went on while it was made."""
+    """What a backup holds; `under_way` are the runs that went on meanwhile, or were paused."""
 
     file: str
     runs: int
@@ -57,14 +59,12 @@ def back_up(store: SqliteStore, file: Path, *, force: bool = False) -> Copied:
     try:
         with _writing(part, name, _NO_COPY):
             store.copy_to(str(part))
-            with closing(SqliteStore(part, create=False)) as copy:
-                statuses = (copy.runs(status=status, limit=2**31) for status in _UNDER_WAY)
-                rows = [row for found in statuses for row in found]
-            copied = _checked(part, name)
+            copied = _checked_copy(store, part, name)
+            driven = _driven(store, part)
             _put(part, file)
     finally:
-        part.unlink(missing_ok=True)
-    return Copied(str(file), *copied, tuple(row.id for row in rows))
+        _remove(part)
+    return Copied(str(file), *copied, driven)
 
 
 def restore(file: Path, target: Path, *, force: bool = False) -> Copied:
@@ -85,7 +85,7 @@ def restore(file: Path, target: Path, *, force: bool = False) -> Copied:
             aside = _put_aside(target)
             _put(part, target)
     finally:
-        part.unlink(missing_ok=True)
+        _remove(part)
     return Copied(str(target), *copied, paused, aside)
 
 
@@ -158,12 +158,45 @@ async def _pause_all(part: Path) -> tuple[RunId, ...]:
     """Nothing that was under way goes on by itself: nobody knows what it has done since."""
     async with SqliteStore(part, create=False) as store:
         rows = [row for status in _UNDER_WAY for row in store.runs(status=status, limit=2**31)]
+        # Of those who are asked something, time may go on with the run, whatever was answered.
+        waiting = store.runs(status="waiting", limit=2**31)
+        rows += [row for row in waiting if row.due is not None]
         for row in rows:
             owner = await store.claim(row.id)
             event = Event("run.paused", "", time.time(), {"by": "restore"})
             await store.append(row.id, owner, [event])
             await store.release(row.id, owner)
         return tuple(row.id for row in rows)
+
+
+def _driven(store: SqliteStore, part: Path) -> tuple[RunId, ...]:
+    """The runs of a copy that a process drives, and so goes on with."""
+    with closing(SqliteStore(part, create=False)) as copy:
+        known = {row.id for status in _UNDER_WAY for row in copy.runs(status=status, limit=2**31)}
+    running = store.runs(status="running", limit=2**31)
+    return tuple(row.id for row in running if row.id in known and store.is_owned(row.id))
+
+
+def _checked_copy(store: SqliteStore, part: Path, name: str) -> tuple[int, int, int]:
+    """What a copy holds; where it is damaged since the store is, that is said of the store."""
+    try:
+        return _checked(part, name)
+    except StoreError as fault:
+        faults = store.check() if fault.code == "R906" else []
+        if not faults:
+            raise
+        words = f"the store {store.path!r} is damaged: {'; '.join(faults[:_FAULTS_SHOWN])}"
+        advice = f"nothing was copied; {_help_with(store, faults)}"
+        raise StoreError(words, code="R906", help=advice) from fault
+
+
+def _help_with(store: SqliteStore, faults: list[str]) -> str:
+    ids = [row.id for row in store.runs(limit=2**31)]
+    harmed = [run for run in ids if any(is_of_run(fault, run) for fault in faults)]
+    if not harmed or any(fault.startswith(PAGES) for fault in faults):
+        return DOCTOR
+    each = " and ".join(f"`whorl prune --run {run}`" for run in harmed[:_FAULTS_SHOWN])
+    return f"restore a backup with `whorl restore FILE`, or delete what is damaged: {each}"
 
 
 def _checked(part: Path, name: str) -> tuple[int, int, int]:
@@ -196,6 +229,13 @@ def _put_aside(target: Path) -> str:
             os.rename(f"{target}{ending}", f"{aside}{ending}")
             kept = f"{aside}{ending}"
     return kept
+
+
+def _remove(part: Path) -> None:
+    """Removes what is left of a copy, with the files that SQLite makes beside one to read it."""
+    for ending in ("", "-shm", "-wal"):
+        with suppress(FileNotFoundError):
+            os.unlink(f"{part}{ending}")
 
 
 def _put(part: Path, file: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -19,7 +20,7 @@ from whorl.runtimes.journal.folding import fold
 from whorl.services.runs import QUEUED_S, is_running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
@@ -43,12 +44,14 @@ class Driving:
     """Drives runs in the background; `left` is told of each that is not driven any more.
 
     Unless somebody else does it for all runs of the store, it lets those that it drove go on when
-    the time is over that a person was given to decide (`has_alarms`).
+    the time is over that a person was given to decide (`has_alarms`). `check` refuses to go on
+    with a run that would fail for what is missing here.
     """
 
     runtime: Runtime
     left: Callable[[RunId], None] = lambda _: None
     has_alarms: bool = True
+    check: Callable[[RunId, Sequence[Event]], None] = lambda run, requests: None
 
     def __post_init__(self) -> None:
         self._tasks: dict[RunId, asyncio.Task[str]] = {}
@@ -95,6 +98,7 @@ class Driving:
             is_interrupted = self.runtime.store.run(run).status == "interrupted"
             if not is_interrupted or run in self._tasks:
                 raise is_running(run)
+            await asyncio.to_thread(self.check, run, ())
             task = self.drive(run)
             deadline = time.monotonic() + PATIENCE_S
             while not task.done() and time.monotonic() < deadline:
@@ -112,7 +116,9 @@ class Driving:
         status = self.runtime.store.run(run).status
         if status == "waiting":
             # The time that a person was given to decide may be over, or about to be.
-            self.drive(run)
+            with suppress(UsageError):
+                await asyncio.to_thread(self.check, run, ())
+                self.drive(run)
         if status != "interrupted":
             return
         try:
@@ -207,6 +213,8 @@ class Driving:
         if task is not None:
             # The last drive of this run may be about to give it up.
             await asyncio.wait({task}, timeout=PATIENCE_S)
+        if requests:
+            await asyncio.to_thread(self.check, run, requests)
         return self.drive(run, *requests)
 
     async def _drive(self, run: RunId, requests: tuple[Event, ...], at_least: float) -> str:

@@ -1,4 +1,4 @@
-"""Runs of workflows that are written in Python: whose functions they need to go on."""
+"""What runs need to go on that may not be here: functions, models, permissions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from whorl.errors import UsageError
+from whorl.interpreter.requests import objection
 from whorl.providers.settings.lines import line_below, with_entry
-from whorl.services.files.preflight import unknown_names
+from whorl.runtimes.journal.folding import fold
+from whorl.services.configuration.trust import ENDING
+from whorl.services.files.preflight import check_performable, unknown_names
 from whorl.services.inspecting.results import workflow_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whorl.interpreter.events import Event
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
@@ -29,6 +35,27 @@ def is_lacking(store: SqliteStore, providers: Providers, run: RunId) -> bool:
     """Whether functions of a run are not here."""
     missing = unknown_names(workflow_of(store, run), providers)
     return any(unknown.code == "P114" for unknown in missing)
+
+
+def check_drivable(
+    store: SqliteStore, providers: Providers, run: RunId, requests: Sequence[Event] = ()
+) -> None:
+    """Refuses to go on with a run that needs what is missing here: it would fail for that.
+
+    It can still be paused and cancelled. On a cluster others drive it.
+    """
+    is_ending = bool(requests) and all(event.kind in ENDING for event in requests)
+    if providers.settings.runtime.kind != "local" or is_ending:
+        return
+    try:
+        check_performable(workflow_of(store, run), providers)
+    except UsageError:
+        from whorl.runtimes.local import raise_objection
+
+        # What the run itself has against it comes first: nothing that is given here would help.
+        for event in requests:
+            raise_objection(objection(fold(store, run).machine, event))
+        raise
 
 
 def check_functions(store: SqliteStore, providers: Providers, run: RunId) -> None:

@@ -50,6 +50,8 @@ class Limits:
 
 
 LIMITS = Limits()
+# What a run is given is no workflow: a list may hold more than anybody writes.
+VALUE_LIMITS = Limits(values_max=100_000, parts_max=100_000)
 
 
 @light_dataclass(frozen=True, slots=True)

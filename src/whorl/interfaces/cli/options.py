@@ -314,18 +314,27 @@ def add_main_text(
     return {name: stdin() if text == "-" else text} | given
 
 
+QUOTED = "a text in JSON needs quotes: NAME:='\"a\"'"
+
+
 def _read_json(text: str, place: str, source: str = "") -> Json:
     """The JSON value in a text; where a `source` is named, an error says where in it, not what."""
-    from whorl.source import plain
+    from whorl.source import VALUE_LIMITS, plain
     from whorl.source.json import read_json
+    from whorl.source.report import LIMIT
 
     try:
-        return plain(read_json(text, place).root)
+        return plain(read_json(text, place, limits=VALUE_LIMITS).root)
     except InvalidWorkflow as fault:
-        found, at = fault.diagnostics[0], fault.diagnostics[0].span
+        first, at = fault.diagnostics[0], fault.diagnostics[0].span
         where = f"line {at.line}, column {at.column} of {source}" if at else source
-        message = f"{place} is not JSON: {f'see {where}' if source else found.message}"
-        advice = "a text in JSON needs quotes: NAME:='\"a\"'"
+        message = f"{place} is not JSON: {f'see {where}' if source else first.message}"
+        advice = QUOTED
+        # Such a message quotes nothing, unless it is about one value.
+        if first.code == LIMIT and "'" not in first.message:
+            from whorl.services.files.preflight import LESS
+
+            message, advice = f"{place}: {first.message.replace('the file', 'it', 1)}", LESS
         # Nor does a traceback show what is in a file.
         raise UsageError(message, help=advice) from (None if source else fault)
 

@@ -31,7 +31,7 @@ from whorl.services.files.preflight import TOY, stand_in
 from whorl.services.inspecting.live_text import folder_of, listening
 from whorl.services.inspecting.places import split_place
 from whorl.services.inspecting.results import full_result
-from whorl.services.programs import check_functions
+from whorl.services.programs import check_drivable, check_functions
 from whorl.services.runs import find_run, is_running, open_runtime
 from whorl.services.steering import resumed
 
@@ -230,6 +230,10 @@ class RunSession:
 
     async def _drive(self, run: RunId, requests: Sequence[Event]) -> None:
         check_functions(self.store, self.providers, run)
+        if self.store.run(run).last_seq > 1:
+            # One that has just begun was checked before.
+            with objections(run):
+                check_drivable(self.store, self.providers, run, requests)
         self.watcher.offer({"p": ("pause", lambda: self._pause(run))})
         with self._watched(run):
             if self.show.events == "journal" and self.store.run(run).last_seq == 1:

@@ -57,11 +57,16 @@ class Refusal(Exception):
         self.again_s = again_s
 
 
+# Codes that say more than that a request does not fit a run; so do all of providers.
+_KEPT = frozenset({"W902", "W903", "W907", "R110", "R114"})
+
+
 def conflict(fault: UsageError, run: str = "RUN") -> Refusal:
     if fault.code in _UNTRUSTED:
         return Refusal(_STATUSES[fault.code], fault.code, str(fault), fault.help)
     status = 404 if fault.code == "W902" else 409
-    code = fault.code if fault.code in ("W902", "W903", "W907") else "W905"
+    is_kept = fault.code in _KEPT or fault.code.startswith("P")
+    code = fault.code if is_kept else "W905"
     return Refusal(status, code, str(fault), fault.help or advice("W905", fault.facts, run))
 
 

@@ -9,6 +9,7 @@ import re
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from pathlib import Path as FilePath
 from typing import Annotated
 from urllib.parse import quote
@@ -38,6 +39,7 @@ from whorl.services.driving import Driving
 from whorl.services.experiments.serving import Experiments
 from whorl.services.inspecting.live_text import folder_of, listening
 from whorl.services.inspecting.results import loop_node, workflow_of
+from whorl.services.programs import check_drivable
 from whorl.services.project import Project
 from whorl.services.records import RunRecords
 from whorl.services.runs import keep_to, open_runtime
@@ -90,7 +92,8 @@ class ServerState:
     def __post_init__(self) -> None:
         self.store = self.runtime.store
         self.watcher.about = DrivenRuns(self.runtime)
-        self.driving = Driving(self.runtime, self._left, has_alarms=False)
+        check = partial(check_drivable, self.store, self.providers)
+        self.driving = Driving(self.runtime, self._left, has_alarms=False, check=check)
         most = self.providers.settings.server.max_concurrent
         self.upkeep = Upkeep(self.driving, self.providers, most)
         self.heartbeat = Heartbeat()

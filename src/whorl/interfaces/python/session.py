@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from whorl.runtimes.sqlite.listing import Which
 from whorl.runtimes.starting import Start
 from whorl.services.driving import Driving
 from whorl.services.files import preflight
+from whorl.services.programs import check_drivable
 from whorl.services.runs import open_runtime
 from whorl.services.serving.triggers import only_start, starts_of
 
@@ -84,7 +86,9 @@ class Session:
         runtime = await stack.enter_async_context(
             open_runtime(self._project, providers, origin=self._origin, watcher=listeners)
         )
-        parts = (runtime, Driving(runtime), runtime.store, self._project, listeners)
+        check = partial(check_drivable, runtime.store, providers)
+        driving = Driving(runtime, check=check)
+        parts = (runtime, driving, runtime.store, self._project, listeners)
         self._open = Opened(stack, providers, *parts)
         return self
 

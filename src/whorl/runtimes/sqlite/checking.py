@@ -102,6 +102,11 @@ def _faults(connection: apsw.Connection, report: Callable[[int, int], None]) -> 
             yield f"{PAGES}{error}"
 
 
+def is_of_run(fault: str, run: str) -> bool:
+    """Whether something that is damaged belongs to a run."""
+    return fault.startswith((f"run {run!r}:", f"run {run!r},"))
+
+
 def _named(runs: dict[int, str], run: object, seq: object = None) -> str:
     name = runs.get(run, run) if isinstance(run, int) else run
     return f"run {name!r}" if seq is None else f"run {name!r}, entry {seq}"

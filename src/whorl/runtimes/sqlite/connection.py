@@ -328,7 +328,7 @@ class Reader:
         return connection
 
     def _fault(self, error: apsw.Error) -> StoreError:
-        fault = self._watch.fault() or store_error(error, self._place.path)
+        fault = self._watch.fault() or self._watch.fault_of(error)
         self._watch.keep_damage(error, fault)
         return fault
 

@@ -18,7 +18,7 @@ from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.checking import LOOP_TYPES, fits
 from whorl.runtimes.sqlite.connection import fetch
 from whorl.runtimes.sqlite.encoding import Unreadable
-from whorl.runtimes.sqlite.faults import damaged, store_error
+from whorl.runtimes.sqlite.faults import damaged
 from whorl.runtimes.sqlite.listing import ROW_DAMAGED
 from whorl.runtimes.sqlite.tables.progress import iterations_not_begun
 
@@ -176,7 +176,7 @@ class EntryReading:
             except UnicodeDecodeError as error:
                 raise _not_text(connection, statement, values, run) from error
             except apsw.CorruptError as error:
-                self.watch.keep_damage(error, store_error(error, self.path))
+                self.watch.keep_damage(error, self.watch.fault_of(error))
                 raise damaged(run, None, f"{self.path!r} is damaged: {error}", "R906") from error
             return [_entry(payload, run, *row) for row in rows]
 

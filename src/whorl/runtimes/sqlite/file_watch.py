@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import apsw
 
 from whorl.errors import StoreError
-from whorl.runtimes.sqlite.faults import is_fsync_fault
+from whorl.runtimes.sqlite.faults import is_fsync_fault, store_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,8 +29,13 @@ _ADVICE: Final = (
     "nothing more is written; put the file back or restore a backup with `whorl restore FILE`, "
     "then start again"
 )
+_NO_INDEX: Final = "has lost the index of its log (the file '-shm' beside it)"
+_START_AGAIN: Final = (
+    "nothing more is written; end all processes that have it open, then start again: SQLite makes "
+    "the index anew, and what was acknowledged is stored"
+)
+_HARMED: Final = "has lost its log or was damaged while it was open"
 _UNSEEN: Final = "check the disk and the rights of the folder; nothing is written until then"
-_DAMAGE: Final = frozenset({apsw.SQLITE_CORRUPT, apsw.SQLITE_NOTADB})
 # What may be over by itself: no room, no rights, another process that holds the lock.
 _PASSING: Final = frozenset(
     {
@@ -44,6 +49,13 @@ _PASSING: Final = frozenset(
 )
 # So long a write that failed counts, whatever else succeeds: those who wait try again more often.
 REFUSED_S: Final = 2.0
+# Where Linux lists the locks of files, and the bytes that SQLite locks for as long as it has a
+# store open: one of the file itself, and one of the index of its log.
+_LOCKS: Final = "/proc/locks"
+_OPEN_BYTE: Final = 0x40000002
+_INDEX_BYTE: Final = 128
+# So long another process may take from the one lock to the other.
+_OPENING_S: Final = 0.5
 TRY_EVERY_S: Final = 1.0
 _LITTLE_BYTES: Final = 1_000_000
 
@@ -55,13 +67,14 @@ class FileWatch:
         self, path: str, *, is_real: bool = True, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._path = path
-        self._log = f"{path}-wal"
+        self._log, self._index = f"{path}-wal", f"{path}-shm"
         # A file system of SQLite's own, which tests have, knows no such names.
         self._is_real = is_real
         self._monotonic = monotonic
         self._file = _identity(path) if is_real else None
         self._content = _content(path)
         self._log_file: tuple[int, int] | None = None
+        self._index_file: tuple[int, int] | None = None
         self._looked_at = self._log_at = monotonic()
         self._sure_until = 0.0
         self._damage: StoreError | None = None
@@ -91,7 +104,8 @@ class FileWatch:
             return None
         # It stays, also if the file comes back: the runs of this process were left, others may have
         # written meanwhile, and whoever starts again goes on with what is stored.
-        self._damage = StoreError(f"the store {self._path!r} {what}", code="R907", help=_ADVICE)
+        advice = _START_AGAIN if what.startswith(_NO_INDEX) else _ADVICE
+        self._damage = StoreError(f"the store {self._path!r} {what}", code="R907", help=advice)
         return _again(self._damage)
 
     def check_sometimes(self, connection: apsw.Connection) -> None:
@@ -133,14 +147,41 @@ class FileWatch:
         """Something was written. From the first commit on the log is there, until the end."""
         if self._is_real and self._log_file is None:
             with suppress(OSError):
+                self._index_file = _identity(self._index)
                 self._log_file = _identity(self._log)
         if self._refusal is not None and self._monotonic() - self._refused_at >= REFUSED_S:
             self._refusal = None
 
     def keep_damage(self, error: apsw.Error, fault: StoreError) -> None:
         """Keeps an error of SQLite that tells of damage: nothing is written from then on."""
-        if int(vars(error).get("result", 0)) & 0xFF in _DAMAGE:
-            self.refuse(str(fault), fault.help)
+        if self._damage is None and (_is_harmed(error) or isinstance(error, apsw.CorruptError)):
+            self._damage = _again(fault)
+
+    def fault_of(self, error: apsw.Error, bytes_needed: int = 0) -> StoreError:
+        """An error of SQLite in our words: the file was a store when it was opened."""
+        if _is_harmed(error):
+            words = f"the store {self._path!r} {_HARMED}: {error}"
+            return StoreError(words, code="R907", help=_ADVICE)
+        return store_error(error, self._path, bytes_needed)
+
+    def check_shared(self) -> None:
+        """Refuses a store that another process has open beside another index of its log.
+
+        The index was deleted or replaced under it: neither would see what the other one writes.
+        """
+        deadline = time.monotonic() + _OPENING_S
+        while self._is_real and (process := self._stranger()) is not None:
+            if time.monotonic() > deadline:
+                words = f"the store {self._path!r} {_NO_INDEX}"
+                words += f": process {process} has it open with another one"
+                advice = f"nothing was written; end process {process}, then do it again"
+                raise StoreError(words, code="R907", help=advice)
+            time.sleep(0.02)
+
+    def _stranger(self) -> int | None:
+        """A process that holds the lock of the file, and not the one of the index beside it."""
+        opened = _holders(self._path, _OPEN_BYTE)
+        return min(opened - _holders(self._index, _INDEX_BYTE) - {os.getpid()}, default=None)
 
     def refuse(self, words: str, advice: str) -> None:
         self._damage = StoreError(words, code="R906", help=advice)
@@ -166,18 +207,50 @@ class FileWatch:
         if self._log_file is None or now - self._log_at < LOOK_EVERY_S:
             return ""
         self._log_at = now
-        if _identity(self._log) == self._log_file:
-            return ""
-        return "has lost its log (the file '-wal' beside it) while it was open"
+        if _identity(self._log) != self._log_file:
+            return "has lost its log (the file '-wal' beside it) while it was open"
+        if self._index_file is not None and _identity(self._index) != self._index_file:
+            return f"{_NO_INDEX} while it was open"
+        return ""
+
+
+def _is_harmed(error: apsw.Error) -> bool:
+    """Whether a file that was good holds something else now, or its log less than was written."""
+    is_short = vars(error).get("extendedresult") == apsw.SQLITE_IOERR_SHORT_READ
+    return is_short or isinstance(error, apsw.NotADBError)
 
 
 def _identity(path: str) -> tuple[int, int] | None:
     """What tells a file from every other one; None: there is none. Raises what hides it."""
     try:
-        about = os.stat(path)
+        # A store is no link: one that leads to the same file is something else.
+        about = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     return about.st_dev, about.st_ino
+
+
+def _holders(path: str, byte: int) -> set[int]:
+    """The processes that hold a lock on a byte of a file, as far as the system tells.
+
+    The file is not opened: closing it would let go of the locks of this process.
+    """
+    try:
+        device, inode = _identity(path) or (0, 0)
+        with open(_LOCKS, encoding="ascii", errors="replace") as lines:
+            rows = [line.split() for line in lines]
+    except OSError:
+        return set()
+    file = f"{os.major(device):02x}:{os.minor(device):02x}:{inode}"
+    return {
+        int(row[4])
+        for row in rows
+        if len(row) == 8 and row[5] == file and _covers(row[6], row[7], byte)
+    }
+
+
+def _covers(first: str, last: str, byte: int) -> bool:
+    return int(first) <= byte and (last == "EOF" or byte <= int(last))
 
 
 def _has_room(path: str) -> bool:

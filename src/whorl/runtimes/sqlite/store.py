@@ -21,7 +21,7 @@ from whorl.runtimes.journal.journal import NewRun, Record, RunId
 from whorl.runtimes.journal.keys import Seals, mark_of
 from whorl.runtimes.sqlite.connection import Place, prepare
 from whorl.runtimes.sqlite.encoding import Encoded, encode, to_text, whole
-from whorl.runtimes.sqlite.faults import check_log, closed, copy_of, store_error, unchangeable
+from whorl.runtimes.sqlite.faults import check_log, closed, copy_of, unchangeable
 from whorl.runtimes.sqlite.reading import StoreReading
 from whorl.runtimes.sqlite.tables.hooks import HookTable
 from whorl.runtimes.sqlite.tables.journal import Append, JournalTables
@@ -258,14 +258,22 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
             if self.is_closed and self._writer is None:
                 raise closed(self._place.path)
             try:
-                self._writer = self._writer or Writer(
-                    self._place, self.watch, self.clock, self.monotonic, self._crash_hook
-                )
+                self._writer = self._writer or self._checked_writer()
             except apsw.Error as error:
-                fault = store_error(error, self._place.path)
+                fault = self.watch.fault_of(error)
                 self.watch.note_failure(error, fault)
                 raise fault from error
             return self._writer
+
+    def _checked_writer(self) -> Writer:
+        writer = Writer(self._place, self.watch, self.clock, self.monotonic, self._crash_hook)
+        try:
+            # Only now it is known that there should be an index of the log.
+            self.watch.check_shared()
+        except StoreError:
+            writer.close()
+            raise
+        return writer
 
 
 # A run is written to again and again.

@@ -17,7 +17,7 @@ import apsw
 from whorl.errors import InternalError, StoreError, WhorlError
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite import connection as connecting
-from whorl.runtimes.sqlite.faults import closed, copy_of, ended, is_fsync_fault, store_error
+from whorl.runtimes.sqlite.faults import closed, copy_of, ended, is_fsync_fault
 from whorl.runtimes.sqlite.ownership import BEAT_EVERY_S, Ownership, Pulse, this_process
 from whorl.runtimes.sqlite.tables.journal import Append, JournalTables
 from whorl.runtimes.sqlite.tables.memory import MemoryTable
@@ -249,7 +249,7 @@ class Writer:
     def _rolled_back(self, error: Exception, bytes_needed: int = 0) -> StoreError | InternalError:
         fault: StoreError | InternalError
         if isinstance(error, apsw.Error):
-            fault = store_error(error, self._path, bytes_needed)
+            fault = self._watch.fault_of(error, bytes_needed)
             self._watch.note_failure(error, fault)
             if is_fsync_fault(error):
                 self._broken = fault
@@ -259,7 +259,7 @@ class Writer:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except apsw.Error as second:
-            fatal = store_error(second, self._path)
+            fatal = self._watch.fault_of(second)
             self._broken = StoreError(str(fatal), code="R905", help=fatal.help)
         return fault
 
@@ -288,7 +288,7 @@ class Writer:
         except apsw.Error as error:
             # The entries are safe in the log; only a failed fsync leaves doubt about the file.
             if is_fsync_fault(error):
-                self._watch.note_failure(error, store_error(error, self._path))
+                self._watch.note_failure(error, self._watch.fault_of(error))
         finally:
             self._connection.set_busy_timeout(connecting.BUSY_TIMEOUT_MS)
 

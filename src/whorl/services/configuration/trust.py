@@ -34,7 +34,7 @@ _FORMAT = 1
 _RECORDS_BYTES_MAX = 10_000_000
 _SHOWN_MAX = 3
 # What ends work that is under way, and begins none.
-_ENDING = frozenset({"run.paused", "run.cancelled"})
+ENDING = frozenset({"run.paused", "run.cancelled"})
 
 # harmless: it gives no rights. foreign: another user owns it.
 Standing: TypeAlias = Literal["harmless", "trusted", "new", "changed", "foreign"]
@@ -170,7 +170,7 @@ def check_trusted(settings: Settings, requests: Sequence[Event] = ()) -> None:
 
     Raises UsageError W908 or W909. A run can still be paused and cancelled.
     """
-    is_ending = bool(requests) and all(event.kind in _ENDING for event in requests)
+    is_ending = bool(requests) and all(event.kind in ENDING for event in requests)
     if settings.untrusted is not None and not is_ending:
         fault = settings.untrusted
         raise UsageError(str(fault), help=fault.help, code=fault.code)

@@ -31,6 +31,7 @@ TOY = (
 SCRIPTED = "no model is asked: the replies are scripted"
 _NO_PROVIDER = "P110"
 _NO_KEY = "add [keys.NAME] with its url and token to whorl.toml"
+LESS = "give less of it; a step can read a larger file of the project"
 LABELS_MAX = 20
 LABEL_LENGTH_MAX = 200
 _LABEL = regex(r"[A-Za-z0-9_.-]{1,60}")
@@ -57,6 +58,22 @@ def check_given(
     except InputError as fault:
         option = f": `-i {fault.missing}=VALUE`" if has_options and fault.missing else ""
         raise UsageError(f"{fault}{option}", help=advice, code="R111") from fault
+
+
+def check_size(given: dict[str, Json]) -> None:
+    """Refuses an input that holds more values than a command takes."""
+    from whorl.source import VALUE_LIMITS
+
+    for name, value in given.items():
+        level, count = [value], 1
+        while level and count <= VALUE_LIMITS.values_max:
+            inner = (part.values() if isinstance(part, dict) else part for part in level
+                     if isinstance(part, dict | list))  # fmt: skip
+            level = [part for parts in inner for part in parts]
+            count += len(level)
+        if count > VALUE_LIMITS.values_max:
+            words = f"the input {name!r} holds more than {VALUE_LIMITS.values_max:,} values"
+            raise UsageError(words, help=LESS, code="R111")
 
 
 def check_labels(labels: dict[str, str]) -> dict[str, str]:

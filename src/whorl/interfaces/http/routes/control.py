@@ -23,7 +23,7 @@ from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.starting import Start
 from whorl.services import steering
 from whorl.services.files.forecasting import forecast
-from whorl.services.files.preflight import check_given, check_labels, permitted
+from whorl.services.files.preflight import check_given, check_labels, check_size, permitted
 from whorl.services.forking import new_fork, with_steps
 from whorl.services.inspecting.results import loop_frame, workflow_of
 from whorl.services.runs import check_key, is_running
@@ -220,6 +220,7 @@ def _prepared(state: ServerState, new: schemas.NewRun) -> tuple[Workflow, Starts
     path, budget = str(state.file(new.workflow)), new.budget_usd
     reading = state.project.read(path, new.named)
     workflow, providers, iterations = reading.workflow, state.providers, new.max_iterations
+    check_size(new.inputs)
     check_given(workflow, new.inputs, advice="see `inputs` of the workflow")
     start = Start(
         input=new.inputs,

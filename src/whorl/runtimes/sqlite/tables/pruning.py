@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import apsw
 
+from whorl.errors import UsageError
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
+from whorl.runtimes.sqlite.checking import is_of_run
 from whorl.runtimes.sqlite.connection import fetch
 from whorl.runtimes.sqlite.listing import EXPERIMENT, RunListing, Which
 from whorl.runtimes.sqlite.tables.pruned import PrunedTable
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from whorl.providers.settings import Retention
+    from whorl.runtimes.journal.journal import RunRow
     from whorl.runtimes.sqlite.tables.journal import JournalTables
 
+_OVER: Final = ("succeeded", "failed", "cancelled")
 # What is deleted in one transaction.
 SWEPT_ENTRIES: Final = 2_000
 _SWEPT_PAYLOADS: Final = 200
@@ -78,11 +82,13 @@ class Pruning(RunListing, PrunedTable):
 
     _ask: Callable[..., Awaitable[Any]]
     used_bytes: Callable[[], int]
+    run: Callable[[str], RunRow]
+    check: Callable[[], list[str]]
 
     async def prune(
         self,
         older_than_s: float,
-        statuses: Sequence[str] = ("succeeded", "failed", "cancelled"),
+        statuses: Sequence[str] = _OVER,
         *,
         dry_run: bool = False,
         without_key: tuple[str, ...] = (),
@@ -103,6 +109,21 @@ class Pruning(RunListing, PrunedTable):
         now, which = self.clock() + 1.0, Which(key=key)
         rows = [(row.id, row.status) for row in self.list_runs(which, 2**31)]
         return await self._shrunk([await self._pruned(run, status, now) for run, status in rows])
+
+    async def remove_run(self, run: RunId, *, dry_run: bool = False) -> Pruned:
+        """Deletes a run that has ended, or one that cannot go on since its journal is damaged.
+
+        Raises UsageError where it may go on, or somebody drives it.
+        """
+        status = self.run(run).status
+        if status not in _OVER and not any(is_of_run(fault, run) for fault in self.check()):
+            words, advice = f"run {run} has not ended", f"`whorl cancel {run}` ends it"
+            raise UsageError(words, help=advice, code="W905")
+        pruned = await self._pruned(run, status, self.clock() + 1.0, dry_run=dry_run)
+        if not pruned[0]:
+            words = f"run {run} is being driven, and was not deleted"
+            raise UsageError(words, help="end the process that drives it first", code="W905")
+        return await self._shrunk([pruned], dry_run=dry_run)
 
     async def retire(self, keep: Retention, limit: int = 100) -> Pruned:
         """Deletes the oldest runs that have ended and that nothing keeps, at most so many.

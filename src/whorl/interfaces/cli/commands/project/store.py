@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,6 +21,7 @@ from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.figures import age, bytes_words, line, table
 from whorl.runtimes.sqlite import Pruned
 from whorl.runtimes.sqlite.listing import EXPERIMENT
+from whorl.services.runs import find_run
 from whorl.source.links import check_inside
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from whorl.services.copies import Copied
     from whorl.services.project import Project
 
+    Deletion = Callable[[SqliteStore, bool], Awaitable[Pruned]]
 
 R = TypeVar("R")
 
@@ -43,6 +46,8 @@ FINISHED = ("succeeded", "failed", "cancelled")
               "12h or 2w. [default: older_than of [retention] in whorl.toml, or 30d]")  # fmt: skip
 @click.option("--status", "statuses", multiple=True, type=click.Choice((*FINISHED, "interrupted")),
               help="Only runs in this state. May be repeated. [default: all ended]")  # fmt: skip
+@click.option("--run", "named", metavar="RUN", help="Only this run, however old: one that has "
+              "ended, or whose journal is damaged.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask first, at a terminal.")
 @click.option("--experiments", is_flag=True, help="Runs of experiments, too.")
@@ -53,6 +58,7 @@ def prune(
     *,
     older_than: str | None,
     statuses: tuple[str, ...],
+    named: str | None,
     dry_run: bool,
     yes: bool,
     experiments: bool,
@@ -64,19 +70,22 @@ def prune(
 
     \b
       whorl prune --older-than 30d --dry-run
+      whorl prune --run last
     """
-    configured = project.settings().retention.older_than_s if older_than is None else None
-    seconds = _seconds(older_than or "30d") if configured is None else configured
-    wanted, kept = statuses or FINISHED, () if experiments else (EXPERIMENT,)
+    if named is not None and (older_than is not None or statuses or experiments):
+        raise UsageError("--run names one run: no other option chooses runs then")
+    delete = _chosen(project, older_than, statuses or FINISHED, experiments=experiments)
+    if named is not None:
+        delete = partial(_delete_run, named)
     old = Pruned((), 0, 0, dry_run)
     if has_runs := project.has_runs():
         is_asked = not (dry_run or as_json or yes) and sys.stdin.isatty()
-        old = _prune(project, seconds, wanted, kept, dry_run=dry_run or is_asked)
+        old = _prune(project, delete, dry_run=dry_run or is_asked)
         if is_asked and old.runs and not click.confirm(f"delete {_amount(old)}?", err=True):
             say("nothing was deleted")
             return
         if is_asked:
-            old = _prune(project, seconds, wanted, kept, dry_run=False)
+            old = _prune(project, delete, dry_run=False)
     if as_json:
         print_json(asdict(old))
     elif has_runs:
@@ -102,18 +111,22 @@ def _amount(pruned: Pruned) -> str:
     return f"{plural(len(pruned.runs), 'run')}, {bytes_words(pruned.bytes)}"
 
 
-def _prune(
-    project: Project,
-    seconds: float,
-    statuses: tuple[str, ...],
-    kept: tuple[str, ...],
-    *,
-    dry_run: bool,
-) -> Pruned:
-    pruned = _change(
-        project,
-        lambda store: store.prune(seconds, statuses, dry_run=dry_run, without_key=kept),
-    )
+def _chosen(
+    project: Project, older_than: str | None, statuses: tuple[str, ...], *, experiments: bool
+) -> Deletion:
+    """Deletes runs in these states that ended so long ago."""
+    configured = project.settings().retention.older_than_s if older_than is None else None
+    seconds = _seconds(older_than or "30d") if configured is None else configured
+    kept = () if experiments else (EXPERIMENT,)
+    return lambda store, dry_run: store.prune(seconds, statuses, dry_run=dry_run, without_key=kept)
+
+
+def _delete_run(named: str, store: SqliteStore, dry_run: bool) -> Awaitable[Pruned]:
+    return store.remove_run(find_run(store, named), dry_run=dry_run)
+
+
+def _prune(project: Project, delete: Deletion, *, dry_run: bool) -> Pruned:
+    pruned = _change(project, lambda store: delete(store, dry_run))
     if not dry_run:
         project.remove_workspaces(pruned.runs)
     return pruned
@@ -163,7 +176,8 @@ def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None
     \b
       whorl restore ~/backups/whorl.db
 
-    Runs that were under way when the backup was made are paused: they may have gone on since, and
+    Runs that were under way when the backup was made, or waited for a person with a time limit, are
+    paused: they may have gone on since, and
     `whorl resume` makes again the calls that the backup does not know of, with the same keys.
     """
     from whorl.services.copies import restore as restore_backup
