@@ -14,10 +14,11 @@ from whorl.interpreter.events import FED_KINDS, Event
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.interpreter.state import ENDLESS, OutOfTurn
+from whorl.runtimes.clock import CLOCK, TICK_S
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import STEPS_AT_END, Replay, fold
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime, VirtualLoop
+from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime, VirtualLoop
 from whorl.runtimes.turns import SLICE_STEPS
 
 if TYPE_CHECKING:
@@ -157,6 +158,42 @@ def test_a_time_limit_ends_a_loop_that_only_computes() -> None:
     assert ended.body["exit_reason"] == "timeout"
     assert 0 < ended.body["iterations"] < 2000  # type: ignore[operator]
     assert world.check_replay().status == "succeeded"
+
+
+def test_time_goes_on_in_a_run_that_only_computes() -> None:
+    """Each iteration takes as long as its slices, and whoever replays the run computes the same."""
+    world = World(COUNTING % "")
+    turns = JumpingTurns(0.5)
+    assert world.drive(turns) == "succeeded"
+
+    took = [
+        e.event.body["seconds"] for e in world.entries() if e.event.kind == "iteration.finished"
+    ]
+    ended_s = world.entries()[-1].event.at - EPOCH
+    # The last slice is not over when the run is, and what it leaves is sealed and stored behind it.
+    assert ended_s > 10
+    assert turns.count * 0.5 - ended_s <= 4 * 0.5
+    assert sum(took) == ended_s  # type: ignore[arg-type]
+    world.check_replay()
+
+
+def test_what_is_computed_in_no_time_has_no_entries_for_it() -> None:
+    world = World(COUNTING % "")
+    turns = JumpingTurns(TICK_S / 10)
+    assert world.drive(turns) == "succeeded"
+
+    assert 0 < sum(e.event.address == CLOCK for e in world.entries()) <= turns.count // 10
+    world.check_replay()
+
+
+def test_a_wait_behind_long_work_begins_when_the_work_is_done() -> None:
+    world = World(COUNTING.replace('after: {value: "{{ many.a }}"}', "after: {wait: 5s}") % "")
+    assert world.drive(JumpingTurns(0.5)) == "succeeded"
+
+    *_, worked, over = (e.event.at for e in world.entries() if e.event.kind == "timer.fired")
+    assert worked - EPOCH > 10
+    assert over - worked == 5
+    world.check_replay()
 
 
 def test_an_iteration_that_only_computes_has_a_time_too() -> None:

@@ -9,6 +9,7 @@ import apsw
 import pytest
 from journal_makers import START, event, new_run, started
 
+from whorl.interfaces import figures
 from whorl.runtimes.sqlite import SqliteStore, Which
 from whorl.services.inspecting.costs import WAYS, costs_of
 
@@ -195,6 +196,47 @@ def test_only_the_time_in_which_a_run_works_is_its_duration(store: SqliteStore) 
     asyncio.run(write())
 
     assert store.runs()[0].seconds == 8.0
+
+
+def test_a_run_that_has_only_waited_for_a_person_has_no_duration(store: SqliteStore) -> None:
+    """Not the time since its beginning, which is all that is known of runs of old stores."""
+
+    async def write() -> None:
+        run, owner = await started(store, created_at=START)
+        asked = [event("gate.waiting", "o/g"), event("run.waiting", "")]
+        await store.append(run, owner, asked)
+        fired = event("timer.fired", "o/:timeout", START + 1000)
+        await store.append(run, owner, [fired, event("run.finished", "", START + 1000)])
+
+    asyncio.run(write())
+
+    (row,) = store.list_runs(Which(sort="time"))
+    assert (row.seconds, figures.worked(row)) == (0.0, 0.0)
+    with apsw.Connection(store.path) as file:
+        file.execute("UPDATE progress SET seconds = 0")
+    assert store.runs()[0].seconds == 1000.0
+
+
+@pytest.mark.parametrize(("later_s", "made_s"), [(0.5, 0.0), (-5.0, -5.0), (1000.0, 1000.0)])
+def test_a_run_is_as_old_as_its_first_news(path: Path, later_s: float, made_s: float) -> None:
+    """Unless that came with a clock of its own."""
+    store = SqliteStore(path, clock=lambda: START + later_s)
+    asyncio.run(started(store))
+
+    assert store.runs()[0].created_at == START + made_s
+    store.close()
+
+
+def test_an_entry_with_an_earlier_time_turns_no_clock_back(store: SqliteStore) -> None:
+    async def write() -> None:
+        run, owner = await started(store)
+        for seconds in (5, 3, 6):
+            await store.append(run, owner, [event("task.finished", "a", START + seconds)])
+
+    asyncio.run(write())
+
+    (row,) = store.runs()
+    assert (row.updated_at, row.seconds) == (START + 6, 6.0)
 
 
 def test_a_store_that_was_made_without_them_gets_the_tables_and_columns(path: Path) -> None:

@@ -22,7 +22,7 @@ _SMALLEST = 0.000001
 _NUDGE = 1e-12
 # By less than this numbers differ that are the same to whoever computed them.
 _NOISE = 1e-9
-# A run cannot take less: between its making and its beginning, clocks are read twice.
+# What takes less is not told from nothing.
 _MEASURED_MIN_S = 0.001
 
 
@@ -40,10 +40,8 @@ def seconds(amount: float) -> str:
 
 
 def worked(row: RunRow) -> float:
-    """How long a run has worked, in seconds; 0: its journal does not tell."""
-    amount = row.seconds or row.updated_at - row.created_at
-    # Where a run only computes, all its entries have the time of its beginning.
-    return amount if amount > _MEASURED_MIN_S else 0.0
+    """How long a run has worked, in seconds; 0: too short a time to be told."""
+    return row.seconds if row.seconds > _MEASURED_MIN_S else 0.0
 
 
 def age(amount: float) -> str:

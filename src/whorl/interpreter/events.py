@@ -35,7 +35,7 @@ FedKind: TypeAlias = Literal[
     "task.finished",  # the reply: value, usage, and what the provider tells about it
     "task.failed",  # error {code, message, retryable, retry_after_s, detail}, value, usage
     "task.in_doubt",  # an intent without a reply was found after a crash: reserve
-    "timer.fired",
+    "timer.fired",  # at `:clock` it only tells the time, to a run that computes
     "gate.decided",  # approved, feedback, by, value: what a call sent, or a person edited
     "run.paused",  # by
     "run.resumed",  # cost_usd, tokens, calls: so much more

@@ -20,7 +20,7 @@ from whorl.interpreter.machine import AT_REST
 from whorl.language.pieces import is_large
 from whorl.lazily import dataclass
 from whorl.runtimes.appending import Appending, CommitTimer, WriteBuffer
-from whorl.runtimes.clock import Timers
+from whorl.runtimes.clock import CLOCK, TICK_S, Timers
 from whorl.runtimes.journal.replies import finished_body
 from whorl.runtimes.journal.sealing import RunSealing
 from whorl.runtimes.performing import Performing, Workers
@@ -173,6 +173,10 @@ class Driver:
             event.body = {**event.body, "step": self.machine.steps}
 
     async def _compute(self, event: Event | None = None) -> None:
+        if event is None and (at := self.clock()) - self.machine.now >= TICK_S:
+            event = Event("timer.fired", CLOCK, at)
+            self._place(event)
+            self._buffer.add([event])
         if await self.computing.in_turn(event) and not self.machine.done:
             self.deliver(Event("run.exhausted", "", self.clock(), {"cpu_s": self.cpu_max_s}))
 

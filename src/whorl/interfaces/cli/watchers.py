@@ -200,7 +200,7 @@ def iteration_line(loop: LoopProgress, done: Iteration) -> str:
     return joined(
         f"{safe(loop.address)}  {done.number}{of}",
         measured if done.score is not None else "",
-        seconds(done.seconds),
+        seconds(done.seconds) if done.seconds > 0 else "",
         used(done.tokens, done.cost_usd),
         verdict(done),
     )
@@ -211,7 +211,8 @@ def iteration_cells(done: Iteration) -> list[str]:
     numbers = [count(done.tokens) if done.tokens else ""]
     numbers.append(dollars(done.cost_usd) if done.cost_usd else "")
     change = difference(done.score, done.before)
-    return [str(done.number), done.shown_score, change, seconds(done.seconds), *numbers]
+    took = seconds(done.seconds) if done.seconds > 0 else ""
+    return [str(done.number), done.shown_score, change, took, *numbers]
 
 
 def verdict(done: Iteration) -> str:

@@ -79,7 +79,7 @@ def _row(turn: events.IterationFinished) -> tuple[str, ...]:
         "" if turn.score is None else figures.score(turn.score),
         (turn.by or "") if turn.met else "",
         "" if cost is None else figures.dollars(cost),
-        figures.seconds(turn.seconds),
+        figures.seconds(turn.seconds) if turn.seconds > 0 else "",
     )
 
 

@@ -68,8 +68,8 @@ class RunRow:
     It shows one loop: the outermost one that runs, or that ran last; `iteration` is how many of it
     have begun. `mark` is `limit` or `budget` where a run succeeded with a loop that ended at one.
     `due` is when a run that waits goes on by itself, `held` why a server did not take it up;
-    `seconds` is how long it has worked, 0 where nothing tells; `position` is its place among those
-    that wait for their turn.
+    `seconds` is how long it has worked, 0 where that is too short to tell; `position` is its place
+    among those that wait for their turn.
     """
 
     id: RunId

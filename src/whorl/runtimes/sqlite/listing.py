@@ -35,12 +35,14 @@ TRY: Final = "try:"
 # How the keys of the runs of experiments begin.
 EXPERIMENT: Final = "experiment:"
 
-COLUMNS: Final = """SELECT number, runs.id, name, status, dialect, file, created_at, updated_at,
+# How long a run has worked; of one that an early version of the program has made, from its start.
+_WORKED: Final = "iif(seconds > 0, round(seconds, 6), max(0.0, updated_at - created_at))"
+COLUMNS: Final = f"""SELECT number, runs.id, name, status, dialect, file, created_at, updated_at,
     coalesce(key, ''), parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd,
     loop, iteration, coalesce((SELECT iterations_max FROM loops
         WHERE loops.run = number AND address = progress.loop), 0),
     score, exit_reason, error, in_doubt, progress.mark, stopped_by,
-    coalesce(origin, ''), due, coalesce(held, ''), seconds, iif(began = 0, (SELECT count(*) FROM
+    coalesce(origin, ''), due, coalesce(held, ''), {_WORKED}, iif(began = 0, (SELECT count(*) FROM
         (SELECT 1 FROM queue AS other WHERE other.began = 0 AND other.lane = queue.lane
         AND other.run <= queue.run LIMIT 1000)), NULL),
     (SELECT json_group_object(label, value) FROM labels WHERE labels.run = number),
@@ -59,7 +61,7 @@ _ORDERS: Final[dict[Sort, str]] = {
     "tokens": "input_tokens + output_tokens",
     "calls": "calls",
     "score": "coalesce(score, -9e999)",
-    "time": "iif(seconds > 0, seconds, updated_at - created_at)",
+    "time": _WORKED,
 }
 SORTS: Final = tuple(_ORDERS)
 _CONDITIONS: Final = {

@@ -39,7 +39,7 @@ const COLUMNS: Column<RecordItem>[] = [
   { key: "number", head: "#", isNumber: true, cell: (row) => row.number, width: "48px" },
   { key: "status", head: "status", cell: (row) => `${lookOf(row.status).glyph} ${lookOf(row.status).word}`, width: "110px" },
   { key: "given", head: "given", cell: (row) => short(Object.values((row.inputs ?? {}) as object)[0]) },
-  { key: "time", head: "time", isNumber: true, cell: (row) => (row.seconds === null ? "…" : words.duration(row.seconds)), width: "60px" },
+  { key: "time", head: "time", isNumber: true, cell: (row) => (row.seconds === null ? "…" : row.seconds > 0 ? words.duration(row.seconds) : ""), width: "60px" },
   { key: "cost", head: "cost", isNumber: true, cell: (row) => words.dollars(row.usage.cost_usd), width: "70px" },
 ];
 

@@ -3,7 +3,7 @@ import type { RunItem } from "../../api";
 import { Link, runPath } from "../../app/router";
 import { levelOf, Meter, Sparkline, StatusBadge, type Column } from "../../charts";
 import { nameOf, words } from "../../journal";
-import { exitWords, loopWords, secondsOf, sortedBy, type Filters } from "./list";
+import { exitWords, loopWords, sortedBy, type Filters } from "./list";
 
 export function columnsAt(now: number, filters: Filters, onSort: (filters: Filters) => void): readonly Column<RunItem>[] {
   const head = (key: string, name: string) => <SortHead name={name} isOn={(filters.sort || "started") === key} isReversed={filters.reverse !== ""} onSort={() => onSort(sortedBy(filters, key))} />;
@@ -16,7 +16,7 @@ export function columnsAt(now: number, filters: Filters, onSort: (filters: Filte
     { key: "score", head: head("score", "Score"), cell: (run) => <Score run={run} />, width: "138px" },
     { key: "cost", head: head("cost", "Cost / budget"), cell: (run) => <Meter label="cost" value={run.cost_usd} max={run.budget_usd} format={words.dollars} formatMax={words.budget} />, width: "220px" },
     { key: "exit", head: "Exit", cell: (run) => <Exit run={run} now={now} /> },
-    { key: "time", head: head("time", "Time"), isNumber: true, cell: (run) => <span title="working time">{secondsOf(run) > 0.001 ? words.duration(secondsOf(run)) : "–"}</span>, width: "84px" },
+    { key: "time", head: head("time", "Time"), isNumber: true, cell: (run) => <span title="working time">{run.seconds > 0.001 ? words.duration(run.seconds) : "–"}</span>, width: "84px" },
     { key: "age", head: head("started", "Age"), isNumber: true, cell: (run) => <Age run={run} now={now} />, width: "74px" },
   ];
 }

@@ -58,13 +58,8 @@ const SORTED_BY: Record<string, (run: RunItem) => number> = {
   started: (run) => run.created_at,
   cost: (run) => run.cost_usd,
   score: (run) => run.score ?? -Infinity,
-  time: secondsOf,
+  time: (run) => run.seconds,
 };
-
-/** How long a run has worked; 0: its journal does not tell, since it only computed. */
-export function secondsOf(run: Pick<RunItem, "seconds" | "updated_at" | "created_at">): number {
-  return run.seconds > 0 ? run.seconds : Math.max(0, run.updated_at - run.created_at);
-}
 
 /** A click on a head sorts by it, another one turns the order round. */
 export function sortedBy(filters: Filters, key: string): Filters {

@@ -206,4 +206,5 @@ def _figures(first: IterationRow, second: IterationRow) -> Iterator[str]:
     if any(costs):
         yield f"cost {dollars(costs[0])} → {dollars(costs[1])}"
     times = [note.get("seconds") or 0.0 for note in notes]
-    yield f"time {seconds(times[0])} → {seconds(times[1])}"
+    if any(times):
+        yield f"time {seconds(times[0])} → {seconds(times[1])}"
