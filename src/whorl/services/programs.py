@@ -50,7 +50,7 @@ def check_drivable(
     try:
         check_performable(workflow_of(store, run), providers)
     except UsageError:
-        from whorl.runtimes.local import raise_objection
+        from whorl.runtimes.runtime import raise_objection
 
         # What the run itself has against it comes first: nothing that is given here would help.
         for event in requests:
