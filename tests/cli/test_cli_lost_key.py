@@ -72,3 +72,37 @@ def test_all_else_says_what_it_needs_and_nothing_before(
     assert "cancelled" in done.err
     assert not (lost / "whorl" / "key").exists()
     assert json.loads(whorl("show", "last", "--json").out)["status"] == "waiting"
+
+
+TYPED = """
+whorl: 1
+inputs:
+  o: {type: json, secret: true}
+  n: {type: integer, secret: true}
+  b: {type: boolean, secret: true}
+steps:
+  a: {value: "%s"}
+  check: {approve: "Go on?"}
+"""
+
+
+@pytest.mark.parametrize("value", ["{{ o.user }}", "{{ n + 1 }}"], ids=["seen", "not computable"])
+def test_a_secret_that_is_no_text_is_no_mistake_to_who_lacks_the_key(
+    whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    """Stars are no number; what cannot be computed with them is no failure of the run."""
+    (project / "w.yaml").write_text(TYPED % value)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(project / "mine"))
+    given = ("-i", 'o:={"user": "somebody"}', "-i", "n:=123456", "-i", "b:=true")
+    assert whorl("run", "w.yaml", *given).code == 4
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(project / "elsewhere"))
+
+    shown = json.loads(whorl("show", "last", "--json").out)
+    assert (shown["status"], shown["error"]) == ("waiting", None)
+    assert "error" not in whorl("why", "last").out
+    assert whorl("cancel", "last").code == 0
+
+    for home in ("elsewhere", "mine"):
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(project / home))
+        assert json.loads(whorl("show", "last", "--json").out)["status"] == "cancelled"
+    assert whorl("doctor").code == 0

@@ -120,6 +120,8 @@ class State(Contents):
         self._unfinished: dict[str, Generator[None, None, list[Json]]] = {}
         # No part of the state.
         self.observer: Observer | None = None
+        # Whether it is fed stars in the place of secrets.
+        self.is_blind = False
         self._unaskable: list[str] = []
         # Iterations at whose beginning it stops in the midst of an event, until it is forked there.
         self.stops: frozenset[str] = frozenset()

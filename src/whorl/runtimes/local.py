@@ -24,7 +24,7 @@ from whorl.runtimes.appending import TROUBLE_PAUSE_S, WARN_EVERY, CommitTimer
 from whorl.runtimes.clock import RunClock
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import fold, folding
-from whorl.runtimes.journal.journal import KEEPING, Entry, Message, NewRun, RunId
+from whorl.runtimes.journal.journal import KEEPING, Entry, Message, NewRun, RunId, memory_for
 from whorl.runtimes.journal.keys import CODE
 from whorl.runtimes.journal.sealing import (
     opened,
@@ -34,16 +34,9 @@ from whorl.runtimes.journal.sealing import (
     shown_sources,
     without_defaults,
 )
-from whorl.runtimes.performing import NoWorkers
+from whorl.runtimes.performing import NoWorkers, end_unread
 from whorl.runtimes.runtime import raise_objection
-from whorl.runtimes.starting import (
-    Pins,
-    memory_for,
-    new_run_id,
-    shown_labels,
-    started,
-    without_secrets,
-)
+from whorl.runtimes.starting import Pins, new_run_id, shown_labels, started, without_secrets
 from whorl.runtimes.turns import CPU_MAX_S, Turns
 
 if TYPE_CHECKING:
@@ -115,7 +108,8 @@ class LocalRuntime:
         pinned, digest, plan = self._pins.pin(workflow)
         shown = without_secrets(workflow, given, self.workers.redacted)
         body = started(run, plan, replace(start, input=shown), self.url)
-        if memory := await memory_for(workflow, start, self.store, self.check_memory):
+        ask = self.check_memory
+        if memory := await memory_for(workflow, self.store.memory, ask, cold=start.cold):
             body["memory"] = memory
         about = (workflow.name, workflow.dialect, start.file, start.key)
         redaction = redaction_of(secrets_of(workflow, given))
@@ -235,6 +229,8 @@ class LocalRuntime:
             if folded is None:
                 return "stopped"
             workers = self.workers if folded.seals is not None else NoWorkers(self.workers)
+            if folded.seals is None and await end_unread(self.store, folded, owner, requests[0]):
+                return "cancelled"
             for event in requests:
                 raise_objection(objection(folded.machine, event))
             # Never earlier than what the run knows: a clock set back meanwhile holds nothing up.

@@ -8,6 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from whorl.errors import ProviderError, UsageError
+from whorl.interpreter.contents import ENDED
+from whorl.interpreter.events import Event
 from whorl.lazily import dataclass
 from whorl.providers.redaction import StreamedText
 from whorl.providers.task import Effect, Request, TaskKind
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Perform
     from whorl.language import Json
     from whorl.providers.redaction import Redaction
+    from whorl.runtimes.journal.folding import Folded
     from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
 
 GRACE_S = 0.5
 # What an estimate says of a call, and a reservation holds for it.
@@ -53,6 +57,20 @@ class NoWorkers:
 
     def redacted(self, value: Json) -> Json:
         return self.workers.redacted(value)
+
+
+async def end_unread(store: SqliteStore, folded: Folded, owner: int, cancelled: Event) -> bool:
+    """Ends a run whose machine failed only because it has no secrets: its end is written for it.
+
+    False: the machine can do that by itself, or the run has ended.
+    """
+    if not folded.machine.done or store.run(folded.run).status in ENDED:
+        return False
+    error: Json = {"code": "R107", "message": "cancelled", "path": "", "iteration": None}
+    body: dict[str, Json] = {"status": "cancelled", "output": None, "outputs": {}, "error": error}
+    end = Event("run.finished", "", cancelled.at, body | {"usage": {}})
+    await store.append(folded.run, owner, [cancelled, end], after=folded.seq)
+    return True
 
 
 @dataclass(frozen=True, slots=True)

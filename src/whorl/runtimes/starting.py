@@ -10,14 +10,13 @@ from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.plan import Plan
 from whorl.ir import Workflow, content_hash, from_json, to_json
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.journal import RunId, remembered, uses_memory
+from whorl.runtimes.journal.journal import RunId
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from whorl.language import Json
     from whorl.runtimes.journal.journal import Journal
-    from whorl.runtimes.sqlite import SqliteStore
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _ID_LETTERS = frozenset(ALPHABET)
@@ -48,18 +47,6 @@ class Start:
     # Whether its cost budget pauses it, and ends no loop of it.
     pauses: bool = False
     refused: dict[str, Json] | None = None
-
-
-async def memory_for(
-    workflow: Workflow,
-    start: Start,
-    store: SqliteStore,
-    check: Callable[[], Awaitable[None]] | None,
-) -> dict[str, Json]:
-    """What other runs have left for this one; `check` is asked first, and may refuse."""
-    if check is not None and uses_memory(workflow):
-        await check()
-    return {} if start.cold else remembered(workflow, store.memory)
 
 
 def started(run: RunId, plan: Plan, start: Start, url: str) -> dict[str, Json]:

@@ -95,7 +95,7 @@ def start_workflow(
     frame = machine.frames[key]
     address = frame["address"]
     try:
-        values = check_inputs(workflow, given, written=not block)
+        values = check_inputs(workflow, given, written=not block, is_blind=machine.is_blind)
     except InputError as fault:
         facts: Json = {"input": fault.missing} if fault.missing else {}
         machine.fail(key, "R111", str(fault), facts=facts)
@@ -221,10 +221,13 @@ class InputError(ValueError):
         self.missing = missing
 
 
-def check_inputs(workflow: Workflow, given: Values, *, written: bool = True) -> Values:
+def check_inputs(
+    workflow: Workflow, given: Values, *, written: bool = True, is_blind: bool = False
+) -> Values:
     """The values of all inputs, defaults filled in.
 
-    Where they are `written` by a person, objects and lists may be written as JSON texts, too.
+    Where they are `written` by a person, objects and lists may be written as JSON texts, too. To
+    one who `is_blind`, stars stand for a secret of any type.
     """
     ports = {port.name: port for port in workflow.inputs}
     given = _renamed(workflow, given)
@@ -234,7 +237,10 @@ def check_inputs(workflow: Workflow, given: Values, *, written: bool = True) -> 
             hint = did_you_mean(name, list(ports))
             message = f"workflow {workflow.name!r} has no input {name!r}; it has {names}"
             raise InputError(f"{message}; {hint}" if hint else message)
-    values = {port.name: _value(workflow, port, given, written) for port in workflow.inputs}
+    values: Values = {}
+    for port in workflow.inputs:
+        is_unseen = is_blind and port.secret and given.get(port.name) == outcomes.HIDDEN
+        values[port.name] = outcomes.HIDDEN if is_unseen else _value(workflow, port, given, written)
     return values | {name: value for name, value in given.items() if name not in ports}
 
 

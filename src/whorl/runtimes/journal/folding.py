@@ -128,6 +128,7 @@ def _folding(
     if stored is not None:
         try:
             folded = Folded(Machine.restore(plan, stored[1]), stored[0], run, seals)
+            folded.machine.is_blind = seals is None
             return (yield from _folded_on(journal, folded, partial(take, folded)))
         except _MISSHAPEN:
             pass  # somebody else wrote it: the journal has all of it
@@ -251,6 +252,7 @@ class Replay:
         if stored is not None:
             machine = Machine.restore(self._plans[self._part], stored[1])
             self.folded = Folded(machine, stored[0], run, seals)
+        self.folded.machine.is_blind = seals is None
         self._set_stops()
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from whorl.errors import UsageError
+from whorl.interpreter.contents import ENDED
 from whorl.interpreter.events import Event
 from whorl.ir import Loop, Workflow, from_json
 from whorl.ir.walk import index_nodes, is_hidden
@@ -119,7 +120,8 @@ def result_of(
     tail = store.read(run, after=max(0, row.last_seq - _TAIL)) if body else ()
     # The end as it was written is without secrets that its steps have computed.
     ends = [entry.event.body for entry in tail if entry.event.kind == "run.finished"]
-    body |= ends[-1] if ends else {}
+    # Without the key of its secrets, a machine may come to an end that is not the run's.
+    body = body | ends[-1] if ends else body if row.status in ENDED else {}
     body["usage"] = dict(state["usage"])
     final = Event("run.finished", "", float(state["at"]), body)
     # Reading the whole journal for warnings is left out where none was given.
