@@ -32,6 +32,7 @@ P = TypeVar("P", bound=asyncio.SubprocessProtocol)
 
 OUTPUT_MAX = 1_000_000
 GRACE_S = 2.0
+REAP_S = 10.0
 # How long output may still come from a program that has ended, before what it left is killed.
 DRAIN_S = 0.5
 LINE_MAX = 300
@@ -190,6 +191,9 @@ async def end_group(
     last = time.monotonic() + GRACE_S
     while _signal_group(transport, signal.SIGKILL) and time.monotonic() < last:
         await asyncio.sleep(0.01)
+    # Its own end is heard of in any case, on a busy machine later.
+    with suppress(TimeoutError):
+        await asyncio.wait_for(exited.wait(), REAP_S)
 
 
 def _signal_group(transport: asyncio.SubprocessTransport, number: signal.Signals) -> bool:
