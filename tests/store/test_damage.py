@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import re
@@ -18,6 +19,7 @@ from journal_makers import event, iteration, started
 from whorl.errors import StoreError, UsageError
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.services.copies import back_up, restore
 from whorl.services.inspecting import results
 
 if TYPE_CHECKING:
@@ -188,3 +190,68 @@ def test_a_store_on_a_medium_that_can_only_be_read_is_shown(whole: Path, tmp_pat
         pytest.skip("a medium that can only be read needs the right to mount one")
 
     assert (done.stdout, done.stderr) == ("third second first 24 []\n", "")
+
+
+def test_a_damaged_snapshot_takes_no_run_and_no_backup(path: Path, tmp_path: Path) -> None:
+    async def write() -> None:
+        async with SqliteStore(path) as store:
+            run, owner = await started(store, "waiting")
+            await store.snapshot(run, owner, 1, {"x": "y" * 500})
+            await store.release(run, owner)
+
+    asyncio.run(write())
+    with apsw.Connection(str(path)) as file:
+        file.execute("UPDATE snapshots SET state = zeroblob(9)")
+    store = SqliteStore(path)
+
+    assert ["the snapshot after it cannot be read" in fault for fault in store.check()] == [True]
+    assert back_up(store, tmp_path / "copy.db").runs == 1
+    with pytest.raises(UsageError, match="has not ended"):
+        asyncio.run(store.remove_run(RunId("waiting")))
+    store.close()
+    assert restore(tmp_path / "copy.db", tmp_path / "restored.db").runs == 1
+
+
+def test_a_damaged_value_is_laid_to_all_who_have_it(path: Path) -> None:
+    async def write() -> None:
+        async with SqliteStore(path) as store:
+            for name in ("one", "two"):
+                run, owner = await started(store, name)
+                await store.append(run, owner, iteration(1, LARGE))
+                await store.release(run, owner)
+
+    asyncio.run(write())
+    with apsw.Connection(str(path)) as file:
+        shared = "SELECT payload FROM payload_uses GROUP BY payload ORDER BY payload DESC LIMIT 1"
+        file.execute(f"UPDATE payloads SET content = zeroblob(9) WHERE id = ({shared})")
+    store = SqliteStore(path)
+
+    faults = store.check()
+    assert [fault.split(":")[0] for fault in faults] == ["run 'one'", "run 'two'"]
+    for name in ("two", "one"):
+        assert asyncio.run(store.remove_run(RunId(name))).runs == (name,)
+    assert store.check() == []
+    store.close()
+
+
+@pytest.mark.parametrize("share", [0, 2], ids=["all", "half"])
+def test_a_log_that_is_cut_is_called_damage(path: Path, share: int) -> None:
+    """Nobody is told that all is stored, or to move a store away."""
+    store = SqliteStore(path)
+    asyncio.run(started(store))
+    log = f"{path}-wal"
+    os.truncate(log, os.path.getsize(log) // share if share else 0)
+    try:
+        words = subprocess.run(
+            [sys.executable, "-m", "whorl.interfaces.cli", "--store", str(path), "ls"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        with contextlib.suppress(StoreError):
+            store.close()
+    assert "is not a store of Whorl" not in words.stderr
+    assert "what was acknowledged is stored" not in words.stderr
+    if words.returncode:
+        assert "error[R906]" in words.stderr or "error[R907]" in words.stderr

@@ -19,7 +19,7 @@ from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import Event
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.checking import PAGES, is_of_run
+from whorl.runtimes.sqlite.checking import PAGES, is_of_run, losses
 from whorl.runtimes.sqlite.faults import DOCTOR
 from whorl.runtimes.sqlite.ownership import opener
 
@@ -182,7 +182,7 @@ def _checked_copy(store: SqliteStore, part: Path, name: str) -> tuple[int, int, 
     try:
         return _checked(part, name)
     except StoreError as fault:
-        faults = store.check() if fault.code == "R906" else []
+        faults = losses(store.check()) if fault.code == "R906" else []
         if not faults:
             raise
         words = f"the store {store.path!r} is damaged: {'; '.join(faults[:_FAULTS_SHOWN])}"
@@ -207,7 +207,7 @@ def _checked(part: Path, name: str) -> tuple[int, int, int]:
 
 
 def _refuse_damaged(store: SqliteStore, name: str) -> None:
-    faults = store.check()
+    faults = losses(store.check())
     if faults:
         words = f"{name} is damaged: {'; '.join(faults[:_FAULTS_SHOWN])}"
         raise StoreError(words, code="R906", help="nothing was changed; use another backup")

@@ -15,13 +15,15 @@ from whorl.runtimes.sqlite.connection import fetch
 from whorl.runtimes.sqlite.encoding import Unreadable, checksum, inflate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 Types: TypeAlias = tuple[type | tuple[type, ...], ...]
 
 FAULTS_MAX: Final = 20
 # How a fault begins that is one of the file, and not of an entry.
 PAGES: Final = "pages of the file: "
+# How one ends that takes nothing from a run, which is replayed from an earlier snapshot.
+_SPARE: Final = ": the snapshot after it cannot be read; it is not used"
 # The columns that lists show of runs and loops.
 _NUMBER: Final = (int, float)
 _AMOUNT: Final = (int, float, type(None))
@@ -40,7 +42,7 @@ _COUNTS: Final = """SELECT number, last_seq, coalesce(entries, 0), coalesce(last
     JOIN progress ON progress.run = number
     LEFT JOIN (SELECT run, count(*) AS entries, max(seq) AS last FROM journal GROUP BY run) AS kept
     ON kept.run = number WHERE last_seq <> coalesce(entries, 0) OR last_seq <> coalesce(last, 0)"""
-_USERS: Final = "SELECT run FROM payload_uses WHERE payload = ? LIMIT 1"
+_USERS: Final = "SELECT run FROM payload_uses WHERE payload = ? LIMIT ?"
 _SIZES: Final = """SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal),
     (SELECT count(*) FROM payloads), (SELECT coalesce(sum(size), 0) FROM payloads),
     (SELECT coalesce(sum(octet_length(content)), 0) FROM payloads)"""
@@ -102,6 +104,11 @@ def _faults(connection: apsw.Connection, report: Callable[[int, int], None]) -> 
             yield f"{PAGES}{error}"
 
 
+def losses(faults: Sequence[str]) -> list[str]:
+    """Those by which something is lost."""
+    return [fault for fault in faults if not fault.endswith(_SPARE)]
+
+
 def is_of_run(fault: str, run: str) -> bool:
     """Whether something that is damaged belongs to a run."""
     return fault.startswith((f"run {run!r}:", f"run {run!r},"))
@@ -155,8 +162,9 @@ def _payloads(
         try:
             encoding.payload(connection, number)
         except Unreadable as error:
-            user = connection.execute(_USERS, (number,)).get
-            yield f"{_named(runs, user)}: {str(error).removeprefix('its ')}"
+            words = f": {str(error).removeprefix('its ')}"
+            users = fetch(connection, _USERS, (number, FAULTS_MAX)) or [(None,)]
+            yield from (f"{_named(runs, user)}{words}" for (user,) in users)
 
 
 def _snapshots(
@@ -168,4 +176,4 @@ def _snapshots(
             inflate(connection.execute(stored, (run, seq)).get, zlib.MAX_WBITS)
         except Unreadable:
             # The run is replayed from an earlier one, or from the start.
-            yield f"{_named(runs, run, seq)}: the snapshot after it cannot be read; it is not used"
+            yield f"{_named(runs, run, seq)}{_SPARE}"

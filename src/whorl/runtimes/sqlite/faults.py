@@ -85,12 +85,22 @@ def store_error(error: apsw.Error, path: str, bytes_needed: int = 0) -> StoreErr
         remedy = "check the disk, then start again: the store takes no writes until it is reopened"
     elif _number(error, "result") & 0xFF == apsw.SQLITE_CORRUPT:
         code = "R906"
+    elif _is_cut(error, path):
+        code, what, remedy = "R906", "is damaged: it, or its log ('-wal'), is cut", DOCTOR
     elif _number(error, "result") & 0xFF in _OF_DISKS and is_full(path):
         what, remedy = _FULL
     needed = f" ({bytes_needed} bytes are needed)" if bytes_needed else ""
     # A copy that fails has left no words with the connection.
     why = "" if str(error) == "not an error" else f": {error}"
     return StoreError(f"the store {path!r} {what}{why}{needed}", code=code, help=remedy)
+
+
+def _is_cut(error: apsw.Error, path: str) -> bool:
+    """Whether a part is missing; what has a log beside it is a store, whatever SQLite says."""
+    if _number(error, "extendedresult") == apsw.SQLITE_IOERR_SHORT_READ:
+        return True
+    is_no_store = _number(error, "result") & 0xFF == apsw.SQLITE_NOTADB
+    return is_no_store and os.path.exists(f"{path}-wal")
 
 
 def unmade(error: OSError, path: str) -> StoreError:

@@ -17,7 +17,7 @@ import apsw
 from whorl.errors import UsageError
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.sqlite.checking import is_of_run
+from whorl.runtimes.sqlite.checking import is_of_run, losses
 from whorl.runtimes.sqlite.connection import fetch
 from whorl.runtimes.sqlite.listing import EXPERIMENT, RunListing, Which
 from whorl.runtimes.sqlite.tables.pruned import PrunedTable
@@ -116,7 +116,7 @@ class Pruning(RunListing, PrunedTable):
         Raises UsageError where it may go on, or somebody drives it.
         """
         status = self.run(run).status
-        if status not in _OVER and not any(is_of_run(fault, run) for fault in self.check()):
+        if status not in _OVER and not any(is_of_run(fault, run) for fault in losses(self.check())):
             words, advice = f"run {run} has not ended", f"`whorl cancel {run}` ends it"
             raise UsageError(words, help=advice, code="W905")
         pruned = await self._pruned(run, status, self.clock() + 1.0, dry_run=dry_run)
