@@ -99,6 +99,8 @@ def test_a_secret_that_is_no_text_is_no_mistake_to_who_lacks_the_key(
 
     shown = json.loads(whorl("show", "last", "--json").out)
     assert (shown["status"], shown["error"]) == ("waiting", None)
+    assert [warning["code"] for warning in shown["warnings"]] == ["R909"]
+    assert "what was computed with them is not shown" in whorl("show", "last").out
     assert "error" not in whorl("why", "last").out
     assert whorl("cancel", "last").code == 0
 

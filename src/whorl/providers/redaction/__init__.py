@@ -144,7 +144,8 @@ class Redaction:
         if isinstance(value, dict):
             return {str(self.value(name)): self.value(item) for name, item in value.items()}
         if self._numbers and isinstance(value, int | float) and not isinstance(value, bool):
-            is_long = value in self._numbers and len(json.dumps(value)) >= LENGTH_MIN
+            is_known = value in self._numbers or -value in self._numbers
+            is_long = is_known and len(json.dumps(value)) >= LENGTH_MIN
             return HIDDEN if is_long else value
         return value
 

@@ -6,7 +6,7 @@ without them; nobody is shown them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from whorl.errors import UsageError
 from whorl.interpreter.contents import ENDED
@@ -109,6 +109,14 @@ def row_and_machine(store: SqliteStore, run: RunId) -> tuple[RunRow, Machine]:
     return row, folded.machine
 
 
+_BLIND: Final = {
+    "code": "R909",
+    "message": "the key of its secrets is not here: what was computed with them is not shown as "
+    "it was, nor are steps that depend on it",
+    "path": "",
+}
+
+
 def result_of(
     store: SqliteStore, run: RunId, known: tuple[RunRow, Machine] | None = None
 ) -> dict[str, Json]:
@@ -131,6 +139,8 @@ def result_of(
     _complete_usage(store, run, machine, cast("dict[str, Any]", result))
     if state["usage"].get("calls") and asks_models(machine.plan.workflow):
         result["warnings"] = [*_of_toy(store, run), *cast("list[Json]", result["warnings"])]
+    if machine.is_blind:
+        result["warnings"] = [*cast("list[Json]", result["warnings"]), dict(_BLIND)]
     return result
 
 

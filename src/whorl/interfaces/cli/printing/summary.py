@@ -102,6 +102,8 @@ def final_lines(
     if result["paused_by"]:
         yield f"  {pause_words(result)}"
     yield from indented(error_lines(result["error"]))
+    blind = (warning for warning in result["warnings"] if warning["code"] == "R909")
+    yield from (f"  warning[R909]: {warning['message']}" for warning in blind)
     if row.held:
         words = "no server takes it up: " if row.position is None else ""
         yield f"  {words}{safe(row.held)}"
