@@ -288,3 +288,59 @@ def test_no_value_is_a_whole_command(inputs: dict[str, str]) -> None:
     task = {"kind": "run", "inputs": {"script": "ls", **inputs}}
 
     assert codes({"task": task}) == ["W021"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'eval "$T"',
+        'echo "$T" | sh',
+        'sh -c "$T"',
+        ["sh", "-c", 'eval "$T"'],
+        ["bash", "-c", "$T", "_"],
+        'bash <(echo "$T")',
+        "A=$T; eval $A",
+        "$T",
+    ],
+    ids=str,
+)
+def test_a_variable_of_env_that_holds_a_value_is_not_run(command: Json) -> None:
+    step = {"run": command, "env": {"T": V}}
+    file = {"whorl": 1, "inputs": {"x": "string"}, "steps": {"a": step}}
+
+    with pytest.raises(InvalidWorkflow) as raised:
+        read_workflow(json.dumps(file), "case.json")
+    assert {found.code for found in raised.value.diagnostics} == {"W021"}
+    # With a text of the file's own it is the author's.
+    step["env"] = {"T": "echo 1"}
+    read_workflow(json.dumps(file), "case.json")
+
+
+@pytest.mark.parametrize(
+    "command", ['git commit -m "$T"', "./check.sh", ["./check.sh", "a"]], ids=str
+)
+def test_a_variable_of_env_is_used(command: Json) -> None:
+    step = {"run": command, "env": {"T": V}}
+    file = {"whorl": 1, "inputs": {"x": "string"}, "steps": {"a": step}}
+    read_workflow(json.dumps(file), "case.json")
+
+
+@pytest.mark.parametrize(
+    ("command", "is_refused"),
+    [
+        (f"GIT_SSH_COMMAND={V} git ls-remote host", True),
+        (f"export PATH={V}; ls", True),
+        (f"LD_PRELOAD='{V}' ls", True),
+        (f"git grep -O{V} x", True),
+        (f"GIT_AUTHOR_NAME={V} git commit -m x", False),
+        (f"NAME={V} ./check.sh", False),
+    ],
+)
+def test_a_value_decides_by_no_variable_what_is_run(command: str, is_refused: bool) -> None:
+    file = {"whorl": 1, "inputs": {"x": "string"}, "steps": {"a": {"run": command}}}
+    if not is_refused:
+        read_workflow(json.dumps(file), "case.json")
+        return
+    with pytest.raises(InvalidWorkflow) as raised:
+        read_workflow(json.dumps(file), "case.json")
+    assert raised.value.diagnostics[0].code == "W021"

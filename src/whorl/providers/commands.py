@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
+from whorl.ir.checks.steering import is_steering
 from whorl.providers.context import OwnTask
 from whorl.providers.json_values import clean, shorten
 from whorl.providers.processes import (
@@ -16,7 +17,6 @@ from whorl.providers.processes import (
     make_workspace,
     run_program,
 )
-from whorl.providers.settings.steering import is_steering
 from whorl.providers.task import Emit, Inputs, Reply, Request, Usage, time_limit
 
 if TYPE_CHECKING:

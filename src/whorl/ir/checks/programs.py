@@ -193,7 +193,7 @@ DASHED_CODE: Final = regex(
 COMMAND_OPTIONS: Final[dict[str, Pattern]] = {
     "git": regex(
         r"--(?:config|config-env|exec-path|upload-pack|receive-pack|exec|extcmd|[a-z]+-filter)"
-        r"|--open-files-in-pager"
+        r"|--open-files-in-pager|-O"
     ),
     "hg": regex(r"--config|--ssh|-e"),
     "svn": regex(r"--config-option|--editor-cmd|--diff-cmd|--diff3-cmd"),

@@ -11,9 +11,9 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
+from whorl.ir.checks.steering import is_steering
 from whorl.lazily import regex
 from whorl.providers.redaction import HIDDEN
-from whorl.providers.settings.steering import is_steering
 from whorl.providers.settings.tables import shown_url
 
 if TYPE_CHECKING:

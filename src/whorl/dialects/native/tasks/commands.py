@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from whorl.ir import Constant, Expression
 from whorl.ir.checks.commands import VALUE, input_reader, refusal, started
+from whorl.ir.checks.steering import is_steering
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _COMPARES = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s")
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)\+?=")
 _SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\]]*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
 # Words before a command that are not the command.
@@ -169,6 +171,8 @@ def repeated_evaluation(command: Command, rest: str, *, is_inside: bool = True) 
 def _of_the_shell(words: list[str], word: str, rest: str) -> str:
     """Why the shell itself would take a value in a word of a command for code."""
     first, last = (words[0], words[-1]) if words else ("", "")
+    if (assigned := _ASSIGNED.match(word)) and is_steering(assigned[1]):
+        return f"the variable {assigned[1]!r} decides what is run, and the value would be that"
     if first in _NAMES and "=" not in word:
         return f"{first!r} would use the value as the name of a variable, which may contain code"
     if _SUBSCRIPT.match(word) and "=" not in word:

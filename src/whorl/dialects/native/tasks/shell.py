@@ -7,6 +7,7 @@ in that could only leave a variable unexpanded or split into words: values are n
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from whorl.dialects.native.tasks.commands import (
     QUOTE,
@@ -19,6 +20,9 @@ from whorl.dialects.native.tasks.commands import (
 )
 from whorl.dialects.native.tasks.scripts import ADVICE, Fault, Placed, Script, expression_end
 from whorl.ir.checks.commands import VALUE, advice_for, input_reader
+
+if TYPE_CHECKING:
+    from collections.abc import Set
 
 PREFIX = "WHORL_"
 PLACES_MAX = 200
@@ -47,23 +51,23 @@ _REFUSED = {
 }
 _UNCLOSED = {"single": "a single quote", "double": "a double quote", "ansi": "a quote"}
 _UNCLOSED |= {"backtick": "a backtick", "substitution": "'$('", "parameter": "'${'"}
-_UNCLOSED["arithmetic"] = "a calculation"
+_UNCLOSED |= {"arithmetic": "a calculation"}
 
 
-def read_script(source: str) -> Script:
-    """Puts a variable in the place of each {{ }} of a script."""
-    return _Scanner(source).scan()
+def read_script(source: str, holding: Set[str] = frozenset()) -> Script:
+    """Puts a variable in the place of each {{ }} of a script; others may be `holding` some."""
+    return _Scanner(source, holding).scan()
 
 
 class _Scanner:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, holding: Set[str]) -> None:
         self.source = source
+        self.has_values = bool(holding) or "{{" in source
         self.at = 0
         self.places = 0
         self.out: list[str] = []
         self.script = Script("")
-        # Variables that hold values; they count only where there are values.
-        self.tainted: set[str] = set()
+        self.tainted: set[str] = set(holding)  # variables that hold values
         self.stack = [self._context("command")]
         self.heredocs: list[Heredoc] = []
 
@@ -253,7 +257,7 @@ class _Scanner:
     def _check_variable(self) -> None:
         """A variable that holds a value is one."""
         used = VARIABLE.match(self.source, self.at)
-        if used and used[1] in self.tainted and "{{" in self.source:
+        if used and used[1] in self.tainted and self.has_values:
             context = next(c for c in reversed(self.stack) if c.kind not in ("single", "double"))
             reason = self._evaluated(used.end())
             # Unlike a value itself, it is parted into words.

@@ -20,5 +20,11 @@ _STEERING_FAMILIES = (
 )
 
 
+# Who wrote a commit starts nothing.
+_HARMLESS = ("GIT_AUTHOR_", "GIT_COMMITTER_")
+
+
 def is_steering(name: str) -> bool:
+    if name.upper().startswith(_HARMLESS):
+        return False
     return name.upper() in _STEERING or name.upper().startswith(_STEERING_FAMILIES)
