@@ -121,11 +121,16 @@ def test_doctor_and_the_list_of_schedules_say_whose_store_it_is(
 
 @pytest.mark.parametrize("moment", [1e300, -1e300])
 def test_moments_that_are_none_are_looked_at(stranger: Clone, moment: float) -> None:
+    file = next(path.name for path in stranger.folder.glob("*.yaml"))
+    made = stranger.whorl("schedule", "add", file, "--every", "1h", "--name", "far")
+    assert made.returncode == 0, made.stderr
     database = apsw.Connection(str(stranger.folder / ".whorl" / "whorl.db"))
     database.execute("UPDATE runs SET created_at = ?", (moment,))
+    database.execute("UPDATE schedules SET created_at = ?1, cursor = ?1", (moment,))
     database.close()
 
-    for words in ("ls", "show last", "status last", "why last", "cost", "ls --json"):
+    looking = ("ls", "show last", "status last", "why last", "cost", "ls --json")
+    for words in (*looking, "schedule ls", "schedule ls --json", "doctor"):
         done = stranger.whorl(*words.split())
         assert "I900" not in done.stderr + done.stdout, (words, done.stderr)
 

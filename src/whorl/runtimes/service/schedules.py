@@ -28,6 +28,8 @@ Overlap = Literal["skip", "queue", "parallel"]
 State = Literal["asked", "waiting", "started", "skipped", "failed"]
 SCHEDULES_MAX: Final = 1_000
 KEPT: Final = 100
+# The year 3000.
+_LAST: Final = 32_503_680_000.0
 _REASON_MAX: Final = 500
 _ENDS: Final = "('succeeded', 'failed', 'cancelled')"
 _COLUMNS: Final = """name, id, root, file, named, rule, overlap, backfill, inputs, limits, trigger,
@@ -244,6 +246,9 @@ def _schedule(row: tuple[Any, ...]) -> Schedule:
         values[name] = json.loads(values[name])
     for name in ("backfill", "paused"):
         values[name] = bool(values[name])
+    for name in ("created_at", "cursor"):
+        # Others may have written a time that no calendar has.
+        values[name] = min(max(0.0, values[name]), _LAST)
     return Schedule(**values)
 
 
