@@ -82,3 +82,27 @@ def test_the_name_of_a_model_is_told_unless_it_is_a_secret(whorl: Whorl, project
     assert places_of("HUSH-77", project) == []
     assert "gpt-77" in whorl("cost", "last", "--by", "model").out
     assert "***" in whorl("cost", "last", "--by", "model").out
+
+
+def test_the_model_that_a_secure_step_computes_is_told_to_nobody(
+    whorl: Whorl, project: Path
+) -> None:
+    (project / "whorl.toml").write_text(CONFIG)
+    (project / "w.yaml").write_text(
+        "whorl: 1\ninputs: {m: string}\nsteps:\n"
+        '  s: {ask: "Write it", model: "canned/{{ m | upper }}", secure: true}\n'
+        '  t: {ask: "Write it", model: canned/gpt-77, secure: true}\n'
+    )
+    told = "".join(
+        f"{done.out}{done.err}"
+        for done in (
+            whorl("run", "w.yaml", "-v", "-i", "m=hush"),
+            whorl("cost", "last", "--by", "model"),
+            whorl("show", "last/s"),
+            whorl("show", "last", "--json", "--deep"),
+        )
+    )
+
+    assert "HUSH" not in told
+    assert places_of("canned/HUSH", project) == []
+    assert "gpt-77" in told

@@ -108,6 +108,8 @@ class Perform:
     key: str = ""
     secure: bool = False
     secure_outputs: bool = False
+    # Whether the name of its model is computed, so that it is one of its secure inputs.
+    secure_model: bool = False
 
 
 @dataclass(slots=True)

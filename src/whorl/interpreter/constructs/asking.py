@@ -13,7 +13,7 @@ from whorl.interpreter.constructs import attempts
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import Perform, attempted
 from whorl.interpreter.outcomes import failed, language_failure
-from whorl.ir import Loop
+from whorl.ir import Constant, Loop
 from whorl.language import LanguageError, to_text
 
 if TYPE_CHECKING:
@@ -64,7 +64,13 @@ def want(machine: State, key: str) -> None:
         secure=node.secure or "secure" in frame,
         secure_outputs=node.secure_outputs,
     )
+    perform.secure_model = perform.secure and _computes_model(node)
     machine.command(perform)
+
+
+def _computes_model(node: Task) -> bool:
+    named = (value for name, value in node.inputs.entries if name in ("model", "provider"))
+    return any(not isinstance(value, Constant) for value in named)
 
 
 def inputs_of(machine: State, frame: TaskFrame, node: Task) -> Values:

@@ -16,6 +16,7 @@ from whorl.errors import ProviderError
 from whorl.interpreter.events import Perform, charged
 from whorl.language.pieces import write_pieces
 from whorl.providers.json_values import NotJson, as_json
+from whorl.providers.redaction import HIDDEN
 from whorl.providers.task import Reply
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def finished_body(
     hidden = _PLACES if _has_secure_inputs(perform) else frozenset()
     given = {name: fact for name, fact in reply.detail.items() if name not in hidden}
     given["value"] = reply.value
+    given |= _without_model(perform, given)
     body = cast("dict[str, Json]", redacted(fit(given)))
     if reply.usage.calls:
         body["usage"] = asdict(reply.usage)
@@ -117,6 +119,7 @@ def failed_body(
         message = _kind_of_fault(fault.code, message, detail, f"{excerpt}")
         if fault.code != _UNFIT:
             detail = {name: fact for name, fact in detail.items() if name in _GIVEN}
+    detail |= _without_model(perform, detail)
     error: dict[str, Json] = {
         "code": fault.code,
         "message": message,
@@ -206,6 +209,11 @@ def _usage_of_failure(
     if fault.detail.get("unsent") or not reserve.get("calls"):
         return {}
     return {"calls": reserve["calls"], "cost_usd": None if is_priced else 0.0}
+
+
+def _without_model(perform: Perform, given: Mapping[str, Json]) -> dict[str, Json]:
+    names = ("model", "provider") if perform.secure_model else ()
+    return {name: HIDDEN for name in names if name in given}
 
 
 def _has_secure_inputs(perform: Perform) -> bool:
