@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -17,8 +16,7 @@ from whorl.explanations import codes
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "whorl"
 FUNCTION_LINES_MAX = 70
-FILE_LINES_MAX = {"src": 350, "tests": 500}
-MODULES_MAX = 12
+FILE_LINES_MAX = 800
 POSITIONAL_MAX = 5
 BANNED_CALLS = {"eval", "exec", "compile", "__import__"}
 BANNED_NAMES = {"manager", "handler", "helper", "helpers", "util", "utils", "common", "misc"}
@@ -44,7 +42,7 @@ def test_files_and_functions_are_short(folder: str) -> None:
     long = []
     for path in python_files(ROOT / folder):
         text = path.read_text()
-        if text.count("\n") > FILE_LINES_MAX[folder]:
+        if text.count("\n") > FILE_LINES_MAX:
             long.append(f"{path.relative_to(ROOT)}: {text.count(chr(10))} lines")
         for function in functions(path):
             body = function.body
@@ -54,12 +52,6 @@ def test_files_and_functions_are_short(folder: str) -> None:
                 long.append(f"{path.relative_to(ROOT)}:{function.lineno}: {lines} lines")
 
     assert long == []
-
-
-def test_folders_hold_at_most_a_dozen_modules() -> None:
-    counts = Counter(path.parent for path in python_files(PACKAGE) if path.stem != "__init__")
-
-    assert {str(folder): n for folder, n in counts.items() if n > MODULES_MAX} == {}
 
 
 def test_functions_have_few_positional_parameters() -> None:

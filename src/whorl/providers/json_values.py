@@ -214,7 +214,7 @@ def json_bytes(value: Json) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def is_deeper(value: Json, depth: int) -> bool:
+def is_deeper(value: object, depth: int) -> bool:
     """Whether objects and lists lie in each other more often than that."""
     layer: list[Any] = [value]
     for _ in range(depth):

@@ -213,20 +213,11 @@ def parsed(content: bytes, path: Path) -> Table:
         words = f"{path}: holds a number of too many digits"
         advice = "if it is meant as a text, put it in quotes"
         raise UsageError(words, help=advice, code="W901") from error
-    if _is_deep(table):
+    from whorl.providers.json_values import is_deeper
+
+    if is_deeper(table, _DEPTH_MAX):
         raise _too_deep(path)
     return table
-
-
-def _is_deep(table: Table) -> bool:
-    """Whether tables and lists stand in each other more often than any reader of them goes."""
-    level: list[Table | list[object]] = [table]
-    for _ in range(_DEPTH_MAX):
-        inner = (each.values() if isinstance(each, dict) else each for each in level)
-        level = [item for items in inner for item in items if isinstance(item, dict | list)]
-        if not level:
-            return False
-    return True
 
 
 def _too_deep(path: Path) -> UsageError:
