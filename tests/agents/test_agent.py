@@ -190,7 +190,12 @@ def test_a_typed_answer_of_claude_is_checked_again(tmp_path: Path) -> None:
     good = claude(tmp_path / "good", play(claude_says("see", structured_output={"n": 3.0})))
     bad = claude(tmp_path / "bad", play(claude_says("see", structured_output={"n": "three"})))
 
+    more = claude(tmp_path / "more", play(claude_says("see", structured_output={"n": 3, "m": 1})))
+    closed = {**SCHEMA, "additionalProperties": False}
+
     assert perform(good, CLAUDE, returns=SCHEMA).value == {"n": 3}
+    kept = perform(more, CLAUDE, returns=closed)
+    assert (kept.value, kept.detail["extra"]) == ({"n": 3}, {"m": 1})
     fault = fault_of(bad, CLAUDE, returns=SCHEMA)
     assert fault.code == "P105"
     assert fault.detail["errors"] == ["$.n must be integer, not string"]

@@ -361,6 +361,18 @@ def test_a_typed_answer_that_does_not_fit_is_told_and_paid_for() -> None:
     assert usage["output_tokens"] == 3
 
 
+def test_fields_that_returns_does_not_name_are_kept_apart() -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, completion('{"approved": true, "score": 1, "criteria": [1]}'))
+
+    reply, _, _ = perform(answer, ask(returns=SCHEMA))
+    fault = fault_of(answer, ask(returns=SCHEMA, strict=True))
+
+    assert reply.value == {"approved": True, "score": 1}
+    assert reply.detail["extra"] == {"criteria": [1]}
+    assert "does not fit: it has a field 'criteria' that `returns` does not name" in str(fault)
+
+
 def test_a_repair_shows_the_wrong_answer_and_why() -> None:
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
         send(writer, completion('{"approved": true, "score": 1}'))

@@ -44,10 +44,13 @@ class Misfit:
         return f"{self.path} {self.words}"
 
 
-def fit(schema: Json, value: Json) -> tuple[Json, list[str]]:
-    """The value as the schema wants it, and what does not fit (nothing: it fits)."""
+def fit(schema: Json, value: Json, extra: dict[str, Json] | None = None) -> tuple[Json, list[str]]:
+    """The value as the schema wants it, and what does not fit (nothing: it fits).
+
+    With `extra`, fields that a closed object does not name are taken out of the value, into it.
+    """
     try:
-        value = _Checker(schema).whole(schema, value, 0)
+        value = _Checker(schema, extra).whole(schema, value, 0)
     except _TooLong:
         return value, [str(_TOO_LONG)]
     return value, list(map(str, misfits(schema, value)))
@@ -73,8 +76,9 @@ _TOO_LONG = Misfit("$", f"cannot be checked in {STEPS_MAX} steps", "steps")
 class _Checker:
     """Compares values with parts of one schema; `root` is where its references begin."""
 
-    def __init__(self, root: Json) -> None:
+    def __init__(self, root: Json, extra: dict[str, Json] | None = None) -> None:
         self._root = root
+        self._extra = extra
         self._left = STEPS_MAX
         self._known: dict[str, Json] = {}
 
@@ -97,7 +101,7 @@ class _Checker:
             schema = self._known[reference]
         return None
 
-    def whole(self, schema: Json, value: Json, depth: int) -> Json:
+    def whole(self, schema: Json, value: Json, depth: int, path: str = "") -> Json:
         """Turns 3.0 into 3 where an integer is wanted: many models write it so."""
         schema = self._resolved(schema)
         if not isinstance(schema, dict) or depth > DEPTH_MAX:
@@ -106,9 +110,18 @@ class _Checker:
             return int(value)
         if isinstance(value, dict):
             properties = _object(schema.get("properties"))
-            return {k: self.whole(properties.get(k), v, depth + 1) for k, v in value.items()}
+            is_closed = self._extra is not None and schema.get("additionalProperties") is False
+            kept: dict[str, Json] = {}
+            for name, item in value.items():
+                place = f"{path}.{name}" if path else name
+                if is_closed and self._extra is not None and name not in properties:
+                    self._extra[place] = item
+                else:
+                    kept[name] = self.whole(properties.get(name), item, depth + 1, place)
+            return kept
         if isinstance(value, list):
-            return [self.whole(schema.get("items"), item, depth + 1) for item in value]
+            items = schema.get("items")
+            return [self.whole(items, v, depth + 1, f"{path}[{n}]") for n, v in enumerate(value)]
         return value
 
     def faults(self, schema: Json, value: Json, path: str, depth: int) -> Iterator[Misfit]:
@@ -149,7 +162,7 @@ class _Checker:
         others = schema.get("additionalProperties", True)
         for name, item in value.items():
             if name not in properties and others is False:
-                yield Misfit(path, f"has no {name!r}")
+                yield Misfit(path, f"has a field {name!r} that the schema does not name")
             else:
                 rule = properties.get(name, others)
                 yield from self.faults(rule, item, f"{path}.{name}", depth + 1)

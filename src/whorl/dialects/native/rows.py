@@ -71,6 +71,8 @@ system       prompt       inputs.system  the system prompt
 model        model        inputs.model  provider/model; in a list, the next one is
     used when one fails
 returns      returns      =  a typed answer, which is checked; its fields are read as step.field
+strict       truth        inputs.strict  whether a field that `returns` does not name is refused;
+    by default it is left out of the result
 temperature  number 0 10  inputs.temperature  how freely the model chooses its words
 top_p        number 0 1   inputs.top_p  the share of the most likely words that it chooses from
 max_tokens   whole 1 10000000  inputs.max_tokens  the longest answer
@@ -91,6 +93,8 @@ system   prompt    inputs.system  the system prompt
 model    model     inputs.model  provider/model; in a list, the next one is
     used when one fails
 returns  returns   =             a typed answer, which is checked; its fields are read as step.field
+strict   truth     inputs.strict  whether a field that `returns` does not name is refused;
+    by default it is left out of the result
 folder   template  inputs.folder  where it works, relative to the project
 tools    tools     inputs.tools  tools that it may use
 session  name      =             steps with the same session continue one conversation

@@ -179,6 +179,7 @@ def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invo
         permission_mode=mode,
         tools=tuple(map(str, tools)),
         schema=request.returns,
+        strict=request.inputs.get("strict") is True,
         whole=inputs.flag("whole"),
     )
 
@@ -280,10 +281,12 @@ def reply_of(
     schema = invocation.schema
     if schema is not None:
         # What the program checked itself is checked again.
+        extra: dict[str, Json] | None = None if invocation.strict else {}
         if output.structured is None:
-            value, faults = typed_answers.typed_answer(schema, text)
+            value, faults = typed_answers.typed_answer(schema, text, extra)
         else:
-            value, faults = fit(schema, output.structured)
+            value, faults = fit(schema, output.structured, extra)
+        detail |= {"extra": extra} if extra else {}
         if faults:
             words = typed_answers.fault_words(faults)
             why = f"the answer of agent {invocation.agent!r} does not fit: {words}"

@@ -23,9 +23,9 @@ class Invocation:
     """One piece of work for an agent. Nothing in it but `prompt` and `system` can begin with `-`.
 
     `session` is a conversation to go on with; `wants_session` says that the next step will ask for
-    one. `models` are tried in order. `schema` is what the answer must fit, and `schema_file` holds
-    it for a program that takes one. `settings` are the operator's; `base_url` is the provider's
-    address where that is not the usual one.
+    one. `models` are tried in order. `schema` is what the answer must fit (`strict`: with no field
+    more), and `schema_file` holds it for a program that takes one. `settings` are the operator's;
+    `base_url` is the provider's address where that is not the usual one.
     """
 
     agent: str
@@ -41,6 +41,7 @@ class Invocation:
     permission_mode: str = ""
     tools: tuple[str, ...] = ()
     schema: Json = None
+    strict: bool = False
     whole: bool = False
     schema_file: str = ""
     base_url: str = ""

@@ -84,7 +84,9 @@ class Ask(OwnTask):
             return Reply(answer.text, usage, detail | self._wanted(request, answer, offered))
         value: Json = answer.text
         if request.returns is not None:
-            value, faults = typed_answer(request.returns, answer.text)
+            extra: dict[str, Json] | None = None if request.inputs.get("strict") is True else {}
+            value, faults = typed_answer(request.returns, answer.text, extra)
+            detail |= {"extra": extra} if extra else {}
             if faults:
                 cut = answer.finish == "length"
                 advice = "; describe the fields in the prompt, or take a stronger model"

@@ -37,7 +37,10 @@ def spoken(text: str) -> str:
     return "".join([*kept, text[end:]]).strip()
 
 
-def typed_answer(schema: Json, text: str) -> tuple[Json, list[str]]:
+def typed_answer(
+    schema: Json, text: str, extra: dict[str, Json] | None = None
+) -> tuple[Json, list[str]]:
+    """The value in an answer, and what does not fit; `extra` takes the fields that are too many."""
     answer = spoken(text)
     try:
         value = find_json(answer)
@@ -46,13 +49,13 @@ def typed_answer(schema: Json, text: str) -> tuple[Json, list[str]]:
             value = answer
         else:
             return None, [f"the answer is not JSON: {cause}"]
-    return fit(schema, without_nulls(schema, value))
+    return fit(schema, without_nulls(schema, value), extra)
 
 
 def fault_words(faults: list[str]) -> str:
     """The first faults of an answer for people: fields by their names, the answer itself as it."""
     names = (re.sub(r"^\$\.?", "it" if fault[1:2] != "." else "", fault) for fault in faults[:3])
-    return "; ".join(names)
+    return "; ".join(names).replace("that the schema does", "that `returns` does")
 
 
 def without_nulls(schema: Json, value: Json) -> Json:
