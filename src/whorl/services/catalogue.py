@@ -91,14 +91,18 @@ class Catalogue:
             each = (self._read(path, other) for other in fault.names)
             return () if named else tuple(listed for part in each for listed in part)
         except InvalidWorkflow as fault:
-            codes = {diagnostic.code for diagnostic in fault.diagnostics}
-            # W018: the file is of no dialect.
-            if "W018" in codes or (codes <= _SYNTAX and name.count("/") > 1):
+            if is_other(fault, name):
                 return ()
             first = safe(fault.diagnostics[0].message) if fault.diagnostics else ""
             return (Listed(name, None, max(1, len(fault.diagnostics)), first, named),)
         except (ProviderError, UsageError) as fault:
             return (Listed(name, None, 1, safe(str(fault)), named),)
+
+
+def is_other(fault: InvalidWorkflow, name: str) -> bool:
+    """Whether a file below a folder is probably no workflow; W018: it is of no dialect."""
+    codes = {diagnostic.code for diagnostic in fault.diagnostics}
+    return "W018" in codes or (codes <= _SYNTAX and name.count("/") > 1)
 
 
 def candidates(root: str) -> Iterator[tuple[str, Stamp]]:

@@ -159,6 +159,13 @@ def _command_words(task: Task) -> str:
     return str(plain(script)) if isinstance(script, Constant) else ""
 
 
+def address_in(task: Task) -> str:
+    """The address of an HTTP call up to its host; empty where a value decides that."""
+    url = plain(dict(task.inputs.entries).get("url", Constant("")))
+    host = _HOST.match(url.strip()) if isinstance(url, str) else None
+    return host[0] if host else ""
+
+
 def _hosts(task: Task, settings: Settings) -> Iterator[str]:
     if task.kind == "http":
         url = dict(task.inputs.entries).get("url", Constant(""))

@@ -10,7 +10,13 @@ from whorl.ir import Constant, Task
 from whorl.lazily import dataclass, regex
 from whorl.providers.settings.lines import permit_command
 from whorl.services.configuration.trust import check_trusted
-from whorl.services.files.effects import nodes_of, refused_reads, refused_writes, started
+from whorl.services.files.effects import (
+    address_in,
+    nodes_of,
+    refused_reads,
+    refused_writes,
+    started,
+)
 from whorl.services.files.forecasting import MODELS, asked_in
 
 if TYPE_CHECKING:
@@ -33,6 +39,7 @@ _NO_PROVIDER = "P110"
 _NO_KEY = "add [keys.NAME] with its url and token to whorl.toml"
 LESS = "give less of it; a step can read a larger file of the project"
 LABELS_MAX = 20
+MISSING_SHOWN = 10
 LABEL_LENGTH_MAX = 200
 _LABEL = regex(r"[A-Za-z0-9_.-]{1,60}")
 # What experiments call the runs that they start.
@@ -102,6 +109,12 @@ def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
 
 
 def refusals(workflow: Workflow, settings: Settings) -> Iterator[dict[str, Json]]:
+    """Why each permission that is missing is needed: what a run is refused with."""
+    for unknown in missing_permissions(workflow, settings):
+        yield {"code": unknown.code, "message": unknown.message, "path": unknown.path}
+
+
+def missing_permissions(workflow: Workflow, settings: Settings) -> Iterator[Unknown]:
     """Every permission that is missing; a line that permits a program has those before it, too."""
     allow = settings.allow
     for _, path, task in nodes_of(workflow):
@@ -117,18 +130,18 @@ def refusals(workflow: Workflow, settings: Settings) -> Iterator[dict[str, Json]
             )
             if program == "sh" and "argv" not in dict(task.inputs.entries):
                 message += "; a command that is one text is run by the shell, a list needs none"
-            yield {"code": "R110", "message": message, "path": path}
+            yield Unknown(path, "R110", message, f"command {program or 'of any name'}")
             known = allowed if isinstance(allowed, tuple) else ()
             allow = replace(allow, commands=(*known, program) if program else True)
         if words := refused_writes(task, settings):
-            yield {"code": "R114", "message": f"step {task.name!r}: {words}", "path": path}
+            yield Unknown(path, "R114", f"step {task.name!r}: {words}", "writing a file")
         if task.kind == "javascript":
             from whorl.providers.code.javascript import check_node
 
             try:
                 check_node(settings)
             except ProviderError as fault:
-                yield {"code": "P109", "message": f"step {task.name!r}: {fault}", "path": path}
+                yield Unknown(path, "P109", f"step {task.name!r}: {fault}", "Node")
 
 
 def check_allowed(workflow: Workflow, providers: Providers) -> None:
@@ -152,30 +165,31 @@ def check_performable(workflow: Workflow, providers: Providers) -> None:
 
 
 def check_models(workflow: Workflow, providers: Providers) -> None:
-    """Refuses a run whose steps name a provider, a task or a tool that is not there.
+    """Refuses a run whose steps name what is known not to be there, before anything is paid for.
 
-    In files of other systems, which may have steps that are never reached, models only.
+    That is a model, a task, an agent, a tool, a key, a file, or an address that is not permitted.
     """
-    from whorl.dialects import reaches_all_steps
-
-    for unknown in unknown_names(workflow, providers):
-        is_reached = unknown.code == _NO_PROVIDER or reaches_all_steps(workflow.dialect)
-        if is_reached and not unknown.is_doubt:
-            words = f"step {unknown.path!r} {unknown.message}"
-            advice = "`whorl doctor` shows what is configured"
-            raise UsageError(words, help=advice, code=unknown.code)
+    missing = [name for name in unknown_names(workflow, providers) if not name.is_doubt]
+    if missing:
+        words = [f"step {name.path!r} {name.message}" for name in missing[:MISSING_SHOWN]]
+        more = len(missing) - len(words)
+        words += [f"and {more} more"] if more else []
+        advice = "`whorl doctor` shows what is configured"
+        raise UsageError("; ".join(words), help=advice, code=missing[0].code)
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
     """A name in a workflow that nothing stands behind; `is_doubt`: or perhaps something does.
 
-    `is_named` tells whether the file has the name, or leaves the choice to the operator.
+    `is_named` tells whether the file has the name, or leaves the choice to the operator; `needs`
+    is what is missing, in a few words.
     """
 
     path: str
     code: str
     message: str
+    needs: str
     is_named: bool = True
     is_doubt: bool = False
 
@@ -185,7 +199,8 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
     for asked, is_decided in asked_in(workflow):
         if asked.kind in MODELS and is_decided:
             yield from _unknown_model(asked, providers)
-            yield from _closed_address(asked, providers, closed)
+            url = asked.inputs.get("model_url")
+            yield from _closed_address(asked.address, "asks a model at", url, providers, closed)
         if asked.kind == "ask":
             yield from _unknown_tools(asked, providers)
     for _, path, node in nodes_of(workflow):
@@ -193,10 +208,14 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
             continue
         if node.kind in ("use", "http"):
             yield from _unknown_task_or_key(path, node, providers)
+        if node.kind == "http":
+            yield from _closed_address(path, "calls", address_in(node), providers, closed)
+        if node.kind == "tool":
+            yield from _unknown_server(path, node, providers.settings)
         if node.kind == "agent":
             yield from _unknown_agent(path, node, providers.settings)
         for code, why in refused_reads(node, providers.settings):
-            yield Unknown(path, code, f"cannot read what it names: {why}", is_doubt=True)
+            yield Unknown(path, code, f"cannot read what it names: {why}", "a file")
 
 
 def doubts(workflow: Workflow, providers: Providers) -> Iterator[tuple[str, str]]:
@@ -215,7 +234,7 @@ def _unknown_agent(path: str, node: Task, settings: Settings) -> Iterator[Unknow
     if isinstance(name, str) and name not in agents:
         near = did_you_mean(name, agents) or f"known: {', '.join(agents)}"
         words = f"starts the agent {name!r}, which is not known ({near}); others are configured as "
-        yield Unknown(path, "P113", f"{words}[agents.NAME] in whorl.toml")
+        yield Unknown(path, "P113", f"{words}[agents.NAME] in whorl.toml", f"agent {name}")
 
 
 def _unknown_task_or_key(path: str, node: Task, providers: Providers) -> Iterator[Unknown]:
@@ -232,13 +251,13 @@ def _unknown_task_or_key(path: str, node: Task, providers: Providers) -> Iterato
         return
     if not is_task and name in names and not context.settings.keys[name].headers:
         why = f"uses the key {name!r}, which is empty: the variable that it names is not set"
-        yield Unknown(path, code, why)
+        yield Unknown(path, code, why, f"key {name}")
     if name in names:
         return
     near = did_you_mean(name, names)
     advice = how_to_give(name) if is_task else _NO_KEY
     message = f"uses the {field} {name!r}, which is not known; {advice}"
-    yield Unknown(path, code, f"{message}; {near}" if near else message)
+    yield Unknown(path, code, f"{message}; {near}" if near else message, f"{field} {name}")
 
 
 def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
@@ -248,7 +267,7 @@ def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
     except ProviderError as fault:
         if fault.code == _NO_PROVIDER:
             message = f"has no model to ask: {fault}"
-            yield Unknown(asked.address, fault.code, message, is_named=named)
+            yield Unknown(asked.address, fault.code, message, "a model", is_named=named)
         return
     from whorl.providers.models.selection import choose_models, misspelt
 
@@ -260,17 +279,18 @@ def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
                 choose_models(providers.settings, {"model": model})
             except ProviderError as fault:
                 message = f"passes over the model {model!r}: {fault}"
-            yield Unknown(asked.address, _NO_PROVIDER, message, is_doubt=True)
+            yield Unknown(asked.address, _NO_PROVIDER, message, "a model", is_doubt=True)
 
 
-def _closed_address(asked: Request, providers: Providers, known: set[str]) -> Iterator[Unknown]:
-    """The private address of a model that a file names without permission, said once for each.
+def _closed_address(
+    path: str, what: str, url: Json, providers: Providers, known: set[str]
+) -> Iterator[Unknown]:
+    """A private address that a file names without permission, said once for each.
 
     Only what is written as an address, or is this machine, is known without looking it up.
     """
     from whorl.providers.outbound.addresses import Policy, literal_of, target_of
 
-    url = asked.inputs.get("model_url")
     if not isinstance(url, str) or url in known or "{" in url:
         return
     known.add(url)
@@ -282,7 +302,18 @@ def _closed_address(asked: Request, providers: Providers, known: set[str]) -> It
         policy.check_host(target.scheme, target.host, target.port)
         policy.check(target.scheme, target.host, target.port, [address] if address else [])
     except ProviderError as fault:
-        yield Unknown(asked.address, fault.code, f"asks a model at {url!r}: {fault}", is_doubt=True)
+        yield Unknown(path, fault.code, f"{what} {url!r}: {fault}", f"address {url}")
+
+
+def _unknown_server(path: str, node: Task, settings: Settings) -> Iterator[Unknown]:
+    named = dict(node.inputs.entries).get("server")
+    name = named.value if isinstance(named, Constant) else None
+    if isinstance(name, str) and name not in settings.mcp:
+        near = did_you_mean(name, settings.mcp)
+        words = f"calls a tool of the MCP server {name!r}, which is not configured; add "
+        words += f"[mcp.{name}] to whorl.toml"
+        words = f"{words}; {near}" if near else words
+        yield Unknown(path, "P120", words, f"MCP server {name}")
 
 
 def _unknown_tools(asked: Request, providers: Providers) -> Iterator[Unknown]:
@@ -299,7 +330,7 @@ def _unknown_tools(asked: Request, providers: Providers) -> Iterator[Unknown]:
             f"offers the tool {name!r}, which is neither an MCP server nor a task; add "
             f"[mcp.{server}] or [tasks] {name} to whorl.toml{'; ' + near if near else ''}"
         )
-        yield Unknown(asked.address, "P113", message)
+        yield Unknown(asked.address, "P113", message, f"MCP server {server}")
 
 
 def permitted(workflow: Workflow, providers: Providers, start: Start) -> tuple[Start, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -29,6 +30,8 @@ from whorl.interfaces.cli.options import (
 )
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.diagrams.text import limit_words
+from whorl.interfaces.figures import table
+from whorl.services.catalogue import candidates, is_other
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 
     from whorl.dialects import Reading
     from whorl.services.files.forecasting import Forecast
+    from whorl.services.files.preflight import Unknown
     from whorl.services.project import Project
 
     Reports = list[dict[str, Any]]
@@ -50,20 +54,51 @@ if TYPE_CHECKING:
 def validate(
     project: Project, *, files: tuple[str, ...], known: bool, workflow: str, as_json: bool
 ) -> int:
-    """Check workflow files. Nothing is run; all mistakes of all files are listed.
+    """Check workflow files, or all of a folder. Nothing is run; all mistakes are listed.
 
     \b
       whorl validate flows/*.yaml
+      whorl validate .
     """
-    each = (_check(project, f, workflow, is_quiet=as_json, known=known) for f in files)
-    reports = [report for reports in each for report in reports]
+    reports: Reports = []
+    for file in files:
+        if not Path(file).is_dir():
+            reports += _check(project, file, workflow, is_quiet=as_json, known=known)
+            continue
+        for path in (os.path.normpath(path) for path, _ in sorted(candidates(file))):
+            reports += _check(project, path, "", is_quiet=as_json, folder=file)
     if as_json:
         print_json(reports)
+    elif any(Path(file).is_dir() for file in files):
+        for line in table(_overview(reports), right={1}):
+            echo(line)
     return 0 if all(report["ok"] for report in reports) else 2
 
 
-def _check(project: Project, file: str, name: str, *, is_quiet: bool, known: bool) -> Reports:
-    """The report of a file; one for each workflow where it has several and none is named."""
+def _overview(reports: Reports) -> Iterator[tuple[str, str, str]]:
+    """A row for each file: how many mistakes it has, and what a run of it needs."""
+    yield "file", "mistakes", "needs"
+    for report in reports:
+        mistakes = sum(each["severity"] == "error" for each in report["diagnostics"])
+        needs = ", ".join(map(safe, report.get("needs", ()))) or "-"
+        yield safe(report["file"]), str(mistakes or "-"), needs
+    bad = sum(not report["ok"] for report in reports)
+    yield plural(len(reports), "file"), f"{bad} with mistakes", ""
+
+
+def _check(
+    project: Project,
+    file: str,
+    name: str,
+    *,
+    is_quiet: bool,
+    known: bool = False,
+    folder: str = "",
+) -> Reports:
+    """The report of a file; one for each workflow where it has several and none is named.
+
+    What is probably no workflow is left out of a folder, and of what is only `known` as one.
+    """
     try:
         if _is_experiment(file):
             return [_experiment_report(project, file, is_quiet=is_quiet)]
@@ -72,10 +107,13 @@ def _check(project: Project, file: str, name: str, *, is_quiet: bool, known: boo
         reading = project.read(file, name)
     except InvalidWorkflow as fault:
         if isinstance(fault, SeveralWorkflows) and not name:
-            each = (_check(project, file, n, is_quiet=is_quiet, known=known) for n in fault.names)
+            options: Any = {"is_quiet": is_quiet, "known": known, "folder": folder}
+            each = (_check(project, file, n, **options) for n in fault.names)
             return [report for reports in each for report in reports]
         mistakes = fault.diagnostics
         if known and all(mistake.code == "W018" for mistake in mistakes):
+            return []
+        if folder and is_other(fault, Path(os.path.relpath(file, folder)).as_posix()):
             return []
         if not is_quiet:
             show_diagnostics(mistakes, project.texts(mistakes))
@@ -136,7 +174,8 @@ def _report(
     from whorl.providers.registry import Providers
     from whorl.services.files.forecasting import forecast
 
-    warnings = [*reading.warnings, *_needed(project, reading)]
+    lacking = _lacking(project, reading)
+    warnings = [*reading.warnings, *_needed(project, reading, lacking)]
     workflow = reading.workflow
     worst = worst_case(workflow)
     foreseen = forecast(workflow, Providers(project.settings()))
@@ -157,30 +196,33 @@ def _report(
         echo(f"{safe(file)}{which if name else ''}: ok ({words})")
         if outside := effects_words(foreseen.effects):
             echo(f"  {outside}")
-    return {"file": file, "ok": True, "diagnostics": [*map(diagnostic_json, warnings)], **facts}
+    needs = [*dict.fromkeys(each.needs for each in lacking)]
+    listed = [*map(diagnostic_json, warnings)]
+    return {"file": file, "ok": True, "diagnostics": listed, "needs": needs, **facts}
 
 
-def _needed(project: Project, reading: Reading) -> Iterator[Diagnostic]:
+def _lacking(project: Project, reading: Reading) -> list[Unknown]:
     """What a run needs and the configuration does not have: no mistake of the file."""
     from whorl.providers.registry import Providers
-    from whorl.services.files.preflight import refusals, unknown_names
+    from whorl.services.files.preflight import missing_permissions, unknown_names
 
     settings = project.settings()
+    if settings.untrusted is not None:
+        # What it configures is not there, so nothing is said of names that may be in it.
+        return []
+    names = unknown_names(reading.workflow, Providers(settings))
+    told = (replace(n, message=f"step {n.path!r} {n.message}") for n in names if n.is_named)
+    return [*missing_permissions(reading.workflow, settings), *told]
+
+
+def _needed(project: Project, reading: Reading, lacking: list[Unknown]) -> Iterator[Diagnostic]:
     for note in project.configuration().notes:
         yield Diagnostic("W023", note, severity="warning")
-    needs: list[tuple[str, str, str]] = []
-    if (untrusted := settings.untrusted) is not None:
-        # What it configures is not there, so nothing is said of names that may be in it.
+    if (untrusted := project.settings().untrusted) is not None:
         words, code = str(untrusted), untrusted.code
         yield Diagnostic(code, words, help=untrusted.help, severity="warning")
-        return
-    for refused in refusals(reading.workflow, settings):
-        needs.append((str(refused["code"]), str(refused["message"]), str(refused["path"])))
-    for name in unknown_names(reading.workflow, Providers(settings)):
-        if name.is_named:
-            needs.append((name.code, f"step {name.path!r} {name.message}", name.path))
-    for code, message, path in needs:
-        yield Diagnostic(code, message, _span(reading, path), severity="warning")
+    for each in lacking:
+        yield Diagnostic(each.code, each.message, _span(reading, each.path), severity="warning")
 
 
 def _span(reading: Reading, path: str) -> Span | None:
