@@ -160,7 +160,7 @@ class Mirror:
         """
         unread, decoder = await self._unread(run), None
         while unread:
-            execution, decoder = unread.pop(0), Decoder(self.server.data_converter)
+            execution, decoder = unread.pop(0), self._decoder(run)
             async for events in history(self.server, run, execution, wait=wait):
                 for event in events:
                     await decoder.take(event)
@@ -173,6 +173,9 @@ class Mirror:
             if decoder.next and decoder.next not in unread:
                 unread.append(decoder.next)
         return decoder
+
+    def _decoder(self, run: RunId) -> Decoder:
+        return Decoder(self.server.data_converter, self.server.namespace, run)
 
     async def newest(self, run: RunId) -> str:
         """The execution that has the run; an empty text: the server has none."""
@@ -197,7 +200,7 @@ class Mirror:
         execution = about.execution
         while execution:
             unread.insert(0, execution)
-            decoder = Decoder(self.server.data_converter)
+            decoder = self._decoder(run)
             async for events in history(self.server, run, execution, size=1):
                 await decoder.take(events[0])
                 before = events[0].workflow_execution_started_event_attributes
