@@ -322,19 +322,21 @@ class Machine(State):
 
     def _shaped(self, frame: Frame, outcome: Outcome) -> Outcome:
         node = self.node(frame)
-        if node.shape is None or (is_failure(outcome) and outcome.get("value") is None):
+        warns = node.warns if isinstance(node, Task) else None
+        if node.shape is None and warns is None:
+            return outcome
+        if is_failure(outcome) and outcome.get("value") is None:
             return outcome
         names: Values = {"it": outcome.get("value"), "$usage": outcome.get("usage")}
         if frame["kind"] == "loop":
             names["past"] = frame.get("past", [])
         scope = OverlayScope(names, self.scope(frame))
         try:
-            value = value_of(node.shape, scope)
-            warning = isinstance(node, Task) and node.warns and value_of(node.warns, scope)
+            value = names["it"] if node.shape is None else value_of(node.shape, scope)
+            warning = None if warns is None else value_of(warns, scope)
         except LanguageError as fault:
             return failed(language_failure(fault, frame["address"], node))
-        if isinstance(warning, str):
-            self.warn(frame["address"], "R113", warning)
+        self.warn_of(frame["address"], warning)
         return outcome | {"value": value}
 
     def _settle_status(self) -> None:

@@ -9,8 +9,9 @@ from whorl import ir
 from whorl.dialects.orka import agents, sections
 from whorl.dialects.orka.agents import FileContext
 from whorl.dialects.orka.flow import read_block
-from whorl.dialects.orka.loops import flow_constant, texts_within
+from whorl.dialects.orka.loops import flow_constant
 from whorl.dialects.orka.outputs import FLOW, OUTPUTS, PAST, WORDS
+from whorl.dialects.orka.sections import texts_within
 from whorl.dialects.orka.tasks import computed, literal
 from whorl.dialects.reading.fields import text_of, words
 from whorl.errors import Span, did_you_mean
