@@ -25,7 +25,7 @@ from whorl.source.links import find_link
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from whorl.dialects import Reading
+    from whorl.dialects import ProjectFiles, Reading
     from whorl.dialects.projects import FindNamed
     from whorl.providers.redaction import Secret
     from whorl.providers.settings import Settings
@@ -88,13 +88,15 @@ class Project:
         return ()
 
     def configuration(self) -> Configuration:
-        return read_configuration(
+        read = read_configuration(
             self.config,
             self.environment,
             given=self.table,
             is_own_word=self.is_own_word,
             foreign=self.foreign,
         )
+        own = [] if self.config is None else [os.path.relpath(self.config, self.root).casefold()]
+        return replace(read, files=read.files.union(own))
 
     def read(self, file: str, workflow: str = "") -> Reading:
         """Reads a workflow file; `workflow` is the name of one where it has several."""
@@ -167,22 +169,27 @@ class Project:
         self, text: str, file: str, workflow: str = "", others: Mapping[str, str] | None = None
     ) -> Reading:
         """Reads a text as if it stood in a file; `others` are texts beside it, not saved either."""
-        from whorl.dialects import ProjectFiles, SourceFiles, read_workflow
+        from whorl.dialects import SourceFiles, read_workflow
         from whorl.dialects.files import UnsavedFiles
 
-        # A file inside the project may name all files of it, another one those beside it.
+        files: SourceFiles = self.files(file)
+        if others:
+            files = UnsavedFiles(files, file, others)
+        # The limits of loops that have none of their own.
+        limits = self.settings().limits if "limits" in self.configuration().table else {}
+        return read_workflow(text, file, files, limits=limits, workflow=workflow)
+
+    def files(self, file: str) -> ProjectFiles:
+        """The files that a file may name: those of the project, or those beside one outside."""
+        from whorl.dialects import ProjectFiles
+
         try:
             path = Path(file).resolve()
             root = self.root if path.is_relative_to(self.root) else path.parent
         except (OSError, RuntimeError, ValueError):
             root = self.root
-        table = self.configuration().table
-        files: SourceFiles = ProjectFiles(str(root), self._folders(table))
-        if others:
-            files = UnsavedFiles(files, file, others)
-        # The limits of loops that have none of their own.
-        limits = self.settings().limits if "limits" in table else {}
-        return read_workflow(text, file, files, limits=limits, workflow=workflow)
+        read = self.configuration()
+        return ProjectFiles(str(root), self._folders(read.table), read.files)
 
     def _folders(self, table: Mapping[str, object]) -> tuple[str, ...]:
         section = table.get("workflows")

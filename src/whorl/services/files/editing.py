@@ -13,7 +13,6 @@ import stat
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.dialects.editing.changes import findings
@@ -22,7 +21,7 @@ from whorl.dialects.editing.names import as_json as names_as_json
 from whorl.dialects.editing.operations import read_operations
 from whorl.dialects.editing.palette import changes_of
 from whorl.dialects.editing.sketch import as_json, path_at
-from whorl.dialects.files import ENDINGS, ProjectFiles, UnsavedFiles
+from whorl.dialects.files import ENDINGS, UnsavedFiles
 from whorl.dialects.reader import dialects, parse, reader_of
 from whorl.errors import EditRefused, InvalidWorkflow, UsageError
 from whorl.source.editing.patches import in_utf16
@@ -62,9 +61,7 @@ def etag_of(data: bytes) -> str:
 
 def files_of(project: Project, file: str, others: Others = None) -> SourceFiles:
     """The files that a file of the project may name; `others` beside it are not saved yet."""
-    path = Path(file).resolve()
-    root = project.root if path.is_relative_to(project.root) else path.parent
-    files = ProjectFiles(str(root), ())
+    files = project.files(file)
     return UnsavedFiles(files, file, others) if others else files
 
 

@@ -238,6 +238,8 @@ def _prepared(state: ServerState, new: schemas.NewRun) -> tuple[Workflow, Starts
             check_key(state.store, known, each, workflow.name)
     if start.refused is not None:
         return workflow, starts, {}
-    worst = forecast(workflow, providers, iterations=iterations, budget_usd=budget)
+    worst = forecast(
+        workflow, providers, iterations=iterations, budget_usd=budget, included=reading.included
+    )
     words = "; ".join(filter(None, (forecast_words(worst), effects_words(worst.effects))))
     return workflow, starts, {"forecast": words, "note": note}

@@ -141,7 +141,7 @@ def validate(state: State, request: schemas.Validation) -> schemas.Validated:
         help_, words = untrusted.help, str(untrusted)
         warnings.append(Diagnostic(untrusted.code, words, help=help_, severity="warning"))
     findings = [finding(diagnostic, root) for diagnostic in warnings]
-    worst = forecast(workflow, state.providers)
+    worst = forecast(workflow, state.providers, included=reading.included)
     costs = {"calls": worst.calls, "cost_usd": worst.cost_usd, "bound_usd": worst.bound_usd}
     words = "; ".join(filter(None, (forecast_words(worst), effects_words(worst.effects))))
     case: Any = {**costs, "words": words}

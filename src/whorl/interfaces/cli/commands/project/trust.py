@@ -50,17 +50,21 @@ def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: b
     whorl.toml that is not trusted is run, sent or read from the environment. A store that came
     with a folder is taken over: until then its tokens, hooks and schedules do not count.
     """
+    from whorl.services.catalogue import Catalogue
+
     if lists:
         return _list(as_json=as_json)
     project, judged, held = _found(path, is_checked=not removes)
     if removes:
         return _remove(_config(path or str(project.root)), project, held, as_json=as_json)
+    reads = Catalogue(project).reads()
     if not as_json:
         print_lines(judged_lines(judged) if judged is not None else ())
         print_lines(held_lines(held) if held is not None else ())
+        print_lines([f"its workflows read {safe(', '.join(reads))}"] if reads else ())
     is_trusted = _settle(project, judged, held, yes=yes, as_json=as_json)
     if as_json:
-        print_json(_document(judged, held) | {"trusted": is_trusted})
+        print_json(_document(judged, held) | {"reads": reads, "trusted": is_trusted})
     return 0 if is_trusted or as_json else 1
 
 
