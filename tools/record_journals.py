@@ -41,6 +41,7 @@ CASES = {
     "until-score": "loops/until: A score stops the loop",
     "until-judge": "loops/until: A judge whose answer is unclear is asked once more",
     "until-stable": "loops/until: Two results in a row that are alike stop the loop",
+    "until-stable-exceeded": "studio/loops: Stable: the threshold must be exceeded",
     "until-plateau": "loops/until: No better score for some iterations stops the loop",
     "until-branch": "loops/until: The branch that a step took stops the loop",
     "until-person": "loops/people: A person after each iteration",

@@ -234,7 +234,7 @@ def _fault(told: dict[str, Any], usage: Usage) -> ProviderError:
 def _value(request: Request, told: dict[str, Any], usage: Usage) -> Json:
     said: Json = told["json"] if "json" in told else told.get("text", "")
     if request.kind == "judge":
-        return judged_value(request.inputs, str(said))
+        return said if isinstance(said, dict) else judged_value(request.inputs, str(said))
     if request.returns is None:
         return said
     text = said if isinstance(said, str) else json.dumps(said)

@@ -210,6 +210,9 @@ def _skills(file: ParsedFile, item: Item) -> str:
         head = _HEAD.match(text)
         about = _DESCRIPTION.search(head[1]) if head else None
         body = text[head.end() :] if head else text
+        if len(body.strip()) > _SKILL_MAX:
+            message = f"{item.words} is told the first {_SKILL_MAX:,} characters of skill {name!r}"
+            file.context.warn("W023", message, span, label="too long", help="shorten the skill")
         parts.append(f"## {name}: {about[1] if about else ''}\n{body.strip()[:_SKILL_MAX]}")
     return "You have these skills; use what fits.\n\n" + "\n\n".join(parts) if parts else ""
 

@@ -249,7 +249,7 @@ def _side(side: Side) -> schemas.Side:
 
 
 def _alike(value: Json, other: Json) -> float:
-    alike = similarity(written(value)[:_COMPARED_MAX], written(other)[:_COMPARED_MAX])
+    alike = similarity(written(value)[:_COMPARED_MAX], written(other)[:_COMPARED_MAX]) or 0.0
     # Beyond what was compared they differ, or they would be the same.
     return min(round(alike, 4), 0.9999)
 
