@@ -17,8 +17,8 @@ from whorl.dialects.shodan.answers import (
     given,
     returned,
     shown,
-    worded,
     typed,
+    worded,
 )
 from whorl.language.core.conversion import from_json
 from whorl.language.faults import EvaluationError
