@@ -7,6 +7,7 @@ written.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -34,6 +35,10 @@ _VARIABLE = re.compile(
 _NAMED = re.compile(r"\b(parameters|variables)\(\s*'([^']+)'\s*\)", re.IGNORECASE)
 _KEY = re.compile(r"\w[^.\[\]']*")
 _PARAMETERS, _VARIABLES = "$parameters", "$variables"
+_GIVEN = "$given("
+_TEXT = re.compile(r"'(?:[^']|'')*+'")
+_MARK = re.compile(r"@@\{|@\{|(?<=.)''(?=.)|.", re.DOTALL)
+_TOKEN = re.compile(r"'(?:[^']|'')*+'|[(),\[\]]|[^'(),\[\]]++")
 
 
 @dataclass(slots=True)
@@ -44,6 +49,12 @@ class Meter:
     kept: int = 0
     example: str = ""
     depth: int = 0
+    # Formulas that are parameters of the run, since it cannot write them itself.
+    hoisted: dict[str, str] = field(default_factory=dict)
+
+    def keep(self, text: str) -> None:
+        self.kept += 1
+        self.example = self.example or text[:60]
 
     def spend(self, steps: int, span: Span) -> None:
         self.fuel -= steps
@@ -111,8 +122,8 @@ class Template:
             return self._tree(value, scalar.span)
         if runs and (later := self._later(text)):
             return Scalar(later, scalar.span)
-        self.meter.kept += 1
-        self.meter.example = self.meter.example or text[:60]
+        if runs:
+            self.meter.keep(text)
         return scalar
 
     def _nested(self, value: Value, runs: bool) -> Value:
@@ -186,29 +197,51 @@ class Template:
         finally:
             self.meter.depth -= 1
 
-    def _later(self, text: str) -> str:
-        """The expression that a run computes in place of the deployment; empty where it cannot."""
-        source = _NAMED.sub(self._inlined, text[1:-1].strip())
-        if "@" in source or not self.is_template:
-            return ""
-        try:
-            names = free_names(Expression("logic", f"@{source}"))
-        except LanguageError:
-            return ""
-        is_open = all(
-            used.name == _PARAMETERS
-            and used.path
-            and isinstance(used.path[0], str)
-            and self.is_asked_for(used.path[0])
-            for used in names
-        )
-        return f"@{source}" if names and is_open else ""
+    def source(self, text: str, depth: int = 0) -> str:
+        """A formula that can be computed once the run is given what is asked for; else empty.
 
-    def _inlined(self, match: re.Match[str]) -> str:
-        value = self._values.get((f"${match[1].lower()}", match[2].lower()))
-        if isinstance(value, str):
-            return "'" + value.replace("'", "''") + "'"
-        return str(value).lower() if isinstance(value, int) else match[0]
+        What is known stands in it as it is, what is asked for as `$given('name')`.
+        """
+
+        def inlined(match: re.Match[str]) -> str:
+            table, name = f"${match[1].lower()}", match[2].lower()
+            value = self._values.get((table, name), LanguageError("is not known"))
+            if table == _PARAMETERS and self.is_asked_for(name):
+                return f"{_GIVEN}{_quoted(self.declared[name].name)})"
+            if isinstance(value, LanguageError):
+                written = self._written(table, name) if depth < _DEPTH_MAX else None
+                inner = written.text if isinstance(written, Scalar) else ""
+                return (self.source(inner, depth + 1) if is_deployed(inner) else "") or match[0]
+            if isinstance(value, str):
+                return _quoted(value)
+            is_plain = isinstance(value, int)
+            return str(value).lower() if is_plain else f"json({_quoted(json.dumps(value))})"
+
+        source = _NAMED.sub(inlined, text[1:-1].strip())
+        names = _names_of(source, _LIBRARY) if self.is_template and _GIVEN in source else None
+        is_open = names is None or any(name in (_PARAMETERS, _VARIABLES) for name in names)
+        return "" if is_open else source
+
+    def _later(self, text: str) -> str:
+        """The string that a run evaluates in place of a formula; empty where only Azure can.
+
+        A text of the formula may be a part of an expression.
+        """
+        source = self.source(text)
+        if "@{" not in source and "'@" not in source:
+            return f"@{self._term(source)}" if source else ""
+        parts = _parts(source)
+        texts = [part[1:-1].replace("''", "'") if _TEXT.fullmatch(part) else "" for part in parts]
+        terms = ["" if _TEXT.fullmatch(part) else self._term(part) for part in parts]
+        return _spliced(list(zip(texts, terms, strict=True))) if len(parts) > 1 else ""
+
+    def _term(self, source: str) -> str:
+        """A formula as the run may write it; else the parameter of a name of its own that it is."""
+        own = source.replace(_GIVEN, "parameters(")
+        if _names_of(own, "") is not None:
+            return own
+        self.meter.hoisted[source] = source
+        return f"parameters({_quoted(source)})"
 
     def is_asked_for(self, name: str) -> bool:
         """Whether a parameter of the template is an input of the run: nothing else has a value."""
@@ -225,3 +258,55 @@ class Template:
             entries = (Entry(Scalar(k, span), self._tree(v, span)) for k, v in value.items())
             return Mapping(tuple(entries), span)
         return Scalar(value, span)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _names_of(source: str, library: str) -> list[str] | None:
+    """The tables that a formula reads; None where it cannot be computed with a library."""
+    try:
+        return [used.name for used in free_names(Expression("logic", f"@{source}", library))]
+    except LanguageError:
+        return None
+
+
+def _parts(source: str) -> list[str]:
+    """What a formula puts together to a text: the arguments of `concat`, or itself."""
+    if not source.lower().startswith("concat(") or source[-1] != ")":
+        return [source]
+    parts, depth = [""], 0
+    for token in _TOKEN.findall(source[len("concat(") : -1]):
+        depth += (token in ("(", "[")) - (token in (")", "]"))
+        if token == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += token
+    return [inner for part in parts for inner in _parts(part.strip())]
+
+
+def _spliced(parts: list[tuple[str, str]]) -> str:
+    """A string with expressions, of texts and terms; empty where a term would be code in one."""
+    made, quote, is_wrapped = "", -1, False
+    is_whole = parts[0][0][:1] == "@" and parts[0][0][1:2] not in ("@", "{")
+    is_inside = is_whole
+    for text, term in parts:
+        if term and (made.endswith("@") or (is_inside and quote < 0)):
+            return ""
+        if term and is_inside:
+            made = made if is_wrapped else f"{made[:quote]}concat({made[quote:]}"
+            is_wrapped = True
+            made += f"', {term}, '"
+        elif term:
+            made += f"@{{{term}}}"
+        for mark in _MARK.findall(text):
+            if mark == "'" and is_inside:
+                mark += ")" * is_wrapped
+                quote, is_wrapped = (-1 if quote >= 0 else len(made)), False
+            elif mark == "@{" and quote < 0:
+                is_inside = True
+            elif mark == "}" and quote < 0:
+                is_inside = is_whole
+            made += mark
+    return made
