@@ -11,16 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from whorl import ir
-from whorl.dialects.loom.forms import (
-    find,
-    find_mapping,
-    is_deployed,
-    parameter_in,
-    secrets_in,
-    text_at,
-)
+from whorl.dialects.loom.forms import find, find_mapping, is_deployed, secrets_in, text_at
 from whorl.dialects.loom.project.settings import setting_ports, settings_in
-from whorl.dialects.loom.texts import computed, scalars_in
+from whorl.dialects.loom.texts import computed
 from whorl.dialects.loom.words import is_of_a_loop
 from whorl.dialects.reading.texts import read_tree
 from whorl.ir.checks.scopes import Use, uses_in, views_in
@@ -88,14 +81,11 @@ def read_names(
         secrets |= dict.fromkeys((name.lower() for name in given), "any")
     values: dict[str | ir.Expression, ir.Value] = {}
     asked: list[str] = []
-    values |= {name: _formula(source, asked) for name, source in hoisted.items()}
+    values |= {source: _formula(source, asked) for source in hoisted}
     for name, value in parameters.items():
         is_read = form.is_template and name.lower() in read and name != CONNECTIONS
         # Some parameters are expressions over app settings instead.
         own, before = settings_in(value), len(asked)
-        for scalar in scalars_in(value) if form.is_template and name.lower() in read else ():
-            if is_deployed(scalar.text) and (name == CONNECTIONS or not form.source(scalar.text)):
-                form.meter.keep(scalar.text)
         if own:
             values[name] = context.value(value)
             settings += [setting for setting in own if setting not in settings]
@@ -126,19 +116,14 @@ def _port(
 ) -> ir.Port:
     default = None if value is None else plain(value)
     if form.is_template and isinstance(default, str) and is_deployed(default):
-        # It is asked for under its own name; or the template hands a secret of its own on.
-        secret = parameter_in(default).lower()
-        default = form.secret_value(secret)
-        if secret in form.secrets:
-            secrets.setdefault(name.lower(), form.secrets[secret])
+        # Only Azure knows it, or nothing reads it.
+        default = None
     kind, asked = secrets.get(name.lower()), form.asked(name) if value is None else None
     if kind is not None and value is None:
         default = form.secret_value(name)
     if asked is not None and name != CONNECTIONS:
-        written = _TYPES.get(text_at(asked.value, "type").lower(), "any")
-        about = text_at(asked.value, "metadata", "description")
-        is_needed, is_secret = default is None, kind is not None
-        return ir.Port(name, kind or written, is_needed, default, about, secret=is_secret)
+        written = kind or _TYPES.get(text_at(asked.value, "type").lower(), "any")
+        return ir.Port(name, written, default is None, default, secret=kind is not None)
     return ir.Port(name, kind or "any", required=False, default=default, secret=kind is not None)
 
 
@@ -152,8 +137,7 @@ def _with_formulas(form: Form, value: Value | None, asked: list[str]) -> ir.Valu
     """A value whose formulas a run computes; None where there are none."""
 
     def read(scalar: Scalar) -> ir.Value:
-        is_text = isinstance(scalar.value, str) and is_deployed(scalar.text)
-        source = form.source(scalar.text) if is_text else ""
+        source = form.source(scalar.text) if is_deployed(scalar.text) else ""
         return _formula(source, asked) if source else ir.Constant(scalar.value)
 
     before = len(asked)

@@ -26,7 +26,6 @@ _NUMBER = re.compile(r"[+-]?(?:\d{1,18}|(?=[\d.]{2,40}$)\d*\.\d*)(?:[eE][+-]?\d{
 # The types that a value can be checked against without changing it.
 _CHECKED: dict[str, type | tuple[type, ...]] = {"string": str, "file": str, "number": (int, float)}
 _CHECKED |= {"boolean": bool, "files": list, "array": list, "object": dict}
-_PARSED = ("json", "array", "object")
 
 
 def given(run: Run, name: Value) -> Value:
@@ -130,7 +129,7 @@ def _field(
         return fields[name]
     if len(own) == 1 and wanted in ("string", "any", "file"):
         return text
-    if len(own) == 1 and wanted in _PARSED:
+    if len(own) == 1 and wanted in ("json", "array", "object"):
         structure = find_object(run, text)
         return typed(
             run, text if structure is None else structure, wanted, f"output {name!r} of {node!r}"

@@ -8,7 +8,7 @@ from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, cast
 
 from whorl import ir
-from whorl.dialects.reading.fields import duration_of, scalar_of, shown, span_of, text_of
+from whorl.dialects.reading.fields import Fields, duration_of, scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.graph import COUNT, FIELDS, read_graph
 from whorl.dialects.shodan.levels import GraphContext, Level, expression, given, output
@@ -269,14 +269,12 @@ def _read_node(level: Level, node: GraphNode, path: str) -> list[ir.Node]:
 
 def _read_timeout(level: Level, node: GraphNode) -> float | None:
     """How many seconds a node may take, with all of its attempts."""
-    written = node.fields.get("timeout") if "timeout" in FIELDS[node.type] else None
-    if written is None or (isinstance(written, Scalar) and written.value is None):
-        return None
+    owner = f"{node.type} {node.id!r}"
+    fields = Fields(level.context, node.fields, owner=owner, span=node.span)
+    written = fields.get("timeout") if "timeout" in FIELDS[node.type] else None
     seconds = duration_of(written)
-    if not seconds:
-        wanted = "a number of seconds above 0"
-        message = f"'timeout' of {node.type} {node.id!r} must be {wanted}, not {shown(written)}"
-        level.context.report("W007", message, written.span, label=f"expected {wanted}")
+    if written is not None and not seconds:
+        fields.wrong("timeout", "a number of seconds above 0")
     return seconds or None
 
 

@@ -326,8 +326,7 @@ def _warn_of_variables(action: Action, condition: Value) -> None:
         message += "its first iteration"
         advice = f"set it before the loop, or with `-i {min(spelled)}=VALUE`"
         advice = "did you mean doUntil? Or " * (action.type == "until") + advice
-        label = "true at once" if action.type == "until" else "false at once"
-        action.context.warn("W023", message, condition.span, label=label, help=advice)
+        action.context.warn("W023", message, condition.span, label="over at once", help=advice)
 
 
 def _is_over_at_start(action: Action, condition: Value, names: set[str]) -> bool:

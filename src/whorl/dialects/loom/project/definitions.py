@@ -87,9 +87,8 @@ class Form:
 
     def asked(self, name: str) -> Entry | None:
         """The parameter of a template that the run is asked for."""
-        lowered = name.lower()
-        found = (t.declared.get(lowered) for t in self.templates if t.is_asked_for(name))
-        return next(found, None)
+        asking = (t for t in self.templates if t.is_asked_for(name))
+        return next((t.declared[name.lower()] for t in asking), None)
 
     @property
     def secrets(self) -> dict[str, PortType]:

@@ -36,7 +36,8 @@ _NAMED = re.compile(r"\b(parameters|variables)\(\s*'([^']+)'\s*\)", re.IGNORECAS
 _KEY = re.compile(r"\w[^.\[\]']*")
 _PARAMETERS, _VARIABLES = "$parameters", "$variables"
 _GIVEN = "$given("
-_TEXT = re.compile(r"'(?:[^']|'')*+'")
+# Azure takes no longer expressions.
+_SOURCE_MAX = 8_192
 _MARK = re.compile(r"@@\{|@\{|(?<=.)''(?=.)|.", re.DOTALL)
 _TOKEN = re.compile(r"'(?:[^']|'')*+'|[(),\[\]]|[^'(),\[\]]++")
 
@@ -50,11 +51,7 @@ class Meter:
     example: str = ""
     depth: int = 0
     # Formulas that are parameters of the run, since it cannot write them itself.
-    hoisted: dict[str, str] = field(default_factory=dict)
-
-    def keep(self, text: str) -> None:
-        self.kept += 1
-        self.example = self.example or text[:60]
+    hoisted: list[str] = field(default_factory=list)
 
     def spend(self, steps: int, span: Span) -> None:
         self.fuel -= steps
@@ -80,6 +77,7 @@ class Template:
     before: tuple[Template, ...] = ()
     secrets: dict[str, PortType] = field(default_factory=dict)
     meter: Meter = field(default_factory=Meter)
+    _sources: dict[str, str] = field(default_factory=dict)
     _values: dict[tuple[str, str], Json | LanguageError] = field(default_factory=dict)
 
     def secret_value(self, name: str) -> Json:
@@ -122,8 +120,9 @@ class Template:
             return self._tree(value, scalar.span)
         if runs and (later := self._later(text)):
             return Scalar(later, scalar.span)
-        if runs:
-            self.meter.keep(text)
+        if runs or not self.source(text):
+            self.meter.kept += 1
+            self.meter.example = self.meter.example or text[:60]
         return scalar
 
     def _nested(self, value: Value, runs: bool) -> Value:
@@ -197,30 +196,33 @@ class Template:
         finally:
             self.meter.depth -= 1
 
-    def source(self, text: str, depth: int = 0) -> str:
+    def source(self, text: str) -> str:
         """A formula that can be computed once the run is given what is asked for; else empty.
 
         What is known stands in it as it is, what is asked for as `$given('name')`.
         """
+        if text not in self._sources:
+            # One that leads back to itself has none.
+            self._sources[text] = ""
+            self.meter.depth += 1
+            source = _NAMED.sub(self._inlined, text[1:-1].strip())
+            self.meter.depth -= 1
+            is_asking = self.is_template and _GIVEN in source and len(source) <= _SOURCE_MAX
+            names = _names_of(source, _LIBRARY) if is_asking else None
+            if names is not None and not {_PARAMETERS, _VARIABLES} & names:
+                self._sources[text] = source
+        return self._sources[text]
 
-        def inlined(match: re.Match[str]) -> str:
-            table, name = f"${match[1].lower()}", match[2].lower()
-            value = self._values.get((table, name), LanguageError("is not known"))
-            if table == _PARAMETERS and self.is_asked_for(name):
-                return f"{_GIVEN}{_quoted(self.declared[name].name)})"
-            if isinstance(value, LanguageError):
-                written = self._written(table, name) if depth < _DEPTH_MAX else None
-                inner = written.text if isinstance(written, Scalar) else ""
-                return (self.source(inner, depth + 1) if is_deployed(inner) else "") or match[0]
-            if isinstance(value, str):
-                return _quoted(value)
-            is_plain = isinstance(value, int)
-            return str(value).lower() if is_plain else f"json({_quoted(json.dumps(value))})"
-
-        source = _NAMED.sub(inlined, text[1:-1].strip())
-        names = _names_of(source, _LIBRARY) if self.is_template and _GIVEN in source else None
-        is_open = names is None or any(name in (_PARAMETERS, _VARIABLES) for name in names)
-        return "" if is_open else source
+    def _inlined(self, match: re.Match[str]) -> str:
+        table, name = f"${match[1].lower()}", match[2].lower()
+        value = self._values.get((table, name), LanguageError("is not known"))
+        if table == _PARAMETERS and self.is_asked_for(name):
+            return f"{_GIVEN}{_quoted(self.declared[name].name)})"
+        if isinstance(value, LanguageError):
+            written = self._written(table, name) if self.meter.depth < _DEPTH_MAX else None
+            inner = written.text if isinstance(written, Scalar) else ""
+            return (self.source(inner) if is_deployed(inner) else "") or match[0]
+        return _quoted(value) if isinstance(value, str) else f"json({_quoted(json.dumps(value))})"
 
     def _later(self, text: str) -> str:
         """The string that a run evaluates in place of a formula; empty where only Azure can.
@@ -231,16 +233,15 @@ class Template:
         if "@{" not in source and "'@" not in source:
             return f"@{self._term(source)}" if source else ""
         parts = _parts(source)
-        texts = [part[1:-1].replace("''", "'") if _TEXT.fullmatch(part) else "" for part in parts]
-        terms = ["" if _TEXT.fullmatch(part) else self._term(part) for part in parts]
-        return _spliced(list(zip(texts, terms, strict=True))) if len(parts) > 1 else ""
+        pairs = [(part, "") if part[:1] == "'" else ("", self._term(part)) for part in parts]
+        return _spliced(pairs) if len(parts) > 1 else ""
 
     def _term(self, source: str) -> str:
         """A formula as the run may write it; else the parameter of a name of its own that it is."""
         own = source.replace(_GIVEN, "parameters(")
         if _names_of(own, "") is not None:
             return own
-        self.meter.hoisted[source] = source
+        self.meter.hoisted.append(source)
         return f"parameters({_quoted(source)})"
 
     def is_asked_for(self, name: str) -> bool:
@@ -264,10 +265,10 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _names_of(source: str, library: str) -> list[str] | None:
+def _names_of(source: str, library: str) -> set[str] | None:
     """The tables that a formula reads; None where it cannot be computed with a library."""
     try:
-        return [used.name for used in free_names(Expression("logic", f"@{source}", library))]
+        return {used.name for used in free_names(Expression("logic", f"@{source}", library))}
     except LanguageError:
         return None
 
@@ -289,8 +290,7 @@ def _parts(source: str) -> list[str]:
 def _spliced(parts: list[tuple[str, str]]) -> str:
     """A string with expressions, of texts and terms; empty where a term would be code in one."""
     made, quote, is_wrapped = "", -1, False
-    is_whole = parts[0][0][:1] == "@" and parts[0][0][1:2] not in ("@", "{")
-    is_inside = is_whole
+    is_inside = is_whole = parts[0][0][1:2] == "@" and parts[0][0][2:3] not in ("@", "{")
     for text, term in parts:
         if term and (made.endswith("@") or (is_inside and quote < 0)):
             return ""
@@ -300,7 +300,7 @@ def _spliced(parts: list[tuple[str, str]]) -> str:
             made += f"', {term}, '"
         elif term:
             made += f"@{{{term}}}"
-        for mark in _MARK.findall(text):
+        for mark in _MARK.findall(text[1:-1].replace("''", "'")):
             if mark == "'" and is_inside:
                 mark += ")" * is_wrapped
                 quote, is_wrapped = (-1 if quote >= 0 else len(made)), False
