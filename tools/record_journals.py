@@ -118,6 +118,7 @@ CASES = {
     "until-judge-verdict": "loops/until: A judge need not be asked for its reason",
     "until-stable-part": "studio/loops: Stable: two results in a row that are alike",
     "warned": "orka/flow: A router chooses",
+    "example": "shodan/loops: `take: all` makes an array",
     "task-held": "steps/waits: A call that the limits of a provider hold back",
     "doubt-repeated": "interrupted: A call in doubt is made again",
     "doubt-fails": "interrupted: A call in doubt that may be made once fails",

@@ -131,6 +131,7 @@ NODES: dict[str, ir.Node] = {
     "empty object": ir.Compute(name="a", value=ir.Fields()),
     "answers": ir.Compute(name="a", value=ONE, answers=True),
     "awaited": ir.Task(name="a", kind="http", awaits_call=True, unsubscribe=ONE),
+    "example": ir.Task(name="a", kind="ask", example={"type": "boolean"}),
 }
 
 

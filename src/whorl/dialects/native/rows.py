@@ -287,6 +287,7 @@ conditions        what must be true of a call before a trigger starts a run
 described         a description in words, if its text is not clear
 drawn             whether a wait is random, between the wait before it and its own length
 ends              whether a called workflow ends alone, or the run with it
+example           the JSON Schema of a result that a dry run invents
 echo              what the step's record shows as its inputs
 exceeds           whether results must be more similar than the threshold, not only as much
 fields            inputs that together can make the main one

@@ -177,21 +177,24 @@ def check_spelling(
     owner: str,
     *,
     ignore_case: bool = False,
+    drawn: abc.Collection[str] | None = None,
 ) -> bool:
     """Whether no field is misspelt; reports each one that is nearly a known one.
 
-    Where that known one is there, too, the other is only warned of. All others are allowed.
+    Where that known one is there, too, the other is only warned of. All others are allowed, or
+    warned of where those are named that an editor writes for itself (`drawn`).
     """
     fold = str.lower if ignore_case else str
     written = {fold(entry.name) for entry in item}
     is_right = True
     for entry, question in unknown_fields(item, expected, ignore_case=ignore_case):
-        if not question:
+        if (drawn is None and not question) or entry.name in (drawn or ()):
             continue
-        is_ignored = fold(nearest(entry.name, expected) or "") in written
+        is_ignored = not question or fold(nearest(entry.name, expected) or "") in written
         message = f"{owner} has no field {entry.name[:60]!r}{'; it is ignored' * is_ignored}"
         report = context.warn if is_ignored else context.report
-        report("W004", message, entry.key.span, label="unknown field", help=question)
+        advice = question or f"it has {', '.join(expected)}"
+        report("W004", message, entry.key.span, label="unknown field", help=advice)
         is_right = is_right and is_ignored
     return is_right
 
