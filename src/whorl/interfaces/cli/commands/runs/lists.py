@@ -27,7 +27,7 @@ from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines, room,
 from whorl.interfaces.figures import age, dollars, line, table, written
 from whorl.interfaces.wording import EXIT_REASONS
 from whorl.runtimes.sqlite import Which
-from whorl.runtimes.sqlite.listing import EXPERIMENT, SORTS, TRY
+from whorl.runtimes.sqlite.listing import EXPERIMENT, SORTS, UNLISTED
 from whorl.services.inspecting import costs, results
 from whorl.services.inspecting.places import split_place
 from whorl.services.runs import find_run
@@ -156,7 +156,7 @@ def ls(
     if has_runs:
         with closing(project.open_store()) as store:
             asked = Which(name=workflow, labels=tuple(read_labels(labels).items()), **which)
-            hidden = () if shows_all or labels else (EXPERIMENT, TRY)
+            hidden = () if shows_all or labels else UNLISTED
             rows = store.list_runs(replace(asked, without_key=hidden), limit)
             more = store.count_runs(replace(asked, key=EXPERIMENT)) if hidden else 0
             if not as_json:
