@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from whorl.interpreter.events import unescape
 from whorl.lazily import dataclass, regex
 from whorl.runtimes.journal.fields import amount_of, count_of, text_of
+from whorl.runtimes.journal.journal import known_cost
 from whorl.runtimes.journal.projection import LoopFold, RunFold
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 Place: TypeAlias = tuple[int, str, str]
 
 HOUR_S: Final = 3600
+# What tells of the money of a run.
+CHARGED: Final = frozenset(
+    {"task.started", "task.finished", "task.failed", "task.in_doubt", "node.finished"}
+)
 # The model of a call that a model was asked of which nobody has said which.
 UNKNOWN: Final = "?"
 _MODELS_MAX: Final = 20_000
@@ -36,6 +41,10 @@ class Spent:
     cost_usd: float = 0.0
     unpriced_calls: int = 0
     in_doubt: int = 0
+
+    @property
+    def known_usd(self) -> float | None:
+        return known_cost(self.cost_usd, self.unpriced_calls)
 
     def charge(self, usage: dict[str, Json], model: str, sign: int = 1) -> None:
         calls = sign * count_of(usage.get("calls"))
@@ -106,6 +115,23 @@ class ChargeFold(RunFold[LoopFold]):
         """What a fork has from the run that it comes from is not paid for again."""
         RunFold.fork(self, event)
         self.models.clear()
+
+
+@dataclass(slots=True)
+class DoubtFold(RunFold[LoopFold]):
+    """A run, and what was reserved for its calls in doubt, which is a part of its cost."""
+
+    reserved_usd: float = 0.0
+
+    def charge(self, event: Event, sign: int = 1) -> None:
+        RunFold.charge(self, event, sign)
+        usage: Any = event.body["usage"]
+        if usage.get("in_doubt"):
+            self.reserved_usd += sign * (amount_of(usage.get("cost_usd")) or 0.0)
+
+    def fork(self, event: Event) -> None:
+        RunFold.fork(self, event)
+        self.reserved_usd = 0.0
 
 
 def place_of(event: Event, model: str) -> Place:

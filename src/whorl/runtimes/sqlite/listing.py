@@ -47,12 +47,13 @@ COLUMNS: Final = f"""SELECT number, runs.id, name, status, dialect, file, create
     coalesce(origin, ''), due, coalesce(held, ''), {_WORKED}, iif(began = 0, (SELECT count(*) FROM
         (SELECT 1 FROM queue AS other WHERE other.began = 0 AND other.lane = queue.lane
         AND other.run <= queue.run LIMIT 1000)), NULL),
+    (SELECT coalesce(sum(unpriced), 0) FROM spending WHERE spending.run = number),
     (SELECT json_group_object(label, value) FROM labels WHERE labels.run = number),
     owner, pid, started, boot, namespace, beat_at, beat_monotonic
 FROM runs JOIN progress ON progress.run = number LEFT JOIN upkeep ON upkeep.run = number
     LEFT JOIN queue ON queue.run = number LEFT JOIN processes ON processes.id = process"""
 _TABLES: Final = "runs JOIN progress ON progress.run = number"
-SHOWN_FIELDS: Final = 30
+SHOWN_FIELDS: Final = 31
 _NO_LABELS: Final = "{}"
 ROW_DAMAGED: Final = "its row in the store is damaged"
 # What is sorted by is never null, so that a list can go on after any run.

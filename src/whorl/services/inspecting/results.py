@@ -17,6 +17,7 @@ from whorl.lazily import dataclass
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.sealing import shown
+from whorl.runtimes.journal.spending import CHARGED, DoubtFold
 from whorl.services.files.forecasting import asks_models
 from whorl.services.inspecting.documents import (
     count_warnings,
@@ -147,11 +148,16 @@ def result_of(
 def _complete_usage(
     store: SqliteStore, run: RunId, machine: Machine, result: dict[str, Any]
 ) -> None:
-    """Tells calls of models from others, and what loops have used that are under way."""
+    """Tells calls of models from others, what is reserved, and what loops use meanwhile."""
     calls, of_models = store.calls_kept(run)
     # A run that an earlier version of the program drove does not tell.
     if calls == result["usage"]["calls"]:
         result["usage"]["model_calls"] = of_models
+    if result["usage"]["in_doubt"]:
+        charges = DoubtFold()
+        for entry in store.read(run, kinds=CHARGED | {"run.forked"}):
+            charges.take(entry.event)
+        result["usage"]["reserved_usd"] = round(charges.reserved_usd, 9)
     loops = {f["address"]: f for f in machine.frames.values() if f["kind"] == "loop"}
     for loop in result["loops"]:
         if not loop["exit_reason"] and loop["path"] in loops:
