@@ -117,22 +117,5 @@ class ChargeFold(RunFold[LoopFold]):
         self.models.clear()
 
 
-@dataclass(slots=True)
-class DoubtFold(RunFold[LoopFold]):
-    """A run, and what was reserved for its calls in doubt, which is a part of its cost."""
-
-    reserved_usd: float = 0.0
-
-    def charge(self, event: Event, sign: int = 1) -> None:
-        RunFold.charge(self, event, sign)
-        usage: Any = event.body["usage"]
-        if usage.get("in_doubt"):
-            self.reserved_usd += sign * (amount_of(usage.get("cost_usd")) or 0.0)
-
-    def fork(self, event: Event) -> None:
-        RunFold.fork(self, event)
-        self.reserved_usd = 0.0
-
-
 def place_of(event: Event, model: str) -> Place:
     return int(event.at // HOUR_S), loop_of(event.address), model

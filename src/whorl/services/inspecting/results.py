@@ -19,8 +19,9 @@ from whorl.ir.walk import index_nodes, is_hidden
 from whorl.lazily import dataclass
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.projection import LoopFold, RunFold
 from whorl.runtimes.journal.sealing import shown
-from whorl.runtimes.journal.spending import CHARGED, DoubtFold
+from whorl.runtimes.journal.spending import CHARGED
 from whorl.services.files.forecasting import asks_models
 from whorl.services.inspecting.documents import (
     count_warnings,
@@ -186,7 +187,7 @@ def _complete_usage(
     if calls == result["usage"]["calls"]:
         result["usage"]["model_calls"] = of_models
     if result["usage"]["in_doubt"]:
-        charges = DoubtFold()
+        charges = RunFold[LoopFold]()
         for entry in store.read(run, kinds=CHARGED | {"run.forked"}):
             charges.take(entry.event)
         result["usage"]["reserved_usd"] = round(charges.reserved_usd, 9)

@@ -53,10 +53,9 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
                 return f"{command}   # {note}{', ' if note else ''}after you have corrected {file}"
             return usual
         case "waiting":
-            return "   # or: ".join(_answers(run, result["waiting_for"]))
+            return "   # or: ".join(_answers(store, run, result["waiting_for"]))
         case "paused" if result["paused_by"] == "budget":
-            again = as_much_again(store.run(run).budget_usd)
-            return _advised(result, "R103") or f"whorl resume {run} --budget {again}"
+            return _advised(result, "R103") or f"whorl resume {run}"
         case "paused" | "interrupted":
             return f"whorl resume {run}"
         case "running":
@@ -222,7 +221,7 @@ def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> st
     if root_code(error) == "P118":
         if "raise the budget" not in str(error.get("message")):
             return "whorl explain P118"
-        return _with_room(store, run, str(error.get("path")))
+        return _with_room(store, run, str(error.get("path"))) or f"whorl resume {run}"
     match error.get("code"):
         case "R110" | "R111":
             return f"whorl explain {error['code']}"
@@ -238,27 +237,22 @@ def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> st
 
 def _with_room(store: SqliteStore, run: RunId, path: str) -> str:
     """How a call goes on whose answer a budget cut: with as much again for what held it."""
-    around = (row for row in reversed(store.loops(run)) if path.startswith(f"{row.address}["))
-    for row in around:
-        if again := _as_much_again(row.limits):
-            return f"whorl continue {run} --at {quote(row.address)} {again}"
-    again = _as_much_again(fold(store, run).machine.state["limits"])
-    return f"whorl resume {run} {again}".rstrip()
+    rows = (row for row in reversed(store.loops(run)) if path.startswith(f"{row.address}["))
+    limits: Any = {f"continue {run} --at {quote(row.address)}": row.limits for row in rows}
+    limits[f"resume {run}"] = fold(store, run).machine.state["limits"]
+    names = ("cost_usd", "tokens")
+    ways = ((verb, {name: (own or {}).get(name) for name in names}) for verb, own in limits.items())
+    return next((f"whorl {verb} {flags(own)}" for verb, own in ways if flags(own)), "")
 
 
-def _as_much_again(limits: Any) -> str:
-    """The flags that give as much again of what can cut an answer, dollars or tokens."""
-    held = {name: (limits or {}).get(name) or 0.0 for name in ("cost_usd", "tokens")}
-    return flags(held)
-
-
-def _answers(run: str, gates: list[dict[str, Any]]) -> Iterator[str]:
+def _answers(store: SqliteStore, run: RunId, gates: list[dict[str, Any]]) -> Iterator[str]:
     """The commands that answer what a run asks first."""
     gate = gates[0] if gates else {"address": "", "reason": ""}
-    place = f" --at {quote(gate['address'].partition('/:')[0])}"
-    at = place if len(gates) > 1 else ""
+    loop, is_limit = gate["address"].partition("/:")[0], gate["reason"] == "limit"
+    # A loop that lies in another one is not the one that would be meant.
+    at = f" --at {quote(loop)}" if len(gates) > 1 or (is_limit and "[" in loop) else ""
     yield f"whorl approve {run}{at}"
-    if gate["reason"] == "limit":
-        # A loop that lies in another one is not the one that would be meant.
-        yield f"whorl continue {run}{place if '[' in place else at} --iterations 3"
+    if is_limit:
+        more = flags(amounts_to_go_on(fold(store, run).machine, loop))
+        yield f"whorl continue {run}{at} --iterations 3 {more}".rstrip()
     yield f"whorl reject {run}{at} --feedback '...'"
