@@ -61,6 +61,11 @@ class NewRun:
     created_at: float | None = None
 
 
+def known_cost(cost_usd: float, unpriced: int) -> float | None:
+    """What calls cost; None where so many have no known price, and no other has cost anything."""
+    return None if unpriced and not cost_usd else cost_usd
+
+
 @dataclass(frozen=True, slots=True)
 class RunRow:
     """A run as lists show it. `status` is derived: running without an owner is interrupted.
@@ -100,7 +105,14 @@ class RunRow:
     held: str = ""
     seconds: float = 0.0
     position: int | None = None
+    # So many calls had no known price, and are not in `cost_usd`.
+    unpriced_calls: int = 0
     labels: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def known_usd(self) -> float | None:
+        """What it has cost; None where that is not known."""
+        return known_cost(self.cost_usd, self.unpriced_calls)
 
 
 @dataclass(frozen=True, slots=True)

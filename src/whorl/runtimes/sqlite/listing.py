@@ -34,6 +34,8 @@ KEPT: Final[tuple[Kept, ...]] = get_args(Kept)
 TRY: Final = "try:"
 # How the keys of the runs of experiments begin.
 EXPERIMENT: Final = "experiment:"
+# What lists do not show, unless it is asked for; the first run that they show is `last`.
+UNLISTED: Final = (EXPERIMENT, TRY)
 
 # How long a run has worked; of one that an early version of the program has made, from its start.
 _WORKED: Final = "iif(seconds > 0, round(seconds, 6), max(0.0, updated_at - created_at))"
@@ -45,12 +47,13 @@ COLUMNS: Final = f"""SELECT number, runs.id, name, status, dialect, file, create
     coalesce(origin, ''), due, coalesce(held, ''), {_WORKED}, iif(began = 0, (SELECT count(*) FROM
         (SELECT 1 FROM queue AS other WHERE other.began = 0 AND other.lane = queue.lane
         AND other.run <= queue.run LIMIT 1000)), NULL),
+    (SELECT coalesce(sum(unpriced), 0) FROM spending WHERE spending.run = number),
     (SELECT json_group_object(label, value) FROM labels WHERE labels.run = number),
     owner, pid, started, boot, namespace, beat_at, beat_monotonic
 FROM runs JOIN progress ON progress.run = number LEFT JOIN upkeep ON upkeep.run = number
     LEFT JOIN queue ON queue.run = number LEFT JOIN processes ON processes.id = process"""
 _TABLES: Final = "runs JOIN progress ON progress.run = number"
-SHOWN_FIELDS: Final = 30
+SHOWN_FIELDS: Final = 31
 _NO_LABELS: Final = "{}"
 ROW_DAMAGED: Final = "its row in the store is damaged"
 # What is sorted by is never null, so that a list can go on after any run.
@@ -188,6 +191,10 @@ class RunListing:
                 break
         return rows[:limit]
 
+    def last(self) -> list[RunId]:
+        """The run that `last` means, if there is one: the first that lists show."""
+        return [row.id for row in self.list_runs(Which(without_key=UNLISTED), 1)]
+
     def count_runs(self, which: Which) -> int | None:
         """How many runs a list has; None where only looking at each of them tells."""
         if which.text or which.status in ("running", "interrupted"):
@@ -200,6 +207,9 @@ class RunListing:
     def _pages(self, which: Which, before: str | None) -> Iterator[list[tuple[Any, ...]]]:
         """All rows that the tables find, in their order."""
         order, conditions = _ORDERS[which.sort], which.conditions()
+        if self.is_mirror and which.sort == "started":
+            # A mirror takes up runs in any order.
+            order = "created_at"
         sign, direction = (">", "ASC") if which.is_reversed else ("<", "DESC")
         last = None if before is None else self._number(before)
         page: list[tuple[Any, ...]] = []

@@ -78,12 +78,12 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
         return self._shown(rows[0])
 
     def resolve(self, text: str) -> RunId:
-        """The run that a person means: an id, the beginning of one, or `last`."""
+        """The run that a person means: an id, the beginning of one, or `last` (see `last`)."""
         # '{' follows the last letter that an id may hold.
         matching = "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT 5"
         ids = [row[0] for row in self._reader.rows(matching, (text, text + "{"))] if text else []
         if text == "last":
-            ids = self._newest_ids(1)
+            ids = list(map(str, self.last()))
         if text in ids:
             return RunId(text)
         if not ids:

@@ -40,6 +40,9 @@ RESUMES_MAX = 3
 STOPPED = "R103"
 _PAUSES = frozenset({"budget.reached", "run.waiting", "run.paused"})
 _ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished"})
+_STEERED = frozenset(
+    {"run.accepted", "run.cancelled", "run.continued", "run.paused", "run.resumed"}
+)
 _REOPENED = frozenset({"run.continued", "run.finished"})
 _SHORTAGE = frozenset(
     {"budget.reached", "run.resumed", "run.continued", "loop.finished", "run.finished"}
@@ -206,6 +209,21 @@ def lacks_money(store: SqliteStore, row: RunRow) -> bool:
         is_budget = entry.event.kind == "budget.reached" or body.get("for") == "budget"
         reached = (body if "scope" in body else reached) if is_budget else {}
     return reached.get("scope") == "run" and reached.get("limit") == "cost_usd"
+
+
+def is_steered(store: SqliteStore, row: RunRow) -> bool:
+    """Whether a person has changed what came of a trial, or has paused it.
+
+    One that goes on where it stood, and one that is answered what it asks, is as it would be.
+    """
+    is_held = False
+    for entry in store.read(row.id, kinds=_STEERED):
+        kind, body = entry.event.kind, entry.event.body
+        if kind in ("run.paused", "run.resumed"):
+            is_held = body.get("by") == "person"
+        elif not body.get("explore") and body.get("by") != BY_EXPERIMENT:
+            return True
+    return is_held and row.status == "paused"
 
 
 def extension_of(store: SqliteStore, row: RunRow) -> Entry | None:

@@ -165,12 +165,15 @@ def usage_words(usage: dict[str, Any]) -> str:
     parts = [calls_made(usage)]
     if tokens := usage["input_tokens"] + usage["output_tokens"]:
         parts.append(f"{figures.count(tokens)} tok")
-    if usage["cost_usd"]:
-        parts.append(figures.dollars(usage["cost_usd"]))
+    reserved = usage.get("reserved_usd") or 0.0
+    if (known := round((usage["cost_usd"] or 0.0) - reserved, 9)) > 0:
+        parts.append(figures.dollars(known))
     if usage["in_doubt"]:
         # Nobody has said what they cost.
-        doubtful = plural(int(usage["in_doubt"]), "call")
-        parts[-1] += f" with what was reserved for {doubtful} in doubt"
+        doubtful = f"{plural(int(usage['in_doubt']), 'call')} in doubt"
+        parts.append(
+            f"{figures.dollars(reserved)} reserved for {doubtful}" if reserved else doubtful
+        )
     if usage.get("unpriced_calls"):
         parts.append(f"{plural(int(usage['unpriced_calls']), 'call')} of unknown price")
     return ", ".join(parts)

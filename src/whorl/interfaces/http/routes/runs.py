@@ -235,12 +235,12 @@ def show_value(
 
 
 def _side(side: Side) -> schemas.Side:
-    _, tokens, cost_usd = usage_of(side.row.note)
+    _, tokens, _ = usage_of(side.row.note)
     seconds: Any = side.row.note.get("seconds")
     return schemas.Side(
         number=side.row.number,
         score=side.row.score,
-        cost_usd=cost_usd,
+        cost_usd=run_views.usage_item(side.row.note.get("usage")).cost_usd,
         tokens=tokens,
         seconds=float(seconds or 0.0),
         results=side.results,

@@ -35,7 +35,8 @@ class RunItem(Closed):
         default=None, description="its place among the runs of its workflow that wait for a turn"
     )
     last_seq: int
-    cost_usd: float
+    cost_usd: float | None = Field(description="null: no price is known")
+    unpriced_calls: int = Field(description="so many calls are not in the cost")
     budget_usd: float | None
     calls: int
     tokens: int
@@ -78,9 +79,12 @@ class UsageItem(Closed):
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    cost_usd: float = 0.0
+    cost_usd: float | None = Field(default=0.0, description="null: no price is known")
     in_doubt: int = 0
     unpriced_calls: int = 0
+    reserved_usd: float | None = Field(
+        default=None, description="of the cost of a run, what was reserved for calls in doubt"
+    )
     model_calls: int | None = Field(
         default=None, description="of the calls of a run, those of models and agents"
     )
@@ -272,7 +276,7 @@ class Side(Closed):
 
     number: int
     score: float | None
-    cost_usd: float
+    cost_usd: float | None = Field(description="null: no price is known")
     tokens: int
     seconds: float
     results: dict[str, JsonValue]

@@ -81,7 +81,8 @@ def prune(
     if has_runs := project.has_runs():
         is_asked = not (dry_run or as_json or yes) and sys.stdin.isatty()
         old = _prune(project, delete, dry_run=dry_run or is_asked)
-        if is_asked and old.runs and not click.confirm(f"delete {_amount(old)}?", err=True):
+        which = "" if named is None else f" ({', '.join(old.runs)})"
+        if is_asked and old.runs and not click.confirm(f"delete {_amount(old)}{which}?", err=True):
             say("nothing was deleted")
             return
         if is_asked:

@@ -24,10 +24,10 @@ from whorl.interfaces.cli.options import (
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines, room, say
-from whorl.interfaces.figures import age, dollars, line, table, written
+from whorl.interfaces.figures import age, cost_words, line, table, written
 from whorl.interfaces.wording import EXIT_REASONS
 from whorl.runtimes.sqlite import Which
-from whorl.runtimes.sqlite.listing import EXPERIMENT, SORTS, TRY
+from whorl.runtimes.sqlite.listing import EXPERIMENT, SORTS, UNLISTED
 from whorl.services.inspecting import costs, results
 from whorl.services.inspecting.places import split_place
 from whorl.services.runs import find_run
@@ -156,7 +156,7 @@ def ls(
     if has_runs:
         with closing(project.open_store()) as store:
             asked = Which(name=workflow, labels=tuple(read_labels(labels).items()), **which)
-            hidden = () if shows_all or labels else (EXPERIMENT, TRY)
+            hidden = () if shows_all or labels else UNLISTED
             rows = store.list_runs(replace(asked, without_key=hidden), limit)
             more = store.count_runs(replace(asked, key=EXPERIMENT)) if hidden else 0
             if not as_json:
@@ -179,6 +179,7 @@ def ls(
 def _run_document(row: RunRow) -> dict[str, object]:
     """A row under the names that all documents of runs have."""
     columns = asdict(row)
+    columns["cost_usd"] = row.known_usd
     document = {"run": columns.pop("id"), "workflow": columns.pop("name"), **columns}
     return document | {name: document[name] or None for name in _EMPTY_AS_NULL}
 
@@ -234,7 +235,7 @@ def _run_facts(store: SqliteStore, row: RunRow, wanted: list[str]) -> dict[str, 
         "iteration": plural(sum(exits.values()), "loop") if is_many else iteration,
         "score": figures.score(row.score) if row.loop and not is_many else "",
         "curve": "" if is_many else figures.sparkline([each.score for each in newest]),
-        "cost": dollars(row.cost_usd) if row.cost_usd else "-",
+        "cost": cost_words(row) if row.cost_usd or row.unpriced_calls else "-",
         "budget": f" / {figures.allowed(row.budget_usd)}" if row.budget_usd is not None else "",
         "exit": summary.ends_words(exits) if is_many else row.exit_reason,
         "held": line(row.held, 60),
@@ -318,10 +319,7 @@ def _cost_lines(found: costs.Costs) -> list[str]:
 
 
 def _cost_cells(usage: costs.Line) -> tuple[str, ...]:
-    priced = dollars(usage.cost_usd)
-    if usage.unpriced_calls:
-        priced = f"{priced} + ?" if usage.cost_usd else "not known"
     tokens = map(figures.count, (usage.input_tokens, usage.output_tokens))
     others = usage.calls - usage.model_calls
     calls = (str(number or "") for number in (usage.model_calls, others))
-    return (line(usage.name, 60), *calls, *tokens, priced, str(usage.in_doubt or ""))
+    return (line(usage.name, 60), *calls, *tokens, cost_words(usage), str(usage.in_doubt or ""))

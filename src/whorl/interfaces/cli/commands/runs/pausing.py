@@ -15,7 +15,7 @@ from whorl.interfaces.cli import options
 from whorl.interfaces.cli.carrying import carrying, with_help
 from whorl.interfaces.cli.options import json_option, located, more_options, print_json
 from whorl.interfaces.cli.printing.next_command import changed_words
-from whorl.interfaces.cli.session import PATIENCE_S, POLL_S, objections, run_session
+from whorl.interfaces.cli.session import PATIENCE_S, POLL_S, meant_run, objections, run_session
 from whorl.interfaces.cli.showing import Show, show_options
 from whorl.interfaces.cli.terminal import badge, echo, say
 from whorl.interfaces.figures import line
@@ -28,7 +28,7 @@ from whorl.services.files import preflight
 from whorl.services.files.versions import changed_file
 from whorl.services.inspecting.results import full_result, status_words, workflow_of
 from whorl.services.programs import check_functions
-from whorl.services.runs import RUNS_MAX, find_run, is_running
+from whorl.services.runs import RUNS_MAX, is_running
 
 if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
@@ -72,7 +72,7 @@ def cancel(project: Project, *, run: str, feedback: str, as_json: bool) -> None:
 
 async def _stop(project: Project, text: str, event: Event, wanted: str, as_json: bool) -> None:
     async with run_session(project, Show(as_json=True), creates=False) as session:
-        run = find_run(session.store, text)
+        run = meant_run(session.store, text)
         status = session.store.run(run).status
         words = f"run {run} {status_words(status)} already"
         if status != wanted and status in ENDED:
@@ -130,7 +130,7 @@ def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) 
             async with run_session(project, quiet, creates=False) as session:
                 return await _resume_all(session, as_json=show.as_json)
         async with run_session(project, show, creates=False) as session:
-            return await _resume(session, find_run(session.store, run), more=more)
+            return await _resume(session, meant_run(session.store, run), more=more)
 
     return asyncio.run(work())
 
