@@ -52,7 +52,8 @@ class Registry:
         """Adds the id of a store that is about to be made, or the hash of a backup."""
         content = b"" if is_backup else os.fsencode(self.path)
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in (self.folder.parent, self.folder):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
                 with os.fdopen(os.open(self.folder / name, flags, 0o600), "wb") as file:
