@@ -10,6 +10,7 @@ import pytest
 
 from campaign import IS_CAMPAIGN
 from experiments.guess import CONFIG, EXPERIMENT, dies_at, folder, run_json
+from trusted import make_own
 from whorl.providers.models.wires import ScriptedWire
 from whorl.runtimes.sqlite import SqliteStore
 
@@ -80,6 +81,7 @@ def _die_everywhere(folder: Path, words: tuple[str, ...], base: str = "") -> int
     wanted_store = ("--store", "whole")
     if base:
         shutil.copytree(folder / base, folder / "whole")
+        make_own(folder / "whole" / "whorl.db")
         _calls(folder)
     whole = run_json(*words, *wanted_store)
     wanted = _plain(run_json("experiment", "run", FILE, *wanted_store))
@@ -89,6 +91,7 @@ def _die_everywhere(folder: Path, words: tuple[str, ...], base: str = "") -> int
         store = f"killed{number}"
         if base:
             shutil.copytree(folder / base, folder / store)
+            make_own(folder / store / "whorl.db")
         if not dies_at(number, (*words, "--store", store)):
             break
         again = run_json(*words, "--store", store)

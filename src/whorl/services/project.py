@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from whorl.dialects.projects import FindNamed
     from whorl.providers.redaction import Secret
     from whorl.providers.settings import Settings
+    from whorl.runtimes.journal.registry import Registry
     from whorl.runtimes.sqlite import SqliteStore
 
 
@@ -44,10 +45,10 @@ class Project:
     """Where a command works. `config` is the file with the settings, if there is one.
 
     `table` stands for such a file where a program gives one. `is_own_word`: the person named the
-    configuration, or trusts it for this call. `trusts`: what lies in the folder's store counts for
-    this call, whoever made it. `foreign` is the configuration that another system
-    has in the folder. A store that the person named has to be there when
-    it is looked into; the project's own one is made by the first run.
+    configuration, or trusts it for this call. `trusts`: the folder's files may start runs by
+    themselves. `foreign` is the configuration that another system has in the folder. A store that
+    the person named has to be there when it is looked into; the project's own one is made by the
+    first run.
     """
 
     root: Path
@@ -269,23 +270,36 @@ class Project:
         return self.store.with_suffix(MIRROR_SUFFIX)
 
     def open_store(self, *, create: bool = False) -> SqliteStore:
-        """The store; without `create`, one that is not there has no runs to speak of."""
-        from whorl.runtimes.journal.keys import seals_from
+        """The store; without `create`, one that is not there has no runs to speak of.
+
+        One that the user has not made can be looked at, and nothing else: raises UsageError W908.
+        """
         from whorl.runtimes.sqlite import SqliteStore
+        from whorl.runtimes.sqlite.faults import strange
 
         self.check_store()
-        seals = seals_from(self.environment)
-        if self.is_on_cluster:
-            mirror = self.mirror
-            if not create:
-                from whorl.services.serving.cluster import refresh_mirror
+        is_mirror = self.is_on_cluster
+        path = self.mirror if is_mirror else self.store
+        registry = self.registry_of(path)
+        if is_mirror and not create:
+            from whorl.services.serving.cluster import refresh_mirror
 
-                refresh_mirror(self.settings(), mirror, seals)
-            return SqliteStore(mirror, seals=seals, is_mirror=True)
-        if not create and not self.store.exists():
+            refresh_mirror(self.settings(), path, registry)
+        if not is_mirror and not create and not path.exists():
             raise self._no_store()
         # A file that is still empty is a store that another process is about to fill.
-        return SqliteStore(self.store, create=True, seals=seals)
+        store = SqliteStore(path, seals=registry.seals, is_mirror=is_mirror, registry=registry)
+        if store.is_strange and create:
+            store.close()
+            raise strange(store.path)
+        return store
+
+    def registry_of(self, path: Path) -> Registry:
+        """What tells whether the user has made a store."""
+        from whorl.runtimes.journal.registry import HOME, registry_from
+
+        is_named = bool(self.environment.get(HOME)) and not self.is_store_named
+        return registry_from(self.environment, path, is_named=is_named)
 
 
 def is_code(place: str) -> bool:
@@ -304,7 +318,7 @@ def find_project(
 ) -> Project:
     """The project around a folder; `is_checked`: its configuration has to be there.
 
-    `trusts`: the whorl.toml and the store that are found there count for this call.
+    `trusts`: the whorl.toml that is found there counts for this call.
     """
     current = (folder or Path.cwd()).resolve()
     around = (current, *current.parents)
@@ -329,7 +343,6 @@ def find_project(
         place = place.resolve()
     # Trust for a call is none in what another user has written.
     read = chosen or foreign
-    is_trusted = environment.get(VARIABLE) == "1" or (trusts and not _is_of_others(place))
     is_own_word = bool(config) or (trusts and read is not None and not is_foreign(read))
     return Project(
         root,
@@ -339,12 +352,8 @@ def find_project(
         is_store_named=bool(store),
         is_own_word=is_own_word,
         foreign=foreign,
-        trusts=is_trusted,
+        trusts=trusts or environment.get(VARIABLE) == "1",
     )
-
-
-def _is_of_others(store: Path) -> bool:
-    return store.exists() and is_foreign(store)
 
 
 def _is_marked(folder: Path, environment: Mapping[str, str]) -> bool:

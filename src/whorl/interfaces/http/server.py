@@ -197,7 +197,7 @@ async def serving(
                 frozenset(hosts),
                 place.behind_proxy,
                 is_signed=state.is_signed,
-                tokens=Tokens(state.store) if state.may_act else None,
+                tokens=Tokens(state.store),
             )
             config = uvicorn.Config(AccessLog(app), http=Connection, **_OPTIONS)
             usual = state.providers.settings.server.drain_s

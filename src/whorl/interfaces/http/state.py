@@ -34,7 +34,6 @@ from whorl.runtimes.journal.sealing import shown
 from whorl.runtimes.runtime import Runtime
 from whorl.runtimes.service.audit import Audit
 from whorl.services.catalogue import Catalogue
-from whorl.services.configuration.stores import may_act, refusal
 from whorl.services.driving import Driving
 from whorl.services.experiments.serving import Experiments
 from whorl.services.inspecting.live_text import folder_of, listening
@@ -87,7 +86,6 @@ class ServerState:
     watcher: StreamWatcher
     edits: bool = False
     # Whether the tokens, schedules, hooks and runs that lie in the store count.
-    may_act: bool = True
 
     def __post_init__(self) -> None:
         self.store = self.runtime.store
@@ -103,7 +101,6 @@ class ServerState:
             self.project, self.providers, self.driving, self.catalogue, self.trigger_url
         )
         self.experiments = Experiments(self.project, self.providers, self.driving)
-        self.experiments.may_act = self.may_act
         self._targets: dict[tuple[RunId, str], float | None] = {}
         self._given: dict[RunId, str] = {}
         self._items: dict[RunId, tuple[RunRow, str]] = {}
@@ -198,7 +195,7 @@ class ServerState:
             case ["runs", run]:
                 wanted = self.store.seals.signature("answer", run)
             # Who made the run knows it.
-            case ["runs", run, *address] if ID.fullmatch(run) and self.may_act:
+            case ["runs", run, *address] if ID.fullmatch(run):
                 wanted = self._call_signature(run, "/".join(address))
             case _:
                 wanted = ""
@@ -232,17 +229,12 @@ async def open_state(project: Project, *, edits: bool = False) -> AsyncIterator[
         project, providers, origin="server", watcher=watcher, is_watched=watcher.is_watched
     )
     async with opening as runtime:
-        trusted = await may_act(project, runtime.store)
-        state = ServerState(project, providers, runtime, watcher, edits, may_act=trusted)
+        state = ServerState(project, providers, runtime, watcher, edits)
         following = asyncio.create_task(watcher.follow(runtime.store))
         beating = asyncio.create_task(state.heartbeat.beat(state.driving))
         tasks = [following, beating]
-        if trusted:
-            tasks.append(asyncio.create_task(state.upkeep.work()))
-            tasks.append(asyncio.create_task(state.scheduler.work()))
-        else:
-            fault = refusal(project, runtime.store)
-            log.warning("%s: nothing of it counts here; %s", fault, fault.help)
+        tasks.append(asyncio.create_task(state.upkeep.work()))
+        tasks.append(asyncio.create_task(state.scheduler.work()))
         tasks.append(asyncio.create_task(state.experiments.work()))
         tasks.append(asyncio.create_task(watch_file(runtime.store)))
         if retention := providers.settings.retention:

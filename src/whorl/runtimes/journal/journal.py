@@ -9,7 +9,7 @@ from whorl.interpreter import BEHAVIOUR
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
@@ -248,32 +248,6 @@ def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict
     memories = [loop.memory for loop in loops if loop.memory is not None]
     kept = {memory.key: records(memory.key) for memory in memories if memory.across_runs}
     return {key: list(of_key) for key, of_key in kept.items() if of_key}
-
-
-async def memory_for(
-    workflow: Workflow,
-    records: Callable[[str], list[Json]],
-    check: Callable[[], Awaitable[None]] | None,
-    *,
-    cold: bool,
-) -> dict[str, Json]:
-    """What other runs have left for a new one; `check` is asked first, and may refuse."""
-    if check is not None and uses_memory(workflow):
-        await check()
-    return {} if cold else remembered(workflow, records)
-
-
-def uses_memory(workflow: Workflow) -> bool:
-    """Whether runs of it read or add to what other runs have left in the store."""
-    from whorl.ir import Loop, Task
-    from whorl.ir.walk import index_nodes
-
-    for node in index_nodes(workflow).values():
-        if isinstance(node, Loop) and node.memory is not None and node.memory.across_runs:
-            return True
-        if isinstance(node, Task) and node.kind == "memory":
-            return True
-    return False
 
 
 def entries_between(size: int) -> int:

@@ -7,7 +7,7 @@ import threading
 import time
 import zlib
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 import apsw
@@ -18,10 +18,10 @@ from whorl.lazily import regex
 from whorl.providers.json_values import beside
 from whorl.runtimes.journal.fields import records_in
 from whorl.runtimes.journal.journal import NewRun, Record, RunId
-from whorl.runtimes.journal.keys import Seals, mark_of
+from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.sqlite.connection import Place, prepare
 from whorl.runtimes.sqlite.encoding import Encoded, encode, to_text, whole
-from whorl.runtimes.sqlite.faults import check_log, closed, copy_of, unchangeable
+from whorl.runtimes.sqlite.faults import check_log, closed, copy_of, strange, unchangeable
 from whorl.runtimes.sqlite.reading import StoreReading
 from whorl.runtimes.sqlite.tables.hooks import HookTable
 from whorl.runtimes.sqlite.tables.journal import Append, JournalTables
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.language.libraries import Amendment
+    from whorl.runtimes.journal.registry import Registry
 
 
 T = TypeVar("T")
@@ -62,18 +63,16 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         crash_hook: CrashHook | None = None,
         seals: Seals | None = None,
         is_mirror: bool = False,
+        registry: Registry | None = None,
+        is_strange: bool = False,
     ) -> None:
         if create:
             check_log(str(path))
-        place = prepare(
-            Place(str(path), vfs, exclusive, checkpoint_pages),
-            create=create,
-            mark=None if seals is None else partial(mark_of, seals, str(path)),
-        )
+        place = Place(str(path), vfs, exclusive, checkpoint_pages, is_strange=is_strange)
+        place = prepare(place, create=create, registry=registry)
         super().__init__(place, clock, monotonic, is_mirror=is_mirror)
         self.seals = seals or Seals()
-        self._place = place
-        self.is_new = place.is_new
+        self.is_new, self.is_strange = place.is_new, place.is_strange
         self._crash_hook = crash_hook
         self._gate = threading.Lock()
         self._writer: Writer | None = None
@@ -224,6 +223,8 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
 
     async def _change(self, job: Job) -> object:
         """Waits for a job. All jobs of one turn of the event loop are committed together."""
+        if self.is_strange:
+            raise strange(self.path)
         loop = asyncio.get_running_loop()
         job.loop = loop
         job.answer = loop.create_future()
@@ -254,6 +255,8 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         """The writer; a store that is only read never has one."""
         if self._writer is not None:
             return self._writer
+        if self.is_strange:
+            raise strange(self.path)
         with self._gate:
             if self.is_closed and self._writer is None:
                 raise closed(self._place.path)

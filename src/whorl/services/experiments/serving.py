@@ -71,7 +71,7 @@ class Standing:
 
 
 class Experiments:
-    """Looks after the experiments of a project; without `may_act`, those that it was asked for."""
+    """Looks after the experiments of a project."""
 
     def __init__(self, project: Project, providers: Providers, driving: Driving) -> None:
         self.project, self.providers, self.driving = project, providers, driving
@@ -81,7 +81,6 @@ class Experiments:
         self._owner = secrets.token_hex(8)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._has_claimed = False
-        self.may_act, self._wanted = True, set[str]()
         self._conductors: dict[str, Conductor] = {}
         self._bests: dict[str, tuple[str, dict[str, Any] | None]] = {}
 
@@ -162,7 +161,6 @@ class Experiments:
 
         asked = await asyncio.to_thread(check)
         await self.table.ask(asked)
-        self._wanted.add(asked.name)
         self.awake.set()
         return asked.name
 
@@ -189,7 +187,7 @@ class Experiments:
         if self.driving.is_closing:
             return
         for name, asked in (await asyncio.to_thread(self.table.all)).items():
-            if asked.root != self._root or not (self.may_act or name in self._wanted):
+            if asked.root != self._root:
                 continue
             if name in self._tasks:
                 is_kept = asked.state == "asked" and await self.table.claim(name, self._owner)
@@ -201,7 +199,6 @@ class Experiments:
 
     async def settled(self, name: str) -> AskedExperiment:
         """Conducts until nobody wants this one conducted any more; gives what came of it."""
-        self._wanted.add(name)
         while True:
             await self.look()
             asked = self.table.all()[name]

@@ -16,7 +16,6 @@ from whorl.dialects.reader import parse
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError
 from whorl.ir import Loop
 from whorl.lazily import dataclass
-from whorl.services.configuration.stores import CODE
 from whorl.services.configuration.trust import VARIABLE
 from whorl.services.replay import cassette_from_text
 from whorl.services.testing.checking import failures_of
@@ -186,7 +185,7 @@ def run_tests(project: Project, read: Suite) -> Iterator[Tested]:
             tested.failures = failures_of(tested.outcome, test["expect"])
         except (UsageError, InvalidWorkflow) as fault:
             advice = getattr(fault, "help", "")
-            code = f"{CODE}: " if getattr(fault, "code", "") == CODE else ""
+            code = "W908: " if getattr(fault, "code", "") == "W908" else ""
             tested.failures = [f"{code}{fault}{f'; {advice}' if advice else ''}"]
         read.tested.append(tested)
         yield tested
@@ -200,4 +199,4 @@ def _check_trusted(project: Project, file: str, test: str) -> None:
         words = f"the test {test!r} has steps that are `real`, and this folder is not trusted"
         command = shlex.join(["whorl", "test", file, "--trust"])
         advice = f"read the file, then say `{command}`; in CI and containers, set {VARIABLE}=1"
-        raise UsageError(words, help=f"{advice} in the environment", code=CODE)
+        raise UsageError(words, help=f"{advice} in the environment", code="W908")
