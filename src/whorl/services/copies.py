@@ -21,6 +21,7 @@ from whorl.lazily import dataclass
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.checking import PAGES, is_of_run, losses
 from whorl.runtimes.sqlite.faults import DOCTOR
+from whorl.runtimes.sqlite.listing import RESTORED
 from whorl.runtimes.sqlite.ownership import opener
 
 if TYPE_CHECKING:
@@ -161,10 +162,13 @@ async def _pause_all(part: Path) -> tuple[RunId, ...]:
         # Of those who are asked something, time may go on with the run, whatever was answered.
         waiting = store.runs(status="waiting", limit=2**31)
         rows += [row for row in waiting if row.due is not None]
+        newest = max((row.updated_at for row in rows), default=0.0)
+        backup = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(newest))
         for row in rows:
             owner = await store.claim(row.id)
-            event = Event("run.paused", "", time.time(), {"by": "restore"})
+            event = Event("run.paused", "", time.time(), {"by": "restore", "backup": backup})
             await store.append(row.id, owner, [event])
+            await store.label(row.id, RESTORED, backup)
             await store.release(row.id, owner)
         return tuple(row.id for row in rows)
 

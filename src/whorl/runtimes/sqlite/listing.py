@@ -34,6 +34,8 @@ KEPT: Final[tuple[Kept, ...]] = get_args(Kept)
 TRY: Final = "try:"
 # How the keys of the runs of experiments begin.
 EXPERIMENT: Final = "experiment:"
+# The label of runs that were under way in a backup that was restored: its time.
+RESTORED: Final = "restored"
 
 # How long a run has worked; of one that an early version of the program has made, from its start.
 _WORKED: Final = "iif(seconds > 0, round(seconds, 6), max(0.0, updated_at - created_at))"

@@ -234,6 +234,10 @@ class JournalTables:
             change_upkeep(self.connection, "kept = ?2", run, 0)
         self.ownership.release(run, owner)
 
+    def label(self, run: str, name: str, value: str) -> None:
+        label = "INSERT OR REPLACE INTO labels SELECT number, ?2, ?3 FROM runs WHERE id = ?1"
+        self.connection.execute(label, (run, name, value))
+
     def hold(self, run: str, reason: str) -> None:
         if not self.ownership.is_driven(run):
             change_upkeep(self.connection, "held = ?2", run, reason)

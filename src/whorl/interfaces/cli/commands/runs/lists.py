@@ -27,7 +27,7 @@ from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines, room,
 from whorl.interfaces.figures import age, dollars, line, table, written
 from whorl.interfaces.wording import EXIT_REASONS
 from whorl.runtimes.sqlite import Which
-from whorl.runtimes.sqlite.listing import EXPERIMENT, SORTS, TRY
+from whorl.runtimes.sqlite.listing import EXPERIMENT, RESTORED, SORTS, TRY
 from whorl.services.inspecting import costs, results
 from whorl.services.inspecting.places import split_place
 from whorl.services.runs import find_run
@@ -217,6 +217,11 @@ def _run_lines(
     )
 
 
+def _restored(row: RunRow) -> str:
+    backup = row.labels.get(RESTORED)
+    return f"calls may be made twice: from a backup of {backup}" if backup else ""
+
+
 def _run_facts(store: SqliteStore, row: RunRow, wanted: list[str]) -> dict[str, str]:
     newest = store.newest_iterations(row.id, row.loop, _SPARKS) if row.loop else []
     of = f"/{row.iterations_max}" if row.iterations_max else ""
@@ -237,7 +242,7 @@ def _run_facts(store: SqliteStore, row: RunRow, wanted: list[str]) -> dict[str, 
         "cost": dollars(row.cost_usd) if row.cost_usd else "-",
         "budget": f" / {figures.allowed(row.budget_usd)}" if row.budget_usd is not None else "",
         "exit": summary.ends_words(exits) if is_many else row.exit_reason,
-        "held": line(row.held, 60),
+        "held": line(row.held or _restored(row), 60),
         "age": age(time.time() - row.updated_at),
         "input": line(written(given), 60) if given else "",
         "started": clock(row.created_at),
