@@ -186,7 +186,8 @@ class FileWatch:
         locks = _locks()
         indexed = {pid for _, first, last, pid in locks if _is_of_index(first, last)}
         file, index = _name_in_locks(self._path), _name_in_locks(self._index)
-        opened = {pid for name, *byte, pid in locks if name == file and _covers(*byte, _OPEN_BYTE)}
+        held = [lock[1:] for lock in locks if lock[0] == file]
+        opened = {pid for first, last, pid in held if _covers(first, last, _OPEN_BYTE)}
         opened -= {os.getpid(), *(pid for name, *_, pid in locks if name == index)}
         return min(opened & indexed, default=None)
 

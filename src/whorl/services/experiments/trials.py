@@ -12,6 +12,7 @@ import random
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from whorl.interpreter.budget import NOTHING
 from whorl.interpreter.events import amount_in
 from whorl.interpreter.outcomes import OUTSIDE, is_cut, is_outside
 from whorl.ir import content_hash, to_json
@@ -19,7 +20,6 @@ from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import EXPERIMENT, Which
 from whorl.services.experiments.cases import inputs_of
 from whorl.services.experiments.checking import RUN_FACTS
-from whorl.services.experiments.running.budget import NOTHING
 from whorl.services.files.forecasting import models_of
 
 if TYPE_CHECKING:
