@@ -167,7 +167,9 @@ class Campaign:
         code, told = self.command(*words)
         self.faults += [f"experiment in {store}: exit code {code}"] if code else []
         self.tally.update(experiments=1)
-        return [[row[n] for n in ("status", "iterations", "grade")] for row in told.get("rows", ())]
+        return [
+            [row[n] for n in ("status", "iterations", "grades")] for row in told.get("rows", ())
+        ]
 
 
 def main() -> int:

@@ -160,6 +160,6 @@ def test_a_trial_that_lacks_what_a_crash_has_charged_goes_on(folder: Path) -> No
             break
         found = run_json(*words, "--store", store)["rows"]
         in_doubt += found[0]["in_doubt"]
-        for name in ("status", "grade", "iterations", "exit_reason"):
+        for name in ("status", "grades", "iterations", "exit_reason"):
             assert [row.get(name) for row in found] == [row.get(name) for row in wanted], number
     assert in_doubt
