@@ -41,7 +41,6 @@ prices.m = {input = 1.0, output = 10.0}
 providers.w = {kind = "openai", base_url = "http://127.0.0.1:PORT/v1"}
 """
 USAGE, CALL_USD = {"prompt_tokens": 20, "completion_tokens": 5}, 20 / 1e6 + 50 / 1e6
-# What is done to a run: `pause` and `stop` while it runs, others once it has come to rest.
 _WORDS = """plain|approve|pause|stop --at all[2]/l|continue --at all[2]/l --iterations 2|
 accept --at all[3]/l --iteration 1|fork --at all[3]/l[2]"""
 STEERING = {name: more for name, *more in map(str.split, _WORDS.split("|"))}
@@ -59,8 +58,7 @@ class Witness(BaseHTTPRequestHandler):
         text = "NO" if b"Answer with YES" in body else "fine"
         choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         reply = json.dumps({"choices": [choice], "usage": USAGE, "model": "m"}).encode()
-        head = f"HTTP/1.0 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(reply)}"
-        self.wfile.write(head.encode() + b"\r\n\r\n" + reply)
+        self.wfile.write(b"HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n" + reply)
 
 
 class Campaign:
@@ -83,7 +81,7 @@ class Campaign:
             ThreadingHTTPServer(("127.0.0.1", port), Witness).serve_forever()
 
     def command(self, *words: str, kill: bool = False) -> tuple[int, Any]:
-        """Runs a command in a process of its own, perhaps to be killed; gives its code and JSON."""
+        """Gives its code and JSON; most are killed while calls are under way, a few before."""
         child = os.fork()
         if not child:
             for file, number in ((os.devnull, 0), ("out", 1), ("err", 2)):
@@ -99,8 +97,11 @@ class Campaign:
             finally:
                 sys.stdout.flush()
                 os._exit(code)
-        end_at = time.monotonic() + (self.chance.uniform(0.1, 4.0) if kill else self.patience_s)
+        written, late, early = self.log.stat().st_size, *map(self.chance.uniform, (0, 0), (2, 15))
+        end_at = time.monotonic() + (early if kill and early < 3 else self.patience_s)
         while time.monotonic() < end_at:
+            if kill and self.log.stat().st_size > written:
+                end_at = min(end_at, time.monotonic() + late)
             pid, status = os.waitpid(child, os.WNOHANG)
             if pid:
                 text = Path("out").read_text()
@@ -114,7 +115,6 @@ class Campaign:
         return -9, {}
 
     def finish(self, run: str) -> dict[str, Any]:
-        """Lets a run go on until it has ended."""
         for _ in range(8):
             _, shown = self.command("show", run)
             if shown.get("status") in ("succeeded", "failed", "cancelled"):
@@ -143,12 +143,11 @@ class Campaign:
 
     def check(self, name: str, result: dict[str, Any], calls: int | None) -> int:
         run, usage = result.get("run", "?"), result.get("usage") or Counter()
-        lines = [line.split("\t") for line in self.log.read_text().splitlines()]
-        sent = [(key, mark) for key, mark in lines if key.startswith(f"{run}:")]
-        keys, doubts = {key for key, _ in sent}, int(usage["in_doubt"])
+        sent = [line for line in self.log.open() if line.startswith(f"{run}:")]
+        keys, doubts = {line.partition("\t")[0] for line in sent}, int(usage["in_doubt"])
         again = len(sent) - len(keys)
         is_cut = any(loop.get("exit_reason") == "budget" for loop in result.get("loops", ()))
-        is_exact = calls is not None and not is_cut and name not in ("stop", "accept", "fork")
+        is_exact = calls and not is_cut and name not in ("stop", "accept", "fork")
         wrong = {
             f"{again} sent again, {doubts} in doubt": again > doubts,
             "two bodies under a key": len(set(sent)) > len(keys),
@@ -193,8 +192,7 @@ def main() -> int:
             print(key, campaign.kills, campaign.faults, flush=True)
     finally:
         os.kill(campaign.witness, signal.SIGKILL)
-        told = {"kills": campaign.kills, **campaign.tally, "faults": campaign.faults}
-        print(json.dumps(told), f"its files: {os.getcwd()}", sep="\n")
+        print(campaign.kills, campaign.tally, campaign.faults, f"files: {os.getcwd()}", sep="\n")
     return bool(campaign.faults)
 
 
