@@ -147,7 +147,7 @@ class Campaign:
         keys, doubts = {line.partition("\t")[0] for line in sent}, int(usage["in_doubt"])
         again = len(sent) - len(keys)
         is_cut = any(loop.get("exit_reason") == "budget" for loop in result.get("loops", ()))
-        is_exact = calls and not is_cut and name not in ("stop", "accept", "fork")
+        is_exact = calls and not is_cut and name in ("plain", "approve", "pause")
         wrong = {
             f"{again} sent again, {doubts} in doubt": again > doubts,
             "two bodies under a key": len(set(sent)) > len(keys),
