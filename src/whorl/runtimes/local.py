@@ -24,7 +24,15 @@ from whorl.runtimes.appending import TROUBLE_PAUSE_S, WARN_EVERY, CommitTimer
 from whorl.runtimes.clock import RunClock
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import fold, folding
-from whorl.runtimes.journal.journal import KEEPING, Entry, Message, NewRun, RunId, remembered
+from whorl.runtimes.journal.journal import (
+    DRIVING,
+    KEEPING,
+    Entry,
+    Message,
+    NewRun,
+    RunId,
+    remembered,
+)
 from whorl.runtimes.journal.keys import CODE
 from whorl.runtimes.journal.sealing import (
     opened,
@@ -112,6 +120,7 @@ class LocalRuntime:
         redaction = redaction_of(secrets_of(workflow, given))
         sources = shown_sources(start.sources, redaction)
         made = NewRun(run, pinned, digest, *about, sources=sources, origin=self.origin)
+        made = replace(made, is_owned=self.origin in DRIVING)
         if start.labels:
             made = replace(made, labels=shown_labels(start.labels, self.workers.redacted))
         if self.origin in KEEPING:
@@ -144,7 +153,9 @@ class LocalRuntime:
         from whorl.runtimes.journal.forking import fork_aside
 
         now = self.clock()
-        return await fork_aside(self.store, source, fork, run=new_run_id(now), now=now)
+        is_owned = self.origin in DRIVING
+        whom = (self.store, source, fork)
+        return await fork_aside(*whom, run=new_run_id(now), now=now, is_owned=is_owned)
 
     async def request(self, run: RunId, event: Event) -> bool:
         """Brings a request to a run that is being driven; False: nobody drives it."""

@@ -15,7 +15,7 @@ import os
 import shlex
 import time
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.contents import ENDED
@@ -26,6 +26,7 @@ from whorl.runtimes.service.tables import DEFINITIONS
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.checking import PAGES, is_of_run, losses
 from whorl.runtimes.sqlite.faults import DOCTOR
+from whorl.runtimes.sqlite.listing import RESTORED
 from whorl.runtimes.sqlite.ownership import opener
 
 if TYPE_CHECKING:
@@ -216,11 +217,16 @@ async def _stop_all(part: Path, *, is_whole: bool) -> tuple[RunId, ...]:
         if is_whole:
             # Of those who are asked something, time may go on with the run, whatever was answered.
             rows = [row for row in rows if row.status in _UNDER_WAY or row.due is not None]
+        newest = max((row.updated_at for row in rows), default=0.0)
+        backup = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(newest))
         for row in rows:
             owner = await store.claim(row.id)
             kind = "run.paused" if is_whole else "run.cancelled"
-            event = Event(kind, "", time.time(), {"by": "restore"} if is_whole else {})
+            body: dict[str, Any] = {"by": "restore", "backup": backup} if is_whole else {}
+            event = Event(kind, "", time.time(), body)
             await store.append(row.id, owner, [event] if is_whole else [event, end_of(event)])
+            if is_whole:
+                await store.label(row.id, RESTORED, backup)
             await store.release(row.id, owner)
         return tuple(row.id for row in rows)
 

@@ -64,14 +64,14 @@ class Models:
         candidates = choice.candidates
         usual = answer_tokens or max(candidate.provider.answer_tokens for candidate in candidates)
         read, least = input_tokens(conversation), conversation.max_tokens or usual
-        most = max(ANSWER_MOST, least + 1)
-        costs, dearer = (
+        most, longest = (max(n, least + 1) for n in (conversation.answer_most, ANSWER_MOST))
+        costs, dearer, worst = (
             [self.prices.cost(candidate, read, tokens) for candidate in candidates]
-            for tokens in (least, most)
+            for tokens in (least, most, longest)
         )
         estimate = Estimate(1, read + least, _dearest(costs), input_tokens=read)
         if not all(candidate.provider.keeps_max_tokens for candidate in candidates):
-            estimate = replace(estimate, at_worst=Worst(read + most, _dearest(dearer)))
+            estimate = replace(estimate, at_worst=Worst(read + longest, _dearest(worst)))
         if conversation.max_tokens is not None:
             return estimate
         each = [

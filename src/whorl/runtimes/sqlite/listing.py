@@ -36,6 +36,8 @@ TRY: Final = "try:"
 EXPERIMENT: Final = "experiment:"
 # What lists do not show, unless it is asked for; the first run that they show is `last`.
 UNLISTED: Final = (EXPERIMENT, TRY)
+# The label of runs that were under way in a backup that was restored: its time.
+RESTORED: Final = "restored"
 
 # How long a run has worked; of one that an early version of the program has made, from its start.
 _WORKED: Final = "iif(seconds > 0, round(seconds, 6), max(0.0, updated_at - created_at))"

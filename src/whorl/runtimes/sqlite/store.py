@@ -125,6 +125,10 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         """Gives the run up; one that a person has stopped is left to people."""
         await self._ask(lambda tables: tables.release(run, owner, is_stopped=is_stopped), run)
 
+    async def label(self, run: RunId, name: str, value: str) -> None:
+        """Gives a run a label, by which lists find it."""
+        await self._ask(lambda tables: tables.label(run, name, value), run)
+
     async def hold(self, run: RunId, reason: str) -> None:
         """Notes for people why a server did not take a run up."""
         words = whole(reason[:REASON_MAX])

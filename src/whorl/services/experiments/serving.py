@@ -28,6 +28,7 @@ from whorl.services.experiments.trials import (
     ENDED,
     PREFIX,
     digest,
+    doubt_usd,
     generation_of,
     is_grading,
     is_short,
@@ -317,7 +318,8 @@ def _is_done(study: Study, trial: Trial) -> bool:
     row = study.rows.get(trial.key)
     if row is None or row.status not in (*ENDED, "paused"):
         return False
-    return not (trial.may_have_more(row) and is_short(study.store, row))
+    may_have_more = trial.may_have_more(row, doubt_usd(study.store, row))
+    return not (may_have_more and is_short(study.store, row))
 
 
 def queue_of(study: Study) -> list[dict[str, Any]]:

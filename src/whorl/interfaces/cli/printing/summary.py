@@ -146,6 +146,8 @@ def pause_words(result: dict[str, Any]) -> str:
     """Why a run is paused, in the words of what it warned of."""
     if result["paused_by"] == "restore":
         return "it was under way when the backup was made: what it has done since is not known"
+    if result["paused_by"] == "stuck":
+        return "nothing of it was under way, and it waited for nothing: please report this"
     if result["paused_by"] != "budget":
         return "a person paused it"
     warnings = [warning for warning in result["warnings"] if warning["code"] == "R103"]

@@ -209,6 +209,9 @@ class JournalTables:
         self.connection.execute(_SHARE_SNAPSHOTS, (number, run.parent, run.shared))
         if state is not None:
             self.snapshot(run.id, past.owner, len(past.rows), state)
+        if run.is_owned:
+            self.claim(run.id, keeps=False)
+            self.ownership.fresh.add(run.id)
         return run.id, True
 
     def _made_at(self, past: Append) -> float:
@@ -230,6 +233,10 @@ class JournalTables:
         if is_stopped and self.ownership.runs.get(run) == owner:
             change_upkeep(self.connection, "kept = ?2", run, 0)
         self.ownership.release(run, owner)
+
+    def label(self, run: str, name: str, value: str) -> None:
+        label = "INSERT OR REPLACE INTO labels SELECT number, ?2, ?3 FROM runs WHERE id = ?1"
+        self.connection.execute(label, (run, name, value))
 
     def hold(self, run: str, reason: str) -> None:
         if not self.ownership.is_driven(run):

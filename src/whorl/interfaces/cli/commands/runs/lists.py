@@ -27,7 +27,7 @@ from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines, room,
 from whorl.interfaces.figures import age, cost_words, line, table, written
 from whorl.interfaces.wording import EXIT_REASONS
 from whorl.runtimes.sqlite import Which
-from whorl.runtimes.sqlite.listing import EXPERIMENT, SORTS, UNLISTED
+from whorl.runtimes.sqlite.listing import EXPERIMENT, RESTORED, SORTS, UNLISTED
 from whorl.services.inspecting import costs, results
 from whorl.services.inspecting.places import split_place
 from whorl.services.runs import find_run
@@ -218,6 +218,11 @@ def _run_lines(
     )
 
 
+def _restored(row: RunRow) -> str:
+    backup = row.labels.get(RESTORED)
+    return f"calls may be made twice: from a backup of {backup}" if backup else ""
+
+
 def _run_facts(store: SqliteStore, row: RunRow, wanted: list[str]) -> dict[str, str]:
     newest = store.newest_iterations(row.id, row.loop, _SPARKS) if row.loop else []
     of = f"/{row.iterations_max}" if row.iterations_max else ""
@@ -238,7 +243,7 @@ def _run_facts(store: SqliteStore, row: RunRow, wanted: list[str]) -> dict[str, 
         "cost": cost_words(row) if row.cost_usd or row.unpriced_calls else "-",
         "budget": f" / {figures.allowed(row.budget_usd)}" if row.budget_usd is not None else "",
         "exit": summary.ends_words(exits) if is_many else row.exit_reason,
-        "held": line(row.held, 60),
+        "held": line(row.held or _restored(row), 60),
         "age": age(time.time() - row.updated_at),
         "input": line(written(given), 60) if given else "",
         "started": clock(row.created_at),
