@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _ID = regex(r"[^\x00-\x1f\x7f/@?#:\[\]%\"'\\]{1,128}")
 _SHOWN_MAX = 40
+# Comparing takes long, and a file may have any number of unknown fields.
+_COMPARED_MAX = 1_000
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -165,9 +167,9 @@ def unknown_fields(
 ) -> abc.Iterator[tuple[Entry, str]]:
     """The fields that are not known, each with the question that names the nearest one, if any."""
     names = {name.lower() for name in expected} if ignore_case else expected
-    for entry in fields:
-        if (entry.name.lower() if ignore_case else entry.name) not in names:
-            yield entry, did_you_mean(entry.name, expected)
+    unknown = (e for e in fields if (e.name.lower() if ignore_case else e.name) not in names)
+    for number, entry in enumerate(unknown):
+        yield entry, did_you_mean(entry.name, expected) if number < _COMPARED_MAX else ""
 
 
 def check_spelling(

@@ -21,9 +21,10 @@ from whorl.errors import WhorlError
 from whorl.interfaces.figures import line
 from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.heartbeat import Heartbeat
-from whorl.interfaces.http.roles import IDENTITY, Identity, needed
+from whorl.interfaces.http.roles import IDENTITY, Identity, operation_of
 from whorl.interfaces.http.schemas.shared import ErrorAnswer
 from whorl.interfaces.http.watching import DrivenRuns, Listener, StreamWatcher
+from whorl.interfaces.operations import OPERATIONS
 from whorl.interfaces.wording import target_of
 from whorl.interpreter.evaluation import call_signature
 from whorl.language import Json
@@ -292,9 +293,9 @@ async def check_open(request: Request) -> None:
     state, run = request.app.state.server, request.path_params.get("run", "")
     if state is None or not state.driving.is_closing:
         return
-    role, action = needed(request.method, request.scope["route"].path)
-    is_steered = role == "steer" and run and not state.driving.is_driven(run)
-    if action in _BEGINNING or is_steered:
+    name = operation_of(request)
+    is_steered = OPERATIONS[name].role == "steer" and run and not state.driving.is_driven(run)
+    if name in _BEGINNING or is_steered:
         advice = "send it again when the next server is there"
         raise Refusal(503, "W900", f"{STOPPING}, and begins nothing new", advice, _AGAIN_S)
 

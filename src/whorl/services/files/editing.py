@@ -162,17 +162,17 @@ def _changes(dialect: str) -> type[Changes] | None:
         return None
 
 
-def read_file(project: Project, file: str) -> tuple[str, str]:
-    """The text and the etag of a workflow file of the project, or of one that cannot be read.
+def read_file(project: Project, file: str, *, broken: bool = True) -> tuple[str, str]:
+    """The text and the etag of a workflow file of the project, or of a `broken` one.
 
-    Other files beside them may hold secrets, such as settings.
+    Other files beside them may hold secrets, such as settings; of a broken one nobody knows.
     """
     with _folder_of(project, file) as (folder, name):
         data = _read(folder, name, file)
     if data is None:
         raise UsageError(f"there is no file {file!r}", code="W903")
     text = _decoded(data, file)
-    if _is_other(text, file):
+    if _is_other(text, file, broken=broken):
         raise _unwritable(file, "is not a workflow")
     return text, etag_of(data)
 
@@ -217,12 +217,12 @@ def _check_workflow(file: str, before: str | None, text: str) -> None:
         raise _unwritable(file, "would be a new file that is not a workflow")
 
 
-def _is_other(text: str, file: str) -> bool:
-    """Whether a text can be read, and is of no dialect."""
+def _is_other(text: str, file: str, *, broken: bool = True) -> bool:
+    """Whether a text is of no dialect; `broken` ones, which cannot be read, may be of any."""
     try:
         document = parse(text, file, lenient=True)
     except InvalidWorkflow:
-        return False
+        return not broken
     try:
         reader_of(document)
     except InvalidWorkflow:

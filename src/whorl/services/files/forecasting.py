@@ -174,6 +174,15 @@ def unpriced_models(workflow: Workflow, providers: Providers) -> list[str]:
     return sorted(names)
 
 
+def raises_limits(workflow: Workflow, budget_usd: float | None, iterations: int | None) -> bool:
+    """Whether a run would get more dollars, or a loop more iterations, than the file gives it."""
+    own = workflow.limits.cost_usd
+    limits = (node.limits.iterations for _, _, node in nodes_of(workflow) if isinstance(node, Loop))
+    # What is computed in the run is not known yet.
+    most = min((n if isinstance(n, int) else 0 for n in limits), default=iterations or 0)
+    return (iterations or 0) > most or (own is not None and (budget_usd or 0) > own)
+
+
 def _limit(part: Json, iterations: int) -> Json:
     """A workflow, or a part of one, with another limit of iterations in all its loops."""
     if isinstance(part, list):

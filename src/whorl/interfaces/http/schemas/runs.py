@@ -149,7 +149,9 @@ class RunDetail(RunItem):
 
     result: Result
     gates: list[GateItem]
-    can: list[Action] = Field(description="the requests that the run accepts now")
+    can: list[Action] = Field(
+        description="the requests that the run accepts now, of those that the token may make"
+    )
     driver: Literal["here", "elsewhere", "nobody"] = Field(
         description="who drives it: this server, another process, nobody"
     )
