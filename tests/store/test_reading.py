@@ -401,3 +401,21 @@ def test_the_last_run_of_a_mirror_is_the_one_that_began_last(tmp_path: Path) -> 
             assert store.resolve("last") == "1c"
 
     asyncio.run(work())
+
+
+@pytest.mark.parametrize("entries", [[], [event("loop.started", "polish"), *iteration(1)]])
+def test_no_question_about_iterations_is_too_odd_for_their_index(
+    path: Path, entries: list[Event]
+) -> None:
+    async def work() -> None:
+        async with SqliteStore(path) as store:
+            run, owner = await started(store)
+            await store.append(run, owner, entries)
+            for loop in ("", "polish", "polish[1]/inner", "it's [odd"):
+                for count in (0, 1, 1000):
+                    assert len(store.newest_iterations(run, loop, count)) <= 1
+                    assert len(store.iterations(run, loop, count)) <= 1
+            for asked in ((), ("polish[1]",), ("", "polish[1]#2"), ["x"] * 500):
+                assert set(store.iteration_ends(run, asked)) <= set(asked)
+
+    asyncio.run(work())
