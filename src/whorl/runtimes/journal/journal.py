@@ -36,8 +36,9 @@ class NewRun:
     """What is stored when a run is made: the workflow that it pins, and where it came from.
 
     `behaviour` is the version of the machine that drives it, `origin` who started it: server,
-    detached, terminal or python. One that has a past has the memories that it leaves, the state of
-    the machine after it, and as many `shared` first entries as are those of its parent.
+    detached, terminal or python, `home` whose it is (see `Project.home`). One that has a past has
+    the memories that it leaves, the state of the machine after it, and as many `shared` first
+    entries as are those of its parent.
     """
 
     id: RunId
@@ -56,6 +57,7 @@ class NewRun:
     memories: Sequence[Record] = ()
     state: Json = None
     origin: str = ""
+    home: str = ""
     shared: int = 0
     # When it was made, where that was not now.
     created_at: float | None = None
@@ -69,7 +71,7 @@ class RunRow:
     have begun. `mark` is `limit` or `budget` where a run succeeded with a loop that ended at one.
     `due` is when a run that waits goes on by itself, `held` why a server did not take it up;
     `seconds` is how long it has worked, 0 where that is too short to tell; `position` is its place
-    among those that wait for their turn.
+    among those that wait for their turn. `project` is where it belongs, if that is not here.
     """
 
     id: RunId
@@ -100,6 +102,7 @@ class RunRow:
     held: str = ""
     seconds: float = 0.0
     position: int | None = None
+    project: str = ""
     labels: dict[str, str] = field(default_factory=dict)
 
 
