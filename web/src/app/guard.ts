@@ -10,18 +10,21 @@ const REPEATED = "[data-repeats]";
 
 interface Known {
   label: string;
-  /** Before this moment it takes no press. */
-  until: number;
+  /** Takes a press again; null once it does. */
+  opening: ReturnType<typeof setTimeout> | null;
 }
 
 /** Watches all buttons below an element, until the function that it gives is called. */
 export function guardButtons(root: HTMLElement): () => void {
   const known = new WeakMap<Element, Known>();
   const close = (button: Element, label: string) => {
-    const until = performance.now() + GUARD_MS;
-    known.set(button, { label, until });
+    clearTimeout(known.get(button)?.opening ?? undefined);
+    const open = () => {
+      known.set(button, { label, opening: null });
+      button.removeAttribute("aria-disabled");
+    };
     button.setAttribute("aria-disabled", "true");
-    setTimeout(() => known.get(button)?.until === until && button.removeAttribute("aria-disabled"), GUARD_MS);
+    known.set(button, { label, opening: setTimeout(open, GUARD_MS) });
   };
   const look = (button: Element) => {
     const label = labelOf(button);
@@ -32,7 +35,7 @@ export function guardButtons(root: HTMLElement): () => void {
     // Enter in a field presses the button of its form; forms know whether they were sent.
     if (!button || (event.detail === 0 && document.activeElement !== button)) return;
     look(button);
-    if (performance.now() < (known.get(button)?.until ?? 0)) {
+    if (known.get(button)?.opening != null) {
       event.preventDefault();
       event.stopImmediatePropagation();
     } else if (!button.matches(REPEATED)) close(button, labelOf(button));
