@@ -76,17 +76,7 @@ _LESS = ("curve", "budget", "loop", "exit")
 _SHRINKING = ("WORKFLOW", "KEY", "EXIT", "WHY", "PROJECT", "INPUT", "ERROR", "FILE", "LABELS")
 # What `--exit` knows: why loops end, and the mark of a run in which one ended at a limit.
 _ENDS = (*EXIT_REASONS, "limit")
-_EMPTY_AS_NULL = (
-    "parent",
-    "key",
-    "loop",
-    "exit_reason",
-    "error",
-    "mark",
-    "origin",
-    "held",
-    "project",
-)
+_EMPTY = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "held", "project")
 _TIMES = "write how long ago (7d, 12h, 2w) or a date (2026-11-30)"
 _AGO = re.compile(r"[0-9.]+ *[a-z]+", re.IGNORECASE)
 
@@ -191,7 +181,7 @@ def _run_document(row: RunRow) -> dict[str, object]:
     """A row under the names that all documents of runs have."""
     columns = asdict(row)
     document = {"run": columns.pop("id"), "workflow": columns.pop("name"), **columns}
-    return document | {name: document[name] or None for name in _EMPTY_AS_NULL}
+    return document | {name: document[name] or None for name in _EMPTY}
 
 
 def _show_runs(rows: list[RunRow], facts: list[dict[str, str]], wanted: list[str]) -> None:
