@@ -18,8 +18,7 @@ from whorl.runtimes.sqlite.encoding import checksum, put_payload, to_text
 from whorl.runtimes.sqlite.faults import fenced, refused
 from whorl.runtimes.sqlite.ownership import LEASE_S, Ownership, check_owner
 from whorl.runtimes.sqlite.tables.progress import CHANGING, record_of, write_changes
-from whorl.runtimes.sqlite.tables.queue import lane_of
-from whorl.runtimes.sqlite.tables.upkeep import change_upkeep, keep
+from whorl.runtimes.sqlite.tables.upkeep import change_upkeep, keep, lane_of
 
 if TYPE_CHECKING:
     import asyncio

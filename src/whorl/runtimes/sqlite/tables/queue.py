@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.sqlite.tables.upkeep import IS_OWN
+from whorl.runtimes.sqlite.tables.upkeep import IS_OWN, lane_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -73,8 +73,3 @@ class QueueTable:
             return True
 
         return bool(await self._ask(change))
-
-
-def lane_of(home: str, workflow: str) -> str:
-    """Workflows of two projects are two, whatever they are called."""
-    return f"{home}\n{workflow}" if home else workflow

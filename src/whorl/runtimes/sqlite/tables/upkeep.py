@@ -103,3 +103,8 @@ def keep(connection: apsw.Connection, run: str, kept: tuple[bool, str, float]) -
 def change_upkeep(connection: apsw.Connection, change: str, run: str, value: Column) -> None:
     chosen = "WHERE run = (SELECT number FROM runs WHERE id = ?1)"
     connection.execute(f"UPDATE upkeep SET {change} {chosen}", (run, value))
+
+
+def lane_of(home: str, workflow: str) -> str:
+    """Workflows of two projects are two, whatever they are called."""
+    return f"{home}\n{workflow}" if home else workflow
