@@ -305,9 +305,9 @@ class RunListing:
         if row.project == self.home:
             return replace(row, project="") if row.project else row
         folder, config = self.folder_of(row.project), row.project.partition("\n")[2]
-        is_told = folder != self.folder_of(self.home) or row.status in _OPEN
+        is_shown = folder != self.folder_of(self.home) or row.status in _OPEN
         words = f"{folder} with {config}" if config else folder
-        return replace(row, project=words if is_told else "")
+        return replace(row, project=words if is_shown else "")
 
     def folder_of(self, home: str) -> str:
         """The folder of a project; "" where nobody knows it."""

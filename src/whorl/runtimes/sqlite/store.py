@@ -138,8 +138,8 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
 
     def _check_home(self, run: RunId, home: str) -> None:
         folder = self.folder_of(home)
-        is_here = folder in ("", self.folder_of(self.home))
-        if is_here or not os.path.isfile(os.path.join(folder, "whorl.toml")):
+        is_own = folder in ("", self.folder_of(self.home))
+        if is_own or not os.path.isfile(os.path.join(folder, "whorl.toml")):
             return
         store = f", with `--store {shlex.quote(os.path.abspath(self.path))}`" if home else ""
         advice = f"do this there: `cd {shlex.quote(folder)}`{store}"

@@ -152,8 +152,8 @@ async def _resume_all(session: RunSession, *, as_json: bool) -> int:
             run = RunId(str(document["run"]))
             echo(f"  {carrying(safe(changed_words(session.store, run)))}")
     if others := len(found) - len(rows):
-        told = f"{plural(others, 'run')} of other projects or configurations not resumed"
-        say(carrying(f"{told}: see `whorl ls --status interrupted`"))
+        words = f"{plural(others, 'run')} of other projects or configurations not resumed"
+        say(carrying(f"{words}: see `whorl ls --status interrupted`"))
     elif not rows:
         say("no run is interrupted")
     return max((EXIT_CODES.get(each["status"] or "", 1) for each in documents), default=0)
