@@ -414,3 +414,21 @@ def test_the_last_run_is_no_run_of_an_experiment_and_no_try(store: SqliteStore) 
 
     assert store.resolve("last") == "own"
     assert store.resolve("a") == "a"
+
+
+@pytest.mark.parametrize("entries", [[], [event("loop.started", "polish"), *iteration(1)]])
+def test_no_question_about_iterations_is_too_odd_for_their_index(
+    path: Path, entries: list[Event]
+) -> None:
+    async def work() -> None:
+        async with SqliteStore(path) as store:
+            run, owner = await started(store)
+            await store.append(run, owner, entries)
+            for loop in ("", "polish", "polish[1]/inner", "it's [odd"):
+                for count in (0, 1, 1000):
+                    assert len(store.newest_iterations(run, loop, count)) <= 1
+                    assert len(store.iterations(run, loop, count)) <= 1
+            for asked in ((), ("polish[1]",), ("", "polish[1]#2"), ["x"] * 500):
+                assert set(store.iteration_ends(run, asked)) <= set(asked)
+
+    asyncio.run(work())

@@ -265,6 +265,21 @@ class Project:
         return False
 
     @property
+    def home(self) -> str:
+        """Whose runs of a store are its own: its folder and its configuration, a line each.
+
+        The folder is that of its whorl.toml. It is left out of its own store, which moves with it,
+        and only a configuration of another name is told.
+        """
+        config = "" if self.config is None else os.path.realpath(self.config)
+        folder, name = os.path.split(config)
+        if name != CONFIG_NAME:
+            folder = str(self.root)
+        own = os.path.realpath(os.path.join(folder, STORE_FOLDER, STORE_NAME))
+        folder = "" if os.path.realpath(self.store) == own else folder
+        return folder if name in ("", CONFIG_NAME) else f"{folder}\n{config}"
+
+    @property
     def mirror(self) -> Path:
         """What is read of runs that others drive."""
         return self.store.with_suffix(MIRROR_SUFFIX)
@@ -288,7 +303,10 @@ class Project:
         if not is_mirror and not create and not path.exists():
             raise self._no_store()
         # A file that is still empty is a store that another process is about to fill.
-        store = SqliteStore(path, seals=registry.seals, is_mirror=is_mirror, registry=registry)
+        home = "" if is_mirror else self.home
+        store = SqliteStore(
+            path, seals=registry.seals, is_mirror=is_mirror, registry=registry, home=home
+        )
         if store.is_strange and create:
             store.close()
             raise strange(store.path)

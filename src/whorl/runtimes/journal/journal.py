@@ -38,8 +38,9 @@ class NewRun:
     """What is stored when a run is made: the workflow that it pins, and where it came from.
 
     `behaviour` is the version of the machine that drives it, `origin` who started it: server,
-    detached, terminal or python. One that has a past has the memories that it leaves, the state of
-    the machine after it, and as many `shared` first entries as are those of its parent.
+    detached, terminal or python, `home` whose it is (see `Project.home`). One that has a past has
+    the memories that it leaves, the state of the machine after it, and as many `shared` first
+    entries as are those of its parent.
     """
 
     id: RunId
@@ -58,6 +59,7 @@ class NewRun:
     memories: Sequence[Record] = ()
     state: Json = None
     origin: str = ""
+    home: str = ""
     shared: int = 0
     # When it was made, where that was not now.
     created_at: float | None = None
@@ -78,7 +80,7 @@ class RunRow:
     have begun. `mark` is `limit` or `budget` where a run succeeded with a loop that ended at one.
     `due` is when a run that waits goes on by itself, `held` why a server did not take it up;
     `seconds` is how long it has worked, 0 where that is too short to tell; `position` is its place
-    among those that wait for their turn.
+    among those that wait for their turn. `project` is where it belongs, if that is not here.
     """
 
     id: RunId
@@ -111,6 +113,7 @@ class RunRow:
     position: int | None = None
     # So many calls had no known price, and are not in `cost_usd`.
     unpriced_calls: int = 0
+    project: str = ""
     labels: dict[str, str] = field(default_factory=dict)
 
     @property

@@ -151,7 +151,9 @@ class EntryReading:
         return rows[0][0] if rows else None
 
     def iteration_ends(self, run: str, iterations: Iterable[str]) -> dict[str, int]:
-        wanted = list(iterations)
+        # Where nothing is asked for, SQLite cannot use the index that the statement names.
+        if not (wanted := list(iterations)):
+            return {}
         statement = f"{_ITERATION_ENDS} ({', '.join('?' * len(wanted))}) GROUP BY iteration"
         return dict(self._reader.rows(statement, (self._number(run), *wanted)))
 

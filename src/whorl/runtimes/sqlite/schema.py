@@ -119,7 +119,9 @@ INSERT OR IGNORE INTO labels
 # What the store is known by where its user keeps a list of those that he has made.
 IDENTITY: Final = """CREATE TABLE IF NOT EXISTS identity(id TEXT PRIMARY KEY) WITHOUT ROWID;
     INSERT INTO identity VALUES(?)"""
+# Where a run belongs, unless to the folder around the store with its usual configuration.
+_HOMES: Final = "CREATE TABLE IF NOT EXISTS homes(run INTEGER PRIMARY KEY, home TEXT NOT NULL);"
 # SQLite keeps the text of a definition: without the indentation it fits into one page.
 TABLES: Final = " ".join(_DEFINITIONS.split())
-MORE_TABLES: Final = " ".join(f"{_UPKEEP}{_HOOKS}{_QUEUE}{_LABELS}".split())
+MORE_TABLES: Final = " ".join(f"{_UPKEEP}{_HOOKS}{_QUEUE}{_LABELS}{_HOMES}".split())
 MORE_NAMES: Final = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", MORE_TABLES)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shlex
 import threading
 import time
 import zlib
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_HOME: Final = "SELECT home FROM homes JOIN runs ON number = run WHERE id = ?"
 _ID: Final = regex(r"[A-Za-z0-9_-]{1,128}")
 REASON_MAX: Final = 500
 # How many entries of a run with a past are made ready before others have their turn.
@@ -65,6 +68,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         is_mirror: bool = False,
         registry: Registry | None = None,
         is_strange: bool = False,
+        home: str = "",
     ) -> None:
         if create:
             check_log(str(path))
@@ -73,6 +77,8 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         super().__init__(place, clock, monotonic, is_mirror=is_mirror)
         self.seals = seals or Seals()
         self.is_new, self.is_strange = place.is_new, place.is_strange
+        # Whose runs are made and taken up here: `Project.home`.
+        self.home = home
         self._crash_hook = crash_hook
         self._gate = threading.Lock()
         self._writer: Writer | None = None
@@ -91,7 +97,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         }
         if run.labels:
             mended["labels"] = {whole(name): whole(text) for name, text in run.labels.items()}
-        clean = replace(run, **mended) if mended else run
+        clean = replace(run, home=whole(self.home), **mended) if mended or self.home else run
         rows: list[Encoded] = []
         for start in range(0, len(events), _ENCODED_AT_ONCE):
             if start:
@@ -118,8 +124,25 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
             raise fault
 
     async def claim(self, run: RunId, *, keeps: bool = False) -> int:
-        """Makes this process the owner; with `keeps`, servers take the run up after it."""
-        return await self._ask(lambda tables: tables.claim(run, keeps=keeps), run)
+        """Makes this process the owner; with `keeps`, servers take the run up after it.
+
+        Raises UsageError W905 for a run of another project, whose configuration is not here.
+        """
+
+        def claim(tables: JournalTables) -> int:
+            self._check_home(run, tables.connection.execute(_HOME, (run,)).get or "")
+            return tables.claim(run, keeps=keeps)
+
+        return await self._ask(claim, run)
+
+    def _check_home(self, run: RunId, home: str) -> None:
+        folder = self.folder_of(home)
+        is_own = folder in ("", self.folder_of(self.home))
+        if is_own or not os.path.isfile(os.path.join(folder, "whorl.toml")):
+            return
+        store = f", with `--store {shlex.quote(os.path.abspath(self.path))}`" if home else ""
+        advice = f"do this there: `cd {shlex.quote(folder)}`{store}"
+        raise UsageError(f"run {run} belongs to the project {folder!r}", help=advice, code="W905")
 
     async def release(self, run: RunId, owner: int, *, is_stopped: bool = False) -> None:
         """Gives the run up; one that a person has stopped is left to people."""

@@ -31,6 +31,9 @@ class RunItem(Closed):
     )
     due: float | None = Field(description="when a run that waits goes on by itself")
     held: str | None = Field(description="why no server drives a run that is to go on")
+    project: str | None = Field(
+        default=None, description="where it belongs, if not to this project and configuration"
+    )
     position: int | None = Field(
         default=None, description="its place among the runs of its workflow that wait for a turn"
     )

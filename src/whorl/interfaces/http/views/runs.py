@@ -65,6 +65,7 @@ def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
         "target": state.target(row.id, row.loop) if row.loop else None,
         "error": safe(row.error) or None,
         "held": safe(row.held) or None,
+        "project": safe(row.project) or None,
         "labels": {safe(name): safe(value) for name, value in row.labels.items()},
     }
 

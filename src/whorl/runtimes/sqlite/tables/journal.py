@@ -18,7 +18,7 @@ from whorl.runtimes.sqlite.encoding import checksum, put_payload, to_text
 from whorl.runtimes.sqlite.faults import fenced, refused
 from whorl.runtimes.sqlite.ownership import LEASE_S, Ownership, check_owner
 from whorl.runtimes.sqlite.tables.progress import CHANGING, record_of, write_changes
-from whorl.runtimes.sqlite.tables.upkeep import change_upkeep, keep
+from whorl.runtimes.sqlite.tables.upkeep import change_upkeep, keep, lane_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -202,8 +202,10 @@ class JournalTables:
         self.connection.execute("INSERT INTO upkeep VALUES(?, ?, ?, NULL, '', '', 0)", kept)
         for label in run.labels.items():
             self.connection.execute("INSERT INTO labels VALUES(?, ?, ?)", (number, *label))
+        if run.home:
+            self.connection.execute("INSERT INTO homes VALUES(?, ?)", (number, run.home))
         if run.at_once is not None:
-            waits = (number, run.name, run.at_once)
+            waits = (number, lane_of(run.home, run.name), run.at_once)
             self.connection.execute("INSERT INTO queue VALUES(?, ?, ?, 0)", waits)
         self.append_all([past])
         self.connection.execute(_SHARE_SNAPSHOTS, (number, run.parent, run.shared))

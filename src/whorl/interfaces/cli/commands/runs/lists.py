@@ -52,6 +52,7 @@ _COLUMNS = {
     _COST: "{cost}{budget}",
     "EXIT": "{exit}",
     "WHY": "{held}",
+    "PROJECT": "{project}",
     "AGE": "{age}",
 }
 # These are shown where they are asked for.
@@ -72,10 +73,10 @@ _ALWAYS = ("STATUS", "WORKFLOW", "RUN")
 _RIGHT = ("AGE", "TIME", "CALLS", "TOKENS")
 # What a narrow terminal goes without, in this order; the columns that are cut without names.
 _LESS = ("curve", "budget", "loop", "exit")
-_SHRINKING = ("WORKFLOW", "KEY", "EXIT", "WHY", "INPUT", "ERROR", "FILE", "LABELS")
+_SHRINKING = ("WORKFLOW", "KEY", "EXIT", "WHY", "PROJECT", "INPUT", "ERROR", "FILE", "LABELS")
 # What `--exit` knows: why loops end, and the mark of a run in which one ended at a limit.
 _ENDS = (*EXIT_REASONS, "limit")
-_EMPTY_AS_NULL = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "held")
+_EMPTY = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "held", "project")
 _TIMES = "write how long ago (7d, 12h, 2w) or a date (2026-11-30)"
 _AGO = re.compile(r"[0-9.]+ *[a-z]+", re.IGNORECASE)
 
@@ -181,7 +182,7 @@ def _run_document(row: RunRow) -> dict[str, object]:
     columns = asdict(row)
     columns["cost_usd"] = row.known_usd
     document = {"run": columns.pop("id"), "workflow": columns.pop("name"), **columns}
-    return document | {name: document[name] or None for name in _EMPTY_AS_NULL}
+    return document | {name: document[name] or None for name in _EMPTY}
 
 
 def _show_runs(rows: list[RunRow], facts: list[dict[str, str]], wanted: list[str]) -> None:
@@ -244,6 +245,7 @@ def _run_facts(store: SqliteStore, row: RunRow, wanted: list[str]) -> dict[str, 
         "budget": f" / {figures.allowed(row.budget_usd)}" if row.budget_usd is not None else "",
         "exit": summary.ends_words(exits) if is_many else row.exit_reason,
         "held": line(row.held or _restored(row), 60),
+        "project": line(row.project, 120),
         "age": age(time.time() - row.updated_at),
         "input": line(written(given), 60) if given else "",
         "started": clock(row.created_at),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import StoreError, UsageError, safe
+from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.advice import advice, given_flags
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.carrying import carrying, with_help
@@ -106,7 +106,7 @@ async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> 
 @click.command()
 @click.argument("run", metavar="[RUN]", default="")
 @click.option("--all", "is_all", is_flag=True,
-              help="Every run that was interrupted; a line for each.")  # fmt: skip
+              help="Every run of this project that was interrupted; a line for each.")  # fmt: skip
 @more_options
 @show_options
 @partial(located, drives=True)
@@ -138,7 +138,8 @@ def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) 
 async def _resume_all(session: RunSession, *, as_json: bool) -> int:
     """Drives every interrupted run, some at a time; tells what each came to."""
     turns = asyncio.Semaphore(_AT_ONCE)
-    rows = session.store.runs(status="interrupted", limit=RUNS_MAX)
+    found = session.store.runs(status="interrupted", limit=RUNS_MAX)
+    rows = [row for row in found if not row.project]
     with session.leaving_on_signals():
         documents = await asyncio.gather(*(_take_up(session, row, turns) for row in rows[::-1]))
     if as_json:
@@ -150,7 +151,10 @@ async def _resume_all(session: RunSession, *, as_json: bool) -> int:
         if document["changed_file"]:
             run = RunId(str(document["run"]))
             echo(f"  {carrying(safe(changed_words(session.store, run)))}")
-    if not rows:
+    if others := len(found) - len(rows):
+        words = f"{plural(others, 'run')} of other projects or configurations not resumed"
+        say(carrying(f"{words}: see `whorl ls --status interrupted`"))
+    elif not rows:
         say("no run is interrupted")
     return max((EXIT_CODES.get(each["status"] or "", 1) for each in documents), default=0)
 
