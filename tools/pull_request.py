@@ -29,7 +29,7 @@ def reports(folder: str, patterns: list[str]) -> dict[str, dict[str, object]]:
     listed = [file for file in files if file]
     if not listed:
         return {}
-    printed = called("whorl", "validate", "--known", "--json", *listed, folder=folder)
+    printed = called("whorl", "validate", "--known", "--json", "--", *listed, folder=folder)
     found = json.loads(printed or "[]")
     for each in found:
         each["budget_usd"] = each.get("limits", {}).get("cost_usd")
@@ -51,7 +51,9 @@ def changed(before: str, now: str) -> str:
 
 def difference(file: str, old: str, folder: str) -> list[str]:
     """How the outline of a workflow differs from the one that it was."""
-    texts = [called("whorl", "graph", "--text", file, folder=place) for place in (old, folder)]
+    texts = [
+        called("whorl", "graph", "--text", "--", file, folder=place) for place in (old, folder)
+    ]
     lines = difflib.unified_diff(*(text.splitlines() for text in texts), lineterm="", n=2)
     shown = list(lines)[2:][:LINES_MAX]
     if not shown:

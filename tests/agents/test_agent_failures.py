@@ -291,6 +291,7 @@ def test_an_answer_has_a_limit(tmp_path: Path) -> None:
     assert isinstance(reply.value, str)
     assert len(reply.value) == 1_000_003
     assert reply.detail["cut"] is True
+    assert reply.detail["warnings"][0]["code"] == "R117"
 
 
 def test_a_line_that_is_too_long_is_dropped(tmp_path: Path) -> None:

@@ -56,12 +56,33 @@ def test_validate_names_what_a_file_would_run_and_call(project: Path, whorl: Who
     done, document = whorl("validate", "flow.yaml"), whorl("validate", "flow.yaml", "--json").json
 
     assert document[0]["effects"] == {
+        "reads": [],
         "writes": [],
         "runs": ["pytest -q", "make all && echo done", "python:my_checks:lint", "claude"],
         "calls": ["api.openai.com", "api.example.com", "an address that is computed"],
     }
     assert "  runs pytest -q, make all && echo done, " in done.out
     assert "; calls api.openai.com, api.example.com, an address that is computed" in done.out
+
+
+def test_what_a_file_reads_is_named_before_it_is_sent(project: Path, whorl: Whorl) -> None:
+    (project / "prompt.md").write_text("Hello")
+    (project / "notes.txt").write_text("Notes")
+    (project / "flow.yaml").write_text("""
+whorl: 1
+name: flow
+inputs: {name: {type: string, default: notes.txt}}
+steps:
+  ask: {ask: {file: prompt.md}, files: [notes.txt]}
+  any: {read: "{{ name }}"}
+""")
+    words = "reads prompt.md, notes.txt, files whose names are computed"
+
+    assert f"  {words}" in whorl("validate", "flow.yaml").out
+    assert words in whorl("run", "flow.yaml").err
+    trusted = whorl("trust", "--yes")
+    assert "its workflows read files whose names are computed, notes.txt, prompt.md" in trusted.out
+    assert "prompt.md" in whorl("trust", "--json").json["reads"]
 
 
 def test_a_stranger_rewrites_nothing(project: Path, whorl: Whorl) -> None:

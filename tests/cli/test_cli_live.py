@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from terminals import Terminal
 
+from experiments.served import SERVED, model
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+__all__ = ["model"]
 
 pytest.importorskip("pty", reason="this system has no pseudo terminals")
 
@@ -144,3 +148,18 @@ def test_a_dumb_terminal_gets_no_colours(project: Path, monkeypatch: pytest.Monk
     assert paint("word", "red") != "word"
     monkeypatch.setenv("TERM", "dumb")
     assert paint("word", "red") == "word"
+
+
+def test_a_cost_that_is_not_known_is_not_shown_as_nothing(project: Path, model: str) -> None:
+    (project / "whorl.toml").write_text(SERVED.format(url=model))
+    text = (
+        "whorl: 1\nname: dear\nbudget: 0.25\nsteps:\n  l: {repeat: {until: iteration == 3, steps: "
+    )
+    text += "{a: {ask: 'Write {{ iteration }}', model: unlisted}, w: {wait: 300ms}}}}\n"
+    (project / "dear.yaml").write_text(text)
+    opened = Terminal("run", "dear.yaml")
+
+    opened.read_until("cost not known: 2 calls of unknown price   $0.25 allowed")
+    opened.read_until("next: whorl")
+    assert "$0.00" not in opened.shown
+    assert "left of" not in opened.shown

@@ -32,6 +32,7 @@ def lost(
     (project / "whorl.toml").write_text(CONFIG)
     (project / "w.yaml").write_text(KEYED)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(project / "mine"))
+    monkeypatch.setenv("WHORL_HOME", str(project / ".whorl"))
     assert whorl("run", "w.yaml", "-i", "key=HUSH-77").code == 4
     home = project / "elsewhere"
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
@@ -93,6 +94,7 @@ def test_a_secret_that_is_no_text_is_no_mistake_to_who_lacks_the_key(
     """Stars are no number; what cannot be computed with them is no failure of the run."""
     (project / "w.yaml").write_text(TYPED % value)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(project / "mine"))
+    monkeypatch.setenv("WHORL_HOME", str(project / ".whorl"))
     given = ("-i", 'o:={"user": "somebody"}', "-i", "n:=123456", "-i", "b:=true")
     assert whorl("run", "w.yaml", *given).code == 4
     monkeypatch.setenv("XDG_CONFIG_HOME", str(project / "elsewhere"))

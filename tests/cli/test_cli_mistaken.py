@@ -82,7 +82,10 @@ def test_a_prompt_that_is_the_name_of_a_file_is_suspicious(whorl: Whorl, project
         ("W4", "did you mean 'W004'?"),
         ("W04", "did you mean 'W004'?"),
         ("W0044", "did you mean 'W004'?"),
-        ("trusted", "did you mean W908 (the folder's whorl.toml or store is not trusted)?"),
+        (
+            "trusted",
+            "did you mean W908 (the folder's whorl.toml is not trusted, or its store is",
+        ),
         ("xyzzy", "such as W004"),
     ],
 )

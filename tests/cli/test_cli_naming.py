@@ -128,3 +128,18 @@ def test_resume_of_a_cancelled_run_advises_what_is_possible(whorl: Whorl) -> Non
     whorl("cancel", "last")
 
     assert "`whorl run FILE` starts a new one" in whorl("resume", "last").err
+
+
+@pytest.mark.parametrize(
+    "words", [("approve",), ("reject",), ("pause",), ("resume",), ("cancel", "--feedback", "no")]
+)
+def test_a_command_that_changes_a_run_says_which_one_first(
+    whorl: Whorl, words: tuple[str, ...]
+) -> None:
+    run = whorl("run", "gated.yaml", "--json").json["run"]
+    named = f"'last' is run {run}, gated"
+
+    assert whorl(words[0], "last", *words[1:]).err.splitlines()[0] == named
+    assert named not in whorl("status", "last").err
+    # Whoever gives the id knows it.
+    assert "is run" not in whorl("resume", run).err

@@ -127,6 +127,7 @@ def test_without_its_key_a_run_is_shown_and_not_driven(
 ) -> None:
     whorl("run", "keyed.yaml", "-i", "key=HUSH-77", "-i", "greeting=x")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(keyed / "elsewhere"))
+    monkeypatch.setenv("WHORL_HOME", str(keyed / ".whorl"))
     for words in (("show", "last"), ("status", "last"), ("ls",), ("why", "last")):
         assert whorl(*words).code == 0, words
     refused = whorl("approve", "last")
@@ -148,7 +149,7 @@ def test_the_key_is_the_persons_own(
 
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
-    assert os.listdir(key.parent) == ["key"]
+    assert sorted(os.listdir(key.parent)) == ["key", "stores"]
     key.chmod(0o644)
     assert "can be read by others" in whorl("approve", "last").err
 
@@ -159,7 +160,7 @@ def test_the_key_may_come_from_the_environment(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(keyed / "mine"))
     monkeypatch.setenv("WHORL_KEY", "A" * 43 + "=")
     whorl("run", "keyed.yaml", "-i", "key=HUSH-77", "-i", "greeting=x")
-    assert not (keyed / "mine").exists()
+    assert not (keyed / "mine" / "whorl" / "key").exists()
     monkeypatch.setenv("WHORL_KEY", "B" * 43 + "=")
     assert "another key" in whorl("approve", "last").err
     monkeypatch.setenv("WHORL_KEY", "short")
@@ -240,6 +241,7 @@ def test_a_long_run_goes_on_from_a_snapshot_that_nobody_can_read(
     assert done["outputs"] == {"text": "*** 201", "same": True}
     assert places_of("HUSH-77", keyed, "secret.txt") == []
     monkeypatch.setenv("XDG_CONFIG_HOME", str(keyed / "elsewhere"))
+    monkeypatch.setenv("WHORL_HOME", str(keyed / ".whorl"))
     assert "*** 201" in whorl("show", "last").out
     assert whorl("diff", "last", "1", "200").code == 0
     assert "*** 3" in whorl("show", "last/turn[3]/a").out

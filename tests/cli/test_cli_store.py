@@ -55,7 +55,13 @@ def test_a_backup_of_a_store_in_use_is_restored(
     assert rows == {done: "succeeded", slow: "paused"}
     assert "what it has done since is not known" in whorl("status", slow).out
     assert whorl("doctor").code == 0
-    assert whorl("resume", slow, "--json").json["status"] == "succeeded"
+    result = whorl("resume", slow, "--json").json
+    assert result["status"] == "succeeded"
+    (warning,) = (each for each in result["warnings"] if each["code"] == "R118")
+    assert warning["message"].startswith("restored from a backup of 20")
+    assert "calls made after it may have been made twice" in whorl("why", slow).out
+    (row,) = (row for row in whorl("ls", "--json").json if row["run"] == slow)
+    assert f"a backup of {row['labels']['restored']}:" in warning["message"]
     assert sorted(path.name for path in file.parent.glob("*copy.db*")) == ["copy.db"]
     assert not list(store_files(project, ".part"))
 

@@ -307,6 +307,7 @@ def test_what_another_user_owns_above_is_refused(
     (below / "touch.yaml").write_text(COMMAND)
     monkeypatch.chdir(below)
     monkeypatch.setattr(os, "geteuid", lambda: own + 1)
+    monkeypatch.setenv("WHORL_HOME", str(folder / "store"))
 
     refused = [whorl("run", "touch.yaml", *more) for more in ((), ("--trust",))]
     named = whorl("run", "touch.yaml", "--config", str(folder / "whorl.toml"))
@@ -315,21 +316,3 @@ def test_what_another_user_owns_above_is_refused(
 
     assert ["error[W909]" in done.err for done in refused] == [True, True]
     assert (named.code, allowed.code) == (0, 0)
-
-
-@pytest.mark.parametrize("command", [("trust",), ("serve", "--port", "0", "--no-open")])
-def test_a_store_that_came_with_a_folder_is_asked_about(
-    folder: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
-) -> None:
-    pytest.importorskip("pty", reason="this system has no pseudo terminals")
-    (folder / "whorl.toml").unlink()
-    assert whorl("token", "add", "theirs", "--role", "admin").code == 0
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "another"))
-    for answer, standing in (("n", "strange"), ("y", "trusted")):
-        terminal = Terminal(*command)
-        terminal.read_until("a server would obey what it holds: 1 token")
-        terminal.read_until("trust it?")
-        terminal.press(f"{answer}\n")
-        terminal.read_until("trusted" if command == ("trust",) else "serving")
-        terminal.close()
-        assert whorl("trust", "--json").json["store"]["standing"] == standing

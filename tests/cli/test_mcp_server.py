@@ -16,6 +16,7 @@ import pytest
 from retelling import retold
 from trusted import TRUSTED
 from waiting import PATIENCE_S, wait_until
+from whorl.interfaces.operations import TOOLS
 
 mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
@@ -220,3 +221,36 @@ def test_a_mark_is_told_beside_the_output(place: Path) -> None:
     assert answer.content[0].text.endswith("the cat counting drops.")
     assert answer.content[1].text.startswith("! limit: a loop ended at its limit")
     assert answer.structured_content["mark"] == "limit"
+
+
+def test_only_runs_of_the_workflows_that_are_served_are_reached(place: Path) -> None:
+    """Neither `last` nor an id reaches a run of another workflow; every tool has an operation."""
+    (place / "private.yaml").write_text("whorl: 1\nname: private\nsteps: {g: {approve: 'go?'}}\n")
+    words = [sys.executable, "-m", "whorl.interfaces.cli"]
+    gated = [*words, "run", "private.yaml", "--json"]
+    waiting = subprocess.run(gated, cwd=place, capture_output=True, text=True, check=False)
+    other = json.loads(waiting.stdout)["run"]
+
+    async def ask() -> tuple[list[str], str, list[Any]]:
+        async with talk(place, "slow.yaml") as client:
+            tools = [tool.name for tool in (await client.list_tools()).tools]
+            own = await client.call_tool("slow", {"text": "hi"})
+            run = own.structured_content["run"]
+            fetched = await client.call_tool("whorl_result", {"run": run})
+            refused = [
+                await client.call_tool(tool, {"run": wanted})
+                for tool in ("whorl_records", "whorl_result", "whorl_cancel")
+                for wanted in ("last", other, other[:6], "", "nobody")
+            ]
+            return tools, fetched.structured_content["status"], refused
+
+    tools, status, refused = asyncio.run(ask())
+
+    assert set(tools) == {"slow", *TOOLS}
+    assert status == "succeeded"
+    assert {answer.structured_content["code"] for answer in refused} == {"W902"}
+    assert all(answer.is_error for answer in refused)
+    shown = subprocess.run(
+        [*words, "show", other, "--json"], cwd=place, capture_output=True, text=True, check=False
+    )
+    assert json.loads(shown.stdout)["status"] == "waiting"

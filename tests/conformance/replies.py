@@ -17,7 +17,8 @@ a run without crashes, a text with commas in place of such a list, or one reply 
     {..., usage: {cost_usd: 0.5}}             what the call used; usually 1 call, 10 and 5 tokens,
                                               and a cent; of a call without a price, nothing
 
-`estimate` says what calls are expected to use; usually what they use. Which call gets which reply
+`estimate` says what calls are expected to use; usually what they use. Its `at_worst` is the cost
+of a call whose server does not keep to the limit of an answer. Which call gets which reply
 is settled once, by the first run; later runs of the same script go by the addresses.
 """
 
@@ -37,7 +38,7 @@ from whorl.ir.values import parse_duration
 from whorl.providers.asking.judge import judged_value
 from whorl.providers.models.typed_answers import typed_answer
 from whorl.providers.registry import KINDS
-from whorl.providers.task import Estimate, Reply, Usage
+from whorl.providers.task import Estimate, Reply, Usage, Worst
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -156,7 +157,8 @@ class ScriptedKind:
             return Estimate(self._calls)
         told = self._script.estimate
         tokens = int(told.get("tokens", _USAGE["input_tokens"] + _USAGE["output_tokens"]))
-        return Estimate(1, tokens, told.get("cost_usd", _USAGE["cost_usd"]))
+        worst = Worst(tokens, told["at_worst"]) if "at_worst" in told else None
+        return Estimate(1, tokens, told.get("cost_usd", _USAGE["cost_usd"]), at_worst=worst)
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         """Replies as it is written."""
@@ -234,7 +236,7 @@ def _fault(told: dict[str, Any], usage: Usage) -> ProviderError:
 def _value(request: Request, told: dict[str, Any], usage: Usage) -> Json:
     said: Json = told["json"] if "json" in told else told.get("text", "")
     if request.kind == "judge":
-        return judged_value(request.inputs, str(said))
+        return said if isinstance(said, dict) else judged_value(request.inputs, str(said))
     if request.returns is None:
         return said
     text = said if isinstance(said, str) else json.dumps(said)

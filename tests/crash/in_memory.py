@@ -56,6 +56,8 @@ class Moment:
     passed_s: float
     place: _Place
     run: RunId
+    # Whether all that was written until then has left: the next append is about to begin.
+    is_before: bool
 
     @property
     def left(self) -> tuple[object, ...]:
@@ -107,7 +109,8 @@ class CrashingCase:
             is_driving = self._steps[self._place.step][0] == "drive"
             now = asyncio.get_running_loop().time() if is_driving else self._runtime.now() - EPOCH
             journal, performed = self._runtime.journal.copy(), self.script.performed.copy()
-            self._moments.append(Moment(journal, performed, now, self._place, run))
+            is_before = point == "before"
+            self._moments.append(Moment(journal, performed, now, self._place, run, is_before))
         elif self._second is not None:
             self._second -= 1
             if self._second == 0:

@@ -50,7 +50,10 @@ def test_a_crash_at_any_append_changes_nothing(case: Case, monkeypatch: pytest.M
                 if moment.left in tried and not IS_CAMPAIGN:
                     continue
                 tried.add(moment.left)
-                _check(case, crashing, clean, crashing.crashed(moment))
+                crashed = crashing.crashed(moment)
+                _check(case, crashing, clean, crashed)
+                if moment.is_before and waiting > 1:
+                    assert _in_doubt(crashed) <= set(moment.performed), case.file
 
 
 @pytest.mark.slow
@@ -65,6 +68,10 @@ def test_a_crash_while_recovering_changes_nothing(case: Case) -> None:
     for first in moments if IS_CAMPAIGN else different[random.randint(0, 1) :: 2]:
         for distance in random.sample((1, 2, 3, 5, 8), amount(1, 4)):
             _check(case, crashing, clean, crashing.crashed(first, distance))
+
+
+def _in_doubt(crashed: Trace) -> set[str]:
+    return {e.event.address for e in crashed.entries if e.event.kind == "task.in_doubt"}
 
 
 def _check(case: Case, crashing: CrashingCase, clean: Trace, crashed: Trace) -> None:

@@ -88,9 +88,14 @@ class Done:
 
 
 def whorl(*words: str) -> Done:
+    return paste(*words, "--config", "whorl.toml")
+
+
+def paste(*words: str) -> Done:
+    """Runs a command in this process, with just these words."""
     out, beside = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(io.BytesIO())
     with redirect_stdout(out), redirect_stderr(beside):
-        code = run_safely(build_group(COMMANDS), [*words, "--config", "whorl.toml"])
+        code = run_safely(build_group(COMMANDS), words)
     texts = []
     for stream in (out, beside):
         stream.seek(0)
@@ -104,7 +109,7 @@ def run_json(*words: str) -> Any:
     return json.loads(done.stdout)
 
 
-def dies_at(number: int, words: tuple[str, ...]) -> bool:
+def dies_at(number: int, words: tuple[str, ...], *, ends: tuple[int, ...] = (0,)) -> bool:
     """Runs a command in a process of its own that ends before or after an append; true: it did."""
     child = os.fork()
     if child == 0:
@@ -128,5 +133,5 @@ def dies_at(number: int, words: tuple[str, ...]) -> bool:
             os._exit(code)
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
-    assert code in (0, 9)
+    assert code in (*ends, 9)
     return code == 9

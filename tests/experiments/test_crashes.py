@@ -10,6 +10,7 @@ import pytest
 
 from campaign import IS_CAMPAIGN
 from experiments.guess import CONFIG, EXPERIMENT, dies_at, folder, run_json
+from trusted import make_own
 from whorl.providers.models.wires import ScriptedWire
 from whorl.runtimes.sqlite import SqliteStore
 
@@ -80,6 +81,7 @@ def _die_everywhere(folder: Path, words: tuple[str, ...], base: str = "") -> int
     wanted_store = ("--store", "whole")
     if base:
         shutil.copytree(folder / base, folder / "whole")
+        make_own(folder / "whole" / "whorl.db")
         _calls(folder)
     whole = run_json(*words, *wanted_store)
     wanted = _plain(run_json("experiment", "run", FILE, *wanted_store))
@@ -89,6 +91,7 @@ def _die_everywhere(folder: Path, words: tuple[str, ...], base: str = "") -> int
         store = f"killed{number}"
         if base:
             shutil.copytree(folder / base, folder / store)
+            make_own(folder / store / "whorl.db")
         if not dies_at(number, (*words, "--store", store)):
             break
         again = run_json(*words, "--store", store)
@@ -121,3 +124,45 @@ def test_crashes_while_extending_change_nothing(counted: Path) -> None:
 
     words = ("what-if", FILE, *rule, "--extend", "--budget", "9")
     assert _die_everywhere(counted, words, "before") > 1
+
+
+JUDGING = """
+whorl: 1
+name: guess
+inputs: {n: integer}
+steps:
+  polish:
+    repeat:
+      until: {judge: "It is short"}
+      at_most: 3
+      steps:
+        write: {ask: "Guess {{ n }} now {{ iteration }}"}
+outputs: {text: "{{ polish.write }}"}
+"""
+NO = '[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["NO"]\n'
+LIMITED = EXPERIMENT.replace("explore: {polish: 5}\n", "").replace("at_once: 6", "at_once: 1")
+
+
+@pytest.mark.threat(row="T1")
+def test_a_trial_that_lacks_what_a_crash_has_charged_goes_on(folder: Path) -> None:
+    """What is reserved for a call in doubt may be all that its trial_budget has left."""
+    (folder / "guess.yaml").write_text(JUDGING)
+    (folder / "whorl.toml").write_text(CONFIG + NO)
+    (folder / "cases.csv").write_text("n\n1\n")
+    variants = "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n"
+    text = LIMITED.replace(variants, "") + "trial_budget: 0.3\n"
+    (folder / "guess.experiment.yaml").write_text(text)
+    words = ("experiment", "run", "guess.experiment.yaml")
+    wanted = run_json(*words, "--store", "whole")["rows"]
+    assert [row["iterations"] for row in wanted] == [3]
+
+    in_doubt = 0
+    for number in range(1, 16):
+        store = f"killed-{number}"
+        if not dies_at(number, (*words, "--store", store)):
+            break
+        found = run_json(*words, "--store", store)["rows"]
+        in_doubt += found[0]["in_doubt"]
+        for name in ("status", "grades", "iterations", "exit_reason"):
+            assert [row.get(name) for row in found] == [row.get(name) for row in wanted], number
+    assert in_doubt

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from experiments.guess import CONFIG, EXPERIMENT, FLOW, folder, run_json, whorl
+from whorl.interfaces.cli import COMMANDS
+from whorl.interfaces.cli.group import build_group, run_safely
 from whorl.services.experiments.reporting.standing import could_change
 
 if TYPE_CHECKING:
@@ -108,3 +110,22 @@ def test_missing_trials_are_taken_as_bad_as_they_can_be(
     rules: dict[str, Any] = {name: [grade] * 100 for name, grade in others.items()}
 
     assert could_change([0.8] * 100, rules.get("own"), rules.values(), missing, 0.02) is wanted
+
+
+@pytest.mark.parametrize("command", [("experiment", "report"), ("what-if",)])
+def test_in_a_folder_that_is_not_trusted_that_is_said(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: tuple[str, ...],
+) -> None:
+    """Its models are others there, and so would be its trials."""
+    (folder / "cases.csv").write_text("n\n1\n")
+    run_json("experiment", "run", FILE)
+    config = (folder / "whorl.toml").read_text()
+    rights = '\n[providers.other]\nkind = "openai"\nbase_url = "http://127.0.0.1:1/v1"\n'
+    (folder / "whorl.toml").write_text(config + rights)
+    monkeypatch.delenv("WHORL_TRUST")
+
+    assert run_safely(build_group(COMMANDS), [*command, FILE]) == 2
+    assert "error[W908]" in capsys.readouterr().err

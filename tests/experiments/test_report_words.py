@@ -127,3 +127,41 @@ def test_how_far_the_score_goes_with_the_grade_is_said_by_its_value(
     write(folder, grade)
 
     assert f"the score that the loop sees {words}" in whorl("experiment", "run", FILE).stdout
+
+
+def test_a_trial_that_a_person_steers_is_left_out_and_named(folder: Path) -> None:
+    (folder / "own.yaml").write_text("whorl: 1\nname: own\nsteps: {w: {ask: Guess}}\n")
+    own = run_json("run", "own.yaml")["run"]
+    before = run_json("experiment", "run", FILE)
+    assert run_json("show", "last")["run"] == own
+    row = next(row for row in before["rows"] if row["variant"] == "longer")
+    assert before["variants"]["longer"]["cases"] == 12
+
+    assert whorl("accept", row["run"], "--iteration", "1").exit_code == 0
+    after = run_json("experiment", "report", FILE)
+
+    assert f"1 trial was steered by a person and is left out: {row['run']}" in after["notes"]
+    assert row["run"] not in [each["run"] for each in after["rows"]]
+    assert after["is_complete"]
+    assert after["variants"]["longer"]["cases"] == 11
+    assert after["variants"]["longer"]["grade"]["value"] == pytest.approx(0.4)
+    assert f"is left out: {row['run']}" in whorl("experiment", "report", FILE).stdout
+    asked = run_json("what-if", FILE, "--variant", "longer")
+    assert any(row["run"] in words for words in asked["words"])
+
+
+def test_a_trial_that_a_person_pauses_is_left_out_until_it_goes_on(folder: Path) -> None:
+    text = (folder / "guess.yaml").read_text()
+    gate = "outputs:"
+    ask = '  gate: {approve: {message: "Good?"}}\noutputs:'
+    (folder / "guess.yaml").write_text(text.replace(gate, ask))
+    whorl("experiment", "run", FILE)
+    trial = run_json("ls", "--all", "--status", "waiting", "-n", "1")[0]["run"]
+
+    whorl("pause", trial)
+    paused = run_json("experiment", "report", FILE)
+    whorl("resume", trial)
+    resumed = run_json("experiment", "report", FILE)
+
+    assert f"1 trial was steered by a person and is left out: {trial}" in paused["notes"]
+    assert not any("steered" in words for words in resumed["notes"])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import pytest
+
 import whorl as whorl_package
-from experiments.guess import EXPERIMENT, folder, run_json, whorl
+from experiments.guess import EXPERIMENT, dies_at, folder, run_json, whorl
 from experiments.served import SERVED, model
+from whorl.interfaces.figures import dollars
 from whorl.runtimes.journal.journal import RunId
 from whorl.services.experiments.document import read_experiment
 from whorl.services.experiments.study import Study
@@ -25,6 +29,13 @@ FILE = "guess.experiment.yaml"
 VARIANTS = "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n"
 UNLISTED = EXPERIMENT.replace(VARIANTS, "variants:\n  other: {model: unlisted}\n")
 OTHER = ("--variant", "other")
+OWN = """
+whorl: 1
+name: own
+steps:
+  l: {repeat: {until: iteration == 2, steps: {a: {ask: "Write {{ iteration }}", model: MODEL}}}}
+outputs: {text: "{{ l.a }}"}
+"""
 
 
 def _run(folder: Path, url: str, text: str = UNLISTED) -> list[dict[str, str]]:
@@ -108,3 +119,50 @@ def test_a_judge_without_a_price_costs_its_loop_what_nobody_knows(folder: Path, 
     assert found["loop"]
     assert {cost for _, cost in found["loop"].values()} == {None}
     assert "$" not in told
+
+
+def test_what_a_run_without_a_price_costs_is_not_known_and_not_nothing(
+    folder: Path, model: str
+) -> None:
+    (folder / "whorl.toml").write_text(SERVED.format(url=model))
+    (folder / "own.yaml").write_text(OWN.replace("MODEL", "unlisted"))
+    (folder / "both.yaml").write_text(
+        OWN.replace("MODEL", "unlisted").replace("outputs", "  b: {ask: Write}\noutputs")
+    )
+    found = run_json("run", "own.yaml")
+    row, total = run_json("ls")[0], run_json("cost")["total"]
+
+    for usage in (found["usage"], found["loops"][0]["usage"], row, total):
+        assert usage["cost_usd"] is None
+        assert usage["unpriced_calls"] == 2
+    assert "not known" in whorl("ls").stdout
+
+    async def result() -> whorl_package.Result:
+        async with whorl_package.Session() as session:
+            return await session.run(found["run"]).result()
+
+    usage = asyncio.run(result()).usage
+    assert (usage.cost_usd, usage.unpriced_calls) == (None, 2)
+    # Where some are known, they are counted, and the others beside them.
+    both = run_json("run", "both.yaml")["usage"]
+    assert both["cost_usd"] > 0
+    assert both["unpriced_calls"] == 2
+    assert " + ?" in whorl("ls").stdout
+
+
+def test_what_was_reserved_for_a_call_in_doubt_is_told_beside_what_is_known(folder: Path) -> None:
+    (folder / "own.yaml").write_text(OWN.replace("MODEL", "scripted").replace("Write", "Guess"))
+    whole = run_json("run", "own.yaml", "--budget", "9")["usage"]
+    assert "reserved_usd" not in whole
+
+    usage = {"in_doubt": 0}
+    for number in range(1, 12):
+        if not usage["in_doubt"] and dies_at(number, ("run", "own.yaml", "--budget", "9")):
+            words = whorl("resume", "last").stderr
+            usage = run_json("show", "last")["usage"]
+
+    assert usage["in_doubt"] == 1
+    known = usage["cost_usd"] - usage["reserved_usd"]
+    assert known == pytest.approx(whole["cost_usd"])
+    told = f"{dollars(known)}, {dollars(usage['reserved_usd'])} reserved for 1 call in doubt"
+    assert told in words

@@ -7,6 +7,7 @@ all the time or memory there is, and to make a reader fall over.
 from __future__ import annotations
 
 import json
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 from attack_bases import (
@@ -39,7 +40,7 @@ from attack_words import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-COUNT = 438
+COUNT = 440
 # What a command would leave behind, were one run.
 TOUCH = "touch canary"
 
@@ -205,6 +206,11 @@ def _step_shapes() -> Iterator[tuple[str, str, str]]:
     yield "a circle of agents", "orka", orka(*waits)
     names = [{"id": f"a{n}", "type": "openai-answer", "prompt": "Hi"} for n in range(3_000)]
     yield "three thousand agents", "orka", orka(*names)
+    keys = "".join(f"key{n}: &n{n} {n}\n" for n in range(50_000))
+    yield "fifty thousand unknown keys with anchors", "orka", keys + YAML["orka"]
+    near = ("".join(letters) for letters in product("orchesta", repeat=6))
+    keys = "".join(f"orchst{name}: 1\n" for name in islice(near, 50_000))
+    yield "fifty thousand keys that resemble a known one", "orka", keys + YAML["orka"]
 
 
 def _graph_shapes() -> Iterator[tuple[str, str, str]]:

@@ -16,10 +16,12 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+import apsw
 import httpx2
 import pytest
 
 from waiting import PATIENCE_S
+from whorl.runtimes.journal.registry import registry_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -254,10 +256,19 @@ def filled(clone: Clone, text: str) -> str:
 
 
 def copied(clone: Clone, place: Path) -> Clone:
-    """Another clone with the same files and store; its canaries are those of the first."""
+    """Another clone with the same files; its canaries are those of the first.
+
+    The person has made a store there that holds the same.
+    """
     shutil.copytree(clone.folder, place / "clone", symlinks=True)
     (place / "home").mkdir()
-    return Clone(place / "clone", clone.canaries, place / "home", clone.listener)
+    other = Clone(place / "clone", clone.canaries, place / "home", clone.listener)
+    store = other.folder / ".whorl" / "whorl.db"
+    database = apsw.Connection(str(store))
+    own = database.execute("SELECT id FROM identity").get
+    database.close()
+    registry_from(other.environment(), store, is_named=False).add(own)
+    return other
 
 
 def document(done: subprocess.CompletedProcess[str]) -> Any:

@@ -62,7 +62,7 @@ def cluster(clone: Clone) -> Iterator[Cluster]:
 
 def write_own(clone: Clone, text: str) -> None:
     path = clone.home / "config" / "whorl" / "config.toml"
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 
 

@@ -1,4 +1,4 @@
-"""A store that came with a folder gives nobody rights, and starts nothing, before it is trusted.
+"""A store that came with a folder gives nobody rights, and starts nothing: it is history to read.
 
 The stranger and the person have the same folder at the same path, so all paths in the store fit;
 what they do not share is the configuration of the user. Each refusal has its counterpart.
@@ -6,19 +6,25 @@ what they do not share is the configuration of the user. Each refusal has its co
 
 from __future__ import annotations
 
-import json
+import hashlib
 import os
-import secrets
 import shutil
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import apsw
 import pytest
 from cloned import Clone, Listener, document, runs_of, served
 
 from waiting import wait_until
+from whorl.errors import UsageError
+from whorl.runtimes.journal.keys import mark_of, seals_from
+from whorl.services.project import find_project
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     import httpx2
@@ -31,26 +37,29 @@ name: wait
 steps:
   check: {approve: {message: "Now?"}, timeout: 1s}
 """,
-    "slow.yaml": """
+    "past.yaml": """
 whorl: 1
-name: slow
+name: past
 steps:
   l:
     repeat:
-      at_most: 15
-      wait: 100ms
-      steps:
-        a: {value: "{{ iteration }}"}
+      at_most: 1
+      memory: {across_runs: true, record: {a: "POISONED"}, key: kk}
+      steps: {x: {value: "{{ past }}"}}
+outputs: {p: "{{ l.x }}"}
 """,
 }
-HELD = "1 token, 1 schedule and 1 run that would go on"
+FILES["two.yaml"] = (
+    FILES["past.yaml"].replace("past\n", "two\n").replace("at_most: 1", "at_most: 2")
+)
+TOKEN = "whorl_A1b2C3d4E5f6G7h8J9k0L1m2N3p4Q5r6S7t8U9v0w1x"
 
 
 @pytest.fixture
 def stranger(tmp_path: Path) -> Clone:
-    """Somebody whose folder has a store, with a token, a schedule, and a run that waits."""
+    """Somebody whose folder has workflows, and no store yet."""
     clone = Clone(tmp_path / "clone", tmp_path / "canaries", tmp_path / "home", Listener())
-    for folder in (clone.folder, clone.home):
+    for folder in (clone.folder, clone.home, tmp_path / "person"):
         folder.mkdir(parents=True)
     for name, text in FILES.items():
         (clone.folder / name).write_text(text)
@@ -59,21 +68,31 @@ def stranger(tmp_path: Path) -> Clone:
 
 @pytest.fixture
 def token(stranger: Clone) -> str:
+    """A store with a token, a schedule, a run that waits, and a memory."""
     made = stranger.whorl("token", "add", "evil", "--role", "admin", "--json")
     assert stranger.whorl("schedule", "add", "tick.yaml", "--every", "1s").returncode == 0
     assert stranger.whorl("run", "wait.yaml", "--id", "wait").returncode == 4
+    assert stranger.whorl("run", "past.yaml").returncode == 0
     return str(document(made)["token"])
 
 
 @pytest.fixture
-def person(stranger: Clone, token: str, tmp_path: Path) -> Clone:
+def person(stranger: Clone, tmp_path: Path) -> Clone:
     """Who has cloned the folder; nothing of the stranger's is in the home folder."""
-    (tmp_path / "person").mkdir()
     return replace(stranger, home=tmp_path / "person")
 
 
+def store_of(clone: Clone) -> Path:
+    return clone.folder / ".whorl" / "whorl.db"
+
+
+def lets_in(clone: Clone, token: str, *words: str, trusts: bool = False) -> bool:
+    """Whether a server honours a token; one that does not start honours none."""
+    with served(clone, *words, trusts=trusts) as (client, _):
+        return bool(client.base_url.host) and status_for(client, token) == 200
+
+
 def status_for(client: httpx2.Client, token: str) -> int:
-    """What a token is answered with that is not the server's."""
     headers = {"Authorization": f"Bearer {token}"}
     return int(client.get("/api/audit", headers=headers).status_code)
 
@@ -90,87 +109,165 @@ def all_works(client: httpx2.Client, token: str) -> None:
     wait_until(lambda: status_of(client, "wait") != "waiting")
 
 
-def test_a_store_of_others_gives_nobody_rights(person: Clone, token: str) -> None:
-    with served(person) as (client, said):
-        assert status_for(client, token) == 401
-        # What the person starts is driven; that takes longer than the server's first looks.
-        begun = client.post("/api/runs", json={"workflow": "slow.yaml"})
-        assert begun.status_code == 201, begun.text
-        wait_until(lambda: status_of(client, "slow") == "succeeded")
-        assert runs_of(client, "tick") == []
-        assert status_of(client, "wait") == "waiting"
-        firings = client.get("/api/schedules").json()["schedules"][0]["firings"]
-        assert firings == []
-        refused = client.post("/api/schedules/tick/run", json={})
-        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "W908")
-
-    warnings = [line for line in said if "was not made here" in line]
-    assert len(warnings) == 1
-    assert f"its {HELD} may be a stranger's" in warnings[0]
-    assert "`whorl trust`" in warnings[0]
+# By what an attacker changes in a store so that nobody notices what would act.
 
 
-def test_it_counts_once_it_is_trusted_and_then_no_longer(person: Clone, token: str) -> None:
-    asked = person.whorl("trust")
-    assert (asked.returncode, "nobody can be asked here" in asked.stderr) == (2, True)
-    assert f"a server would obey what it holds: {HELD}" in asked.stdout
-    shown = document(person.whorl("trust", "--json"))
-    assert not shown["trusted"]
-    assert shown["store"]["holds"] == {"token": 1, "schedule": 1, "run": 1}
-    assert shown["store"]["standing"] == "strange"
+def rename_table(database: apsw.Connection) -> None:
+    database.execute("ALTER TABLE upkeep RENAME TO z")
+    database.execute("ALTER TABLE z RENAME TO Upkeep")
 
-    assert person.whorl("trust", "--yes").returncode == 0
-    with served(person) as (client, said):
-        all_works(client, token)
-    assert not [line for line in said if "was not made here" in line]
-    assert document(person.whorl("trust", "--json"))["store"]["standing"] == "trusted"
 
-    assert "no longer trusted" in person.whorl("trust", "--remove").stderr
+def add_token(database: apsw.Connection) -> None:
+    digest = hashlib.sha256(TOKEN.encode()).digest()
+    database.execute("DELETE FROM tokens")
+    database.execute("INSERT INTO tokens VALUES(?, 'ops', 'admin', 1, NULL)", (digest,))
+
+
+def hide_token(database: apsw.Connection) -> None:
+    """An index that is empty answers how many tokens there are."""
+    database.execute(
+        "CREATE INDEX tokens_by_role ON tokens(role); CREATE TABLE ze(a); CREATE INDEX zi ON ze(a)"
+    )
+    add_token(database)
+    root = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'zi'").get
+    database.pragma("writable_schema", 1)
+    database.execute("UPDATE sqlite_schema SET rootpage = ? WHERE name = 'tokens_by_role'", (root,))
+    database.execute("DELETE FROM sqlite_schema WHERE name = 'zi'")
+    database.pragma("schema_version", database.pragma("schema_version") + 1)
+
+
+def hide_trigger(database: apsw.Connection) -> None:
+    """A trigger whose type is written in capitals makes a token as soon as something is written."""
+    digest = hashlib.sha256(TOKEN.encode()).hexdigest()
+    names = {row[0] for row in database.execute("SELECT name FROM sqlite_schema")}
+    database.execute("DELETE FROM tokens")
+    if "marks" in names:
+        database.execute("DELETE FROM marks")
+    database.pragma("writable_schema", 1)
+    for table in sorted(names & {"marks", "identity", "runs", "journal", "audit"}):
+        sql = (
+            f"CREATE TRIGGER z{table} AFTER INSERT ON {table} BEGIN INSERT OR IGNORE INTO tokens"
+            "(name, role, created_at, digest)"
+            f" VALUES('ops', 'admin', 1, x'{digest}');"
+            " END"
+        )
+        database.execute(
+            "INSERT INTO sqlite_schema VALUES('TRIGGER', ?, ?, 0, ?)", (f"z{table}", table, sql)
+        )
+    database.pragma("schema_version", database.pragma("schema_version") + 1)
+    assert database.execute("PRAGMA integrity_check").get == "ok"
+
+
+def change(file: Path, attack: Callable[[apsw.Connection], None]) -> None:
+    database = apsw.Connection(str(file))
+    attack(database)
+    database.pragma("wal_checkpoint", "TRUNCATE")
+    database.close()
+
+
+def test_a_planted_run_does_not_go_on(stranger: Clone, person: Clone) -> None:
+    assert stranger.whorl("run", "wait.yaml", "--id", "wait").returncode == 4
+    change(store_of(stranger), rename_table)
+
+    checked = person.whorl("doctor")
     with served(person) as (client, _):
-        assert status_for(client, token) == 401
+        assert not client.base_url.host, status_of(client, "wait")
+    assert any(line.split()[:2] == ["✗", "store"] for line in checked.stdout.splitlines())
 
 
-@pytest.mark.parametrize(("words", "trusts"), [(("--trust",), False), ((), True)])
-def test_one_call_may_trust_it(
-    person: Clone, token: str, words: tuple[str, ...], trusts: bool
+@pytest.mark.parametrize("attack", [hide_token, hide_trigger])
+def test_a_planted_token_opens_nothing(
+    stranger: Clone, person: Clone, attack: Callable[[apsw.Connection], None]
 ) -> None:
-    with served(person, *words, trusts=trusts) as (client, _):
-        all_works(client, token)
-    with served(person) as (client, _):
-        assert status_for(client, token) == 401
+    assert stranger.whorl("token", "add", "first", "--role", "read").returncode == 0
+    change(store_of(stranger), attack)
+
+    assert not lets_in(person, TOKEN)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("token", "add", "mine", "--role", "read"),
-        ("token", "rotate", "evil"),
-        ("schedule", "add", "tick.yaml", "--every", "1h", "--name", "mine"),
-        ("schedule", "resume", "tick"),
-        ("schedule", "run", "tick"),
-        ("hook", "add", "tick.yaml"),
-    ],
-    ids=" ".join,
-)
-def test_nothing_of_the_persons_own_is_put_beside_it(person: Clone, words: tuple[str, ...]) -> None:
-    done = person.whorl(*words)
+def test_a_planted_trigger_is_in_nothing_that_is_made_of_a_store(
+    stranger: Clone, person: Clone, tmp_path: Path
+) -> None:
+    assert stranger.whorl("token", "add", "first", "--role", "read").returncode == 0
+    assert stranger.whorl("run", "tick.yaml").returncode == 0
+    change(store_of(stranger), hide_trigger)
+    shutil.copy(store_of(stranger), tmp_path / "evil.db")
 
-    assert done.returncode == 2
-    assert "error[W908]" in done.stderr
-    assert "whorl trust" in done.stderr
-    assert person.whorl(*words, trusts=True).returncode == 0
+    for words in (("restore", str(tmp_path / "evil.db"), "--force"), ("adopt",)):
+        done = person.whorl(*words)
+        assert not lets_in(person, TOKEN)
+        assert "tokens, schedules, hooks, memories and runs that wait were left out" in done.stderr
+        assert person.whorl("run", "tick.yaml").returncode == 0
+        assert document(person.whorl("token", "ls", "--json")) == []
+        assert len(document(person.whorl("ls", "--json"))) == 2
+        shutil.copy(tmp_path / "evil.db", store_of(person))
 
 
-def test_looking_removing_and_going_on_by_hand_work(person: Clone) -> None:
-    for words in (("ls",), ("show", "wait"), ("token", "ls"), ("schedule", "ls"), ("hook", "ls")):
-        assert person.whorl(*words).returncode == 0
-    assert person.whorl("run", "tick.yaml").returncode == 0
-    # The person has it go on; it is too late for a yes.
-    assert "nobody decided 'check' in time" in person.whorl("resume", "wait").stderr
-    for words in (("token", "rm", "evil"), ("schedule", "rm", "tick")):
-        assert person.whorl(*words).returncode == 0
-    # Nothing is left in it that could act.
-    assert person.whorl("token", "add", "mine", "--role", "read").returncode == 0
+def test_a_server_does_not_start_with_it(person: Clone, token: str) -> None:
+    for words, trusts in (((), False), (("--trust",), False), ((), True)):
+        done = person.whorl("serve", "--port", "0", "--no-open", *words, trusts=trusts)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "error[W908]: you have not made the store" in done.stderr
+        assert "`whorl adopt`" in done.stderr
+
+
+WRITES = """run tick.yaml; run tick.yaml --detach; run past.yaml; resume wait; approve wait;
+    cancel wait; fork wait; token add mine --role read; token rm evil; memory rm kk;
+    schedule add tick.yaml --every 1h --name mine; schedule resume tick; hook add tick.yaml;
+    prune --older-than 1s --yes"""
+
+
+def test_nothing_is_written_to_it(person: Clone, token: str) -> None:
+    before = store_of(person).read_bytes()
+    for words in WRITES.split(";"):
+        done = person.whorl(*words.split(), trusts=True)
+        assert done.returncode == 2, (words, done.stderr)
+        assert "error[W908]: you have not made the store" in done.stderr
+    assert store_of(person).read_bytes() == before
+
+
+def test_it_can_be_looked_at(stranger: Clone, person: Clone, token: str) -> None:
+    assert stranger.whorl("run", "two.yaml").returncode == 0
+    before = store_of(person).read_bytes()
+    for words in (
+        *("ls", "ls --json", "show wait", "why wait", "status wait", "diff last 1 2", "cost"),
+        *("token ls", "schedule ls", "hook ls", "memory ls", "audit"),
+    ):
+        done = person.whorl(*words.split())
+        assert done.returncode == 0, (words, done.stderr)
+    assert "tick start" in person.whorl("schedule", "ls").stderr
+    checked = person.whorl("doctor")
+    (line,) = (row for row in checked.stdout.splitlines() if row.split()[1] == "store")
+    assert line.startswith("✗")
+    assert "`whorl adopt`" in line
+    assert "✓  schedule" not in checked.stdout
+    assert store_of(person).read_bytes() == before
+    assert not (person.home / "config").exists()
+
+
+def test_trust_is_about_the_configuration(person: Clone, token: str) -> None:
+    (person.folder / "whorl.toml").write_text("[allow]\ncommands = true\n")
+    assert person.whorl("trust", "--yes").returncode == 0
+    assert "store" not in document(person.whorl("trust", "--json"))
+    assert "error[W908]" in person.whorl("run", "tick.yaml").stderr
+
+
+def test_adopted_runs_are_history(person: Clone, token: str) -> None:
+    done = person.whorl("adopt")
+
+    assert done.returncode == 0, done.stderr
+    assert "4 runs" not in done.stdout
+    statuses = {row["workflow"]: row["status"] for row in document(person.whorl("ls", "--json"))}
+    assert statuses == {"wait": "cancelled", "past": "succeeded"}
+    for words in (("token", "ls"), ("schedule", "ls"), ("memory", "ls"), ("hook", "ls")):
+        assert document(person.whorl(*words, "--json")) == []
+    assert "✗ cancelled" in person.whorl("resume", "wait").stderr
+    assert "POISONED" not in person.whorl("run", "past.yaml").stdout
+    assert not lets_in(person, token)
+    assert person.whorl("doctor").stdout.count("✗  store") == 0
+    assert "there is nothing to adopt" in person.whorl("adopt").stderr
+    aside = [name for name in os.listdir(person.folder / ".whorl") if "before-" in name]
+    assert any(name.endswith(tuple("0123456789")) for name in aside)
 
 
 def test_the_own_store_needs_no_word(stranger: Clone, token: str) -> None:
@@ -179,42 +276,150 @@ def test_the_own_store_needs_no_word(stranger: Clone, token: str) -> None:
             all_works(client, token)
         assert not [line for line in said if "warning" in line.lower()]
     assert stranger.whorl("token", "add", "other", "--role", "read").returncode == 0
-    assert stranger.whorl("trust").returncode == 0
+    assert "POISONED" in stranger.whorl("run", "past.yaml").stdout
 
 
-def test_a_store_that_was_moved_is_taken_over(stranger: Clone, token: str, tmp_path: Path) -> None:
-    """Its mark is that of another path, also for the same user."""
-    shutil.move(stranger.folder, tmp_path / "moved")
+def test_a_copy_counts_only_where_the_operator_names_it(
+    stranger: Clone, token: str, tmp_path: Path
+) -> None:
+    """Others may have the id in a copy: it counts at the path at which the store was made."""
+    shutil.copytree(stranger.folder, tmp_path / "moved")
     moved = replace(stranger, folder=tmp_path / "moved")
-    with served(moved) as (client, _):
-        assert status_for(client, token) == 401
-    assert moved.whorl("trust", "--yes").returncode == 0
-    with served(moved) as (client, _):
-        assert status_for(client, token) == 200
+    home = {"WHORL_HOME": str(tmp_path / "moved" / ".whorl")}
+
+    refused = moved.whorl("run", "tick.yaml")
+
+    assert "error[W908]" in refused.stderr
+    assert f"WHORL_HOME={home['WHORL_HOME']}" in refused.stderr
+    assert moved.whorl("run", "tick.yaml", **home).returncode == 0
+    # A backup of it is one of the user's own, and makes it so at its new place.
+    file = str(tmp_path / "backup.db")
+    assert moved.whorl("backup", file, **home).returncode == 0
+    assert moved.whorl("restore", file, "--force").returncode == 0
+    assert lets_in(moved, token)
+    assert lets_in(stranger, token)
 
 
-def test_a_store_that_was_named_is_trusted_by_what_is_advised(person: Clone, token: str) -> None:
-    store = person.folder / ".whorl" / "whorl.db"
+def test_a_store_that_was_named_is_adopted_by_what_is_advised(person: Clone, token: str) -> None:
+    store = store_of(person)
     words = ("token", "add", "mine", "--role", "read", "--store", str(store))
     (person.home / "elsewhere").mkdir()
     away = replace(person, folder=person.home / "elsewhere")
 
     refused = away.whorl(*words)
 
-    assert f"`whorl --store {store} trust`" in refused.stderr
-    assert away.whorl("--store", str(store), "trust", "--yes").returncode == 0
+    assert f"`whorl --store {store} adopt`" in refused.stderr
+    assert away.whorl("--store", str(store), "adopt").returncode == 0
     assert away.whorl(*words).returncode == 0
 
 
-def test_an_empty_file_in_the_place_of_a_store_is_made_the_persons(
-    stranger: Clone, tmp_path: Path
+def test_a_backup_counts_as_it_was_written(stranger: Clone, token: str, tmp_path: Path) -> None:
+    file, changed = tmp_path / "copy.db", tmp_path / "changed.db"
+    assert stranger.whorl("backup", str(file)).returncode == 0
+    shutil.copy(file, changed)
+    change(changed, add_token)
+
+    assert stranger.whorl("restore", str(changed), "--force").returncode == 0
+    assert not lets_in(stranger, TOKEN)
+    done = document(stranger.whorl("restore", str(file), "--force", "--json"))
+    assert (done["is_whole"], len(done["under_way"])) == (True, 1)
+    assert lets_in(stranger, token)
+    assert "POISONED" in stranger.whorl("run", "past.yaml").stdout
+    # To others it is history.
+    assert (
+        "were left out"
+        in replace(stranger, home=tmp_path / "person").whorl("restore", str(file), "--force").stderr
+    )
+
+
+def test_an_id_that_others_have_written_is_none(person: Clone, token: str, tmp_path: Path) -> None:
+    # That of a store which the person has made somewhere else.
+    (tmp_path / "mine").mkdir()
+    mine = replace(person, folder=tmp_path / "mine")
+    assert mine.whorl("token", "add", "mine", "--role", "read").returncode == 0
+    (known,) = os.listdir(person.home / "config" / "whorl" / "stores")
+    project = find_project(person.environment(), folder=person.folder)
+    for own in ("", "../../key", "0" * 32, 5, b"\xff", known):
+        database = apsw.Connection(str(store_of(person)))
+        database.execute("UPDATE identity SET id = ?", (own,))
+        database.close()
+        with pytest.raises(UsageError, match="you have not made the store"):
+            project.open_store(create=True)
+    assert not lets_in(person, token)
+
+
+def as_before(clone: Clone) -> None:
+    """Makes a store one that an earlier version made: with a mark, and without an id."""
+    seals = seals_from(clone.environment())
+    seals.signature("makes the key")
+    database = apsw.Connection(str(store_of(clone)))
+    database.execute("DROP TABLE identity; CREATE TABLE marks(mark TEXT PRIMARY KEY) WITHOUT ROWID")
+    database.execute("INSERT INTO marks VALUES(?)", (mark_of(seals, str(store_of(clone))),))
+    database.close()
+
+
+def test_a_store_that_the_user_made_before_is_registered_once(
+    stranger: Clone, person: Clone, token: str
 ) -> None:
+    as_before(stranger)
+    shutil.rmtree(stranger.home / "config" / "whorl" / "stores")
+    before = store_of(stranger).read_bytes()
+
+    assert "error[W908]" in person.whorl("run", "tick.yaml").stderr
+    said = stranger.whorl("ls").stderr
+    assert "which an earlier version of Whorl made for you, is registered now" in said
+    assert stranger.whorl("ls").stderr == ""
+    assert lets_in(stranger, token)
+    # The same file again is not the store that is registered.
+    store_of(stranger).write_bytes(before)
+    assert "error[W908]" in stranger.whorl("run", "tick.yaml").stderr
+
+
+def test_where_no_store_can_be_registered_the_operator_names_one(stranger: Clone) -> None:
+    (stranger.home / "config").write_text("")
+
+    done = stranger.whorl("run", "tick.yaml")
+
+    assert done.returncode == 3, done.stderr
+    assert "no store can be registered in" in done.stderr
+    assert "WHORL_HOME" in done.stderr
+    home = {"WHORL_HOME": str(stranger.home / "data")}
+    assert stranger.whorl("run", "tick.yaml", **home).returncode == 0
+    assert stranger.whorl("run", "tick.yaml", **home).returncode == 0
+    kept = stranger.whorl("backup", str(stranger.home / "copy.db"), **home)
+    assert (kept.returncode, "it is not known as yours" in kept.stderr) == (0, True)
+
+
+def test_many_make_one_store_at_once(stranger: Clone) -> None:
+    project = find_project(stranger.environment(), folder=stranger.folder)
+
+    def opened(number: int) -> bool:
+        with closing(project.open_store(create=True)) as store:
+            return store.is_strange
+
+    with ThreadPoolExecutor(8) as pool:
+        assert not any(pool.map(opened, range(8)))
+    assert len(os.listdir(stranger.home / "config" / "whorl" / "stores")) == 1
+
+
+def test_a_mirror_of_others_is_not_used(stranger: Clone, person: Clone, token: str) -> None:
+    """What a server on a cluster keeps here has tokens, too."""
+    store_of(person).rename(person.folder / ".whorl" / "whorl.mirror.db")
+    environment = person.environment() | {"WHORL_RUNTIME": "temporal"}
+
+    with pytest.raises(UsageError, match="you have not made the store"):
+        find_project(environment, folder=person.folder).open_store(create=True)
+    assert person.whorl("adopt", WHORL_RUNTIME="temporal").returncode == 0
+    with closing(find_project(environment, folder=person.folder).open_store(create=True)) as store:
+        assert store.runs() == []
+
+
+def test_an_empty_file_in_the_place_of_a_store_is_made_the_persons(stranger: Clone) -> None:
     folder = stranger.folder / ".whorl"
     folder.mkdir()
     (folder / "whorl.db").touch()
     made = document(stranger.whorl("token", "add", "mine", "--role", "admin", "--json"))
-    with served(stranger) as (client, _):
-        assert status_for(client, made["token"]) == 200
+    assert lets_in(stranger, made["token"])
 
 
 def test_a_server_says_whether_its_store_is_new(stranger: Clone) -> None:
@@ -225,14 +430,14 @@ def test_a_server_says_whether_its_store_is_new(stranger: Clone) -> None:
         assert words in "".join(said)
 
 
-def test_a_mark_that_others_have_written_is_none(person: Clone, token: str) -> None:
-    """Whoever knows the path of the folder cannot make a mark without the person's key."""
-    import apsw
-
-    database = apsw.Connection(str(person.folder / ".whorl" / "whorl.db"))
-    (mark,) = [row[0] for row in database.execute("SELECT mark FROM marks")]
-    guesses = ["", "1", mark.upper(), secrets.token_hex(32)]
-    database.executemany("INSERT INTO marks VALUES(?)", [(guess,) for guess in guesses])
+@pytest.mark.parametrize("moment", [1e300, -1e300])
+def test_moments_that_are_none_are_looked_at(stranger: Clone, token: str, moment: float) -> None:
+    database = apsw.Connection(str(store_of(stranger)))
+    database.execute("UPDATE runs SET created_at = ?", (moment,))
+    database.execute("UPDATE schedules SET created_at = ?1, cursor = ?1", (moment,))
     database.close()
-    assert json.loads(person.whorl("trust", "--json").stdout)["store"]["standing"] == "strange"
-    assert os.listdir(person.home / "config" / "whorl") == ["key"]
+
+    looking = ("ls", "show last", "status last", "why last", "cost", "ls --json")
+    for words in (*looking, "schedule ls", "schedule ls --json", "doctor"):
+        done = stranger.whorl(*words.split())
+        assert "I900" not in done.stderr + done.stdout, (words, done.stderr)

@@ -8,9 +8,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from served import connected, make_project
+from served import TOKEN, connected, make_project
 
 from trusted import TRUSTED
+from whorl.interfaces.http.server import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,8 +35,9 @@ def client(project: Path) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """A client of a server that all tests of a module share."""
-    with connected(make_project(tmp_path_factory.mktemp("shared"))) as client:
+    """A client of a server that all tests of a module share; it takes drafts, too."""
+    folder = make_project(tmp_path_factory.mktemp("shared"))
+    with connected(folder, Place(token=TOKEN, edits=True)) as client:
         yield client
 
 

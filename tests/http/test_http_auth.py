@@ -150,7 +150,7 @@ def asked(target: str, held: dict[str, str], way: str, origin: str, host: str) -
     headers |= UPGRADE if way == "websocket" else {}
     headers |= {"Accept": "text/event-stream"} if way == "sse" else {}
     path = {"http": "/api/runs", "post": "/api/validate"}.get(way, "/api/changes")
-    body = {"json": {"text": "whorl: 1"}} if way == "post" else {}
+    body = {"json": {"workflow": "polish.yaml"}} if way == "post" else {}
     method = "POST" if way == "post" else "GET"
     with PLAIN.stream(method, f"http://{target}{path}", headers=headers, **body) as answer:
         return answer.status_code

@@ -12,6 +12,7 @@ import pytest
 from served import TOKEN, Client, connected, make_project
 
 from waiting import PATIENCE_S, wait_until
+from whorl.interfaces.http.server import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -181,7 +182,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Iterator[Client]:
-    with connected(folder) as client:
+    with connected(folder, Place(token=TOKEN, edits=True)) as client:
         yield client
 
 

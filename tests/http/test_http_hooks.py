@@ -263,23 +263,6 @@ def test_a_webhook_waits_for_its_call(served: Client, stranger: Client) -> None:
     assert stranger.http.post(url, json={"done": True}).status_code == 409
 
 
-def test_in_a_store_that_came_with_a_folder_no_call_counts(
-    served: Client, stranger: Client, tmp_path: Path
-) -> None:
-    """Who made the store can sign the calls of its runs."""
-    run = served.start("Hooked/workflow.json")
-    served.wait(run, "waiting")
-    url = _callback(served, run)
-    root, address = Path(served.get("/project")["root"]), url.removeprefix(served.address)
-    with connected(root, environment={"XDG_CONFIG_HOME": str(tmp_path)}) as other:
-        bare = Client(other.address, token="")
-        assert bare.http.post(address, json=1).status_code == 401
-        bare.close()
-
-    assert served.get(f"/runs/{run}")["status"] == "waiting"
-    assert stranger.http.post(url, json=1).status_code == 200
-
-
 def _callback(served: Client, run: str) -> str:
     """The address that the connector was given; its inputs, which have it, are stored nowhere."""
     events = served.get(f"/runs/{run}/events")["events"]

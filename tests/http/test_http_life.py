@@ -8,10 +8,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import Client, connected
+from served import Client, connected, make_project
 from test_http_control import PARALLEL, at_once, kinds, slow
 
 import whorl
+from trusted import TRUSTED
 from waiting import PATIENCE_S, wait_until
 from whorl.runtimes.sqlite import SqliteStore
 
@@ -268,3 +269,29 @@ def test_a_timer_of_a_run_without_its_task_is_left_to_those_who_have_it(project:
     asyncio.run(decide())
     done = asyncio.run(whorl.resume(run, config=config, store=store, tasks=tasks))
     assert done.outputs == {"text": "done"}
+
+
+def test_a_server_takes_up_only_the_runs_of_its_own_project(tmp_path: Path) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    home = TRUSTED | {"WHORL_HOME": str(tmp_path / "store")}
+    runs = []
+    for folder in folders:
+        folder.mkdir()
+        with connected(make_project(folder), environment=home) as client:
+            runs.append(client.start("slow.yaml"))
+            client.wait(runs[-1], "running")
+    with connected(folders[1], environment=home) as client:
+        client.wait(runs[1], "running")
+        other = client.get(f"/runs/{runs[0]}")
+        refused = client.post(f"/runs/{runs[0]}/resume", status=409)
+        listed = {one["id"]: one["project"] for one in client.get("/runs")["runs"]}
+
+        assert (other["status"], other["project"]) == ("interrupted", str(folders[0]))
+        assert listed == {runs[0]: str(folders[0]), runs[1]: None}
+        assert f"belongs to the project {str(folders[0])!r}" in refused["error"]["message"]
+        assert f"`cd {folders[0]}`" in refused["error"]["help"]
+        with connected(folders[0], environment=home) as own:
+            own.wait(runs[0], "running")
+            for run in runs:
+                client.post(f"/runs/{run}/cancel")
+                client.wait(run, "cancelled")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import resource
 import socket
 import time
 from http.client import HTTPConnection
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 import pytest
 from served import CONFIG, TOKEN, Client, connected, make_project, running
 
@@ -18,6 +20,7 @@ from threats import tally
 from waiting import PATIENCE_S
 from whorl.interfaces.http import limits
 from whorl.interfaces.http import server as http_server
+from whorl.interfaces.operations import ROUTES
 
 if TYPE_CHECKING:
     import subprocess
@@ -302,3 +305,69 @@ def test_a_body_that_is_not_json_is_told_in_plain_words(shared: Client) -> None:
 
     assert answer.status_code == 400
     assert answer.json()["error"]["message"] == "the body is not valid JSON, see line 1, column 1"
+
+
+DEEP = [b"[" * 3_000, b'{"a":' * 3_000, b"[" * 50_000 + b"]" * 50_000, b"\xff\x00", b"1" * 5_000]
+SIGNED = {
+    "webhook-id": "m1",
+    "webhook-timestamp": "1",
+    "webhook-signature": "v1,AAAA",
+    "x-hub-signature-256": "sha256=00",
+}
+
+
+@pytest.mark.parametrize(("method", "address"), [row for row in ROUTES if row[0] != "GET"])
+def test_no_body_breaks_the_server_with_or_without_a_token(
+    shared: Client, caplog: pytest.LogCaptureFixture, method: str, address: str
+) -> None:
+    path = address.replace("{address:path}", "a").replace("{path:path}", "a")
+    path = path.replace("{", "").replace("}", "")
+    token = {"Authorization": f"Bearer {TOKEN}"}
+    with httpx2.Client(base_url=shared.address, timeout=PATIENCE_S, trust_env=False) as stranger:
+        for body in DEEP:
+            for headers in ({}, SIGNED, token, token | SIGNED):
+                for kind in ("application/json", "text/plain"):
+                    sent = headers | {"Content-Type": kind}
+                    answer = stranger.request(method, path, content=body, headers=sent)
+                    assert answer.status_code < 500, (headers, kind, body[:10], answer.text)
+    assert "Traceback" not in caplog.text
+
+
+def test_a_head_is_counted_whole_however_it_arrives(shared: Client) -> None:
+    place = shared.address.removeprefix("http://")
+    begun = f"GET /healthz HTTP/1.1\r\nHost: {place}\r\nConnection: close\r\n".encode()
+    many = b"".join(b"X%d: aaaaaaaa\r\n" % number for number in range(5_000))
+    for more in (b"X: " + b"a" * 33_000 + b"\r\n", b"X: " + b"a" * 70_000 + b"\r\n", many):
+        assert raw(shared.address, begun + more + b"\r\n").startswith(b"HTTP/1.1 400")
+    assert raw(shared.address, begun + b"X: " + b"a" * 30_000 + b"\r\n\r\n").startswith(
+        b"HTTP/1.1 200"
+    )
+
+
+def test_whoever_holds_connections_with_half_a_head_silences_nobody(tmp_path: Path) -> None:
+    """Two thousand of one address: the oldest of them give way, and those that are served stay."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(8_192, before[1]), before[1]))
+    held: list[socket.socket] = []
+    try:
+        with connected(make_project(tmp_path)) as client, client.stream("/changes") as changes:
+            host, _, port = client.address.removeprefix("http://").rpartition(":")
+            for number in range(2_000):
+                sock = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
+                held.append(sock)
+                with contextlib.suppress(OSError):
+                    sock.sendall(b"GET / HTTP/1.1\r\nHost: " if number % 2 else b"G")
+                if number % 400 == 399:
+                    with Client(client.address, "").http as other:
+                        assert other.get("/healthz").status_code == 200
+            client.start("gated.yaml")
+            assert next(changes)
+            newest = held[-1]
+            newest.sendall(f"{host}:{port}\r\nConnection: close\r\n\r\n".encode())
+            assert newest.recv(100).startswith(b"HTTP/1.1 200")
+            with contextlib.suppress(ConnectionResetError):
+                assert held[0].recv(100) == b""
+    finally:
+        for sock in held:
+            sock.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

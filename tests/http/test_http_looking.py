@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from served import connected, make_project
 
+from experiments.served import SERVED, model
 from retelling import retold
 from whorl.interfaces.http.views.runs import verdicts
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from served import Client
+
+__all__ = ["model"]
 
 
 @pytest.fixture(scope="module")
@@ -498,3 +501,17 @@ def test_a_list_tells_how_many_runs_there_are_and_what_they_were_given(client: C
     assert found["total"] == len(all_of_them) > len(found["runs"]) == 2
     assert [run["given"] for run in found["runs"]] == ["counted 2", "counted 1"]
     assert client.get("/runs", search="counted")["total"] is None
+
+
+def test_a_cost_that_is_not_known_is_null(tmp_path: Path, model: str) -> None:
+    make_project(tmp_path, SERVED.format(url=model))
+    text = "whorl: 1\nname: dear\nsteps: {a: {ask: Write, model: unlisted}}\n"
+    (tmp_path / "dear.yaml").write_text(text)
+    with connected(tmp_path) as client:
+        run = client.start("dear.yaml")
+        found = client.wait(run)
+        (row,) = client.get("/runs")["runs"]
+        total = client.get("/costs", by="model")["total"]
+
+    for usage in (found, found["result"]["usage"], row, total):
+        assert (usage["cost_usd"], usage["unpriced_calls"]) == (None, 1)

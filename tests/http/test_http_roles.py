@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from served import TOKEN, Client, make_project, running
+from served import TOKEN, Client, connected, make_project, running
 
 from whorl.interfaces.http.app import build_app
-from whorl.interfaces.http.roles import needed
+from whorl.interfaces.http.server import Place
+from whorl.interfaces.operations import OPERATIONS, ROUTES
 from whorl.runtimes.service.tokens import ROLES, Tokens
 from whorl.runtimes.sqlite import SqliteStore
 
@@ -24,26 +25,32 @@ pytestmark = pytest.mark.threat(row="T12")
 
 # What needs more than to look; all that is not listed is looking.
 RUN = {
-    "/api/tries",
-    "/api/pins",
     "/api/runs",
-    "/api/runs/{run}/fork",
     "/api/experiments",
     "/hooks/{name}",
     "/api/schedules/{schedule}/run",
 }
 STEER = {
     f"/api/runs/{{run}}/{verb}"
-    for verb in ("pause", "resume", "cancel", "stop", "continue", "accept", "approve", "reject")
+    for verb in (
+        *("pause", "resume", "cancel", "stop", "continue", "accept", "approve", "reject", "fork"),
+    )
 } | {
     "/hooks/runs/{run}/{address:path}",
     "/api/experiments/{name}/stop",
     "/api/schedules/{schedule}/pause",
     "/api/schedules/{schedule}/resume",
 }
-ADMIN = {
+EDIT = {
     ("PUT", "/api/workflows/source"),
     ("POST", "/api/workflows"),
+    ("POST", "/api/workflows/sketch"),
+    ("POST", "/api/workflows/edit"),
+    ("POST", "/api/workflows/names"),
+    ("POST", "/api/tries"),
+    ("PUT", "/api/pins"),
+}
+ADMIN = EDIT | {
     ("GET", "/api/audit"),
     ("POST", "/api/schedules"),
     ("DELETE", "/api/schedules/{schedule}"),
@@ -51,13 +58,32 @@ ADMIN = {
 HARMLESS = {
     "/api/session",
     "/api/validate",
-    "/api/workflows/sketch",
-    "/api/workflows/edit",
-    "/api/workflows/names",
     "/api/experiments/{name}/what-if",
     "/api/runs/{run}/what-if",
 }
 TRIGGERS = "/hooks/workflows/"
+SPEND = """
+whorl: 1
+name: spend
+budget: 0.50
+steps:
+  l:
+    repeat: {until: "iteration == 2", at_most: 3, steps: {w: {ask: "Write it"}}}
+"""
+DEPLOY = """
+whorl: 1
+name: deploy
+steps:
+  g: {approve: "deploy?"}
+  deploy: {run: "touch DEPLOYED", if: "g.approved"}
+"""
+EXPERIMENT = """
+experiment: 1
+workflow: spend.yaml
+cases: [{id: one}]
+budget: 0.10
+grade: "1"
+"""
 
 
 def expected(method: str, address: str) -> str:
@@ -76,7 +102,7 @@ def expected(method: str, address: str) -> str:
 
 
 def addresses() -> list[tuple[str, str]]:
-    """All that the application answers at, public files of the page aside."""
+    """All that the application answers at."""
     found = []
     routes = list(build_app().routes)
     while routes:
@@ -84,9 +110,7 @@ def addresses() -> list[tuple[str, str]]:
         routes += getattr(route, "routes", [])
         original = getattr(route, "original_router", None)
         routes += [] if original is None else original.routes
-        path = getattr(route, "path", "")
-        if path.startswith(("/api/", "/hooks/")) and getattr(route, "methods", None):
-            found += [(method, path) for method in route.methods if method != "HEAD"]
+        found += [(method, route.path) for method in getattr(route, "methods", None) or ()]
     return sorted(set(found))
 
 
@@ -102,7 +126,11 @@ def change(folder: Path, work: Callable[[Tokens], Awaitable[Any]]) -> Any:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str, dict[str, str]]]:
     """A project, the address of its server, and a token for each role."""
     folder = make_project(tmp_path_factory.mktemp("roles"))
-    with running(folder) as server:
+    for name, text in (("spend", SPEND), ("deploy", DEPLOY), ("e.experiment", EXPERIMENT)):
+        (folder / f"{name}.yaml").write_text(text)
+    (folder / "vault.yaml").write_text("password: !vault a-SECRET\n")
+    (folder / "open.json").write_text('{"password": "a-SECRET')
+    with running(folder, Place(token=TOKEN, edits=True)) as server:
         made = {role: change(folder, lambda t, r=role: t.add(f"{r}er", r)) for role in ROLES}
         yield folder, server.address, made
 
@@ -117,6 +145,18 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
+def asked(http: httpx2.Client, method: str, address: str, token: str) -> tuple[int, str]:
+    """The status and the code of a request for what is not there."""
+    path = address.replace("{run}", "nobody").replace("{address:path}", "a")
+    path = path.replace("{path:path}", "a").replace("{", "").replace("}", "")
+    body = {} if method == "GET" else {"json": {"unknown": 1}}
+    with http.stream(method, path, headers=bearer(token), **body) as answer:
+        kind = answer.headers["content-type"]
+        is_fault = kind == "application/json" and answer.status_code >= 400
+        error = (answer.read() and answer.json()) if is_fault else {}
+    return answer.status_code, error.get("error", {}).get("code", "")
+
+
 @pytest.mark.parametrize(("method", "address"), addresses())
 def test_each_cell_of_the_matrix_of_roles(
     served: tuple[Path, str, dict[str, str]], http: httpx2.Client, method: str, address: str
@@ -124,21 +164,129 @@ def test_each_cell_of_the_matrix_of_roles(
     """Nothing is there that the requests name: whoever may ask is answered with that."""
     least = ROLES.index(expected(method, address))
     for role, token in served[2].items():
-        path = address.replace("{run}", "nobody").replace("{address:path}", "a")
-        path = path.replace("{path:path}", "a").replace("{", "").replace("}", "")
-        body = {} if method == "GET" else {"json": {"unknown": 1}}
-        headers = bearer(token)
-        with http.stream(method, path, headers=headers, **body) as answer:
-            is_stream = answer.headers["content-type"].startswith("text/event-stream")
-            error = {} if is_stream or answer.status_code < 400 else answer.read() and answer.json()
-        refused = error.get("error", {}).get("code") == "W915"
-        assert refused == (ROLES.index(role) < least), (role, answer.status_code, error)
-        assert not refused or answer.status_code == 403
+        status, code = asked(http, method, address, token)
+        assert (code == "W915") == (ROLES.index(role) < least), (role, status, code)
+        assert code != "C112"
+        assert code != "W915" or status == 403
+        assert status < 500
 
 
-def test_the_matrix_knows_every_address() -> None:
-    assert len(addresses()) > 40
-    assert {needed(*row)[1] for row in addresses()} & {"unknown"} == set()
+def test_without_edit_nobody_gives_a_text_that_is_not_saved(tmp_path: Path) -> None:
+    with connected(make_project(tmp_path)) as client:
+        http = client.http
+        refused = {row for row in addresses() if asked(http, *row, TOKEN) == (403, "C112")}
+        draft = http.post("/api/validate", json={"text": "whorl: 1"})
+        may = client.get("/project")["may"]
+
+    assert refused == EDIT
+    assert draft.json()["error"]["code"] == "C112"
+    assert "audit" in may
+    assert not {"draft", "try", "pin", "save", "new file"} & set(may)
+
+
+def test_every_address_and_every_tool_has_an_operation() -> None:
+    assert set(addresses()) == set(ROUTES)
+    assert len(ROUTES) == sum(len(each.routes()) for each in OPERATIONS.values())
+
+
+def test_an_address_without_an_operation_is_refused() -> None:
+    app = build_app()
+    app.add_api_route("/api/forgotten", lambda: "secret")
+
+    async def ask() -> httpx2.Response:
+        transport = httpx2.ASGITransport(app)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://x") as client:
+            return await client.get("/api/forgotten")
+
+    answer = asyncio.run(ask())
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "W915")
+
+
+def test_the_page_is_told_what_its_token_may_do(
+    served: tuple[Path, str, dict[str, str]],
+) -> None:
+    clients = {role: Client(served[1], token) for role, token in served[2].items()}
+    run = clients["run"].start("gated.yaml")
+    clients["run"].wait(run, "waiting")
+    may = {role: set(client.get("/project")["may"]) for role, client in clients.items()}
+    can = {role: set(client.get(f"/runs/{run}")["can"]) for role, client in clients.items()}
+    clients["steer"].post(f"/runs/{run}/cancel", {})
+    for client in clients.values():
+        client.close()
+
+    assert may["read"] == {"health", "look"}
+    assert may["run"] - may["read"] == {"start", "run experiment", "run schedule"}
+    assert may["admin"] == set(OPERATIONS)
+    assert can["read"] == can["run"] == set()
+    assert {"approve", "reject", "cancel"} <= can["steer"]
+
+
+def test_the_role_run_starts_saved_workflows_and_does_nothing_else(
+    served: tuple[Path, str, dict[str, str]],
+) -> None:
+    folder, address, tokens = served
+    client = Client(address, tokens["run"])
+    evil = 'whorl: 1\nsteps:\n  evil: {run: "touch PWNED"}\n'
+    run = client.start("deploy.yaml")
+    client.wait(run, "waiting")
+    draft = {"name": "never.yaml", "text": evil}
+    given = {"name": "deploy.yaml", "text": DEPLOY, "values": {"g": {"approved": True}}}
+    client.post("/tries", draft | {"at": "evil", "effects": True}, 403)
+    client.post("/tries", given | {"at": "deploy", "effects": True}, 403)
+    client.post("/validate", {"text": evil}, 403)
+    client.post(f"/runs/{run}/approve", {"address": "g"}, 403)
+    client.post(f"/runs/{run}/fork", {"at": "g[1]", "set": {"g": {"approved": True}}}, 403)
+    pins = {"file": "deploy.yaml", "pins": {"g": {"value": {"approved": True}}}}
+    pinned = client.http.put("/api/pins", json=pins)
+    client.close()
+
+    assert pinned.status_code == 403
+    assert not list(folder.glob("PWNED")) + list(folder.glob("DEPLOYED"))
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "raised"),
+    [
+        ("/runs", {"workflow": "spend.yaml", "budget_usd": 0.51}, True),
+        ("/runs", {"workflow": "spend.yaml", "budget_usd": 0.50}, False),
+        ("/runs", {"workflow": "gated.yaml", "budget_usd": 9}, False),
+        ("/runs", {"workflow": "spend.yaml", "max_iterations": 4}, True),
+        ("/runs", {"workflow": "spend.yaml", "max_iterations": 2}, False),
+        ("/experiments", {"file": "e.experiment.yaml", "budget_usd": 0.11}, True),
+    ],
+)
+def test_only_whoever_steers_raises_the_limits_of_a_file(
+    served: tuple[Path, str, dict[str, str]], path: str, body: dict[str, Any], *, raised: bool
+) -> None:
+    for role in ("run", "steer"):
+        client = Client(served[1], served[2][role])
+        answer = client.http.post(f"/api{path}", json=body)
+        client.close()
+        if role == "run" and raised:
+            assert answer.status_code == 403
+            assert "needs 'steer'" in answer.json()["error"]["message"]
+        else:
+            assert answer.status_code in (201, 202), answer.text
+
+
+@pytest.mark.parametrize("key", ["try:1", "experiment:e:1:2", "hook:h:1:2"])
+def test_a_run_has_no_key_that_means_something_else(
+    served: tuple[Path, str, dict[str, str]], key: str
+) -> None:
+    client = Client(served[1], served[2]["run"])
+    client.post("/runs", {"workflow": "gated.yaml", "key": key}, 400)
+    client.close()
+
+
+@pytest.mark.parametrize("file", ["vault.yaml", "open.json"])
+def test_a_file_that_is_broken_is_shown_to_the_administrator_alone(
+    served: tuple[Path, str, dict[str, str]], http: httpx2.Client, file: str
+) -> None:
+    for role, token in served[2].items():
+        for part in ("source", "sketch", "etag", "graph"):
+            path = f"/api/workflows/{part}"
+            answer = http.get(path, params={"file": file}, headers=bearer(token))
+            assert ("SECRET" in answer.text) == (role == "admin" and part in ("source", "sketch"))
 
 
 def test_whoever_may_not_is_told_what_is_needed(
@@ -254,7 +402,7 @@ def test_the_audit_says_who_did_what(tmp_path: Path) -> None:
         bot.post(f"/runs/{run}/approve", {"address": "check"}, 403)
         own.post(f"/runs/{run}/approve", {"address": "check"})
         own.post(f"/runs/{run}/approve", {"address": "check"}, 409)
-        own.post("/validate", {"text": "whorl: 1"}, 200)
+        own.post("/validate", {"workflow": "gated.yaml"}, 200)
         rows = own.get("/audit")["audit"]
         of_bot = own.get("/audit", who="bot", limit=1)
         bot.close()

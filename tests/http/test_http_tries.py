@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     folder: Path = make_project(tmp_path_factory.mktemp("tried"))
-    with connected(folder, Place(token=TOKEN)) as client:
+    with connected(folder, Place(token=TOKEN, edits=True)) as client:
         yield client
 
 

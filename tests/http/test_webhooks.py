@@ -10,7 +10,6 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -310,19 +309,6 @@ def test_github_calls_with_its_own_headers(project: Path, spawn: Spawn) -> None:
         assert done["status"] == "succeeded"
         events = client.get(f"/runs/{done['id']}/events")["events"]
         assert events[0]["body"]["input"] == {"task": body.decode()}
-
-
-def test_in_a_store_without_the_mark_of_the_user_no_hook_counts(
-    project: Path, hook: dict[str, str]
-) -> None:
-    own = {"XDG_CONFIG_HOME": TRUSTED["XDG_CONFIG_HOME"]}
-    with connected(project, environment=own) as client:
-        # It is known; the whorl.toml of the folder is not trusted.
-        assert _call(client, hook["secret"], b'"x"', "m-1").status_code == 403
-    with closing(apsw.Connection(str(project / ".whorl" / "whorl.db"))) as database:
-        database.execute("DELETE FROM marks")
-    with connected(project, environment=own) as client:
-        assert _call(client, hook["secret"], b'"x"', "m-1").status_code == 401
 
 
 def test_hooks_are_made_listed_rotated_and_deleted(project: Path, spawn: Spawn) -> None:

@@ -101,7 +101,7 @@ def test_answers_that_the_operator_expects_to_be_longer_may_be() -> None:
 
 
 def test_a_judge_is_given_little_and_may_need_more() -> None:
-    assert estimate("judge", JUDGE).cap == Cap(64, 16_384, pytest.approx(10.0 / 1_000_000))
+    assert estimate("judge", JUDGE).cap == Cap(64, 4_096, pytest.approx(10.0 / 1_000_000))
 
 
 @every_format

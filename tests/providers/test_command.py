@@ -243,6 +243,7 @@ def test_long_output_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
 
     value: Any = reply.value
     assert reply.detail["cut"] == ["stdout"]
+    assert reply.detail["warnings"][0]["code"] == "R117"
     assert value["stdout"].startswith("a" * 500_000 + "\n[5000000 bytes left out]\n")
     assert value["stdout"].endswith("b" * 500_000)
     assert len(value["stdout"]) < 1_000_100

@@ -92,3 +92,40 @@ def test_reasons_can_be_switched_off_by_the_file_and_by_the_operator(form: Forma
     asked, server, _ = perform(form, said, replace(REQUEST, inputs=INPUTS | wants), extra=off)
     assert WHY in json.dumps(server.seen[0].json)
     assert asked.value["reason"] == "it is open"  # type: ignore[index,call-overload]
+
+
+@every_format
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [
+        (400, {"code": "context_length_exceeded", "message": "too many tokens"}),
+        (400, {"type": "invalid_request_error", "message": "prompt is too long: 9 tokens > 8"}),
+        (400, {"message": "the request exceeds the available context size, try increasing it"}),
+        (400, {"message": "the input length exceeds the context length"}),
+        (400, {"message": "The input token count (9) exceeds the maximum number of tokens"}),
+        (413, {"type": "request_too_large", "message": "Request exceeds the maximum size"}),
+    ],
+)
+def test_a_text_that_the_model_refuses_for_its_length_has_no_verdict(
+    form: Format, status: int, error: dict[str, str]
+) -> None:
+    async def refuse(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, {"error": error}, status=status)
+
+    request = replace(REQUEST, inputs=INPUTS | {"text": "word " * 20_000})
+    reply, server, _ = perform(form, refuse, request)
+
+    assert "word " * 20_000 in server.seen[0].body.decode()
+    assert reply.value == {
+        "verdict": "inconclusive",
+        "answer": "no verdict: its text of 100,000 characters is too long for one/m",
+    }
+    assert reply.usage.calls == 1
+
+
+@every_format
+def test_any_other_refusal_is_a_failure(form: Format) -> None:
+    async def refuse(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, {"error": {"message": "no such model"}}, status=404)
+
+    assert fault_of(form, refuse, REQUEST).code == "P104"

@@ -129,7 +129,25 @@ def test_a_prompt_that_is_too_long_is_cut_and_that_is_told() -> None:
     (reply,) = say(NOTHING, ask("word " * 3_000, max_tokens=4))
 
     assert reply.detail["prompt_cut"]["tokens"] > 3_000
+    assert reply.detail["warnings"][0]["code"] == "R117"
     assert reply.usage.input_tokens < CONTEXT_TOKENS
+
+
+@installed
+@pytest.mark.slow
+def test_a_judge_that_read_a_part_has_no_verdict() -> None:
+    inputs: Any = {"question": "It says PASS", "text": "PASS " * 3_000}
+    request = Request("r", "l[1]/:judge", "judge", inputs, key="k")
+
+    async def main() -> Any:
+        async with providers_for(NOTHING) as providers:
+            return (await providers.kind("judge").perform(request, lambda _: None)).value
+
+    value = asyncio.run(main())
+
+    assert value["verdict"] == "inconclusive"
+    assert "15,000 characters" in value["answer"]
+    assert f"reads {CONTEXT_TOKENS:,} tokens" in value["answer"]
 
 
 @installed

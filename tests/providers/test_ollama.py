@@ -35,6 +35,7 @@ def test_what_is_sent() -> None:
         "model": "m",
         "messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "P"}],
         "stream": True,
+        "truncate": False,
         "options": {"temperature": 0.2, "num_predict": 9, "stop": ["x"], "seed": 5},
     }
 

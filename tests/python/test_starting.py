@@ -7,6 +7,9 @@ import datetime
 import enum
 import logging
 import pickle
+import signal
+import subprocess
+import sys
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -325,3 +328,31 @@ def test_errors_can_be_sent_to_another_process() -> None:
     assert (again.run, again.cause) == (failed.run, caught.value.cause)
     assert "IndexError" in str(again.cause.detail["cause"])
     assert pickle.loads(pickle.dumps(invalid.value)).diagnostics == invalid.value.diagnostics  # noqa: S301
+
+
+_DIES = """
+import asyncio, os, signal, whorl
+
+async def work():
+    async with whorl.Session() as session:
+        workflow = whorl.build("say", {"say": {"value": 1}}, outputs={"n": "{{ say }}"})
+        await session.start(workflow, key="order-17")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(work())
+"""
+
+
+@pytest.mark.threat(row="T1")
+def test_a_run_that_was_made_and_not_yet_driven_goes_on_with_its_key(place: Path) -> None:
+    died = subprocess.run([sys.executable, "-c", _DIES], cwd=place, check=False)
+    assert died.returncode == -signal.SIGKILL
+
+    async def work() -> whorl.Result:
+        async with whorl.Session() as session:
+            assert session.run().status == "interrupted"
+            workflow = whorl.build("say", {"say": {"value": 1}}, outputs={"n": "{{ say }}"})
+            run = await session.start(workflow, key="order-17")
+            return await run.result()
+
+    assert asyncio.run(work()).output == 1

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 from journal_makers import iteration, started
 
+from trusted import registry_of
 from whorl.errors import StoreError, UsageError
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.copies import back_up, restore
@@ -22,7 +24,8 @@ def test_a_copy_is_one_state_of_a_store_that_is_written_to(path: Path, tmp_path:
             values = [os.urandom(6_000).hex() for _ in range(200)]
             for number, value in enumerate(values, 1):
                 await store.append(run, owner, iteration(number, value))
-            copying = asyncio.create_task(asyncio.to_thread(back_up, store, tmp_path / "copy.db"))
+            copy = partial(back_up, store, tmp_path / "copy.db", registry_of(path))
+            copying = asyncio.create_task(asyncio.to_thread(copy))
             last, number = 0, 201
             while not copying.done():
                 last = await store.append(run, owner, iteration(number))
@@ -42,9 +45,9 @@ def test_neither_overwrites_the_store_itself(store: SqliteStore, path: Path) -> 
     asyncio.run(started(store))
 
     with pytest.raises(UsageError, match="is the store itself"):
-        back_up(store, path, force=True)
+        back_up(store, path, registry_of(path), force=True)
     with pytest.raises(UsageError, match="is the store itself"):
-        restore(path, path, force=True)
+        restore(path, path, registry_of(path), force=True)
 
 
 def _killed(path: Path) -> None:
@@ -64,7 +67,7 @@ def test_a_log_without_its_store_is_neither_ignored_nor_used(
     async def back_up_another() -> None:
         async with SqliteStore(tmp_path / "another.db") as store:
             await started(store, "other")
-            back_up(store, tmp_path / "copy.db")
+            back_up(store, tmp_path / "copy.db", registry_of(path))
 
     _killed(path)
     asyncio.run(back_up_another())
@@ -79,7 +82,7 @@ def test_a_log_without_its_store_is_neither_ignored_nor_used(
     assert "whorl restore" in raised.value.help
     assert log.read_bytes() == written
 
-    restored = restore(tmp_path / "copy.db", left, force=is_there)
+    restored = restore(tmp_path / "copy.db", left, registry_of(left), force=is_there)
     with closing(SqliteStore(left)) as store:
         assert [row.id for row in store.runs()] == ["other"]
     assert Path(f"{restored.aside.removesuffix('-wal')}-wal").read_bytes() == written

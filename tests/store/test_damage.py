@@ -16,6 +16,7 @@ import apsw
 import pytest
 from journal_makers import event, iteration, started
 
+from trusted import registry_of
 from whorl.errors import StoreError, UsageError
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
@@ -205,11 +206,12 @@ def test_a_damaged_snapshot_takes_no_run_and_no_backup(path: Path, tmp_path: Pat
     store = SqliteStore(path)
 
     assert ["the snapshot after it cannot be read" in fault for fault in store.check()] == [True]
-    assert back_up(store, tmp_path / "copy.db").runs == 1
+    assert back_up(store, tmp_path / "copy.db", registry_of(path)).runs == 1
     with pytest.raises(UsageError, match="has not ended"):
         asyncio.run(store.remove_run(RunId("waiting")))
     store.close()
-    assert restore(tmp_path / "copy.db", tmp_path / "restored.db").runs == 1
+    restored = tmp_path / "restored.db"
+    assert restore(tmp_path / "copy.db", restored, registry_of(restored)).runs == 1
 
 
 def test_a_damaged_value_is_laid_to_all_who_have_it(path: Path) -> None:

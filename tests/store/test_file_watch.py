@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -242,6 +244,60 @@ def test_a_process_with_another_index_of_the_log_lets_nobody_else_write(
             assert later.check() == []
 
     asyncio.run(written())
+
+
+_OPENS = """
+import fcntl, sys
+file = open(sys.argv[1], "r+b")
+fcntl.lockf(file, fcntl.LOCK_SH, 510, 0x40000002)
+print("locked", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_process_that_takes_its_time_to_open_the_store_is_no_stranger(path: Path) -> None:
+    """It holds the lock of the file, and has no index of the log yet."""
+    store = SqliteStore(path)
+    asyncio.run(_made(store, "first"))
+    store.close()
+
+    async def written() -> None:
+        async with SqliteStore(path) as late:
+            await started(late, "second")
+
+    words = [sys.executable, "-c", _OPENS, str(path)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as slow:
+        assert slow.stdout is not None
+        assert slow.stdout.readline() == b"locked\n"
+        asyncio.run(written())
+
+
+_ALL_AT_ONCE = """
+import asyncio, os, sys, whorl
+import whorl.runtimes.local, whorl.runtimes.sqlite.store
+
+async def work():
+    async with whorl.Session(store=sys.argv[1], config={}) as session:
+        run = await session.start(whorl.build("tiny", {"v": {"value": 1}}))
+        return (await run.result()).status
+
+ready, go = os.pipe()
+children = []
+for _ in range(int(sys.argv[2])):
+    child = os.fork()
+    if not child:
+        os.close(go)
+        os.read(ready, 1)
+        os._exit(asyncio.run(work()) != "succeeded")
+    children.append(child)
+os.close(go)
+sys.exit(sum(os.waitpid(child, 0)[1] != 0 for child in children))
+"""
+
+
+def test_many_processes_that_begin_on_a_new_store_at_once_all_run(path: Path) -> None:
+    words = [sys.executable, "-c", _ALL_AT_ONCE, str(path.with_name("new.db")), "20"]
+    assert subprocess.run(words, check=False).returncode == 0
 
 
 async def _made(store: SqliteStore, name: str) -> None:

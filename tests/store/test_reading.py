@@ -396,8 +396,39 @@ def test_projections_are_the_same_for_a_second_owner(store: SqliteStore, path: P
 def test_the_last_run_of_a_mirror_is_the_one_that_began_last(tmp_path: Path) -> None:
     async def work() -> None:
         async with SqliteStore(tmp_path / "mirror.db", is_mirror=True) as store:
-            for run in ("1b", "1c", "1a"):
-                await store.create(new_run(run), event("run.started", input={}))
+            # It takes runs up in any order; the ids of runs with a key sort behind all others.
+            for run, at in (("1b", 20.0), ("1c", 30.0), ("key-0b", 10.0), ("1a", 25.0)):
+                await store.create(new_run(run, created_at=at), event("run.started", input={}))
+            listed = store.runs()
+            assert [row.id for row in listed] == ["1c", "1a", "1b", "key-0b"]
             assert store.resolve("last") == "1c"
+            assert [row.id for row in store.runs(limit=2, before="1a")] == ["1b", "key-0b"]
+
+    asyncio.run(work())
+
+
+def test_the_last_run_is_no_run_of_an_experiment_and_no_try(store: SqliteStore) -> None:
+    write(store, name="own")
+    for name, key in (("a", "experiment:e:1:0"), ("b", "experiment:e:1:grade-0"), ("c", "try:0")):
+        asyncio.run(store.create(new_run(name, key=key), event("run.started", input={})))
+
+    assert store.resolve("last") == "own"
+    assert store.resolve("a") == "a"
+
+
+@pytest.mark.parametrize("entries", [[], [event("loop.started", "polish"), *iteration(1)]])
+def test_no_question_about_iterations_is_too_odd_for_their_index(
+    path: Path, entries: list[Event]
+) -> None:
+    async def work() -> None:
+        async with SqliteStore(path) as store:
+            run, owner = await started(store)
+            await store.append(run, owner, entries)
+            for loop in ("", "polish", "polish[1]/inner", "it's [odd"):
+                for count in (0, 1, 1000):
+                    assert len(store.newest_iterations(run, loop, count)) <= 1
+                    assert len(store.iterations(run, loop, count)) <= 1
+            for asked in ((), ("polish[1]",), ("", "polish[1]#2"), ["x"] * 500):
+                assert set(store.iteration_ends(run, asked)) <= set(asked)
 
     asyncio.run(work())

@@ -9,6 +9,7 @@ import apsw
 import pytest
 from journal_makers import event, started
 
+from whorl.errors import UsageError
 from whorl.runtimes.journal.journal import NewRun, RunId
 from whorl.runtimes.sqlite import SqliteStore
 
@@ -134,3 +135,43 @@ def test_a_store_that_was_made_without_the_table_gets_it(path: Path) -> None:
             return [row.id for row in store.runs()], [*store.stranded(10), run]
 
     assert asyncio.run(again()) == (["new", "old"], ["old", "new", "new"])
+
+
+def test_runs_belong_to_the_project_that_made_them(path: Path, tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.mkdir()
+
+    async def work() -> None:
+        async with SqliteStore(path, home=str(one)) as store:
+            await _left(store, "first", "server")
+            await store.create(NewRun(RunId("next"), {}, "", "name", "native", at_once=1))
+        async with SqliteStore(path, home=f"{one}\nother.toml") as store:
+            assert (store.stranded(10), store.next_in_queue(10)) == ([], [])
+            assert store.run("first").project == str(one)
+        async with SqliteStore(path, home=str(two)) as store:
+            await _left(store, "second", "server")
+            assert store.stranded(10) == ["second"]
+            assert store.run("first").project == str(one)
+            await store.release(RunId("first"), await store.claim(RunId("first")))
+            (one / "whorl.toml").touch()
+            with pytest.raises(UsageError, match=f"belongs to the project '{one}'") as refused:
+                await store.claim(RunId("first"))
+            assert f"`cd {one}`, with `--store {path}`" in refused.value.help
+        async with SqliteStore(path, home=str(one)) as store:
+            assert (store.stranded(10), store.next_in_queue(10)) == (["first"], ["next"])
+            assert (store.queue_length("name"), store.run("first").project) == (1, "")
+
+    asyncio.run(work())
+
+
+def test_runs_in_the_store_of_a_folder_belong_to_it_wherever_it_goes(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with SqliteStore(tmp_path / "old" / ".whorl" / "whorl.db") as store:
+            await _left(store, "r", "server")
+        moved = (tmp_path / "old").rename(tmp_path / "new")
+        async with SqliteStore(moved / ".whorl" / "whorl.db") as store:
+            assert (store.stranded(10), store.run("r").project) == (["r"], "")
+        async with SqliteStore(moved / ".whorl" / "whorl.db", home="/elsewhere") as store:
+            assert (store.stranded(10), store.run("r").project) == ([], str(moved))
+
+    asyncio.run(work())

@@ -59,7 +59,7 @@ async def record(case: str, run: RunId, runtime: TemporalRuntime) -> Recorded:
 
 
 async def beginning_of(history: WorkflowHistory) -> Beginning:
-    decoder = Decoder(CONVERTER)
+    decoder = Decoder(CONVERTER, "", "")
     await decoder.take(history.events[0])
     return decoder.beginning
 
@@ -68,7 +68,7 @@ async def entries_of(recorded: Recorded) -> list[dict[str, Any]]:
     """The journal that follows from histories."""
     entries = []
     for history in recorded.histories():
-        decoder = Decoder(CONVERTER)
+        decoder = Decoder(CONVERTER, "", "")
         for event in history.events:
             await decoder.take(event)
         entries += [event_to_json(event) for event in decoder.pilot.take_entries()]

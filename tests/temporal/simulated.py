@@ -44,7 +44,7 @@ class Simulated:
     random: Random
     world: World
     now: float
-    decoder: Decoder = field(default_factory=lambda: Decoder(CONVERTER))
+    decoder: Decoder = field(default_factory=lambda: Decoder(CONVERTER, "", ""))
     after: Any = None
     is_ended: bool = False
     _count: int = 0

@@ -125,7 +125,7 @@ def test_a_run_has_ended_when_all_that_it_remembers_is_kept(tmp_path: Path) -> N
     async def go() -> None:
         async with SqliteStore(tmp_path / "ended.db", is_mirror=True) as store:
             nobody: Any = None
-            mirror, decoder = Mirror(nobody, store), Decoder(CONVERTER)
+            mirror, decoder = Mirror(nobody, store), Decoder(CONVERTER, "", "")
             for event in history.events:
                 await decoder.take(event)
                 await mirror._keep(decoder)

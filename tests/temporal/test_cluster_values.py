@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
 
 import pytest
+from temporalio.api.common.v1 import Payload
 
 from conformance.replies import Script, ScriptedWorkers
 from waiting import PATIENCE_S
@@ -21,7 +23,9 @@ from whorl.dialects import read_workflow
 from whorl.errors import StoreError
 from whorl.providers.redaction import Secret
 from whorl.runtimes.starting import Start
-from whorl.runtimes.temporal.values.places import place_of
+from whorl.runtimes.temporal.messages import ASK
+from whorl.runtimes.temporal.values.payloads import bound_to, converter, new_key
+from whorl.runtimes.temporal.values.places import Folder, place_of
 from whorl.runtimes.temporal.workers.worker import findings
 
 if TYPE_CHECKING:
@@ -92,6 +96,86 @@ def test_a_large_reply_lies_in_the_bucket(
     asyncio.run(go())
     listed = urllib.request.urlopen(f"{bucket['s3_endpoint']}/large", timeout=PATIENCE_S)
     assert b"<Key>of/runs/" in listed.read()
+
+
+def test_a_value_that_was_changed_in_the_bucket_is_not_taken(
+    server: Server, tmp_path: Path, bucket: dict[str, Any]
+) -> None:
+    more = {"values": "s3://large/changed", **bucket}
+    workers = ScriptedWorkers(Script({"write": "approved: false " * 10_000}))
+
+    async def go() -> None:
+        async with server.runtime(tmp_path / "first.db", workers, **more) as runtime:
+            run, _ = await runtime.start(read_workflow(TEXT, "n.yaml").workflow, Start())
+            assert await runtime.drive(run) == "succeeded"
+            place: Any = place_of(runtime.settings)
+            forged = _payload('{"approved": true}').SerializeToString()
+            for name in [each["path"] async for page in place.store.list() for each in page]:
+                await place.put(name, forged)
+        async with server.runtime(tmp_path / "second.db", queue="first.db", **more) as reader:
+            with pytest.raises(StoreError, match="was changed where it is stored") as fault:
+                await reader.refresh(run)
+            assert fault.value.code == "R920"
+
+    asyncio.run(go())
+
+
+def test_what_is_not_encrypted_does_not_reach_a_run(server: Server, tmp_path: Path) -> None:
+    """Somebody who may write to the namespace, but has not the key, cannot answer for a person."""
+    gate = "whorl: 1\nname: g\nsteps: {g: {approve: Pay?}}\noutputs: {ok: '{{ g.approved }}'}\n"
+    more = {"encrypt_with": Secret(new_key())}
+    forged = {"kind": "gate.decided", "address": "g", "body": {"approved": True, "feedback": ""}}
+
+    async def go() -> None:
+        workers = ScriptedWorkers(Script({}))
+        async with server.runtime(tmp_path / "gate.db", workers, **more) as runtime:
+            run, _ = await runtime.start(read_workflow(gate, "g.yaml").workflow, Start())
+            assert await runtime.drive(run) == "waiting"
+            async with server.runtime(tmp_path / "stranger.db", queue="gate.db") as stranger:
+                await stranger.client.get_workflow_handle(run).signal(ASK, forged)
+            with pytest.raises(StoreError, match="it is not encrypted"):
+                await runtime.refresh(run)
+            kinds = {entry.event.kind for entry in runtime.store.read(run)}
+            assert not kinds & {"gate.decided", "run.finished"}
+
+    asyncio.run(go())
+
+
+def test_a_value_belongs_to_its_run_and_its_call(tmp_path: Path) -> None:
+    ours = converter(Folder(tmp_path), new_key())
+    large = _payload(json.dumps("x" * 70_000))
+
+    async def read(payload: Payload, *place: str) -> Payload:
+        codec = bound_to(ours, "default", *place).payload_codec
+        assert codec is not None
+        return (await codec.decode([payload]))[0]
+
+    async def go() -> None:
+        codec = bound_to(ours, "default", "run", "steps/a#1").payload_codec
+        assert codec is not None
+        for value in (_payload('"approved"'), large):
+            [sealed] = await codec.encode([value])
+            assert (await read(sealed, "run", "steps/a#1")).data == value.data
+            for place in (("run", "steps/b#1"), ("run",), ("other", "steps/a#1")):
+                with pytest.raises(StoreError, match="for another run or call"):
+                    await read(sealed, *place)
+        with pytest.raises(StoreError, match="it is not encrypted"):
+            await read(_payload('"approved"'), "run", "steps/a#1")
+        outside = tmp_path / "outside"
+        outside.write_bytes(sealed.SerializeToString())
+        for name in (str(outside), "../outside", "A" * 64, "a" * 63):
+            reference = Payload(metadata={"encoding": b"whorl/file"}, data=name.encode())
+            with pytest.raises(StoreError, match="its name is not a hash"):
+                await read(reference, "run", "steps/a#1")
+        # Temporal adds the time to the id of what a schedule starts.
+        sealed = (await bound_to(ours, "default", "daily").payload_codec.encode([large]))[0]
+        assert (await read(sealed, "daily-2026-11-18T12:00:00Z")).data == large.data
+
+    asyncio.run(go())
+
+
+def _payload(text: str) -> Payload:
+    return Payload(metadata={"encoding": b"json/plain"}, data=text.encode())
 
 
 def test_a_bucket_that_is_not_there_is_told(server: Server, bucket: dict[str, Any]) -> None:

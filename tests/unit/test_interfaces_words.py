@@ -247,9 +247,9 @@ def test_what_is_only_reserved_is_told_from_what_was_paid() -> None:
     assert summary.usage_words(paid) == (
         "3 model calls, 2 other calls, 10 tok, $0.0031, 1 call of unknown price"
     )
-    assert "$0.0031 with what was reserved for 2 calls in doubt" in summary.usage_words(
-        paid | {"in_doubt": 2}
-    )
+    doubtful = paid | {"in_doubt": 2, "reserved_usd": 0.003}
+    assert "10 tok, $0.0001, $0.003 reserved for 2 calls in doubt" in summary.usage_words(doubtful)
+    assert "$0.0031, 2 calls in doubt" in summary.usage_words(paid | {"in_doubt": 2})
     assert summary.usage_words(usage | {"calls": 0}) == ""
 
 

@@ -79,6 +79,48 @@ def test_other_references_are_refused_with_the_reason(
     assert part in refusal(project, reference).message
 
 
+@pytest.mark.parametrize(
+    "reference",
+    [
+        *(".env", "../.env", ".git/config", "./../.hidden/../.env", "x/.y/z", "link.md"),
+        *("../whorl.toml", "../Whorl.Toml", "../.whorl/whorl.db", "../.robomesh/a.json"),
+        *("../.robomesh/.a.yaml", "../.robomesh/workflows/.git/a.yaml", "../a/.robomesh/a.yaml"),
+    ],
+)
+def test_what_is_hidden_or_configures_is_closed(project: Path, reference: str) -> None:
+    """Whether it is there or not, and by whatever way it is named."""
+    (project / ".env").write_text("secret")
+    (project / "flows" / "link.md").symlink_to(project / ".env")
+
+    assert "not open to workflows" in refusal(project, reference).message
+
+
+def test_a_configuration_of_another_name_is_closed(project: Path) -> None:
+    (project / "Mine.toml").write_text("secret")
+    with pytest.raises(InvalidWorkflow, match="not open to workflows"):
+        open_beside(
+            str(project / "main.yaml"),
+            "Mine.toml",
+            root=str(project),
+            closed=frozenset({"mine.toml"}),
+        )
+
+
+def test_workflows_that_another_system_keeps_hidden_are_open(project: Path) -> None:
+    (project / ".robomesh" / "workflows").mkdir(parents=True)
+    for name in (".robomesh/a.yaml", ".robomesh/workflows/a.js"):
+        (project / name).write_text("text")
+        assert open_beside(str(project / "main.yaml"), name, root=str(project))[1] == "text"
+
+
+def test_a_folder_around_the_project_may_be_hidden(tmp_path: Path) -> None:
+    root = tmp_path / ".config" / "flows"
+    root.mkdir(parents=True)
+    (root / "a.md").write_text("text")
+
+    assert open_beside(str(root / "main.yaml"), "a.md", root=str(root))[1] == "text"
+
+
 def test_symbolic_links_may_not_lead_out(project: Path) -> None:
     (project / "flows" / "inside.yaml").symlink_to(project / "main.yaml")
     (project / "flows" / "outside.yaml").symlink_to(project.parent / "secret.txt")

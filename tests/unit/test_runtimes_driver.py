@@ -10,6 +10,7 @@ import pytest
 
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError, StoreError
+from whorl.interpreter.events import Event
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.appending import TROUBLE_PAUSE_S, WARN_EVERY
 from whorl.runtimes.driver import Driver
@@ -20,7 +21,6 @@ from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime, Vir
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.providers.task import Effect, Emit, Request
     from whorl.runtimes.journal.journal import Entry, RunId
@@ -199,6 +199,19 @@ class _Watcher:
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
         self.troubles.append(str(fault))
+
+
+def test_a_run_that_waits_for_nothing_pauses_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime, run = _runtime(TASK.replace(", timeout: 2s", ""))
+    with monkeypatch.context() as patch:
+        # A mistake of ours: a call that may go out is forgotten.
+        patch.setattr(Driver, "_send", lambda driver: driver._to_send.clear())
+        assert runtime.resume(run) == "paused"
+    assert fold(runtime.journal, run).machine.state["paused_by"] == "stuck"
+
+    resumed = Event("run.resumed", "", runtime.now())
+    assert runtime.resume(run, (resumed,)) == "succeeded"
+    assert "task.in_doubt" in [event.kind for event in _events(runtime, run)]
 
 
 def test_a_run_waits_for_room_and_says_so_now_and_then() -> None:

@@ -184,3 +184,25 @@ def test_a_pilot_that_is_full_begins_nothing_and_the_next_one_does() -> None:
     wanted, others = after.commands(12.0)
     assert [perform.address for perform in wanted] == ["u"]
     assert [each.perform.address for each in others if isinstance(each, Call)] == ["a"]
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_whoever_takes_over_sends_what_a_budget_held_back(is_full: bool, is_paused: bool) -> None:
+    pilot = _pilot(*(replace(ASK, name=name) for name in "abc"), limits={"cost_usd": 1})
+    body: dict[str, Json] = {"reserve": {"cost_usd": 0.1}, "at_worst": {"cost_usd": 1}}
+    for perform in pilot.commands(0.0)[0]:
+        pilot.arrive(Event("task.started", perform.address, 11.0, body))
+    assert [perform.address for perform, _ in pilot.commands(0.0)[1]] == ["a"]  # type: ignore[misc]
+
+    after = Pilot(pilot.machine.plan, pilot.machine.snapshot())
+    after.take_over(12.0)
+    if is_paused:
+        after.arrive(Event("run.paused", "", 12.0, {}))
+    wanted, others = after.commands(12.0, is_full=is_full)
+
+    assert [each.perform.address for each in others if isinstance(each, Call)] == ["b"]
+    asked = [perform.address for perform in wanted]
+    assert asked == ([] if is_full or is_paused else ["c", "a"])
+    doubts = [entry.address for entry in after.take_entries() if entry.kind == "task.in_doubt"]
+    assert doubts == ["a"]

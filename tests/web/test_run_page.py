@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browsed import picture
+from playwright.sync_api import expect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -476,3 +477,19 @@ def test_defaults_that_were_used_are_shown(site: Site, page: Page) -> None:
     assert "pages" in told
     assert page.locator(".live").count() == 0
     assert page.title().startswith("order succeeded")
+
+
+def test_a_finished_run_is_shown_as_finished_before_its_journal_is_read(
+    site: Site, page: Page
+) -> None:
+    run = site.ran("review.yaml", {"task": "a parser"})
+    found = site.get(f"/runs/{run}")
+    # The journal never comes.
+    page.route(f"**/api/runs/{run}/events*", lambda route: None)
+    site.open(page, f"/runs/{run}")
+
+    expect(page.get_by_text("Reading the journal")).to_be_visible()
+    expect(page.locator(".run-title .badge")).to_contain_text("limit")
+    expect(page.locator(".run-spent")).to_contain_text(f"{found['cost_usd']:.2f}")
+    expect(page.get_by_role("button", name="Stop after this iteration")).to_have_count(0)
+    expect(page.locator(".side")).to_have_count(0)

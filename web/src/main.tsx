@@ -3,10 +3,13 @@ import "./styles/index.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app/App";
+import { guardButtons } from "./app/guard";
 import { applyTheme, readTheme } from "./app/theme";
 import { takeToken } from "./app/token";
 
 applyTheme(readTheme());
+
+guardButtons(document.body);
 
 async function start(root: HTMLElement) {
   const isOpen = await (takeToken() ?? true);

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
 from whorl.lazily import dataclass
+from whorl.source import LIMITS
 from whorl.source.paths import Place, find_beside, list_beside, open_beside, resolve_beside
 
 if TYPE_CHECKING:
@@ -46,10 +47,11 @@ class SourceFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProjectFiles:
-    """The files below a folder; `folders` of it are searched for workflows that are named."""
+    """The files below a folder but those that are `closed`; `folders` are searched for names."""
 
     root: str
     folders: tuple[str, ...] = ()
+    closed: frozenset[str] = frozenset()
 
     def real_path(self, file: str) -> str:
         try:
@@ -58,8 +60,12 @@ class ProjectFiles:
             # It is outside of the project, where no file of the project can name it.
             return file
 
-    def open(self, base: str, reference: str, span: Span) -> Opened:
-        path, text = open_beside(base, reference, root=self.root, span=span)
+    def open(
+        self, base: str, reference: str, span: Span, size_max: int = LIMITS.bytes_max
+    ) -> Opened:
+        path, text = open_beside(
+            base, reference, root=self.root, size_max=size_max, span=span, closed=self.closed
+        )
         top = resolve_beside(f"{self.root}/-", ".", root=self.root, span=span).as_posix()
         name = path.replace("\\", "/").removeprefix(top).lstrip("/")
         return Opened(path, name or path, text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from whorl.dialects.files import NamedFile, Names, NoFiles, SourceFiles
@@ -41,13 +41,15 @@ class Reading:
     """A file that was read: the workflow, what is odd but allowed, and the texts by file.
 
     `mentions` are the names that the file takes from whoever calls it without declaring them, each
-    where it is mentioned first; None where a file may take others as well.
+    where it is mentioned first; None where a file may take others as well. `included` are the files
+    of the project that were read with it, because it or what it calls names them.
     """
 
     workflow: ir.Workflow
     warnings: tuple[Diagnostic, ...] = ()
     sources: MappingOf[str, str] = field(default_factory=dict)
     mentions: MappingOf[str, Span] | None = None
+    included: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def read_workflow(
     if workflow and workflow.lower() != reading.workflow.name.lower():
         span = Span(file, 1, 1)
         raise several_workflows([reading.workflow.name], workflow, span)
-    return reading
+    return replace(reading, included=tuple(library.included))
 
 
 def several_workflows(names: list[str], chosen: str, span: Span) -> SeveralWorkflows:
@@ -177,6 +179,7 @@ class _Library:
         self.limits = limits
         self.chosen = chosen
         self.names = Names(files)
+        self.included: dict[str, None] = {}
         self._dialect = dialect
         self._plugins = dialects()
         self._readers: dict[str, Reader] = {}
@@ -206,6 +209,7 @@ class _Library:
     def call(self, base: str, reference: str, span: Span) -> Called:
         """Reads a file that is called from another one."""
         opened = self.files.open(base, reference, span)
+        self.included[opened.name] = None
         if opened.path in self._open:
             message = f"workflow {opened.name!r} calls itself, directly or through others"
             advice = "repeat steps with `repeat`, which has limits"
@@ -260,6 +264,7 @@ class Files:
 
     def text(self, reference: str, span: Span) -> tuple[str, str]:
         opened = self._library.files.open(self.path, reference, span)
+        self._library.included[opened.name] = None
         return opened.name, opened.text
 
     def open(self, reference: str, span: Span) -> Document:

@@ -110,7 +110,7 @@ def _after_refusal(facts: Mapping[str, Any], run: str) -> str:
     return "say which with --at" if "loops" in facts else ""
 
 
-def flags(more: Mapping[str, float]) -> str:
+def flags(more: Mapping[str, float | None]) -> str:
     """The flags that raise some budgets by sensible amounts: at least by what is missing."""
     amounts = ((name, more.get(name) or 0.0) for name in _FLAGS)
     return " ".join(f"{_FLAGS[name]} +{_amount(name, much)}" for name, much in amounts if much)

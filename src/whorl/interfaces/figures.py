@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunRow
+    from whorl.runtimes.journal.spending import Spent
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _COLUMN_MIN = 6
@@ -64,6 +65,12 @@ def dollars(amount: float) -> str:
 def dollars_if_known(amount: float | None) -> str:
     """The same, of a sum that may be none, or not a number, where a model has no price."""
     return "not known" if amount is None or not isfinite(amount) else dollars(amount)
+
+
+def cost_words(usage: RunRow | Spent) -> str:
+    """What something has cost, as far as it is known: `$0.20 + ?` beside calls without a price."""
+    more = " + ?" if usage.unpriced_calls and usage.cost_usd else ""
+    return dollars_if_known(usage.known_usd) + more
 
 
 def number_if_known(amount: float | None, decimals: int = 2) -> str:

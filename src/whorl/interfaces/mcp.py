@@ -11,7 +11,9 @@ import json
 import os
 import re
 import signal
+from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
@@ -22,17 +24,20 @@ from whorl import __version__
 from whorl.errors import UsageError, WhorlError
 from whorl.interfaces.advice import advised
 from whorl.interfaces.figures import written
+from whorl.interfaces.operations import TOOLS, allowed
 from whorl.interfaces.python.session import Session
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
+from whorl.runtimes.sqlite.listing import TRY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from mcp.server import ServerRequestContext
 
     from whorl.interfaces.python.runs import Run
     from whorl.interfaces.python.values import Workflow
+    from whorl.runtimes.service.tokens import Role
     from whorl.services.project import Project
 
 
@@ -75,12 +80,27 @@ _RECORDS = _tool(
     ["run"],
 )
 _CANCEL = _tool("whorl_cancel", "Cancels a run.", {"run": _RUN}, ["run"])
+# A client asks as the user who started us, for runs of the workflows that are served.
+ROLE: Role = "steer"
+_TOOLS = (_RESULT, _RECORDS, _CANCEL)
+_OWN = {tool.name: tool for tool in _TOOLS if TOOLS.get(tool.name) in allowed(ROLE)}
 
 
 class ServedSession(Session):
     """A session whose runs any server of the project may take up."""
 
     _origin = "server"
+
+    def served(self, given: dict[str, Any], workflows: Iterable[Workflow]) -> Run:
+        """A run of one of these workflows, by its whole id; of others nothing is told."""
+        wanted, files = str(given.get("run", "")), [(w.name, w.file) for w in workflows]
+        with suppress(UsageError):
+            row = self._opened().store.run(RunId(wanted))
+            known = ((name, str(Path(file).resolve())) for name, file in files)
+            if (row.name, row.file) in known and not row.key.startswith(TRY):
+                return self.run(row.id)
+        words = f"no run of these workflows has the id {wanted[:80]!r}"
+        raise UsageError(words, help="give the whole id, as the call gave it", code="W902")
 
     async def take_up(self, run: Run) -> None:
         """Goes on with a run of a server that is gone, as one is whose client left."""
@@ -101,7 +121,7 @@ class WorkflowTools:
         self, context: ServerRequestContext[Any], page: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         tools = [_workflow_tool(name, workflow) for name, workflow in self.workflows.items()]
-        return types.ListToolsResult(tools=[*tools, _RESULT, _RECORDS, _CANCEL])
+        return types.ListToolsResult(tools=[*tools, *_OWN.values()])
 
     async def call_tool(
         self, context: ServerRequestContext[Any], call: types.CallToolRequestParams
@@ -112,8 +132,8 @@ class WorkflowTools:
             seconds = self.wait_s
             if call.name == _RECORDS.name:
                 return self._records(given)
-            if call.name in (_RESULT.name, _CANCEL.name):
-                run = self.session.run(str(given.get("run", "")))
+            if call.name in _OWN:
+                run = self.session.served(given, self.workflows.values())
                 if call.name == _CANCEL.name:
                     await run.cancel()
                 else:
@@ -130,7 +150,7 @@ class WorkflowTools:
             return _reply(str(fault), document, is_error=True)
 
     def _records(self, given: dict[str, Any]) -> types.CallToolResult:
-        run = self.session.run(str(given.get("run", "")))
+        run = self.session.served(given, self.workflows.values())
         found = run.records(str(given.get("address", "")), depth=given.get("depth", 0), limit=200)
         lines = [f"{record.status}  {record.address}" for record in found]
         return _reply("\n".join(lines), {"records": [asdict(record) for record in found]})

@@ -194,9 +194,9 @@ def forecast_words(forecast: Forecast) -> str:
 
 
 def effects_words(effects: Effects) -> str:
-    """What a workflow would write, run and call; nothing where it does nothing outside."""
-    verbs = (("writes", effects.writes), ("runs", effects.runs), ("calls", effects.calls))
-    return "; ".join(f"{verb} {_some(names)}" for verb, names in verbs if names)
+    """What a workflow would read, write, run and call; nothing where it does nothing outside."""
+    named = ((verb, getattr(effects, verb)) for verb in ("reads", "writes", "runs", "calls"))
+    return "; ".join(f"{verb} {_some(names)}" for verb, names in named if names)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -37,7 +37,7 @@ FedKind: TypeAlias = Literal[
     "task.in_doubt",  # an intent without a reply was found after a crash: reserve
     "timer.fired",  # at `:clock` it only tells the time, to a run that computes
     "gate.decided",  # approved, feedback, by, value: what a call sent, or a person edited
-    "run.paused",  # by
+    "run.paused",  # by; backup: the time of the backup that it was restored from
     "run.resumed",  # cost_usd, tokens, calls: so much more
     "run.cancelled",  # feedback
     "run.exhausted",  # cpu_s: it has computed for so long, the most that it may

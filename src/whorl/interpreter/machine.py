@@ -15,7 +15,7 @@ from whorl.interpreter import admission, budget, requests
 from whorl.interpreter.constructs import block, foreach, nodes, run, task
 from whorl.interpreter.constructs.loops import loop, loop_limits
 from whorl.interpreter.evaluation import OverlayScope, value_of
-from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, SetTimer
+from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, Send, SetTimer
 from whorl.interpreter.outcomes import error_at, failed, is_failure, language_failure
 from whorl.interpreter.state import ENDED_BY, ENDLESS, State
 from whorl.ir import Task
@@ -92,6 +92,10 @@ class Machine(State):
         """
         sent = [address for address, entry in self.pending.items() if "sent" in entry]
         return sent + self._unaskable
+
+    def is_sent(self, address: str) -> bool:
+        """Whether a call may be on its way: what leads to that is in the journal."""
+        return "sent" in self.pending.get(address, ())
 
     def held_for(self, address: str) -> Values:
         entry = self.pending.get(address)
@@ -173,16 +177,21 @@ class Machine(State):
         """What is wanted done, once; while the run is paused no new work is handed out.
 
         A task that was wanted twice since the last call, or is no longer wanted, is not repeated.
+        One that a budget held back until now is handed out with its `Send`: whoever took the run
+        over has not heard of it, and would have nothing to send.
         """
         if not self._commands:
             return []
         commands, self._commands = self._commands, []
         last = {c.address: c for c in commands if type(c) is Perform} if len(commands) > 1 else {}
+        sends = {c.address for c in commands if type(c) is Send} if last else ()
         is_paused, pending, wanted = self.state["status"] == "paused", self.pending, []
         for command in commands:
             if type(command) is Perform:
                 entry = pending.get(command.address)
-                if is_paused or entry is None or "sent" in entry:
+                if entry is None or (
+                    command.address not in sends if "sent" in entry else is_paused
+                ):
                     continue
                 if last and last[command.address] is not command:
                     continue
@@ -322,19 +331,21 @@ class Machine(State):
 
     def _shaped(self, frame: Frame, outcome: Outcome) -> Outcome:
         node = self.node(frame)
-        if node.shape is None or (is_failure(outcome) and outcome.get("value") is None):
+        warns = node.warns if isinstance(node, Task) else None
+        if node.shape is None and warns is None:
+            return outcome
+        if is_failure(outcome) and outcome.get("value") is None:
             return outcome
         names: Values = {"it": outcome.get("value"), "$usage": outcome.get("usage")}
         if frame["kind"] == "loop":
             names["past"] = frame.get("past", [])
         scope = OverlayScope(names, self.scope(frame))
         try:
-            value = value_of(node.shape, scope)
-            warning = isinstance(node, Task) and node.warns and value_of(node.warns, scope)
+            value = names["it"] if node.shape is None else value_of(node.shape, scope)
+            warning = None if warns is None else value_of(warns, scope)
         except LanguageError as fault:
             return failed(language_failure(fault, frame["address"], node))
-        if isinstance(warning, str):
-            self.warn(frame["address"], "R113", warning)
+        self.warn_of(frame["address"], warning)
         return outcome | {"value": value}
 
     def _settle_status(self) -> None:

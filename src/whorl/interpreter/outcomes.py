@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.ir import Task
+from whorl.ir.expressions import expressions_in, outer_values
 from whorl.language import LimitExceeded
 from whorl.lazily import regex
 
@@ -55,7 +56,10 @@ def language_failure(fault: LanguageError, address: str, node: Node | None = Non
     """The error of an expression; that of a secure `node` may quote what nobody is shown."""
     code, words = "R105" if isinstance(fault, LimitExceeded) else "R104", f"{fault}"
     if node is not None and (node.secure_outputs or (isinstance(node, Task) and node.secure)):
-        words = "an expression failed; the reason is hidden, since it is secure"
+        sources = [e.source for value in outer_values(node) for e in expressions_in(value)]
+        # A name that the file writes down is no secret.
+        if fault.name is None or not any(f"'{fault.name}'" in source for source in sources):
+            words = "an expression failed; the reason is hidden, since it is secure"
     return error_at(address, code, words)
 
 

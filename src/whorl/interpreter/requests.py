@@ -122,6 +122,15 @@ def _started(machine: State, body: dict[str, Any]) -> None:
     machine.enter(key)
 
 
+def _paused(machine: State, body: dict[str, Any]) -> None:
+    machine.pause(body.get("by") or "person")
+    if backup := body.get("backup"):
+        message = (
+            f"restored from a backup of {backup}: calls made after it may have been made twice"
+        )
+        machine.warn("", "R118", message)
+
+
 def _resumed(machine: State, body: dict[str, Any]) -> None:
     state = machine.state
     has_failed = state["status"] == "failed"
@@ -314,7 +323,7 @@ def reopen(machine: State, key: str) -> None:
 
 _RECEIVERS = {
     "run.started": _started,
-    "run.paused": lambda machine, body: machine.pause(body.get("by") or "person"),
+    "run.paused": _paused,
     "run.resumed": _resumed,
     "run.cancelled": _cancelled,
     "run.exhausted": _exhausted,

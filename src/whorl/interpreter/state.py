@@ -265,6 +265,13 @@ class State(Contents):
             body: Values = {"code": code, "message": message}
             self.note("warning", address, body | {"facts": facts} if facts else body)
 
+    def warn_of(self, address: str, warning: Json) -> None:
+        """Says what a node's `warns` gave: a text of a router, or an object with its own code."""
+        if isinstance(warning, str):
+            self.warn(address, "R113", warning)
+        elif isinstance(warning, dict):
+            self.warn(address, str(warning["code"]), str(warning["message"]))
+
     def drop(self, key: str) -> None:
         """Takes a frame and everything below it away, and cancels what is under way there."""
         if self._unfinished:

@@ -27,6 +27,7 @@ _RAW = {
     ("Constant", "value"),
     ("Port", "default"),
     ("Task", "returns"),
+    ("Task", "example"),
     ("Loop", "words"),
     ("ForEach", "words"),
     ("Workflow", "words"),

@@ -66,18 +66,20 @@ class Block:
 class Task(NodeFields):
     """Work that a provider does: ask a model, call HTTP, run a command, call a function.
 
-    `returns` is a JSON Schema that the result is checked against. `defaults` on the workflow fill
-    inputs that are absent. The inputs of a secure task are stored nowhere. `timeout_s` is for one
-    attempt, `total_timeout_s` for all attempts together, with the waits between them. `warns` is
-    computed from the result as `shape` is: a text is a warning of the run, null is none. One that
-    `awaits_call` may be told that its result comes later, as a call of the address `$callback_url`;
-    `unsubscribe` takes that address back once nobody waits for the call: an object of its kind and
-    inputs, as that of a trigger, computed with what the task gave as `$action`.
+    `returns` is a JSON Schema that the result is checked against; `example` one that it only fits
+    as a rule, for who invents a result. `defaults` on the workflow fill inputs that are absent. The
+    inputs of a secure task are stored nowhere. `timeout_s` is for one attempt, `total_timeout_s`
+    for all attempts together, with the waits between them. `warns` is computed from the result as
+    `shape` is: a text is a warning of the run, null is none. One that `awaits_call` may be told
+    that its result comes later, as a call of the address `$callback_url`; `unsubscribe` takes that
+    address back once nobody waits for the call: an object of its kind and inputs, as that of a
+    trigger, computed with what the task gave as `$action`.
     """
 
     kind: str
     inputs: Fields = Fields()
     returns: Json = None
+    example: Json = None
     repairs: int = 1
     session: str = ""
     delivery: Literal["at_least_once", "at_most_once", "ask"] = "at_least_once"

@@ -152,14 +152,19 @@ class BranchTaken:
 
 @dataclass(frozen=True, slots=True)
 class Stable:
-    """Met when two results in a row are at least this much alike.
+    """Met when two results in a row are at least this much alike; with `exceeds`, more than that.
 
-    Long texts are cut before they are compared; with `whole` any difference counts behind the cut.
+    Runs of earlier versions cut long texts before they are compared; with `whole` any difference
+    counts behind the cut.
     """
 
     subject: Value
     threshold: float = 0.95
     whole: bool = True
+    exceeds: bool = False
+
+    def is_met(self, alike: float) -> bool:
+        return alike > self.threshold if self.exceeds else alike >= self.threshold
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,12 @@ def _with_case(case: Case, change: Callable[[Node], Node]) -> Case:
     return case if body is case.body else replace(case, body=body)
 
 
+def with_all_nodes(workflow: Workflow, change: Callable[[Node], Node]) -> Workflow:
+    """The workflow, and those that it calls, with every node changed."""
+    called = tuple((key, with_all_nodes(other, change)) for key, other in workflow.workflows)
+    return replace(workflow, body=with_nodes(workflow.body, change), workflows=called)
+
+
 def workflows_of(workflow: Workflow) -> Iterator[tuple[str, Workflow]]:
     """The workflow itself, with an empty key, and all that it calls."""
     yield "", workflow

@@ -26,6 +26,8 @@ FindFunction: TypeAlias = Callable[[Kind, str], FunctionEntry]
 
 # The newest version of what functions cost.
 PRICES = 2
+# The version of the machine's behaviour since which functions and conditions read whole texts.
+WHOLE = 4
 
 
 class Meter:
@@ -62,6 +64,11 @@ class Run:
                 f"expression takes more than {self.limits.fuel} steps",
                 help="loop over fewer items, or prepare the value in a step of its own",
             )
+
+    @property
+    def reads_whole(self) -> bool:
+        """Whether long texts are read as a whole: runs of earlier versions read a part."""
+        return self.meter is None or self.meter.prices >= WHOLE
 
     @property
     def prices(self) -> int:

@@ -11,6 +11,8 @@ class LanguageError(WhorlError):
     """An expression cannot be used; `offset` counts characters into its source."""
 
     exit_code = 2
+    # The name that nothing has, where that is what is wrong.
+    name: str | None = None
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from whorl.ir.checks.steering import is_steering
 from whorl.providers.context import OwnTask
 from whorl.providers.json_values import clean, shorten
 from whorl.providers.processes import (
+    OUTPUT_MAX,
     Program,
     check_permission,
     folder_in,
@@ -58,6 +59,9 @@ class Command(OwnTask):
         value = {"stdout": finished.stdout, "stderr": finished.stderr, **detail}
         if finished.cut:
             detail["cut"] = list(finished.cut)
+            words = f"the middle of {' and '.join(finished.cut)} was left out, since more than "
+            words += f"{OUTPUT_MAX:,} bytes came; write them to a file, or print less"
+            detail["warnings"] = [{"code": "R117", "message": words}]
         if finished.exit_code != 0 and inputs.flag("check", default=True):
             last = last_line(finished.stderr.strip() or finished.stdout)
             why = f"command {program.argv[0]!r} ended with exit code {finished.exit_code}{last}"

@@ -142,6 +142,8 @@ class Driver:
                 elif self._sleeps_longer_than(patience_s):
                     self.asleep_until = self._timers.due()
                     return "asleep"
+                elif self._is_stuck():
+                    self.deliver(Event("run.paused", "", self.clock(), {"by": "stuck"}))
                 else:
                     await self._wait()
             await self._save_the_rest()
@@ -238,6 +240,11 @@ class Driver:
             return self._timers.left_s() > 0
         return status != "running" and (self.machine.done or status == "paused")
 
+    def _is_stuck(self) -> bool:
+        """Whether nothing will ever come by itself, though the run has not ended: a mistake."""
+        is_moving = self._work or self._timers or self._arrived or self._buffer
+        return self.machine.status == "running" and not is_moving
+
     def _sleeps_longer_than(self, patience_s: float | None) -> bool:
         if patience_s is None or self._work or self._arrived or self._buffer:
             return False
@@ -248,14 +255,17 @@ class Driver:
         intents: dict[str, Event] = {}
         for command in commands:
             match command:
-                case Perform() if self._draining:
+                case Perform(address) if self._draining and not self.machine.is_sent(address):
                     # Whoever takes the run up next is asked for it again.
                     continue
                 case Perform():
                     intent = self._prepare(command)
                     if intent is not None:
                         intents[command.address] = intent
-                case Send():
+                case Send(address):
+                    if address in self._asked:
+                        # Where it was held back, its intent stands in the journal.
+                        intents.pop(address, None)
                     self._to_send.append(command)
                 case SetTimer():
                     self._timers.set(command)

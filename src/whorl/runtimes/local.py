@@ -24,7 +24,15 @@ from whorl.runtimes.appending import TROUBLE_PAUSE_S, WARN_EVERY, CommitTimer
 from whorl.runtimes.clock import RunClock
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import fold, folding
-from whorl.runtimes.journal.journal import KEEPING, Entry, Message, NewRun, RunId, memory_for
+from whorl.runtimes.journal.journal import (
+    DRIVING,
+    KEEPING,
+    Entry,
+    Message,
+    NewRun,
+    RunId,
+    remembered,
+)
 from whorl.runtimes.journal.keys import CODE
 from whorl.runtimes.journal.sealing import (
     opened,
@@ -40,7 +48,7 @@ from whorl.runtimes.starting import Pins, new_run_id, shown_labels, started, wit
 from whorl.runtimes.turns import CPU_MAX_S, Turns
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from whorl.interpreter.machine import Machine
     from whorl.interpreter.plan import Plan
@@ -69,8 +77,7 @@ class LocalRuntime:
     """Starts, drives and steers runs.
 
     `check` is asked before a run is driven, with the requests that it is driven for; it raises
-    UsageError where this process may not. `check_memory` is asked before a run is made that reads
-    or adds to what other runs remembered.
+    UsageError where this process may not.
     """
 
     store: SqliteStore
@@ -80,7 +87,6 @@ class LocalRuntime:
     watcher: Watcher | None = None
     patience_s: float = PATIENCE_S
     check: Callable[[Sequence[Event]], None] = lambda requests: None
-    check_memory: Callable[[], Awaitable[None]] | None = None
     # Who starts runs here: a server, a detached process, a terminal, or a Python program.
     origin: str = ""
     cpu_max_s: float = CPU_MAX_S
@@ -108,13 +114,13 @@ class LocalRuntime:
         pinned, digest, plan = self._pins.pin(workflow)
         shown = without_secrets(workflow, given, self.workers.redacted)
         body = started(run, plan, replace(start, input=shown), self.url)
-        ask = self.check_memory
-        if memory := await memory_for(workflow, self.store.memory, ask, cold=start.cold):
+        if memory := {} if start.cold else remembered(workflow, self.store.memory):
             body["memory"] = memory
         about = (workflow.name, workflow.dialect, start.file, start.key)
         redaction = redaction_of(secrets_of(workflow, given))
         sources = shown_sources(start.sources, redaction)
         made = NewRun(run, pinned, digest, *about, sources=sources, origin=self.origin)
+        made = replace(made, is_owned=self.origin in DRIVING)
         if start.labels:
             made = replace(made, labels=shown_labels(start.labels, self.workers.redacted))
         if self.origin in KEEPING:
@@ -147,7 +153,9 @@ class LocalRuntime:
         from whorl.runtimes.journal.forking import fork_aside
 
         now = self.clock()
-        return await fork_aside(self.store, source, fork, run=new_run_id(now), now=now)
+        is_owned = self.origin in DRIVING
+        whom = (self.store, source, fork)
+        return await fork_aside(*whom, run=new_run_id(now), now=now, is_owned=is_owned)
 
     async def request(self, run: RunId, event: Event) -> bool:
         """Brings a request to a run that is being driven; False: nobody drives it."""

@@ -66,11 +66,15 @@ async def end_unread(store: SqliteStore, folded: Folded, owner: int, cancelled: 
     """
     if not folded.machine.done or store.run(folded.run).status in ENDED:
         return False
+    await store.append(folded.run, owner, [cancelled, end_of(cancelled)], after=folded.seq)
+    return True
+
+
+def end_of(cancelled: Event) -> Event:
+    """What a machine notes of a run that is cancelled."""
     error: Json = {"code": "R107", "message": "cancelled", "path": "", "iteration": None}
     body: dict[str, Json] = {"status": "cancelled", "output": None, "outputs": {}, "error": error}
-    end = Event("run.finished", "", cancelled.at, body | {"usage": {}})
-    await store.append(folded.run, owner, [cancelled, end], after=folded.seq)
-    return True
+    return Event("run.finished", "", cancelled.at, body | {"usage": {}})
 
 
 @dataclass(frozen=True, slots=True)

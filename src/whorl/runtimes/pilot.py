@@ -110,12 +110,15 @@ class Pilot:
             for command in polled:
                 match command:
                     case Perform(address):
-                        if not is_full:
+                        if not is_full or self.machine.is_sent(address):
                             intents = sure if self._is_sure(command) else wanted
                             intents[address] = self._asked[address] = command
                     case Send(address, cap):
                         perform = self._asked.pop(address, None)
                         if perform is not None:
+                            # Where it was held back, its intent stands in the journal.
+                            sure.pop(address, None)
+                            wanted.pop(address, None)
                             others.append(Call(perform, cap))
                     case Cancel(address):
                         for intents in (sure, wanted, self._asked):

@@ -35,7 +35,7 @@ _SYNTAX = frozenset({"W001", "W002", "W003"})
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A workflow file; of one with mistakes only their number and the first of them."""
+    """A workflow file, with those that it `included`; of mistakes their number and the first."""
 
     file: str
     workflow: Workflow | None = None
@@ -43,6 +43,7 @@ class Listed:
     trouble: str = ""
     # Which one, of a file that has several.
     named: str = ""
+    included: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)
@@ -83,10 +84,19 @@ class Catalogue:
             raise UsageError(f"several workflows are called {name[:80]!r}: {files}", code="W903")
         raise UsageError(f"there is no workflow {name[:80]!r}", code="W902")
 
+    def reads(self) -> list[str]:
+        """The files that the workflows name, or words where a value decides."""
+        from whorl.services.files.effects import effects_of
+
+        settings, listed = self.project.settings(), self.listed()
+        each = (effects_of(e.workflow, settings, (), e.included) for e in listed if e.workflow)
+        return sorted({name for effects in each for name in effects.reads})
+
     def _read(self, path: str, named: str = "") -> tuple[Listed, ...]:
         name = os.path.relpath(path, self.project.root).replace(os.sep, "/")
         try:
-            return (Listed(name, self.project.read(path, named).workflow, named=named),)
+            reading = self.project.read(path, named)
+            return (Listed(name, reading.workflow, named=named, included=reading.included),)
         except SeveralWorkflows as fault:
             each = (self._read(path, other) for other in fault.names)
             return () if named else tuple(listed for part in each for listed in part)

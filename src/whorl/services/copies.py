@@ -1,26 +1,32 @@
 """Backups of a store that is in use, and putting one in its place: both are checked before.
 
-A run that was under way when a backup was made may have gone on since, and nobody knows how far.
-After a restore it is paused: going on repeats its calls, with the same idempotency keys, only when
-a person says so.
+A store that is put in place is one of our own making, with rows of the other file. A run that was
+under way when a backup was made may have gone on since, and nobody knows how far. After a restore
+it is paused: going on repeats its calls, with the same idempotency keys, only when a person says
+so. Of what this user has not made, runs come as history that has ended, and nothing else.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import hashlib
 import os
 import shlex
 import time
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whorl.errors import StoreError, UsageError
+from whorl.interpreter.contents import ENDED
 from whorl.interpreter.events import Event
 from whorl.lazily import dataclass
+from whorl.runtimes.performing import end_of
+from whorl.runtimes.service.tables import DEFINITIONS
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.checking import PAGES, is_of_run, losses
 from whorl.runtimes.sqlite.faults import DOCTOR
+from whorl.runtimes.sqlite.listing import RESTORED
 from whorl.runtimes.sqlite.ownership import opener
 
 if TYPE_CHECKING:
@@ -28,8 +34,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.journal.registry import Registry
 
 _UNDER_WAY = ("running", "interrupted")
+# What is taken of a store, whoever made it; and what only of one's own.
+_HISTORY = (
+    *("runs", "progress", "journal", "loops", "payloads", "payload_uses", "snapshots", "labels"),
+    *("spending", "homes"),
+)
+_ALL = (
+    *(*_HISTORY, "inbox", "memories", "upkeep", "queue", "hooks", "tokens", "audit", "schedules"),
+    *("firings", "experiments"),
+)
 _FAULTS_SHOWN = 3
 _NO_COPY = "nothing was copied; free some space there, or name another file"
 _NO_CHANGE = "nothing was changed; free some space there, then restore again"
@@ -50,9 +66,11 @@ class Copied:
     under_way: tuple[RunId, ...]
     # Where the store lies that a restored backup has taken the place of.
     aside: str = ""
+    # Of a backup: whether a restore takes more of it than history. Of a store: whether it has more.
+    is_whole: bool = True
 
 
-def back_up(store: SqliteStore, file: Path, *, force: bool = False) -> Copied:
+def back_up(store: SqliteStore, file: Path, registry: Registry, *, force: bool = False) -> Copied:
     """Writes a copy of a store, as it is at this moment, to a file of its own."""
     _check_overwritable(file, store.path, force=force)
     part, name = _part_beside(file), f"the backup {str(file)!r}"
@@ -61,32 +79,67 @@ def back_up(store: SqliteStore, file: Path, *, force: bool = False) -> Copied:
             store.copy_to(str(part))
             copied = _checked_copy(store, part, name)
             driven = _driven(store, part)
+            is_whole = False
+            # Where it cannot be registered, it is a backup all the same.
+            with suppress(StoreError):
+                if not store.is_strange:
+                    registry.add(_digest(part), is_backup=True)
+                    is_whole = True
             _put(part, file)
     finally:
         _remove(part)
-    return Copied(str(file), *copied, driven)
+    return Copied(str(file), *copied, driven, is_whole=is_whole)
 
 
-def restore(file: Path, target: Path, *, force: bool = False) -> Copied:
+def restore(file: Path, target: Path, registry: Registry, *, force: bool = False) -> Copied:
     """Puts a backup in the place of a store, which is kept beside it."""
     if not file.is_file():
         raise UsageError(f"there is no backup {str(file)!r}", code="W902")
     if target.exists():
         _check_replaceable(file, target, force=force)
+    return _replace(file, target, registry, is_whole=registry.knows_backup(_digest(file)))
+
+
+def adopt(target: Path, registry: Registry, *, is_mirror: bool = False) -> Copied:
+    """Puts a store of the user's own, with the same runs as history, in the place of another's.
+
+    A mirror is made again by whoever looks next.
+    """
+    with closing(SqliteStore(target, create=False, registry=registry)) as store:
+        if not store.is_strange:
+            raise UsageError(f"you have made the store {str(target)!r}: there is nothing to adopt")
+        _refuse_open(target, next(iter(store.living()), None))
+    _refuse_open(target, opener(str(target)))
+    if is_mirror:
+        return Copied(str(target), 0, 0, 0, (), _put_aside(target), is_whole=False)
+    return _replace(target, target, registry, is_whole=False)
+
+
+def _replace(file: Path, target: Path, registry: Registry, *, is_whole: bool) -> Copied:
     part, name = _part_beside(target), f"the store {str(target)!r}"
     try:
         with _writing(part, name, _NO_CHANGE):
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with _reading(file), closing(SqliteStore(file, create=False)) as backup:
-                _refuse_damaged(backup, f"the backup {str(file)!r}")
-                backup.copy_to(str(part))
-            paused = asyncio.run(_pause_all(part))
+            SqliteStore(part, registry=registry).close()
+            with (
+                _reading(file),
+                closing(SqliteStore(file, create=False, is_strange=True)) as backup,
+            ):
+                kind = "store" if file == target else "backup"
+                _refuse_damaged(backup, f"the {kind} {str(file)!r}")
+                backup.copy_rows_to(str(part), _ALL if is_whole else _HISTORY, DEFINITIONS)
+            stopped = asyncio.run(_stop_all(part, is_whole=is_whole))
             copied = _checked(part, f"the copy of {str(file)!r}")
             aside = _put_aside(target)
             _put(part, target)
     finally:
         _remove(part)
-    return Copied(str(target), *copied, paused, aside)
+    return Copied(str(target), *copied, stopped, aside, is_whole)
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 @contextmanager
@@ -141,7 +194,7 @@ def _check_replaceable(file: Path, target: Path, *, force: bool) -> None:
         advice = f"--force moves {target.name} aside and puts the backup in its place"
         raise UsageError(f"there is a store at {str(target)!r} already", help=advice)
     # A store that cannot be opened is what a backup is for.
-    with suppress(StoreError), closing(SqliteStore(target, create=False)) as store:
+    with suppress(StoreError), closing(SqliteStore(target, create=False, is_strange=True)) as store:
         _refuse_open(target, next(iter(store.living()), None))
     _refuse_open(target, opener(str(target)))
 
@@ -154,17 +207,26 @@ def _refuse_open(target: Path, process: int | None) -> None:
         raise UsageError(words, help="end it first, then restore", code="W905")
 
 
-async def _pause_all(part: Path) -> tuple[RunId, ...]:
-    """Nothing that was under way goes on by itself: nobody knows what it has done since."""
+async def _stop_all(part: Path, *, is_whole: bool) -> tuple[RunId, ...]:
+    """Nothing that was under way goes on by itself: nobody knows what it has done since.
+
+    Of a store that others have made, nothing goes on at all.
+    """
     async with SqliteStore(part, create=False) as store:
-        rows = [row for status in _UNDER_WAY for row in store.runs(status=status, limit=2**31)]
-        # Of those who are asked something, time may go on with the run, whatever was answered.
-        waiting = store.runs(status="waiting", limit=2**31)
-        rows += [row for row in waiting if row.due is not None]
+        rows = [row for row in store.runs(limit=2**31) if row.status not in ENDED]
+        if is_whole:
+            # Of those who are asked something, time may go on with the run, whatever was answered.
+            rows = [row for row in rows if row.status in _UNDER_WAY or row.due is not None]
+        newest = max((row.updated_at for row in rows), default=0.0)
+        backup = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(newest))
         for row in rows:
             owner = await store.claim(row.id)
-            event = Event("run.paused", "", time.time(), {"by": "restore"})
-            await store.append(row.id, owner, [event])
+            kind = "run.paused" if is_whole else "run.cancelled"
+            body: dict[str, Any] = {"by": "restore", "backup": backup} if is_whole else {}
+            event = Event(kind, "", time.time(), body)
+            await store.append(row.id, owner, [event] if is_whole else [event, end_of(event)])
+            if is_whole:
+                await store.label(row.id, RESTORED, backup)
             await store.release(row.id, owner)
         return tuple(row.id for row in rows)
 

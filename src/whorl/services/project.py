@@ -25,10 +25,11 @@ from whorl.source.links import find_link
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from whorl.dialects import Reading
+    from whorl.dialects import ProjectFiles, Reading
     from whorl.dialects.projects import FindNamed
     from whorl.providers.redaction import Secret
     from whorl.providers.settings import Settings
+    from whorl.runtimes.journal.registry import Registry
     from whorl.runtimes.sqlite import SqliteStore
 
 
@@ -44,10 +45,10 @@ class Project:
     """Where a command works. `config` is the file with the settings, if there is one.
 
     `table` stands for such a file where a program gives one. `is_own_word`: the person named the
-    configuration, or trusts it for this call. `trusts`: what lies in the folder's store counts for
-    this call, whoever made it. `foreign` is the configuration that another system
-    has in the folder. A store that the person named has to be there when
-    it is looked into; the project's own one is made by the first run.
+    configuration, or trusts it for this call. `trusts`: the folder's files may start runs by
+    themselves. `foreign` is the configuration that another system has in the folder. A store that
+    the person named has to be there when it is looked into; the project's own one is made by the
+    first run.
     """
 
     root: Path
@@ -88,13 +89,15 @@ class Project:
         return ()
 
     def configuration(self) -> Configuration:
-        return read_configuration(
+        read = read_configuration(
             self.config,
             self.environment,
             given=self.table,
             is_own_word=self.is_own_word,
             foreign=self.foreign,
         )
+        own = [] if self.config is None else [os.path.relpath(self.config, self.root).casefold()]
+        return replace(read, files=read.files.union(own))
 
     def read(self, file: str, workflow: str = "") -> Reading:
         """Reads a workflow file; `workflow` is the name of one where it has several."""
@@ -167,22 +170,27 @@ class Project:
         self, text: str, file: str, workflow: str = "", others: Mapping[str, str] | None = None
     ) -> Reading:
         """Reads a text as if it stood in a file; `others` are texts beside it, not saved either."""
-        from whorl.dialects import ProjectFiles, SourceFiles, read_workflow
+        from whorl.dialects import SourceFiles, read_workflow
         from whorl.dialects.files import UnsavedFiles
 
-        # A file inside the project may name all files of it, another one those beside it.
+        files: SourceFiles = self.files(file)
+        if others:
+            files = UnsavedFiles(files, file, others)
+        # The limits of loops that have none of their own.
+        limits = self.settings().limits if "limits" in self.configuration().table else {}
+        return read_workflow(text, file, files, limits=limits, workflow=workflow)
+
+    def files(self, file: str) -> ProjectFiles:
+        """The files that a file may name: those of the project, or those beside one outside."""
+        from whorl.dialects import ProjectFiles
+
         try:
             path = Path(file).resolve()
             root = self.root if path.is_relative_to(self.root) else path.parent
         except (OSError, RuntimeError, ValueError):
             root = self.root
-        table = self.configuration().table
-        files: SourceFiles = ProjectFiles(str(root), self._folders(table))
-        if others:
-            files = UnsavedFiles(files, file, others)
-        # The limits of loops that have none of their own.
-        limits = self.settings().limits if "limits" in table else {}
-        return read_workflow(text, file, files, limits=limits, workflow=workflow)
+        read = self.configuration()
+        return ProjectFiles(str(root), self._folders(read.table), read.files)
 
     def _folders(self, table: Mapping[str, object]) -> tuple[str, ...]:
         section = table.get("workflows")
@@ -257,28 +265,59 @@ class Project:
         return False
 
     @property
+    def home(self) -> str:
+        """Whose runs of a store are its own: its folder and its configuration, a line each.
+
+        The folder is that of its whorl.toml. It is left out of its own store, which moves with it,
+        and only a configuration of another name is told.
+        """
+        config = "" if self.config is None else os.path.realpath(self.config)
+        folder, name = os.path.split(config)
+        if name != CONFIG_NAME:
+            folder = str(self.root)
+        own = os.path.realpath(os.path.join(folder, STORE_FOLDER, STORE_NAME))
+        folder = "" if os.path.realpath(self.store) == own else folder
+        return folder if name in ("", CONFIG_NAME) else f"{folder}\n{config}"
+
+    @property
     def mirror(self) -> Path:
         """What is read of runs that others drive."""
         return self.store.with_suffix(MIRROR_SUFFIX)
 
     def open_store(self, *, create: bool = False) -> SqliteStore:
-        """The store; without `create`, one that is not there has no runs to speak of."""
-        from whorl.runtimes.journal.keys import seals_from
+        """The store; without `create`, one that is not there has no runs to speak of.
+
+        One that the user has not made can be looked at, and nothing else: raises UsageError W908.
+        """
         from whorl.runtimes.sqlite import SqliteStore
+        from whorl.runtimes.sqlite.faults import strange
 
         self.check_store()
-        seals = seals_from(self.environment)
-        if self.is_on_cluster:
-            mirror = self.mirror
-            if not create:
-                from whorl.services.serving.cluster import refresh_mirror
+        is_mirror = self.is_on_cluster
+        path = self.mirror if is_mirror else self.store
+        registry = self.registry_of(path)
+        if is_mirror and not create:
+            from whorl.services.serving.cluster import refresh_mirror
 
-                refresh_mirror(self.settings(), mirror, seals)
-            return SqliteStore(mirror, seals=seals, is_mirror=True)
-        if not create and not self.store.exists():
+            refresh_mirror(self.settings(), path, registry)
+        if not is_mirror and not create and not path.exists():
             raise self._no_store()
         # A file that is still empty is a store that another process is about to fill.
-        return SqliteStore(self.store, create=True, seals=seals)
+        home = "" if is_mirror else self.home
+        store = SqliteStore(
+            path, seals=registry.seals, is_mirror=is_mirror, registry=registry, home=home
+        )
+        if store.is_strange and create:
+            store.close()
+            raise strange(store.path)
+        return store
+
+    def registry_of(self, path: Path) -> Registry:
+        """What tells whether the user has made a store."""
+        from whorl.runtimes.journal.registry import HOME, registry_from
+
+        is_named = bool(self.environment.get(HOME)) and not self.is_store_named
+        return registry_from(self.environment, path, is_named=is_named)
 
 
 def is_code(place: str) -> bool:
@@ -297,7 +336,7 @@ def find_project(
 ) -> Project:
     """The project around a folder; `is_checked`: its configuration has to be there.
 
-    `trusts`: the whorl.toml and the store that are found there count for this call.
+    `trusts`: the whorl.toml that is found there counts for this call.
     """
     current = (folder or Path.cwd()).resolve()
     around = (current, *current.parents)
@@ -322,7 +361,6 @@ def find_project(
         place = place.resolve()
     # Trust for a call is none in what another user has written.
     read = chosen or foreign
-    is_trusted = environment.get(VARIABLE) == "1" or (trusts and not _is_of_others(place))
     is_own_word = bool(config) or (trusts and read is not None and not is_foreign(read))
     return Project(
         root,
@@ -332,12 +370,8 @@ def find_project(
         is_store_named=bool(store),
         is_own_word=is_own_word,
         foreign=foreign,
-        trusts=is_trusted,
+        trusts=trusts or environment.get(VARIABLE) == "1",
     )
-
-
-def _is_of_others(store: Path) -> bool:
-    return store.exists() and is_foreign(store)
 
 
 def _is_marked(folder: Path, environment: Mapping[str, str]) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import deepcopy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import ProviderError
 from whorl.interpreter.events import split_iteration
-from whorl.ir import Loop, Workflow
-from whorl.ir.walk import index_nodes
+from whorl.ir import Loop, Task, Workflow
+from whorl.ir.walk import index_nodes, with_all_nodes
 from whorl.ir.worst_case import UNCOUNTED
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request, Usage
 from whorl.runtimes.simulated import SimulatedRuntime
@@ -18,6 +19,7 @@ from whorl.services.replay import OneKind, simulate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from whorl.ir import Node
     from whorl.language import Json
     from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.starting import Start
@@ -84,12 +86,20 @@ def rehearse(
     read: Callable[[Request], Json] | None = None,
 ) -> dict[str, Json]:
     """How a run would go with invented answers; `read` gives what files of the project hold."""
+    workflow = with_all_nodes(workflow, _exemplary)
     runtime = SimulatedRuntime(OneKind(_Inventing(workflow, start.iterations, read)))
     given: dict[str, Json] = {"limits": start.limits or None, "iterations": start.iterations}
     options = {name: value for name, value in given.items() if value is not None}
     run = runtime.start(workflow, start.input, run="dry-run", **options)
     yes: dict[str, Json] = {"approved": True, "feedback": "", "by": "dry run"}
     return simulate(runtime, run, lambda _: yes, watcher) | {"dry_run": True}
+
+
+def _exemplary(node: Node) -> Node:
+    """What a task usually gives is what is invented for it."""
+    if isinstance(node, Task) and node.returns is None:
+        return replace(node, returns=node.example)
+    return node
 
 
 def invent(schema: Any, name: str = "value", depth: int = 0) -> Json:

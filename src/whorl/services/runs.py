@@ -15,7 +15,6 @@ from whorl.lazily import dataclass
 from whorl.providers.redaction import Secret, StreamedText, redact
 from whorl.runtimes.journal.fields import tool_pins
 from whorl.runtimes.journal.sealing import opened, redaction_of, secrets_of, shown_sources
-from whorl.services.configuration.stores import OwnMemories, check_may_act
 from whorl.services.configuration.trust import check_trusted
 from whorl.services.inspecting.live_text import LiveText, folder_of
 from whorl.services.inspecting.results import status_words
@@ -81,7 +80,7 @@ async def open_runtime(
             notifier = Notifier(providers.settings.notify, store, providers.secrets)
             stack.push_async_callback(notifier.close)
             watchers.append(notifier)
-        providers.memories = OwnMemories(project, store)
+        providers.memories = store
         providers.tool_pins = partial(tool_pins, store)
         tools_file = project.store.with_name(FILE_NAME)
         providers.known_tools = KnownTools(tools_file, providers.secrets)
@@ -114,7 +113,6 @@ async def open_runtime(
             workers,
             watcher=everybody,
             check=check,
-            check_memory=partial(check_may_act, project, store),
             origin=origin,
             cpu_max_s=settings.limits.get("cpu", CPU_MAX_S),
             url=url,

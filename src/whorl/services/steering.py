@@ -10,13 +10,11 @@ from uuid import uuid4
 
 from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interpreter.constructs.loops.exploring import went_past
-from whorl.interpreter.constructs.loops.loop_limits import to_go_on
 from whorl.interpreter.events import Event, split_iteration
 from whorl.interpreter.refusals import (
     Refused,
     check_continued,
     chosen_loop,
-    open_to_money,
     to_continue,
     to_raise,
 )
@@ -126,18 +124,6 @@ def continued(
 
 def resumed(more: More | None = None) -> Event:
     return asked("run.resumed", more.amounts() if more else {})
-
-
-def amounts_to_go_on(store: SqliteStore, run: RunId, at: str = "") -> dict[str, float]:
-    """How much more a loop needs as the run stands, or every loop that lacks money."""
-    machine = fold(store, run).machine
-    keys = [key for key, frame in machine.frames.items() if frame["address"] == at]
-    more: dict[str, float] = {}
-    for key in keys if at else open_to_money(machine):
-        if machine.frames[key]["kind"] == "loop":
-            lacks = to_go_on(machine, key)
-            more |= {name: max(amount, more.get(name, 0.0)) for name, amount in lacks.items()}
-    return more
 
 
 def what_is_raised(store: SqliteStore, run: RunId, body: dict[str, Json]) -> list[str]:

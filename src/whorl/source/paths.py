@@ -1,5 +1,6 @@
 """The one path rule: a file may name files of its own project, and nothing else.
 
+Whatever a workflow, an experiment or a test names is read by `read_named`, the one door.
 Files are also found by name: beside a file, in the folders below it, or in named folders.
 """
 
@@ -9,6 +10,7 @@ import errno
 import os
 import stat
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -19,7 +21,7 @@ from whorl.source import LIMITS, Limits
 from whorl.source.report import read_text, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 PATH = "W016"
 # A project may be a home folder by mistake; loading a file must not walk through all of it.
@@ -36,6 +38,9 @@ _NO_FILE = "is not a regular file"
 _LENGTH_MAX = 1024
 _NEIGHBOURS_MAX = 1_000
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
+_KEPT = frozenset({"whorl.toml", ".whorl"})
+# Hidden, and read all the same: where another system keeps workflows, which name each other.
+_SHOWN = (".robomesh/*.yaml", ".robomesh/*.yml", ".robomesh/workflows/**")
 
 
 def resolve_beside(base_file: str, reference: str, *, root: str, span: Span | None = None) -> Path:
@@ -71,15 +76,45 @@ def open_beside(
     root: str,
     size_max: int = LIMITS.bytes_max,
     span: Span | None = None,
+    closed: frozenset[str] = frozenset(),
 ) -> tuple[str, str]:
     """Return the path and the text of a file that `base_file` names by `reference`."""
     path = resolve_beside(base_file, reference, root=root, span=span)
-    return str(path), _read(path, reference, size_max=size_max, span=span)
+    opens = partial(is_open, top=Path(root).resolve(), closed=closed)
+    return str(path), _read(path, reference, opens, size_max=size_max, span=span)
 
 
 def open_file(path: str, *, size_max: int = LIMITS.bytes_max) -> str:
     """Return the text of a file that the operator named; it may be anywhere."""
-    return _read(_real(path, path, None), path, size_max=size_max, span=None)
+    return _read(_real(path, path, None), path, lambda _: True, size_max=size_max, span=None)
+
+
+def read_named(path: Path, opens: Callable[[Path], bool], size_max: int) -> bytes:
+    """The one door: what a file holds that others name, where its real path fits the rule `opens`.
+
+    Raises OSError, ValueError.
+    """
+    if not opens(path):
+        raise ValueError("hidden files, the configuration and the store are not open to workflows")
+    # Not following, since the path is resolved already, and a link that appears by now is
+    # someone's trick.
+    content = read_start(path, size_max + 1, follows=False)
+    if len(content) > size_max:
+        raise ValueError(f"it has more than {size_max:,} bytes")
+    return content
+
+
+def is_open(path: Path, top: Path, closed: frozenset[str] = frozenset()) -> bool:
+    """Whether a file in `top` is read without permission; `closed` are other configurations."""
+    parts = path.relative_to(top).parts
+    is_hidden = any(part.startswith(".") for part in parts)
+    is_shown = not is_hidden or any(fits_glob(parts, glob) for glob in _SHOWN)
+    return is_shown and not is_kept(parts, closed)
+
+
+def is_kept(parts: tuple[str, ...], closed: frozenset[str]) -> bool:
+    """Whether a path is the engine's own, or one of `closed`: no permission opens it."""
+    return any(part.casefold() in _KEPT for part in parts) or "/".join(parts).casefold() in closed
 
 
 def _real(path: str | Path, name: str, span: Span | None) -> Path:
@@ -89,16 +124,14 @@ def _real(path: str | Path, name: str, span: Span | None) -> Path:
         _refuse(name, f"cannot be resolved: {reason_of(error)}", span)
 
 
-def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> str:
+def _read(
+    path: Path, name: str, opens: Callable[[Path], bool], *, size_max: int, span: Span | None
+) -> str:
     try:
-        # Not following, since the path is resolved already, and a link that appears by now is
-        # someone's trick.
-        content = read_start(path, size_max + 1, follows=False)
+        content = read_named(path, opens, size_max)
     except (OSError, ValueError) as error:
         near = _near(path, name) if isinstance(error, FileNotFoundError) else ""
         _refuse(name, reason_of(error), span, near)
-    if len(content) > size_max:
-        _refuse(name, f"has more than {size_max:,} bytes", span)
     return read_text(content, name, limits=Limits(bytes_max=size_max))
 
 

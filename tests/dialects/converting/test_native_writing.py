@@ -74,7 +74,7 @@ NODES: dict[str, ir.Node] = {
                 ir.Judge(
                     ONE, ONE, ("m",), 3, ir.Fields((("x", ONE),)), reason=False, evidence=True
                 ),
-                ir.Stable(ir.Constant("write"), 0.5, whole=False),
+                ir.Stable(ir.Constant("write"), 0.5, whole=False, exceeds=True),
                 ir.AnyOf((ir.Plateau(2, 0.5), ir.AnyOf((ir.When(ONE),)))),
             )
         ),
@@ -131,6 +131,7 @@ NODES: dict[str, ir.Node] = {
     "empty object": ir.Compute(name="a", value=ir.Fields()),
     "answers": ir.Compute(name="a", value=ONE, answers=True),
     "awaited": ir.Task(name="a", kind="http", awaits_call=True, unsubscribe=ONE),
+    "example": ir.Task(name="a", kind="ask", example={"type": "boolean"}),
 }
 
 

@@ -124,7 +124,7 @@ def test_the_judge_is_the_model_of_the_file_unless_another_is_configured() -> No
 
 def test_the_judge_is_told_the_three_lines() -> None:
     inputs = {"question": "The output says PASS", "text": "FAIL"}
-    conversation, _ = judgement_of(Request(kind="judge", inputs=inputs, run="r", address="l[1]"))
+    conversation = judgement_of(Request(kind="judge", inputs=inputs, run="r", address="l[1]"))
     told = "\n".join(message.text for message in conversation.messages)
 
     assert 'Evaluate this condition: "The output says PASS"' in told

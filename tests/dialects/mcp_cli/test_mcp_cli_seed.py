@@ -170,6 +170,6 @@ def test_what_is_accumulated_is_read_later() -> None:
 
 
 def test_a_good_condition_gets_no_warning() -> None:
-    loop = "loops:\n  - {name: a, workflow: b, max_iterations: 5, until: The output says PASS}\n"
+    loop = "loops:\n  - {name: a, workflow: b, with: {input: x}, max_iterations: 5, until: PASS}\n"
 
     assert found_in(HEAD + loop) == []

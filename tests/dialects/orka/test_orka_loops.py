@@ -427,4 +427,4 @@ agents:
     expected = 'L2|R2|{"left": "L2", "right": "R2"}'
     assert expected == ran.model.prompt_at("debate[2]/moderator")
     assert ran.seconds == 40
-    assert ran.outputs["debate"]["response"] == "R2"
+    assert ran.outputs["debate"]["response"]["merged"] == {"left": "L2", "right": "R2"}

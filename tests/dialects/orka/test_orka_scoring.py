@@ -189,6 +189,20 @@ def test_agreement_is_measured_only_where_asked() -> None:
     assert ran.loop["score"] == 1.0
 
 
+def test_agreement_is_measured_over_whole_texts() -> None:
+    text = loop(most=1, more="score_extraction_config: {agreement_fallback: true}")
+    same = "we agree " * 3_000
+    ran = run(text, [("Rate", [same + "yes " * 9_000]), ("Write", [same + "no " * 9_000])])
+
+    assert ran.loop["score"] < 0.5
+
+
+def test_a_score_before_a_long_text_is_found() -> None:
+    ran = run(loop(most=1), [("Rate", ["SCORE: 0.8\n" + "because " * 30_000]), ("Write", ["x"])])
+
+    assert ran.loop["score"] == 0.8
+
+
 def test_plan_validator_in_a_loop_scores_as_the_loop_says() -> None:
     text = """
 - id: plan

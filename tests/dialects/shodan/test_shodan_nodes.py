@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from shodan_files import HEAD, read, run, settle
@@ -11,6 +12,8 @@ from shodan_files import HEAD, read, run, settle
 from whorl import ir
 from whorl.dialects import ProjectFiles, read_workflow
 from whorl.errors import InvalidWorkflow
+from whorl.runtimes.starting import Start
+from whorl.services.rehearsing import rehearse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -246,3 +249,26 @@ def test_gemini_goes_on_with_no_session(runner: str) -> None:
     assert [(d.code, repr(runner) in d.message) for d in caught.value.diagnostics] == [
         ("W022", True)
     ]
+
+
+def test_a_dry_run_invents_what_outputs_declare() -> None:
+    outputs = [
+        {"name": "approved", "type": "boolean"},
+        {"name": "notes", "type": "array"},
+        {"name": "text", "type": "string"},
+        {"name": "sessionId", "type": "string"},
+    ]
+    for runner in ("claude-code", "openai"):
+        agent = {"nodeType": "agent", "runner": runner, "prompt": "go", "outputs": outputs}
+        function = {"nodeType": "function", "code": "", "outputs": outputs[:2]}
+        nodes = [{"id": "a", "data": agent}, {"id": "f", "data": function}]
+        reading = read_workflow(json.dumps({"nodes": nodes}), "a.json")
+
+        told = rehearse(reading.workflow, Start(input={}))
+
+        assert told["status"] == "succeeded", told["error"]
+        given = cast("dict[str, object]", told["outputs"])
+        assert given["a_approved"] is False
+        assert given["a_notes"] == ["(invented notes)"]
+        assert given["a_text"] == "(invented text)"
+        assert given["f_notes"] == ["(invented notes)"]

@@ -88,7 +88,7 @@ def test_workflows_are_files_that_name_each_other(tmp_path: Path) -> None:
     assert json.loads(taken.files["polish-a-text.json"])["description"] == "Three rounds"
     assert taken.notes == (
         "'Caller' calls 'Old', which is archived",
-        "'Broken' is not imported: its graph is not a JSON object",
+        "'Broken' is not imported: its graph cannot be read: '{' of line 1 is not closed",
         "the cron trigger of 'Polish a text' is not imported",
     )
     assert "old.json" in take_over(tmp_path / "data.db", archived=True).files
@@ -178,3 +178,102 @@ def test_imported_workflows_run(folder: Path, capsys: pytest.CaptureFixture[str]
     assert "would be overwritten" in capsys.readouterr().err
     assert whorl("import", "data.db", "flows", "--force", "--json") == 0
     assert len(json.loads(capsys.readouterr().out)["files"]) == 2
+
+
+NOTHING = '{"nodes": [], "edges": []}'
+
+
+def named(path: Path, *rows: tuple[str, str]) -> Path:
+    """A database of workflows by id and name, the first one the newest."""
+    written = [(i, n, "", NOTHING, 0, str(9 - at)) for at, (i, n) in enumerate(rows)]
+    return database(path, workflows=written, triggers=[])
+
+
+def test_files_are_named_by_letters_of_any_script(tmp_path: Path) -> None:
+    names = ["日本語", "Überprüfung №1", "हिन्दी पाठ", "مرحبا", "../../etc/x", ".env", "…", "a\nb\0"]
+    path = named(tmp_path / "data.db", *((str(at), name) for at, name in enumerate(names)))
+
+    assert [*take_over(path).files] == [
+        *("日本語.json", "überprüfung-1.json", "हिन्दी-पाठ.json", "مرحبا.json"),
+        *("etc-x.json", "env.json", "workflow.json", "a-b.json"),
+    ]
+
+
+def test_a_long_name_fits_into_a_file_system(tmp_path: Path) -> None:
+    [file] = take_over(named(tmp_path / "data.db", ("1", "語" * 300))).files
+
+    (tmp_path / file).write_text("")
+    assert file.startswith("語語語")
+
+
+def test_an_id_names_no_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    idents = ["1", "/../../P", "../../Q", "x/Y", "../../Q", "..", ""]
+    path = named(folder / "n.db", *((f"{ident}{' ' * at}", "a") for at, ident in enumerate(idents)))
+    before = {entry.name for entry in folder.iterdir()}
+
+    assert whorl("import", str(path), "flows") == 0
+    written = {str(entry.relative_to(folder / "flows")) for entry in (folder / "flows").rglob("*")}
+
+    assert {entry.name for entry in folder.iterdir()} == before | {"flows"}
+    assert written == {f"{name}.json" for name in ("a", "a-p", "a-q", "a-x-y", "a-4", "a-", "a-6")}
+
+
+def test_nothing_is_written_outside_of_the_folder(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "flows").mkdir()
+    (folder / "flows" / "caller.json").symlink_to(folder / "mine.json")
+
+    assert whorl("import", "data.db", "flows", "--force") == 2
+    assert "would be written outside of 'flows'" in capsys.readouterr().err
+    assert not (folder / "mine.json").exists()
+    assert not (folder / "flows" / "polish-a-text.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (
+            "ALTER TABLE settings RENAME TO s; CREATE TABLE settings (key TEXT, "
+            "value TEXT GENERATED ALWAYS AS (hex(zeroblob(9000000))) VIRTUAL); "
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000) "
+            "INSERT INTO settings SELECT i FROM n",
+            "",
+        ),
+        ("ALTER TABLE settings RENAME TO s; CREATE VIEW settings AS SELECT * FROM s", ""),
+        (
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000) "
+            "INSERT INTO settings SELECT i, printf('%.7000c', 'x') FROM n",
+            "more than 50,000,000 bytes",
+        ),
+        (
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10001) "
+            "INSERT INTO settings SELECT i, '' FROM n",
+            "or 10,000 settings",
+        ),
+        ("INSERT INTO settings VALUES('k', hex(zeroblob(11000000)))", "too big"),
+        ("INSERT INTO settings VALUES('k', CAST(x'ff' AS TEXT))", "cannot be read"),
+    ],
+)
+def test_a_database_is_read_within_limits(tmp_path: Path, change: str, why: str) -> None:
+    path = database(tmp_path / "data.db")
+    connection = apsw.Connection(str(path))
+    connection.execute(change)
+    connection.close()
+
+    if not why:
+        assert not [line for line in take_over(path).lines if line == "[defaults]"]
+        return
+    with pytest.raises(UsageError, match=why) as caught:
+        take_over(path)
+    assert caught.value.code == "W901"
+
+
+@pytest.mark.parametrize("graph", ["[" * 5_000, '{"a":' * 90 + "1" + "}" * 90])
+def test_a_graph_that_no_file_may_hold_is_left_out(tmp_path: Path, graph: str) -> None:
+    path = database(tmp_path / "data.db", workflows=[("1", "Odd", "", graph, 0, "1")], triggers=[])
+
+    taken = take_over(path)
+
+    assert (taken.files, len(taken.notes)) == ({}, 1)
+    assert taken.notes[0].startswith("'Odd' is not imported: ")

@@ -330,12 +330,12 @@ def test_a_conversation_is_cut_at_the_oldest_end() -> None:
         ("abc", "", 0.0),
         ("abc", "xyz", 0.0),
         ("kitten", "sitting", 4 / 7),
-        ("a" * 20_000 + "b", "a" * 20_000 + "c", 1.0),
+        ("a" * 15_000 + "b" * 5_000, "a" * 15_000 + "c" * 5_000, 0.75),
         ({"b": 1, "a": [2]}, {"a": [2], "b": 1}, 1.0),
     ],
 )
 def test_how_alike_two_results_are(one: Any, other: Any, expected: float) -> None:
-    """One minus the edit distance over the longer length; compact, sorted, cut at 10,000."""
+    """One minus the edit distance over the longer length; compact, sorted, whole."""
     assert similarity(comparable(one), comparable(other)) == pytest.approx(expected)
 
 
@@ -346,6 +346,22 @@ def test_long_results_are_compared_in_no_time() -> None:
     similarity("a", "b")
 
     within(0.25, lambda: similarity(one, other), tries=5)
+
+
+def test_of_texts_that_are_long_and_too_different_no_more_is_computed() -> None:
+    one, other = "a" * 500_000, "b" * 500_000
+
+    assert similarity(one, other, 0.95) is None
+    assert similarity(one, one[:-1] + "b", 0.95) == pytest.approx(1 - 1 / 500_000)
+
+
+def test_a_category_behind_a_long_explanation_is_read() -> None:
+    said = "Let me think. " * 3_000 + "\n\nThe answer is: done"
+
+    route = value_of("choose(known('a'), ['done', 'continue'], 1, 'continue')", a=said)
+
+    assert route["selectedBranch"] == "done"
+    assert len(route["explanation"]) > 40_000
 
 
 def test_a_category_that_is_not_first_is_found_where_nothing_is_judged() -> None:

@@ -35,7 +35,7 @@ PROMISES = {
     "Cycle detection still works": "A circle that is no loop",
     "| maxIterations | int | 5 | Hard cap on iterations (safety valve, 1-50) |": CLAMPED,
     "| exitCondition | enum | `max_iterations` |": "Five iterations, unless it says otherwise",
-    "| stabilityThreshold | float | 0.95 |": "Stable: the threshold itself is enough",
+    "| stabilityThreshold | float | 0.95 |": "Stable: the threshold must be exceeded",
     "| feedbackMode | enum | `replace` |": EXACTLY,
     "| input | text/json | yes | Initial value for first iteration |": "Replace passes any JSON on",
     "| output | text/json | Final iteration result |": EXACTLY,

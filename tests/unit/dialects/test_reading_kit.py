@@ -164,6 +164,15 @@ def test_wrong_fields_count_as_absent_and_are_reported() -> None:
     ]
 
 
+def test_of_many_unknown_fields_the_first_are_compared() -> None:
+    root = context_of("".join(f"promp{n:04}: 1\n" for n in range(1_200)) + "promt: 1\n").root
+    questions = [question for _, question in unknown_fields(root, ["promp0000x", "prompt"])]
+
+    assert len(questions) == 1_201
+    assert any(questions[:1_000])
+    assert not any(questions[1_000:])
+
+
 def test_unknown_fields_come_with_the_nearest_one() -> None:
     root = context_of("{Prompt: 1, promt: 2, other: 3}").root
 

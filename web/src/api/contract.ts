@@ -4,11 +4,15 @@ import type { components } from "./schema";
 
 type Schemas = components["schemas"];
 
+/** What it costs where prices are not known: null. */
+type Priced<T> = Omit<T, "cost_usd"> & { cost_usd: number | null };
+
 export type Project = Schemas["ProjectItem"];
-export type RunItem = Schemas["RunItem"];
-export type RunList = Schemas["RunList"];
-export type CostList = Schemas["CostList"];
-export type RunDetail = Schemas["RunDetail"];
+export type RunItem = Priced<Schemas["RunItem"]>;
+export type RunList = Omit<Schemas["RunList"], "runs"> & { runs: RunItem[] };
+export type CostLine = Priced<Schemas["CostLine"]>;
+export type CostList = Omit<Schemas["CostList"], "lines" | "total"> & { lines: CostLine[]; total: CostLine };
+export type RunDetail = Priced<Schemas["RunDetail"]>;
 export type Gate = Schemas["GateItem"];
 export type GraphNode = Omit<Schemas["GraphNode"], "loop"> & { loop: GraphLoop | null };
 export type GraphLoop = Omit<Schemas["GraphLoop"], "limits"> & { limits: Limits };
@@ -21,8 +25,8 @@ export type IterationItem = Schemas["IterationItem"];
 export type IterationList = Schemas["IterationList"];
 export type IterationDetail = Schemas["IterationDetail"];
 export type Verdict = Schemas["Verdict"];
-export type Comparison = Schemas["Comparison"];
-export type CompareSide = Schemas["Side"];
+export type Comparison = Omit<Schemas["Comparison"], "one" | "other"> & { one: CompareSide; other: CompareSide };
+export type CompareSide = Priced<Schemas["Side"]>;
 export type Matrix = Schemas["Matrix"];
 export type NodeDetail = Schemas["NodeDetail"];
 export type RecordItem = Schemas["RecordItem"];

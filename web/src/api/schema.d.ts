@@ -3149,6 +3149,11 @@ export interface components {
              * @description its place among the runs of its workflow that wait for a turn
              */
             position?: number | null;
+            /**
+             * Project
+             * @description where it belongs, if not to this project and configuration
+             */
+            project?: string | null;
             result: components["schemas"]["Result"];
             /** Score */
             score: number | null;
@@ -3266,6 +3271,11 @@ export interface components {
              * @description its place among the runs of its workflow that wait for a turn
              */
             position?: number | null;
+            /**
+             * Project
+             * @description where it belongs, if not to this project and configuration
+             */
+            project?: string | null;
             /** Score */
             score: number | null;
             /**

@@ -21,6 +21,8 @@ export interface RunView {
   readonly loop: string;
   /** The status that the server told, and up to which event it holds. */
   readonly told: { readonly status: string; readonly lastSeq: number } | null;
+  /** The last event that was there when the page was opened: before it, the journal is not read. */
+  readonly opensAt: number;
   /** Of what is looked at. */
   readonly records: Records;
   /** Iterations that are drawn beside the chosen ones. */
@@ -40,6 +42,7 @@ export function createRunStore(id: string, journal: Journal = emptyJournal()): R
     selected: "",
     loop: "",
     told: null,
+    opensAt: 0,
     records: NO_RECORDS,
     unrolled: [],
   }));
@@ -74,10 +77,19 @@ export function lookAtLoop(store: RunStore, loop: string): void {
   store.setState({ loop });
 }
 
-/** The status of the run: the journal's, unless the server has said since that nobody drives it. */
-export function statusOf({ journal, told }: RunView): RunStatus {
+/** The status of the run: the server's until the journal is read up to it, then the journal's, unless nobody drives the run. */
+export function statusOf(view: RunView): RunStatus {
+  const { journal, told } = view;
   if (told?.status === "interrupted" && journal.lastSeq <= told.lastSeq) return "interrupted";
-  return journal.run.status;
+  return told && isReading(view) ? (told.status as RunStatus) : journal.run.status;
+}
+
+/** Whether the journal is still being read that was there when the page was opened. */
+export const isReading = ({ journal, opensAt }: RunView): boolean => journal.lastSeq < opensAt;
+
+/** What the server says of the run; the first answer says how much there is to read. */
+export function tell(store: RunStore, status: string, lastSeq: number): void {
+  store.setState(({ told, opensAt }) => ({ told: lastSeq < (told?.lastSeq ?? 0) ? told : { status, lastSeq }, opensAt: opensAt || lastSeq }));
 }
 
 export function followLatest(store: RunStore, isFollowing = true): void {

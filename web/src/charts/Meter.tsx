@@ -3,13 +3,14 @@
 interface MeterProps {
   /** What is measured, such as "cost". */
   label: string;
-  value: number;
+  /** Null where nobody knows it. */
+  value: number | null;
   /** The limit; without one the value stands alone. */
   max: number | null;
   /** What running calls may still take, shown behind the value. */
   reserved?: number;
   /** The value in words, told apart from the other one where they differ. */
-  format: (value: number, other?: number) => string;
+  format: (value: number | null, other?: number) => string;
   /** The limit in words, where they are others. */
   formatMax?: (max: number) => string;
 }
@@ -17,8 +18,8 @@ interface MeterProps {
 export type MeterLevel = "plain" | "near" | "over";
 
 /** From 80 % on a limit is near. */
-export function levelOf(value: number, max: number | null): MeterLevel {
-  if (max === null || max <= 0) return "plain";
+export function levelOf(value: number | null, max: number | null): MeterLevel {
+  if (value === null || max === null || max <= 0) return "plain";
   const share = value / max;
   return share >= 1 ? "over" : share >= 0.8 ? "near" : "plain";
 }
@@ -30,14 +31,15 @@ export function Meter({ label, value, max, reserved = 0, format, formatMax = for
     return (
       <span className="meter">
         <span className="meter-text" title={label}>
-          {format(value)}
+          {value === null ? `${label} ${format(value)}` : format(value)}
         </span>
       </span>
     );
   }
   const level = levelOf(value, max);
   const share = (amount: number) => `${Math.min(100, Math.max(0, (amount / max) * 100)).toFixed(1)}%`;
-  const text = `${format(value, max)} / ${formatMax(max)}`;
+  const known = value ?? 0;
+  const text = `${value === null ? `${label} ` : ""}${format(value, max)} / ${formatMax(max)}`;
   return (
     <span className={`meter meter-${level}`} title={`${label}: ${text}`}>
       <span className="meter-text">
@@ -48,13 +50,13 @@ export function Meter({ label, value, max, reserved = 0, format, formatMax = for
         className="meter-bar"
         role="meter"
         aria-label={label}
-        aria-valuenow={value}
+        aria-valuenow={known}
         aria-valuemin={0}
         aria-valuemax={max}
         aria-valuetext={[text, WORDS[level]].filter(Boolean).join(", ")}
       >
-        <span className="meter-reserved" style={{ width: share(value + reserved) }} />
-        <span className="meter-value" style={{ width: share(value) }} />
+        <span className="meter-reserved" style={{ width: share(known + reserved) }} />
+        <span className="meter-value" style={{ width: share(known) }} />
       </span>
     </span>
   );

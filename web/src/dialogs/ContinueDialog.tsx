@@ -26,7 +26,8 @@ export function ContinueDialog({ request, onClose }: ContinueProps) {
             run={run.value}
             seen={run.value.last_seq}
             {...(request.loop === undefined ? {} : { loop: request.loop })}
-            iterations={request.iterations ?? 3}
+            iterations={request.iterations ?? ("money" in request ? undefined : 3)}
+            money={request.money}
             onCancel={onClose}
             onReload={run.reload}
             onDone={() => {
@@ -47,18 +48,20 @@ interface ContinueFormProps {
   /** The last entry of the journal that the page knows. */
   seen: number;
   loop?: string;
-  iterations: number;
+  iterations?: number | undefined;
+  /** More budget, in dollars. */
+  money?: number | undefined;
   onCancel?: () => void;
   onReload?: () => void;
   onDone: () => void;
 }
 
 /** The form alone: it also stands on the page of a gate. */
-export function ContinueForm({ run, seen, loop, iterations, onCancel, onReload, onDone }: ContinueFormProps) {
+export function ContinueForm({ run, seen, loop, iterations, money: wanted, onCancel, onReload, onDone }: ContinueFormProps) {
   const client = useClient();
   const at = loop ?? run.loop ?? "";
-  const [more, setMore] = useState(String(iterations));
-  const [money, setMoney] = useState("");
+  const [more, setMore] = useState(String(iterations ?? ""));
+  const [money, setMoney] = useState(String(wanted ?? ""));
   const asked = { iterations: amountOf(more), budget_usd: amountOf(money) };
   const hasSome = asked.iterations !== undefined || asked.budget_usd !== undefined;
   const act = async () => {

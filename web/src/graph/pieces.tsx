@@ -2,7 +2,7 @@
 import { BaseEdge, EdgeLabelRenderer, getSmoothStepPath, Handle, Position, type Edge, type EdgeProps, type Node, type NodeProps } from "@xyflow/react";
 import { memo } from "react";
 import { Chips, CHIPS_MAX, lookOf, StatusBadge } from "../charts";
-import { budget, dollars, endWords, tokens, visible } from "../journal/words";
+import { budget, cost, endWords, tokens, visible } from "../journal/words";
 import { tokensOf } from "../journal";
 import type { Placed } from "./layout";
 import type { CanvasState, LoopChips } from "./states";
@@ -165,7 +165,7 @@ export const ContainerPiece = memo(function ContainerPiece({ data, selected }: N
 });
 
 const usageText = ({ usage, budget_usd }: LoopChips): string =>
-  `${dollars(usage.cost_usd, budget_usd)}${budget_usd === null ? "" : ` / ${budget(budget_usd)}`} · ${tokens(tokensOf(usage))} tok`;
+  `${cost(usage, budget_usd)}${budget_usd === null ? "" : ` / ${budget(budget_usd)}`} · ${tokens(tokensOf(usage))} tok`;
 
 const ROOM_FOR_USAGE = 130;
 

@@ -1,12 +1,11 @@
 /** What the canvas shows of each node, for the chosen iterations. */
 import type { Graph, RecordItem } from "../api";
-import { addressOf, iterationAddress, iterationOf, nodesIn, NO_RECORDS, NOTHING, plus, splitIteration, tokensOf, type Chosen, type Iteration, type IterationStatus, type Journal, type LoopState, type Records, type Usage } from "../journal";
+import { addressOf, iterationAddress, iterationOf, nodesIn, NO_RECORDS, NOTHING, plus, splitIteration, tokensOf, usageFrom, type Chosen, type Iteration, type IterationStatus, type Journal, type Json, type LoopState, type Records, type Usage } from "../journal";
 
 export interface CanvasState {
   readonly status: string;
   readonly address: string;
   readonly attempts: number;
-  readonly cost_usd: number;
   readonly tokens: number;
   /** Why it was skipped, or the case that a branch took. */
   readonly note: string;
@@ -32,7 +31,7 @@ export interface LoopChips {
 
 export type CanvasStates = ReadonlyMap<string, CanvasState>;
 
-const IDLE = { attempts: 0, cost_usd: 0, tokens: 0, note: "", number: 0, limit: null, exitReason: null, stoppedBy: null };
+const IDLE = { attempts: 0, tokens: 0, note: "", number: 0, limit: null, exitReason: null, stoppedBy: null };
 
 export function canvasStates(journal: Journal, graph: Graph, chosen: Chosen, records: Records = NO_RECORDS): CanvasStates {
   return new Map(
@@ -84,7 +83,7 @@ function itemChips(journal: Journal, address: string, chosen: Chosen, records: R
 function itemOf(journal: Journal, list: string, number: number, records: Records): Iteration {
   const address = iterationAddress(list, number);
   const record = records.get(address);
-  const told = record ? { status: ITEMS[record.status] ?? "failed", usage: record.usage, startedAt: record.started_at ?? 0, endedAt: record.ended_at, seconds: record.seconds } : fromInside(journal, address);
+  const told = record ? { status: ITEMS[record.status] ?? "failed", usage: usageFrom(record.usage as Json), startedAt: record.started_at ?? 0, endedAt: record.ended_at, seconds: record.seconds } : fromInside(journal, address);
   return { number, address, ...told, stood: 0, score: null, outside: null, met: null, approved: false, best: false, by: "", facts: [], error: null, seq: 0 };
 }
 
@@ -111,7 +110,6 @@ function nodeState(journal: Journal, address: string, records: Records): CanvasS
     status: node.status,
     address,
     attempts: node.attempts.length,
-    cost_usd: usage.reduce((sum, one) => sum + one.cost_usd, 0),
     tokens: usage.reduce((sum, one) => sum + tokensOf(one), 0),
     note: noteOf(record?.why, node.branch || record?.branch),
   };
@@ -119,7 +117,7 @@ function nodeState(journal: Journal, address: string, records: Records): CanvasS
 
 function recordState(record: RecordItem): CanvasState {
   const { address, status, usage, why, branch } = record;
-  return { ...IDLE, status, address, cost_usd: usage.cost_usd, tokens: usage.input_tokens + usage.output_tokens, note: untilWords(record) || noteOf(why, branch) };
+  return { ...IDLE, status, address, tokens: usage.input_tokens + usage.output_tokens, note: untilWords(record) || noteOf(why, branch) };
 }
 
 /** When a wait that is under way is over. */
@@ -153,7 +151,6 @@ function loopState(journal: Journal, address: string, records: Records): CanvasS
     ...IDLE,
     status: loop.status === "finished" ? (ENDS[loop.exitReason ?? ""] ?? (loop.mark ? "exhausted" : "finished")) : openStatus(journal, loop),
     address,
-    cost_usd: loop.usage.cost_usd,
     tokens: tokensOf(loop.usage),
     number: loop.number,
     limit: loop.limits.iterations ?? null,

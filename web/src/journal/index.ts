@@ -5,5 +5,5 @@ export * from "./records";
 export { addText, emptyJournal, reduce } from "./reducer";
 export * from "./select";
 export type * from "./types";
-export { isObject, NOTHING, plus, tokensOf, usageFrom } from "./usage";
+export { costOf, isObject, NOTHING, plus, tokensOf, usageFrom } from "./usage";
 export * as words from "./words";

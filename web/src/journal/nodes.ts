@@ -74,7 +74,7 @@ const taskEnded: Change = (journal, event) => {
 const taskInDoubt: Change = (journal, { address }) => {
   const reserve = changeAttempt(journal, address, { status: "in_doubt" })?.reserve ?? NOTHING;
   settle(journal, address);
-  spend(journal, placeOf(address), { ...reserve, in_doubt: 1 });
+  spend(journal, placeOf(address), { ...reserve, in_doubt: 1, doubt_usd: reserve.cost_usd });
 };
 
 const nodeEnded: Change = (journal, event) => {

@@ -53,7 +53,7 @@ export const runChanges: Record<string, Change> = {
       outputs: body["outputs"] ?? null,
       error: faultFrom(body["error"]),
       reserved: NOTHING,
-      ...(body["usage"] ? { usage: usageFrom(body["usage"]) } : {}),
+      ...(body["usage"] ? { usage: { ...usageFrom(body["usage"]), doubt_usd: journal.run.usage.doubt_usd } } : {}),
     });
   },
   warning: (journal, { seq, address, body }) => {

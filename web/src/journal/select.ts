@@ -79,6 +79,8 @@ export function outsideOf(loop: LoopState): (Outside & { number: number })[] {
 
 export interface Estimate {
   cost_usd: number;
+  /** Whether it does not tell all of the cost. */
+  unpriced: number;
   tokens: number;
   seconds: number;
 }
@@ -89,6 +91,7 @@ export function estimateNext(loop: LoopState): Estimate | null {
   if (past.length === 0) return null;
   return {
     cost_usd: median(past.map((one) => one.usage.cost_usd)),
+    unpriced: Math.max(...past.map((one) => one.usage.unpriced)),
     tokens: median(past.map((one) => tokensOf(one.usage))),
     seconds: median(past.map((one) => one.seconds ?? 0)),
   };
@@ -168,13 +171,14 @@ export interface Tally {
   counts: Partial<Record<NodeStatus, number>>;
   total: number;
   cost_usd: number;
+  unpriced: number;
   tokens: number;
   seconds: number;
 }
 
 /** A node of the workflow over all its iterations: the aggregated view. */
 export function tally(journal: Journal, path: string): Tally {
-  const sum: Tally = { counts: {}, total: 0, cost_usd: 0, tokens: 0, seconds: 0 };
+  const sum: Tally = { counts: {}, total: 0, cost_usd: 0, unpriced: 0, tokens: 0, seconds: 0 };
   for (const place of journal.places.get(path) ?? []) {
     const node = journal.nodes.get(place);
     if (!node) continue;
@@ -182,6 +186,7 @@ export function tally(journal: Journal, path: string): Tally {
     sum.counts[node.status] = (sum.counts[node.status] ?? 0) + 1;
     for (const attempt of node.attempts) {
       sum.cost_usd += attempt.usage.cost_usd;
+      sum.unpriced += attempt.usage.unpriced;
       sum.tokens += tokensOf(attempt.usage);
       sum.seconds += (attempt.endedAt ?? journal.lastAt) - attempt.startedAt;
     }

@@ -18,6 +18,10 @@ export interface Usage {
   output_tokens: number;
   cost_usd: number;
   in_doubt: number;
+  /** What was reserved for the calls in doubt; part of the cost. */
+  doubt_usd: number;
+  /** Calls whose price is not known; they are not in the cost. */
+  unpriced: number;
 }
 
 export type RunStatus =

@@ -7,6 +7,8 @@ export const NOTHING: Usage = Object.freeze({
   output_tokens: 0,
   cost_usd: 0,
   in_doubt: 0,
+  doubt_usd: 0,
+  unpriced: 0,
 });
 
 /** The usage that a body tells; what is no number counts as nothing. */
@@ -18,6 +20,8 @@ export function usageFrom(told: Json | undefined): Usage {
     output_tokens: amount(told["output_tokens"]),
     cost_usd: amount(told["cost_usd"]),
     in_doubt: amount(told["in_doubt"]),
+    doubt_usd: 0,
+    unpriced: amount(told["unpriced"] ?? told["unpriced_calls"]) || (told["cost_usd"] === null ? amount(told["calls"]) : 0),
   };
 }
 
@@ -39,7 +43,14 @@ export function plus(one: Usage, other: Usage, sign: 1 | -1 = 1): Usage {
     output_tokens: one.output_tokens + sign * other.output_tokens,
     cost_usd: exact(one.cost_usd + sign * other.cost_usd),
     in_doubt: one.in_doubt + sign * other.in_doubt,
+    doubt_usd: exact(one.doubt_usd + sign * other.doubt_usd),
+    unpriced: one.unpriced + sign * other.unpriced,
   };
+}
+
+/** What is known of the cost; null where no price is known. */
+export function costOf({ cost_usd, unpriced }: Pick<Usage, "cost_usd" | "unpriced">): number | null {
+  return unpriced > 0 && cost_usd === 0 ? null : cost_usd;
 }
 
 export function tokensOf(usage: Usage): number {

@@ -1,5 +1,6 @@
 /** What runs say about themselves, in plain words: the same that the terminal says. */
-import type { Fact, Iteration, Mark, Outside } from "./types";
+import type { Fact, Iteration, Mark, Outside, Usage } from "./types";
+import { costOf } from "./usage";
 
 const REASONS: Record<string, string> = {
   condition_met: "its condition was met",
@@ -137,13 +138,20 @@ const percent = (share: number): string => `${Math.floor(share * 10_000 + 1e-6) 
 const SMALLEST = 0.000001;
 
 /** An amount of money: cents, small ones with more digits, and never nothing for something. */
-export function dollars(amount: number, ...others: Others): string {
+export function dollars(amount: number | null, ...others: Others): string {
+  if (amount === null) return "not known";
   if (amount === 0) return "$0";
   if (amount < SMALLEST) return `<$${SMALLEST.toFixed(6)}`;
   // Sums of the same amounts in another order differ behind what counts; half a unit is rounded up.
   const same = Math.round(amount * 1e9) / 1e9;
   const least = same >= 0.095 ? 2 : Math.max(4, 1 - Math.floor(Math.log10(same)));
   return `$${trimmed((same + 1e-12).toFixed(digitsFor(same, others, least, 6)))}`;
+}
+
+/** What something cost: where the price of a call is not known, the rest of it. */
+export function cost(usage: Pick<Usage, "cost_usd" | "unpriced">, ...others: Others): string {
+  const known = costOf(usage);
+  return `${usage.unpriced > 0 && known !== null ? "at least " : ""}${dollars(known, ...others)}`;
 }
 
 /** A budget as it was given: it is a promise, so nothing of it is rounded away. */

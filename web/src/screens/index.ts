@@ -20,6 +20,7 @@ const screenOf = (load: () => Promise<{ default: ComponentType<ScreenProps> }>) 
 /** The first pattern that fits is shown. */
 export const ROUTES: readonly Route[] = [
   { pattern: "/", menu: "Runs", screen: screenOf(() => import("./runs")) },
+  { pattern: "/runs", screen: screenOf(() => import("./runs")) },
   { pattern: "/workflows", menu: "Workflows", screen: screenOf(() => import("./workflows/Workflows")) },
   { pattern: "/workflows/start", screen: screenOf(() => import("./workflows/Workflows")) },
   { pattern: "/edit/:file", screen: screenOf(() => import("../editor/screen")) },

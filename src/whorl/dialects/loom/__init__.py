@@ -118,6 +118,7 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     context.answering = tuple(steps.responses_in(definition))
     # Variables are spelled as where they are declared, or else set.
     for name, variable_type in steps.variables_in(actions):
+        context.setters[name.lower()] += 1
         if variable_type is None:
             context.variables.setdefault(name.lower(), name)
         else:

@@ -73,7 +73,7 @@ class _Names:
         # What a deployment names is known after it only.
         self.is_part = form.is_part or any(map(is_deployed, written))
         self.has_parameters = find(form.definition, "parameters") is not None
-        self.parameters = lowered_names(parameters_of(context, form))
+        self.parameters = lowered_names((*parameters_of(context, form), *form.meter.hoisted))
         self.asked_for = [template.is_asked_for for template in form.templates]
         self.chains: dict[str, list[tuple[ir.Node, ...]]] = {}
         # The actions that declare variables, which no other action may read before.

@@ -7,13 +7,15 @@ name that an expression reads is one of the workflow, and known where it is read
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from whorl import ir
-from whorl.dialects.loom.forms import find, find_mapping, is_deployed, parameter_in, secrets_in
+from whorl.dialects.loom.forms import find, find_mapping, is_deployed, secrets_in, text_at
 from whorl.dialects.loom.project.settings import setting_ports, settings_in
 from whorl.dialects.loom.texts import computed
 from whorl.dialects.loom.words import is_of_a_loop
+from whorl.dialects.reading.texts import read_tree
 from whorl.ir.checks.scopes import Use, uses_in, views_in
 from whorl.ir.expressions import expressions_in
 from whorl.ir.walk import walk
@@ -26,10 +28,16 @@ if TYPE_CHECKING:
     from whorl.dialects.loom.project.definitions import Form
     from whorl.dialects.loom.texts import LoomContext
     from whorl.ir.values import PortType
-    from whorl.source import Value
+    from whorl.source import Scalar, Value
 
 
 _WORD = re.compile(r"[$\w]+")
+_GIVEN = re.compile(r"\$given\('((?:[^']|'')+)'\)")
+# The types of a template's parameters, as inputs have them.
+_TYPES: dict[str, PortType] = {"string": "string", "int": "integer", "bool": "boolean"}
+_TYPES |= {"array": "list", "object": "json"}
+# What connectors need; a run whose connectors are answered by others does without.
+CONNECTIONS = "$connections"
 VARIABLES = ("variables", "$declared")
 # The item of the for-each in which the tools of an agent stand.
 CALL = "$call"
@@ -59,7 +67,9 @@ def read_names(
     parameters = parameters_of(context, form)
     lowered = lowered_names(parameters)
     read = lowered_names(r.name for r in references_in(workflow) if r.function == "parameters")
-    mentioned = [name for low, name in read.items() if name and low not in lowered]
+    hoisted = form.meter.hoisted
+    named = (name for low, name in read.items() if low not in lowered and name not in hoisted)
+    mentioned = [e.name if (e := form.asked(name)) else name for name in named if name]
     # The variables that no action initialises may be given to the run.
     variables = (r.name for r in references_in(workflow) if r.function in VARIABLES)
     free_variables = [name for name in variables if name and not is_of_a_loop(name)]
@@ -70,14 +80,23 @@ def read_names(
     if context.is_trigger_secret:
         secrets |= dict.fromkeys((name.lower() for name in given), "any")
     values: dict[str | ir.Expression, ir.Value] = {}
+    asked: list[str] = []
+    values |= {source: _formula(source, asked) for source in hoisted}
     for name, value in parameters.items():
+        is_read = form.is_template and name.lower() in read and name != CONNECTIONS
         # Some parameters are expressions over app settings instead.
-        own = settings_in(value)
+        own, before = settings_in(value), len(asked)
         if own:
             values[name] = context.value(value)
             settings += [setting for setting in own if setting not in settings]
+        elif is_read and (made := _with_formulas(form, value, asked)) is not None:
+            values[name] = made
+            if (kind := secrets.get(name.lower())) is not None:
+                secrets |= dict.fromkeys(map(str.lower, asked[before:]), kind)
         else:
             ports[name] = _port(form, name, secrets, value)
+            if is_read and value is None and ports[name].default is None:
+                ports[name] = replace(ports[name], required=True)
     table = ir.Fields((*_facts(ports).entries, *values.items()))
     ports |= setting_ports(context, settings)
     tables: list[tuple[str, ir.Value]] = [("$settings", _facts(settings)), ("$parameters", table)]
@@ -87,7 +106,7 @@ def read_names(
         tables[1:] = [("$declared", table), ("$parameters", joined)]
     # Variables that nothing declares are null unless given; in Azure's files they must be given.
     free = _facts(undeclared) if context.lenient else computed("given_of", [*undeclared])
-    for name in (*mentioned, *undeclared, *given):
+    for name in (*mentioned, *asked, *undeclared, *given):
         ports.setdefault(name, _port(form, name, secrets))
     return tuple(ports.values()), (*tables, ("$variables", free))
 
@@ -97,17 +116,33 @@ def _port(
 ) -> ir.Port:
     default = None if value is None else plain(value)
     if form.is_template and isinstance(default, str) and is_deployed(default):
-        # It is asked for under its own name; or the template hands a secret of its own on.
-        secret = parameter_in(default).lower()
-        default = form.secret_value(secret)
-        if secret in form.secrets:
-            secrets.setdefault(name.lower(), form.secrets[secret])
-    kind = secrets.get(name.lower())
-    if kind is None:
-        return ir.Port(name, required=False, default=default)
-    if value is None:
+        # Only Azure knows it, or nothing reads it.
+        default = None
+    kind, asked = secrets.get(name.lower()), form.asked(name) if value is None else None
+    if kind is not None and value is None:
         default = form.secret_value(name)
-    return ir.Port(name, kind, required=False, default=default, secret=True)
+    if asked is not None and name != CONNECTIONS:
+        written = kind or _TYPES.get(text_at(asked.value, "type").lower(), "any")
+        return ir.Port(name, written, default is None, default, secret=kind is not None)
+    return ir.Port(name, kind or "any", required=False, default=default, secret=kind is not None)
+
+
+def _formula(source: str, asked: list[str]) -> ir.Expression:
+    """What a run computes of the parameters of a template that it is asked for."""
+    asked += [name.replace("''", "'") for name in _GIVEN.findall(source)]
+    return ir.Expression("logic", f"@{source}", "deployment")
+
+
+def _with_formulas(form: Form, value: Value | None, asked: list[str]) -> ir.Value | None:
+    """A value whose formulas a run computes; None where there are none."""
+
+    def read(scalar: Scalar) -> ir.Value:
+        source = form.source(scalar.text) if is_deployed(scalar.text) else ""
+        return _formula(source, asked) if source else ir.Constant(scalar.value)
+
+    before = len(asked)
+    made = read_tree(value, read)
+    return made if len(asked) > before else None
 
 
 def _facts(names: Iterable[str]) -> ir.Fields:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -180,6 +181,8 @@ class LoomContext(ReadContext):
     # The variables: the spelling of whoever declares or sets them; their types where declared.
     variables: dict[str, str] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
+    # How many actions declare or set each.
+    setters: Counter[str] = field(default_factory=Counter)
     # Where each name of an action stands first.
     named: dict[str, Span] = field(default_factory=dict)
     # The names of what starts the workflow.

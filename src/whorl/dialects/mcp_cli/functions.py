@@ -50,6 +50,14 @@ def required(run: Run, value: Value, name: Value) -> Value:
     return value
 
 
+def left_over(run: Run, places: Value) -> dict[str, Value] | None:
+    """What a step warns of: variables that are not set, so that they were sent as written."""
+    listed = places if isinstance(places, dict) else {}
+    names = ", ".join(written for written, is_set in listed.items() if not is_set)
+    message = f"{names} is not set: it was sent as it stands"
+    return {"code": "W023", "message": message} if names else None
+
+
 def is_true(run: Run, value: Value) -> bool:
     """Whether a condition holds: its text is not empty, `false` or `0`."""
     return run.text(value).strip().lower() not in ("", "false", "0")
@@ -228,6 +236,6 @@ def _entry(call: Any) -> FunctionEntry:
     return FunctionEntry("function", "workflow", call.__name__, call, call.__doc__[:-1], parameters)
 
 
-_TEXTS = (variable, required, is_true, main_output, joined)
+_TEXTS = (variable, required, left_over, is_true, main_output, joined)
 _LOOPS = (loop_state, items_in, item_input, each_result, merged, vote)
 LIBRARY = Library(functions=tuple(map(_entry, (*_TEXTS, *_LOOPS))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
@@ -31,13 +32,14 @@ _ACCUMULATED = ("accumulator", ir.Expression("jinja", "joined(it.accumulator)", 
 # At least one item must succeed where failures are tolerated.
 _ANY = 1e-9
 _FILE = "file://"
+_INPUT = re.compile(r"\{\{\s*+input\s*+\}\}")
 
 
 def read_loop(file: ParsedFile, item: Item, fields: Mapping) -> ir.Node:
     called = find_workflow(file.context, item, fields.get("workflow"))
     if item.is_iterate:
         return _read_iterate(file, item, fields, called)
-    _check_refine(file, item, fields)
+    _check_refine(file, item, fields, called)
     # All outputs are kept where they have a name, or are mentioned without one.
     is_before = "loop.history" in file.mentioned and item in file.loop_before.values()
     is_mentioned = f"{item.name}_accumulator" in file.mentioned or is_before
@@ -122,11 +124,18 @@ def _judge(file: ParsedFile, item: Item, fields: Mapping) -> ir.Judge | None:
     return judge
 
 
-def _check_refine(file: ParsedFile, item: Item, fields: Mapping) -> None:
+def _check_refine(file: ParsedFile, item: Item, fields: Mapping, called: Called | None) -> None:
     if not text_of(fields.get("until")).strip():
         message, span = f"{item.words} lacks the field 'until'", item.key.span
         advice = 'add until: "The output says DONE", or mode: iterate with items'
         file.context.report("W006", message, span, label="'until' is missing", help=advice)
+    texts = called.reading.sources.values() if called is not None and "with" not in fields else ()
+    if (whole_of(fields.get("max_iterations")) or 1) > 1 and any(map(_INPUT.search, texts)):
+        message = f"{item.words} has no 'with': from its second iteration on, {{{{input}}}} is the "
+        message += "output of the one before, and no longer the task"
+        advice = 'to keep the task: with: {input: "{{input}}"}; the workflow that is called reads '
+        advice += "the last output as {{loop.output}}"
+        file.context.warn("W023", message, item.key.span, label="loses its task", help=advice)
     why = ": each iteration sees the one before it"
     advice = "remove it, or write mode: iterate to go over items"
     for name in ("items", "parallel", "max_workers", "min_success_rate"):

@@ -171,11 +171,13 @@ def read_run(file: ParsedFile, item: Item) -> ir.Task:
     shared["timeout_s"] = file.execution.timeout(item.fields)
     older = item.get("llm")
     fields = older if isinstance(older, Mapping) else item.fields
-    prompt = file.texts.read(fields.get("run") or fields.get("prompt"), file.view(item))
+    view, asked = file.view(item), fields.get("run") or fields.get("prompt")
+    prompt = file.texts.read(asked, view)
     parts = (scalars.text_of(fields.get("system_prompt")), _skills(file, item))
     layers = dict.fromkeys((fields, item.fields))
     inputs = file.execution.asking(prompt, *layers, system="\n\n".join(filter(None, parts)))
-    return ir.Task(kind="ask", inputs=inputs, **shared)
+    warns = file.texts.left_over(view, asked)
+    return ir.Task(kind="ask", inputs=inputs, warns=warns, **shared)
 
 
 def read_provided(file: ParsedFile, item: Item, kind: str) -> ir.Task:
@@ -183,9 +185,11 @@ def read_provided(file: ParsedFile, item: Item, kind: str) -> ir.Task:
     shared = read_shared(file, item)
     shared["timeout_s"] = file.execution.timeout(item.fields)
     written = item.get(kind)
-    given = file.texts.values(written, file.view(item), strict=False) if written else ir.Fields()
+    view = file.view(item)
+    given = file.texts.values(written, view, strict=False) if written else ir.Fields()
     inputs = ir.Fields((("task", ir.Constant(kind)), ("with", given)))
-    return ir.Task(kind="use", inputs=inputs, **shared)
+    warns = file.texts.left_over(view, written)
+    return ir.Task(kind="use", inputs=inputs, warns=warns, **shared)
 
 
 def _skills(file: ParsedFile, item: Item) -> str:
@@ -206,6 +210,9 @@ def _skills(file: ParsedFile, item: Item) -> str:
         head = _HEAD.match(text)
         about = _DESCRIPTION.search(head[1]) if head else None
         body = text[head.end() :] if head else text
+        if len(body.strip()) > _SKILL_MAX:
+            message = f"{item.words} is told the first {_SKILL_MAX:,} characters of skill {name!r}"
+            file.context.warn("W023", message, span, label="too long", help="shorten the skill")
         parts.append(f"## {name}: {about[1] if about else ''}\n{body.strip()[:_SKILL_MAX]}")
     return "You have these skills; use what fits.\n\n" + "\n\n".join(parts) if parts else ""
 
@@ -235,7 +242,8 @@ def read_consensus(file: ParsedFile, item: Item, consensus: Mapping) -> ir.Group
         )
         tasks.append(task)
     after = tuple(ir.After(task.name) for task in tasks)
-    vote = ir.Compute(name="vote", after=after, value=_vote(item, consensus, tasks))
+    warns = file.texts.left_over(file.view(item), consensus.get("prompt"))
+    vote = ir.Compute(name="vote", after=after, value=_vote(item, consensus, tasks), warns=warns)
     shared = read_shared(file, item)
     shared["timeout_s"] = None
     body = ir.Block((*tasks, vote))

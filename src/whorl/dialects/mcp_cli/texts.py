@@ -201,7 +201,26 @@ class Texts:
 
     def values(self, value: Value, view: View, *, strict: bool) -> ir.Value:
         """What `with` gives: texts, and lists and objects of them."""
-        return read_tree(value, lambda scalar: self.read(scalar, view, strict=strict))
+
+        def read(scalar: Scalar) -> ir.Value:
+            is_text = scalar is value or PLACE.search(scalar.text)
+            return self.read(scalar, view, strict=strict) if is_text else ir.Constant(scalar.value)
+
+        return read_tree(value, read)
+
+    def left_over(self, view: View, *values: Value | None) -> ir.Value | None:
+        """What a step warns of where variables in its texts are not set, so that they stay."""
+        pairs: dict[str, str] = {}
+        for place in [place for value in values for place in places_in(value)]:
+            reference = self.variables.find(place.name, view)
+            if reference is None:
+                # An input that is not given is what stands for it.
+                given = f"{spelled(place.name)} != {quoted(place.written)}"
+                pairs[place.written] = given if place.name in self.variables.inputs else "false"
+            elif not reference.certain:
+                pairs[place.written] = f"{reference.expression} is defined"
+        listed = ", ".join(f"{quoted(written)}: {test}" for written, test in pairs.items())
+        return ir.Expression("jinja", f"left_over({{{listed}}})", LIBRARY) if pairs else None
 
     def lines(self, arguments: Mapping, view: View, *, strict: bool) -> ir.Value:
         """All of `with` as one text: a line `key: value` for each."""
@@ -302,11 +321,15 @@ class Texts:
 
 
 def names_in(value: Value | None) -> Iterator[str]:
+    return (place.name for place in places_in(value))
+
+
+def places_in(value: Value | None) -> Iterator[Placeholder]:
     if isinstance(value, Scalar):
-        yield from (place.name for place in placeholders(value, PLACE))
+        yield from placeholders(value, PLACE)
     elif isinstance(value, Sequence | Mapping):
         for item in value:
-            yield from names_in(item.value if isinstance(item, Entry) else item)
+            yield from places_in(item.value if isinstance(item, Entry) else item)
 
 
 def operands_in(value: Value | None) -> list[str]:

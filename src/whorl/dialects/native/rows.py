@@ -291,7 +291,9 @@ conditions        what must be true of a call before a trigger starts a run
 described         a description in words, if its text is not clear
 drawn             whether a wait is random, between the wait before it and its own length
 ends              whether a called workflow ends alone, or the run with it
+example           the JSON Schema of a result that a dry run invents
 echo              what the step's record shows as its inputs
+exceeds           whether results must be more similar than the threshold, not only as much
 fields            inputs that together can make the main one
 gives             the inputs for the parts of a call, by part
 inputs            what the judge is given with the question
@@ -330,7 +332,7 @@ total_timeout_s   the longest time that all attempts may take together
 unnamed           whether the called steps have the address of the block
 wait_min_s        the shortest wait
 warns             a warning that is computed from the result
-whole             whether differences after the cut of long texts count
+whole             whether runs of earlier versions see differences after the cut of long texts
 words             a format's own words for limits, events and reasons, in messages and
     `--events=dialect`
 """

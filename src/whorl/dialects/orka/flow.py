@@ -7,7 +7,6 @@ iteration, and nothing follows a loop that has failed.
 
 from __future__ import annotations
 
-import re
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,9 @@ from whorl import ir
 from whorl.dialects.orka import agents
 from whorl.dialects.orka.agents import Agent, forked_by, items_of, scalars_of
 from whorl.dialects.orka.answering import ANSWERING, placed, read_failover
-from whorl.dialects.orka.loops import read_loop, texts_within
+from whorl.dialects.orka.loops import read_loop
 from whorl.dialects.orka.scouts.choosing import read_executor, read_scout
+from whorl.dialects.orka.sections import reads_of
 from whorl.dialects.orka.tasks import computed, literal
 from whorl.dialects.reading.fields import texts_of
 from whorl.errors import did_you_mean
@@ -31,13 +31,6 @@ if TYPE_CHECKING:
 WAITS_MAX = 200_000
 # Where one of these fails, nothing that comes behind it makes sense.
 _HALTING = ("loop", "failing")
-# Templates that read the results of all agents before them.
-_ALL = re.compile(
-    r"previous_outputs(?![\w.\[])|joined_results|get_execution_artifacts|get_fork_responses"
-    r"|get_collaborative_responses|previous_outputs\.(?:items|values|keys)\("
-)
-_MEMBER = re.compile(r"previous_outputs\.([\w-]++)")
-_PLAIN = re.compile(r"[\w-]++")
 
 
 def read_block(section: Section) -> ir.Block:
@@ -136,7 +129,7 @@ class _BlockReader:
         waits = {*texts_of(agent.get("depends_on"))} - {name}
         for part in filter(None, (agent, *map(section.visible.get, agents.called_by(agent)))):
             if part.id not in self._reads:
-                self._reads[part.id] = _reads("\n".join(texts_within(part.fields)))
+                self._reads[part.id] = reads_of(part)
             waits.update(filter(self._reads[part.id], before))
             waits.update(earlier.intersection(texts_of(part.get("depends_on"))))
         if agent.type == "join":
@@ -271,17 +264,3 @@ def _reached(starts: Iterable[str], following: Callable[[str], Iterable[str]]) -
         reached |= new
         waiting.extend(new)
     return reached
-
-
-def _reads(text: str) -> Callable[[str], bool]:
-    """Whether a template may read an agent: behind `previous_outputs.`, or with quotes around."""
-    names = frozenset((*_MEMBER.findall(text), *re.split(r"['\"]", text)[1:-1]))
-    reads_all = _ALL.search(text) is not None
-
-    def reads(name: str) -> bool:
-        if reads_all or name in names or _PLAIN.fullmatch(name):
-            return reads_all or name in names
-        word = re.escape(name)
-        return re.search(rf"previous_outputs\.{word}(?![\w-])|['\"]{word}['\"]", text) is not None
-
-    return reads

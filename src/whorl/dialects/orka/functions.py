@@ -42,7 +42,7 @@ def score(run: Run, settings: Value) -> Value:
     table = _table(settings)
     results = _results(run, table.get("agents"))
     scores.pay_score(run, results, table)
-    scored = scores.find_score(results, table)
+    scored = scores.find_score(run, results, table)
     return None if scored is None else scored[0]
 
 
@@ -52,7 +52,7 @@ def lessons(run: Run, settings: Value) -> str:
     patterns, length = texts_in(table.get("patterns")), table.get("length_max")
     scores.pay_patterns(run, texts, len(patterns))
     scores.pay_states(run, texts, patterns, lessons=True)
-    text = scores.lessons(texts, patterns, length if isinstance(length, int) else 0)
+    text = scores.lessons(run, texts, patterns, length if isinstance(length, int) else 0)
     run.check_text(len(text), "lessons")
     return text
 
@@ -75,7 +75,7 @@ def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
     results = {name: value for name, value in by_agent.items() if value is not None}
     # The document is what the last agent said that is not the scorer, with a score or without.
     names = [name for name in texts_in(table.get("agents")) if name in results]
-    scored = scores.find_score({name: results[name] for name in names}, table)
+    scored = scores.find_score(run, {name: results[name] for name in names}, table)
     scorers = [name for name in texts_in(table.get("scorers")) if name in results]
     scorer = scored[1] if scored is not None and scored[1] in scorers else (scorers or [""])[-1]
     others = [n for n in names if n != scorer and not criteria.is_validation(results[n])]

@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.orka import outputs, tasks
 from whorl.dialects.orka.agents import SILENT, mapping_of, scalars_of
-from whorl.dialects.orka.scoring.strategies import Scoring, read_patterns, read_scoring
-from whorl.dialects.orka.sections import read_section
+from whorl.dialects.orka.scoring.strategies import (
+    Scoring,
+    read_document,
+    read_patterns,
+    read_scoring,
+)
+from whorl.dialects.orka.sections import read_section, texts_within
 from whorl.dialects.orka.tasks import computed, literal, template
 from whorl.dialects.reading.fields import is_true, number_of, whole_of
-from whorl.source import Mapping, Scalar, Sequence, Value
+from whorl.source import Mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from whorl.dialects.orka.agents import Agent, FileContext
     from whorl.dialects.orka.sections import Section
@@ -78,9 +83,8 @@ def read_loop(agent: Agent, section: Section, read_block: Callable[[Section], ir
     body = read_block(inner)
     if loops > 1:
         _warn_if_nothing_learns(agent, inner)
-    settings = scoring.settings | {"results": names}
-    if scoring.target:
-        settings["target"] = scoring.target
+    document = read_document(agent, inner, scoring)
+    settings = scoring.settings | {"results": names, "target": document}
     return ir.Loop(
         name=agent.id,
         body=body,
@@ -152,19 +156,6 @@ def _warn_if_nothing_learns(agent: Agent, inner: Section) -> None:
         message += "from another"
         advice = "use has_past_loops() and get_past_loops() in a prompt"
         agent.context.warn("W023", message, agent.span, label="does not learn", help=advice)
-
-
-def texts_within(value: Value) -> Iterator[str]:
-    if isinstance(value, Scalar):
-        if isinstance(value.value, str):
-            yield value.value
-    elif isinstance(value, Sequence):
-        for item in value:
-            yield from texts_within(item)
-    else:
-        for entry in value:
-            if entry.name not in ("id", "depends_on"):
-                yield from texts_within(entry.value)
 
 
 def _read_memory(agent: Agent, speaking: list[str], path: str) -> ir.Memory:

@@ -9,8 +9,9 @@ from whorl import ir
 from whorl.dialects.orka import agents, sections
 from whorl.dialects.orka.agents import FileContext
 from whorl.dialects.orka.flow import read_block
-from whorl.dialects.orka.loops import flow_constant, texts_within
+from whorl.dialects.orka.loops import flow_constant
 from whorl.dialects.orka.outputs import FLOW, OUTPUTS, PAST, WORDS
+from whorl.dialects.orka.sections import texts_within
 from whorl.dialects.orka.tasks import computed, literal
 from whorl.dialects.reading.fields import text_of, words
 from whorl.errors import Span, did_you_mean
@@ -51,7 +52,9 @@ class OrkaReader:
             return True
         written = root.get("agents") if isinstance(root, Mapping) else root
         items = (item for item in agents.items_of(written) if isinstance(item, Mapping))
-        types = [text_of(item.get("type")) for item in items if isinstance(item.get("id"), Scalar)]
+        # What has its fields in `data` is a node of a graph.
+        named = (i for i in items if isinstance(i.get("id"), Scalar) and "data" not in i)
+        types = [text_of(item.get("type")) for item in named]
         return any(kind in agents.FIELDS or kind in agents.UNSUPPORTED for kind in types)
 
     def read(self, document: Document, files: Files) -> Reading:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import field
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Iterator
 
     from whorl.language import Json
 
@@ -38,6 +39,13 @@ _ORCHESTRATOR = words(
 )
 # All but `parallel` run the agents one after the other.
 _STRATEGIES = words("sequential parallel decision-tree dynamic simple")
+# Templates that read the results of all agents before them.
+_ALL = re.compile(
+    r"previous_outputs(?![\w.\[])|joined_results|get_execution_artifacts|get_fork_responses"
+    r"|get_collaborative_responses|previous_outputs\.(?:items|values|keys)\("
+)
+_MEMBER = re.compile(r"previous_outputs\.([\w-]++)")
+_PLAIN = re.compile(r"[\w-]++")
 
 
 @dataclass(slots=True)
@@ -220,3 +228,31 @@ def _report_unknown(context: FileContext, scalar: Scalar, names: list[str]) -> N
     message = f"there is no agent {scalar.text[:60]!r}"
     advice = did_you_mean(scalar.text, names) or f"agents: {', '.join(names[:20]) or 'none'}"
     context.report("W010", message, scalar.span, label="unknown agent", help=advice)
+
+
+def texts_within(value: Value) -> Iterator[str]:
+    if isinstance(value, Scalar):
+        if isinstance(value.value, str):
+            yield value.value
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from texts_within(item)
+    else:
+        for entry in value:
+            if entry.name not in ("id", "depends_on"):
+                yield from texts_within(entry.value)
+
+
+def reads_of(agent: Agent) -> Callable[[str], bool]:
+    """Whether an agent may read another: behind `previous_outputs.`, or with quotes around."""
+    text = "\n".join(texts_within(agent.fields))
+    names = frozenset((*_MEMBER.findall(text), *re.split(r"['\"]", text)[1:-1]))
+    reads_all = _ALL.search(text) is not None
+
+    def reads(name: str) -> bool:
+        if reads_all or name in names or _PLAIN.fullmatch(name):
+            return reads_all or name in names
+        word = re.escape(name)
+        return re.search(rf"previous_outputs\.{word}(?![\w-])|['\"]{word}['\"]", text) is not None
+
+    return reads

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _ID = regex(r"[^\x00-\x1f\x7f/@?#:\[\]%\"'\\]{1,128}")
 _SHOWN_MAX = 40
+# Comparing takes long, and a file may have any number of unknown fields.
+_COMPARED_MAX = 1_000
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -165,9 +167,9 @@ def unknown_fields(
 ) -> abc.Iterator[tuple[Entry, str]]:
     """The fields that are not known, each with the question that names the nearest one, if any."""
     names = {name.lower() for name in expected} if ignore_case else expected
-    for entry in fields:
-        if (entry.name.lower() if ignore_case else entry.name) not in names:
-            yield entry, did_you_mean(entry.name, expected)
+    unknown = (e for e in fields if (e.name.lower() if ignore_case else e.name) not in names)
+    for number, entry in enumerate(unknown):
+        yield entry, did_you_mean(entry.name, expected) if number < _COMPARED_MAX else ""
 
 
 def check_spelling(
@@ -177,21 +179,24 @@ def check_spelling(
     owner: str,
     *,
     ignore_case: bool = False,
+    drawn: abc.Collection[str] | None = None,
 ) -> bool:
     """Whether no field is misspelt; reports each one that is nearly a known one.
 
-    Where that known one is there, too, the other is only warned of. All others are allowed.
+    Where that known one is there, too, the other is only warned of. All others are allowed, or
+    warned of where those are named that an editor writes for itself (`drawn`).
     """
     fold = str.lower if ignore_case else str
     written = {fold(entry.name) for entry in item}
     is_right = True
     for entry, question in unknown_fields(item, expected, ignore_case=ignore_case):
-        if not question:
+        if (drawn is None and not question) or entry.name in (drawn or ()):
             continue
-        is_ignored = fold(nearest(entry.name, expected) or "") in written
+        is_ignored = not question or fold(nearest(entry.name, expected) or "") in written
         message = f"{owner} has no field {entry.name[:60]!r}{'; it is ignored' * is_ignored}"
         report = context.warn if is_ignored else context.report
-        report("W004", message, entry.key.span, label="unknown field", help=question)
+        advice = question or f"it has {', '.join(expected)}"
+        report("W004", message, entry.key.span, label="unknown field", help=advice)
         is_right = is_right and is_ignored
     return is_right
 

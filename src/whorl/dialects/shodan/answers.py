@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 ANSWER_SHOWN_MAX = 500
 # What an agent has beside its answer; all other outputs are fields of the answer.
 _WHOLE = ("output", "response")
-_BESIDE = (*_WHOLE, "structured", "sessionId", "exitCode")
+BESIDE = (*_WHOLE, "structured", "sessionId", "exitCode")
 _FENCE = re.compile(r"```[A-Za-z]*+[ \t]*+\n(.*?)```", re.DOTALL)
 _PLACES_MAX = 50
 _NUMBER = re.compile(r"[+-]?(?:\d{1,18}|(?=[\d.]{2,40}$)\d*\.\d*)(?:[eE][+-]?\d{1,3})?")
 # The types that a value can be checked against without changing it.
 _CHECKED: dict[str, type | tuple[type, ...]] = {"string": str, "file": str, "number": (int, float)}
-_CHECKED |= {"boolean": bool, "files": list}
+_CHECKED |= {"boolean": bool, "files": list, "array": list, "object": dict}
 
 
 def given(run: Run, name: Value) -> Value:
@@ -105,7 +105,7 @@ def answered(run: Run, value: Value, node: Value, written: Value) -> Value:
         name = spec["name"]
         if spec.get("extract") is not None:
             outputs[name] = _extracted(run, text, spec, f"output {name!r} of {node!r}")
-        elif name in _BESIDE and not (name in _WHOLE and name in fields):
+        elif name in BESIDE and not (name in _WHOLE and name in fields):
             outputs[name] = usual[name]
         else:
             outputs[name] = _field(run, spec, specs, (text, fields, str(node)))
@@ -118,7 +118,7 @@ def _field(
     text, fields, node = answer
     cut = text if len(text) <= ANSWER_SHOWN_MAX else f"{text[:ANSWER_SHOWN_MAX]}..."
     name, wanted = spec["name"], str(spec.get("type", "any"))
-    own = [other for other in specs if other["name"] not in _BESIDE and not other.get("extract")]
+    own = [other for other in specs if other["name"] not in BESIDE and not other.get("extract")]
     if name in fields:
         if fields[name] is None:
             return spec.get("default")
@@ -129,9 +129,11 @@ def _field(
         return fields[name]
     if len(own) == 1 and wanted in ("string", "any", "file"):
         return text
-    if len(own) == 1 and wanted == "json":
+    if len(own) == 1 and wanted in ("json", "array", "object"):
         structure = find_object(run, text)
-        return text if structure is None else structure
+        return typed(
+            run, text if structure is None else structure, wanted, f"output {name!r} of {node!r}"
+        )
     if "default" in spec:
         return spec["default"]
     listed = ", ".join(repr(other["name"]) for other in own)
@@ -189,6 +191,11 @@ def shown(run: Run, value: Value) -> str:
     return run.json_text(value)
 
 
+def worded(run: Run, value: Value) -> str:
+    """What is not there has no words in a prompt; in a script it is `null`."""
+    return "" if value is UNDEFINED or value is None else shown(run, value)
+
+
 def described(value: Value) -> str:
     if value is UNDEFINED:
         return "undefined"
@@ -207,10 +214,11 @@ def typed(run: Run, value: Value, wanted: Value, what: str) -> Value:
             return shown(run, value)
         case "files":
             return value if isinstance(value, list) else [value]
-        case "json" if text[:1] in ("{", "["):
+        case "json" | "array" | "object":
             # A text that is no JSON is a JSON value, too.
             with suppress(EvaluationError):
-                return from_json(run, text)
+                value = from_json(run, text) if text[:1] in ("{", "[") else value
+            _check(value, wanted, what)
         case "boolean":
             if text.lower() in ("true", "false"):
                 return text.lower() == "true"
@@ -229,5 +237,5 @@ def _check(value: Value, wanted: str, what: str) -> None:
     kind = _CHECKED.get(wanted)
     is_truth = isinstance(value, bool) and wanted == "number"
     if kind is not None and (is_truth or not isinstance(value, kind)):
-        noun = "a list of files" if wanted == "files" else f"a {wanted}"
+        noun = "a list of files" if wanted == "files" else f"a{'n' * (wanted[0] in 'ao')} {wanted}"
         raise EvaluationError(f"{what} must be {noun}, not {described(value)}")

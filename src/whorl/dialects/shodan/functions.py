@@ -18,6 +18,7 @@ from whorl.dialects.shodan.answers import (
     returned,
     shown,
     typed,
+    worded,
 )
 from whorl.language.core.conversion import from_json
 from whorl.language.faults import EvaluationError
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {"==": eq, "!=": ne, "<": lt, ">": gt}
 OPERATORS |= {"<=": le, ">=": ge}
-TYPES = ("string", "number", "boolean", "json", "file", "files", "any")
+TYPES = ("string", "number", "boolean", "json", "array", "object", "file", "files", "any")
 
 
 def port(run: Run, name: Value, key: Value) -> Value:
@@ -185,6 +186,7 @@ _FUNCTIONS: tuple[tuple[str, Callable[..., object], str], ...] = (
     ("gathered(value, node, key, take)", gathered, "an output of all items"),
     ("dig(value, ...)", dig, "a part of a value"),
     ("shown(value)", shown, "a value as templates print it"),
+    ("worded(value)", worded, "a value as prompts print it: null as nothing"),
     ("whole(value, place)", whole_or_refuse, "a whole number as text"),
     ("overridden(value, text)", overridden, "the value, or the text where there is none"),
     ("settled(value, node)", settled, "fails for a node that failed and was tolerated"),

@@ -16,6 +16,7 @@ from whorl.dialects.reading.fields import (
     words,
 )
 from whorl.dialects.shodan.parts import (
+    DRAWN,
     PortSpec,
     check_part,
     flag_of,
@@ -35,18 +36,18 @@ NODES_MAX = 2_000
 # The fields that each type of node has in its data, beside those that all have.
 FIELDS = {
     "trigger": words("triggerType cron idleMinutes"),
-    "shell": words("script commands scriptFiles path"),
-    "script": words("scriptFile scriptArgs path"),
-    "agent": words("runner model prompt promptFiles outputSchema path"),
+    "shell": words("script commands scriptFiles path timeout"),
+    "script": words("scriptFile scriptArgs path timeout"),
+    "agent": words("runner model prompt promptFiles outputSchema path timeout"),
     "constant": words("valueType value"),
-    "function": words("code file"),
+    "function": words("code file timeout"),
     "workdir": words("path"),
     "wire": (),
-    "component": words("workflowPath componentRef"),
+    "component": words("workflowPath componentRef timeout"),
     **dict.fromkeys(words("interface-input interface-output interface-continue"), ()),
     "loop": words(
         "workflowRef inlineWorkflow continueWhile maxIterations inputMappings outputMappings "
-        "dockSlots forEach exitWhen"
+        "dockSlots forEach exitWhen timeout"
     ),
 }
 SHARED = words("nodeType label inputs outputs continueOnFailure")
@@ -183,8 +184,8 @@ def _read_node(context: Findings, graph: Graph, item: Mapping) -> None:
     inputs, outputs = (read_ports(context, fields, side, name) for side in ("inputs", "outputs"))
     holder = text_of(item.get("parentId"))
     graph.nodes[name] = GraphNode(name, kind, fields, span, inputs, outputs, holder)
-    # Editors add fields of their own: only a near miss is worth a word.
-    check_spelling(context, fields, sorted((*FIELDS[kind], *SHARED)), f"{kind} {name!r}")
+    known = sorted((*FIELDS[kind], *SHARED))
+    check_spelling(context, fields, known, f"{kind} {name!r}", drawn=DRAWN)
 
 
 def _check_holders(context: Findings, graph: Graph) -> None:

@@ -56,6 +56,8 @@ def read_mappings(inner: Level) -> None:
             message += f"not {when[:40]!r}"
             span, advice = span_of(mapping, "iterations"), suggest(when, WHEN)
             context.report("W009", message, span, label="unknown word", help=advice)
+        for end in (source, target):
+            check_part(context, end, "end of a mapping", owner)
         node, value = _inner_node(inner, target), _mapping_source(inner, source)
         if node is not None:
             _add(inner, target, node, when, value)
@@ -227,6 +229,7 @@ def _mapped_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Ta
             if is_right:
                 report("W006", message, mapping.span, label="this mapping", help=advice)
             continue
+        check_part(inner.context, source, "end of a mapping", owner)
         if target in outputs:
             message = f"output {target[:60]!r} of loop {loop.id!r} has two mappings"
             span, advice = span_of(mapping, "target"), "choose another target for one of them"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.reading.fields import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
+from whorl.dialects.shodan.answers import BESIDE
 from whorl.dialects.shodan.levels import Level, expression, literal, packed
 from whorl.dialects.shodan.placeholders import Entries, read_shell, read_text, text_source
 from whorl.dialects.shodan.ports import SESSION, promised_outputs, read_schema, trigger_ports
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 PROGRAMS = {".sh": "bash", ".js": "node", ".mjs": "node", ".ts": "node"}
 AGENTS = {"claude-code": "claude", "gemini-cli": "gemini"}
 AGENTS |= {name: name for name in ("claude", "codex", "gemini")}
+_SCHEMA_TYPES = ("string", "number", "boolean", "array", "object")
 _CONSTANTS = {"boolean": (bool,), "number": (int, float), "string": (str,)}
 
 
@@ -188,7 +190,8 @@ def _read_function(level: Level, node: GraphNode) -> ir.Node:
         "name": ir.Constant(name or node.id),
         "inputs": ir.Fields(tuple((n, expression(level.own(node, n) or "none")) for n in names)),
     }
-    return _task(node, "javascript", inputs, _shape("returned", "it", node))
+    task = _task(node, "javascript", inputs, _shape("returned", "it", node))
+    return replace(task, example=_example(node))
 
 
 def _read_agent(level: Level, node: GraphNode) -> ir.Node:
@@ -222,7 +225,19 @@ def _read_agent(level: Level, node: GraphNode) -> ir.Node:
             inputs["temperature"] = ir.Constant(0.7)
         answer = called("conversed", "it", session, prompt)
     task = _task(node, "agent" if program else "ask", inputs, _shape("answered", answer, node))
-    return replace(task, returns=_schema(level, node))
+    example = _example(node)
+    if program is not None and example is not None:
+        example = {"type": "object", "properties": {"text": {"type": "string"}, "value": example}}
+    return replace(task, returns=_schema(level, node), example=example)
+
+
+def _example(node: GraphNode) -> Json:
+    """The declared outputs as a JSON Schema; those that an agent has anyway are not in answers."""
+    fields: dict[str, Json] = {}
+    for port in node.outputs:
+        if port.extract is None and (node.type != "agent" or port.name not in BESIDE):
+            fields[port.name] = {"type": port.type} if port.type in _SCHEMA_TYPES else {}
+    return {"type": "object", "properties": fields} if fields else None
 
 
 def _prompt(level: Level, node: GraphNode) -> str:

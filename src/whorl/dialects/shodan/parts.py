@@ -27,19 +27,34 @@ if TYPE_CHECKING:
 
 # The fields of the other objects of a file.
 PARTS = {
-    "file": words("version metadata interface nodes edges components viewport"),
+    "file": words("version name metadata interface nodes edges components"),
     "metadata": words("name description rootDirectory"),
     "interface": words("inputs outputs"),
-    "node": words("id type data parentId position style width height"),
+    "node": words("id type data parentId"),
     "edge": words("id type source target sourceHandle targetHandle data"),
-    "port": words("name type label required default description extract arrayParent arrayIndex"),
+    "port": words(
+        "name type label required default description extract schema array arrayParent arrayIndex"
+    ),
     "extract": words("type pattern"),
     "condition": words("output operator value"),
     "input mapping": words("source target iterations"),
     "output mapping": words("source target take"),
+    "end of a mapping": words("type name node input output"),
     "dock slot": words("name type label valueType"),
     "forEach": words("items item parallel"),
 }
+# What editors write for themselves: how nodes and edges look, and how they were run there.
+DRAWN = frozenset(
+    words(
+        "$schema viewport description label icon color collapsed expanded "
+        "position positionAbsolute origin style className width height initialWidth initialHeight "
+        "measured handles selected dragging resizing extent expandParent hidden zIndex draggable "
+        "selectable connectable deletable focusable reconnectable updatable dragHandle ariaLabel "
+        "sourcePosition targetPosition animated markerStart markerEnd interactionWidth pathOptions "
+        "labelStyle labelShowBg labelBgStyle labelBgPadding labelBgBorderRadius "
+        "executionStatus executionOutput executionError"
+    )
+)
 _INDEXED = re.compile(r"(.+)\[(\d{1,4})\]")
 _EXTRACTS = ("full", "regex", "json_path")
 
@@ -54,8 +69,8 @@ def object_of(item: Mapping, name: str) -> Mapping | None:
 
 
 def check_part(context: Findings, item: Mapping, kind: str, owner: str = "") -> bool:
-    """Whether no field of one of the PARTS is misspelt; reports those that are."""
-    return check_spelling(context, item, PARTS[kind], owner or f"the {kind}")
+    """Whether no field of one of the PARTS is misspelt; reports those, and warns of all others."""
+    return check_spelling(context, item, PARTS[kind], owner or f"the {kind}", drawn=DRAWN)
 
 
 def items_of(context: Findings, item: Mapping, name: str) -> list[Mapping]:

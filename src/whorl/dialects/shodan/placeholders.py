@@ -44,7 +44,7 @@ def text_source(level: Level, node: GraphNode, scalar: Scalar) -> str | None:
     """The source of a text; None if no placeholder in it stands for anything."""
 
     def source_of(place: Placeholder) -> str | None:
-        return _shown(level, node, _trimmed(place.content, scalar, place.offset))
+        return _shown(level, node, _trimmed(place.content, scalar, place.offset), "worded")
 
     return joined(split_text(scalar, _PLACE, source_of))
 
@@ -89,13 +89,13 @@ def _trimmed(written: str, scalar: Scalar, offset: int) -> Placeholder:
     return Placeholder(written, written.strip(), scalar, offset)
 
 
-def _shown(level: Level, node: GraphNode, place: Placeholder) -> str | None:
+def _shown(level: Level, node: GraphNode, place: Placeholder, how: str = "shown") -> str | None:
     """What a placeholder stands for, as a text; None if that is nothing, which is warned of."""
     source = _resolve(level, node, place)
     if source is None:
         _warn(level, node, place)
         return None
-    return called("shown", source)
+    return called(how, source)
 
 
 def _resolve(level: Level, node: GraphNode, place: Placeholder) -> str | None:

@@ -8,9 +8,9 @@ from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, cast
 
 from whorl import ir
-from whorl.dialects.reading.fields import scalar_of, span_of, text_of
+from whorl.dialects.reading.fields import Fields, duration_of, scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.shodan.graph import COUNT, read_graph
+from whorl.dialects.shodan.graph import COUNT, FIELDS, read_graph
 from whorl.dialects.shodan.levels import GraphContext, Level, expression, given, output
 from whorl.dialects.shodan.loops import read_loop
 from whorl.dialects.shodan.nodes import NODE_READERS
@@ -18,7 +18,8 @@ from whorl.dialects.shodan.parts import check_part, object_of, read_ports
 from whorl.dialects.shodan.ports import check_ports, promised_outputs
 from whorl.errors import InvalidWorkflow, Span
 from whorl.ir.checks.scopes import suggest
-from whorl.source import Document, Mapping, Sequence
+from whorl.ir.walk import timed_as_a_whole
+from whorl.source import Document, Entry, Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from whorl.dialects.files import SourceFiles
@@ -27,10 +28,13 @@ if TYPE_CHECKING:
     from whorl.dialects.shodan.parts import PortSpec
     from whorl.ir.values import PortType
     from whorl.language import Json
+    from whorl.source import Value
 
 # How many nodes of a graph run at once.
 CONCURRENCY = 3
 LOOPS_DEEP_MAX = 16
+# A list of files may come as one file.
+_PORT_TYPES = {"files": "any", "array": "list", "object": "json"}
 _CHECKED = ("shell", "script", "agent", "function", "wire")
 _EVENTS: dict[str, tuple[str, dict[str, Json]]] = {
     "node_started": ("node-start", {"nodeId": "node"}),
@@ -68,11 +72,9 @@ class ShodanReader:
 
     def claims(self, document: Document) -> bool:
         """Whether the file is a graph whose nodes name their type inside of their data."""
-        root = document.root
-        if not isinstance(root, Mapping) or "whorl" in root:
-            return False
+        root = _graph_in(document.root)
         nodes = root.get("nodes")
-        if not isinstance(nodes, Sequence):
+        if "whorl" in root or not isinstance(nodes, Sequence):
             return False
         fields = (object_of(item, "data") for item in nodes if isinstance(item, Mapping))
         if any(data is not None and "nodeType" in data for data in fields):
@@ -81,13 +83,14 @@ class ShodanReader:
 
     def read(self, document: Document, files: Files) -> Reading:
         context = GraphContext(document, files)
-        root = context.root
+        root = _graph_in(document.root)
         context.add_components(root)
         header = object_of(root, "metadata") or Mapping((), root.span)
         check_part(context, header, "metadata")
         context.folder = _read_root_folder(context, header)
         stem = context.file.rpartition("/")[2].partition(".")[0]
-        workflow = _read_workflow(context, root, text_of(header.get("name")) or stem)
+        name = text_of(header.get("name")) or text_of(root.get("name")) or stem
+        workflow = _read_workflow(context, root, name)
         check_ports(context)
         workflow = replace(
             workflow,
@@ -97,6 +100,14 @@ class ShodanReader:
         )
         context.check(workflow)
         return context.finish(workflow)
+
+
+def _graph_in(root: Value) -> Mapping:
+    """The graph of a file; a node, or a list of nodes, may stand alone."""
+    if isinstance(root, Mapping) and ("nodes" in root or "data" not in root):
+        return root
+    nodes = root if isinstance(root, Sequence) else Sequence((root,), root.span)
+    return Mapping((Entry(Scalar("nodes", root.span), nodes),), root.span)
 
 
 # Where a short name is looked for, one after the other.
@@ -167,8 +178,7 @@ def _read_workflow(context: GraphContext, root: Mapping, name: str) -> ir.Workfl
         inputs=tuple(
             ir.Port(
                 port.name,
-                # A list of files may come as one file.
-                "any" if port.type == "files" else cast("PortType", port.type),
+                cast("PortType", _PORT_TYPES.get(port.type, port.type)),
                 required=port.required,
                 default=port.default,
                 description=port.description,
@@ -246,13 +256,26 @@ def _read_node(level: Level, node: GraphNode, path: str) -> list[ir.Node]:
     else:
         nodes = [NODE_READERS[node.type](level, node)]
     check = level.checked(node) if node.type in _CHECKED else ""
-    nodes[-1] = replace(
+    last = replace(
         nodes[-1],
         place=node.place,
         on_failure="continue" if node.is_tolerated else "halt",
         when=expression(check) if check else None,
+        timeout_s=_read_timeout(level, node),
     )
+    nodes[-1] = timed_as_a_whole(last)
     return nodes
+
+
+def _read_timeout(level: Level, node: GraphNode) -> float | None:
+    """How many seconds a node may take, with all of its attempts."""
+    owner = f"{node.type} {node.id!r}"
+    fields = Fields(level.context, node.fields, owner=owner, span=node.span)
+    written = fields.get("timeout") if "timeout" in FIELDS[node.type] else None
+    seconds = duration_of(written)
+    if written is not None and not seconds:
+        fields.wrong("timeout", "a number of seconds above 0")
+    return seconds or None
 
 
 def _open_inside(level: Level, node: GraphNode) -> Level | None:

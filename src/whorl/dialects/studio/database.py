@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.projects import Row, Taken
+from whorl.errors import InvalidWorkflow
+from whorl.source import plain
+from whorl.source.json import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 # The first version that has workflows, and the last that is known.
 FIRST, LAST = 5, 8
-_SLUG = re.compile(r"[^a-z0-9]+")
 _SETTING = re.compile(r"provider\.(\w+)\.(\w+)")
 _SECRET = re.compile(r"key|token|secret|password", re.IGNORECASE)
 # How their providers are spoken to; those without an entry are known by their names.
@@ -51,23 +55,32 @@ def _version_notes(meta: list[Row]) -> Iterator[str]:
 
 
 def _names(rows: list[Row]) -> dict[str, str]:
-    """The file of each workflow by its id; a name that is taken gets a part of the id."""
+    """The file of each workflow by its id; a name that is taken gets part of the id or a number."""
     names: dict[str, str] = {}
     for row in rows:
-        ident = str(row["id"])
-        slug = _SLUG.sub("-", str(row.get("name", "")).lower()).strip("-")[:80] or "workflow"
-        names[ident] = slug if slug not in names.values() else f"{slug}-{ident[:8]}"
-    return names
+        slug, ident = _slug(str(row.get("name", ""))) or "workflow", str(row["id"])
+        numbers = (f"{slug}-{number}" for number in count(len(names)))
+        each = chain((slug, f"{slug}-{_slug(ident[:8])}"), numbers)
+        names[next(name for name in each if name not in names)] = ident
+    return {ident: name for name, ident in names.items()}
+
+
+def _slug(text: str) -> str:
+    """The letters and digits of a text, of any script, in as many bytes as file systems take."""
+    signs = (s if unicodedata.category(s)[0] in "LMN" else "-" for s in text[:80].lower())
+    slug = "-".join(filter(None, "".join(signs).split("-")))
+    return slug.encode()[:200].decode(errors="ignore")
 
 
 def _file(row: Row, names: dict[str, str], known: dict[str, str], notes: list[str]) -> str:
     title = str(row.get("name"))
+    why = "its graph is not a JSON object"
     try:
-        graph: Any = json.loads(str(row.get("graph_json")))
-    except (ValueError, RecursionError):
-        graph = None
+        graph: Any = plain(read_json(str(row.get("graph_json")), title, repeated="warn").root)
+    except InvalidWorkflow as fault:
+        graph, why = None, f"its graph cannot be read: {fault.diagnostics[0].message}"
     if not isinstance(graph, dict):
-        notes.append(f"{title!r} is not imported: its graph is not a JSON object")
+        notes.append(f"{title!r} is not imported: {why}")
         return ""
     for node in graph.get("nodes") or ():
         data = node.get("data") if isinstance(node, dict) else None
@@ -87,7 +100,7 @@ def _plain(value: object) -> str:
     text = str(value if value is not None else "")
     try:
         parsed = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return parsed if isinstance(parsed, str) else text
 
@@ -140,7 +153,7 @@ def _json(value: object, kind: type[Any]) -> Any:
     """A column that holds JSON; what cannot be read is empty, as it is there."""
     try:
         parsed = json.loads(str(value))
-    except ValueError:
+    except (ValueError, RecursionError):
         return kind()
     return parsed if isinstance(parsed, kind) else kind()
 

@@ -35,7 +35,13 @@ def read_loop(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]:
     until: ir.Condition | None = None
     if condition == "stable_output":
         threshold = THRESHOLD if threshold is None else float(threshold)
-        until = ir.Stable(expression(value_of(region.end)), threshold, whole=False)
+        subject = expression(value_of(region.end))
+        until = ir.Stable(subject, threshold, whole=False, exceeds=True)
+        if threshold == 1:
+            message = f"{node.owner} never ends by 'stable_output': no similarity exceeds 1"
+            advice = "write a number below 1, such as 0.99"
+            span = node.span("stabilityThreshold")
+            node.context.warn("W023", message, span, label="is never exceeded", help=advice)
     elif region.start in scope.deciders:
         until = ir.BranchTaken(scope.helper(scope.deciders[region.start], "branch"), "done")
     words = (("iteration", "number"), ("index", "index"), ("total", "limit"))

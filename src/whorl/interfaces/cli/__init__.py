@@ -85,6 +85,7 @@ COMMANDS: CommandTable = {
         "prune": ("project.store:prune", "Delete old runs."),
         "backup": ("project.store:backup", "Copy the store to a file while it is in use."),
         "restore": ("project.store:restore", "Put a backup in the place of the store."),
+        "adopt": ("project.store:adopt", "Copy the runs of a store that you have not made."),
         "doctor": (
             "project.doctor:doctor",
             "Check the installation, the configuration and each provider.",

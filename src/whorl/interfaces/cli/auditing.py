@@ -22,7 +22,7 @@ ACTIONS = {
         verb: verb
         for verb in (
             *("resume", "continue", "accept", "fork", "pause", "cancel", "approve", "reject"),
-            *("prune", "restore", "stop", "try"),
+            *("prune", "restore", "adopt", "stop", "try"),
         )
     },
     "edit": "edit",

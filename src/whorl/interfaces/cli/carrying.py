@@ -15,7 +15,7 @@ from whorl.lazily import regex
 _COMMAND = regex(
     r"(?<![\w./-])whorl (?=(?:run|try|resume|continue|accept|stop|fork|pause|cancel|approve|reject"
     r"|ls|status|show|watch|why|diff|cost|test|validate|serve|doctor|tools|token|hook|schedule"
-    r"|memory|prune|backup|restore|worker)\b)"
+    r"|memory|prune|backup|restore|adopt|worker)\b)"
 )
 
 

@@ -62,7 +62,7 @@ def located(
             fault.help = carrying(fault.help)
             raise
 
-    words = "Trust the folder's whorl.toml and store for this call."
+    words = "Trust the folder's whorl.toml for this call."
     option = click.option("--trust", "trusts", is_flag=True, help=words)
     return option(command) if drives else command
 

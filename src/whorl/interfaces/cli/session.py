@@ -22,6 +22,7 @@ from whorl.interfaces.cli.printing.summary import final_lines, print_outputs
 from whorl.interfaces.cli.showing import Show, show_options
 from whorl.interfaces.cli.terminal import is_ours, say
 from whorl.interfaces.cli.trust import ask_for_trust
+from whorl.interfaces.figures import line
 from whorl.interfaces.wording import EXIT_CODES
 from whorl.interpreter.events import Event
 from whorl.lazily import dataclass
@@ -77,6 +78,14 @@ def _going_on(run: str) -> Iterator[None]:
         raise
 
 
+def meant_run(store: SqliteStore, text: str) -> RunId:
+    """The run that a command is about to change; says which one, unless its id was given."""
+    run = find_run(store, text)
+    if run != text:
+        say(f"{text!r} is run {run}, {line(store.run(run).name, 60)}")
+    return run
+
+
 def on_run(
     work: Callable[..., Awaitable[int]],
     argument: Callable[[Callable[..., int]], Callable[..., int]] = run_argument,
@@ -94,7 +103,8 @@ def on_run(
 
         async def steer() -> int:
             async with run_session(project, show, creates=False) as session:
-                return await work(session, find_run(session.store, run), **options)
+                meant = (meant_run if drives else find_run)(session.store, run)
+                return await work(session, meant, **options)
 
         return asyncio.run(steer())
 

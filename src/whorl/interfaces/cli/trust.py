@@ -1,4 +1,4 @@
-"""What a person is asked to trust: a whorl.toml, a store, tools that describe themselves anew."""
+"""What a person is asked to trust: a whorl.toml, tools that describe themselves anew."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.providers.tools.known import ChangedTool, KnownTools
-    from whorl.services.configuration.stores import HeldStore
     from whorl.services.configuration.trust import Judged
     from whorl.services.project import Project
 
@@ -60,35 +59,6 @@ def judged_lines(judged: Judged) -> Iterator[str]:
             yield paint(f"- {_TITLES[right.kind]}: {safe(right.text)}", "red")
     if is_changed and not judged.added and not judged.removed:
         yield "what it permits is as before; something else in it is different"
-
-
-def held_lines(held: HeldStore) -> Iterator[str]:
-    """What of a store would count, once it is taken over."""
-    from whorl.services.configuration.stores import acting_words
-
-    path, words = safe(str(held.path)), acting_words(held.acting)
-    if held.is_strange:
-        yield f"{path} was not made here; a server would obey what it holds: {words}"
-        if "memory" in held.acting:
-            yield "  runs would be given what its memories say, which `memory ls` lists"
-    elif held.acting:
-        yield f"{path} is yours, and holds {words}"
-
-
-def ask_for_store(project: Project) -> None:
-    """Asks the person at the terminal about a store that came with the folder."""
-    import asyncio
-
-    from whorl.services.configuration.stores import look_into, settle
-
-    if project.trusts or not is_ours(sys.stdin, sys.stderr):
-        return
-    held = look_into(project)
-    if held is None or not held.is_strange:
-        return
-    say(*held_lines(held))
-    if click.confirm("trust it?", default=False, err=True):
-        asyncio.run(settle(project, held, trusts=True))
 
 
 def ask_for_trust(project: Project) -> None:

@@ -187,7 +187,10 @@ def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list
             place = event.address.partition("/:")[0]
             return [f"{safe(place)} asks: {line(str(body.get('message', '')), 200)}"]
         case "warning":
-            return [f"warning: {line(carrying(advised(body, progress.run)), 400)}"]
+            # How much more it needs is known, and said, when nothing is under way any more.
+            is_early = bool((body.get("facts") or {}).get("more"))
+            words = str(body["message"]) if is_early else carrying(advised(body, progress.run))
+            return [f"warning: {line(words, 400)}"]
         case "task.finished" | "task.failed" if verbose:
             return [step_line(progress, event)]
     return []

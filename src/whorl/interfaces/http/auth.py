@@ -46,6 +46,7 @@ SIGNATURES = ("webhook-signature", "x-hub-signature-256")
 PUBLIC = frozenset({"/", "/healthz", "/readyz"})
 ASSET = re.compile(r"/assets/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+HEAD_BYTES_MAX = 32_768
 FAILURES_MAX = 10
 FAILURES_S = 60.0
 _ADDRESSES_MAX = 10_000
@@ -125,6 +126,10 @@ class Auth:
 
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
+        pairs = (*headers.raw, (scope["raw_path"], scope["query_string"]))
+        if sum(len(name) + len(value) for name, value in pairs) > HEAD_BYTES_MAX:
+            words = f"the head of the request has more than {HEAD_BYTES_MAX:,} bytes"
+            raise Refusal(400, "W900", words)
         host = self._host(scope, headers)
         if "origin" in headers:
             proxied = self.behind_proxy and _header(headers, "x-forwarded-proto")

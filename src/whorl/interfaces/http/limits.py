@@ -127,7 +127,7 @@ def _redacted(body: bytes, secrets: tuple[Secret, ...]) -> bytes:
         return body
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return redacted.encode()
     return json.dumps(redact(value, secrets), ensure_ascii=False).encode()
 

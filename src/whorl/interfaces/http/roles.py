@@ -1,4 +1,4 @@
-"""Which role a request needs, and what the audit calls it: one table for all addresses.
+"""Whether whoever asks may do what a request asks for, and what the audit notes of it.
 
 Whoever is let in by another way than a token or a session (a public address, a signature) was let
 in for that one address, and has no role.
@@ -16,47 +16,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.errors import StoreError, safe
 from whorl.interfaces.http.faults import Refusal
+from whorl.interfaces.operations import OPERATIONS, ROUTES, has_role
 from whorl.lazily import dataclass
 from whorl.runtimes.service.audit import Audit, Deed
-from whorl.runtimes.service.tokens import ROLES, Role
+from whorl.runtimes.service.tokens import Role
 
-# Method and address to role and action; an action without a name changes nothing.
-NEEDED: Final[dict[tuple[str, str], tuple[Role, str]]] = {
-    ("POST", "/api/session"): ("read", ""),
-    ("POST", "/api/validate"): ("read", ""),
-    ("POST", "/api/workflows/sketch"): ("read", ""),
-    ("POST", "/api/workflows/edit"): ("read", ""),
-    ("POST", "/api/workflows/names"): ("read", ""),
-    ("POST", "/api/experiments/{name}/what-if"): ("read", ""),
-    ("POST", "/api/runs/{run}/what-if"): ("read", ""),
-    ("POST", "/api/runs"): ("run", "start"),
-    ("POST", "/api/experiments"): ("run", "run experiment"),
-    ("POST", "/api/experiments/{name}/stop"): ("steer", "stop experiment"),
-    ("POST", "/api/tries"): ("run", "try"),
-    ("PUT", "/api/pins"): ("run", "pin"),
-    ("POST", "/api/runs/{run}/fork"): ("run", "fork"),
-    **{
-        ("POST", f"/api/runs/{{run}}/{verb}"): ("steer", verb)
-        for verb in ("pause", "resume", "cancel", "stop", "continue", "accept", "approve", "reject")
-    },
-    ("PUT", "/api/workflows/source"): ("admin", "save"),
-    ("POST", "/api/workflows"): ("admin", "new file"),
-    ("GET", "/api/audit"): ("admin", ""),
-    ("POST", "/api/schedules"): ("admin", "add schedule"),
-    ("DELETE", "/api/schedules/{schedule}"): ("admin", "remove schedule"),
-    ("POST", "/api/schedules/{schedule}/pause"): ("steer", "pause schedule"),
-    ("POST", "/api/schedules/{schedule}/resume"): ("steer", "resume schedule"),
-    ("POST", "/api/schedules/{schedule}/run"): ("run", "run schedule"),
-    **{
-        (method, f"/hooks/workflows/{{workflow}}/{{trigger}}{rest}"): ("run", "start")
-        for method in ("GET", "POST", "PUT", "PATCH", "DELETE")
-        for rest in ("", "/{path:path}")
-    },
-    ("POST", "/hooks/{name}"): ("run", "start"),
-    ("POST", "/hooks/runs/{run}/{address:path}"): ("steer", "call"),
-}
-_UNKNOWN: Final[tuple[Role, str]] = ("admin", "unknown")
-_READING: Final = ("GET", "HEAD")
 _SIGNED: Final = "signed address"
 # Where the identity of whoever asks and what the audit notes stand in the scope of a request.
 IDENTITY: Final = "whorl.identity"
@@ -73,36 +37,45 @@ class Identity:
     role: Role
     digest: bytes = b""
 
-    def may(self, role: Role) -> bool:
-        return ROLES.index(self.role) >= ROLES.index(role)
+    @property
+    def sees_broken(self) -> bool:
+        return has_role(self.role, "see broken file")
+
+    def check(self, name: str, *, edits: bool = False) -> None:
+        """Refuses an operation, on a server that writes files or does not."""
+        operation = OPERATIONS[name]
+        if not has_role(self.role, name):
+            words = f"the token {self.name!r} has the role {self.role!r}, and this needs "
+            advice = "ask the operator of the server for a token"
+            raise Refusal(403, "W915", f"{words}{operation.role!r}", advice)
+        if operation.needs_edit and not edits:
+            words = "this server does not write files, and takes no text that is not saved"
+            raise Refusal(403, "C112", words, "start the server with `whorl serve --edit`")
 
 
-def needed(method: str, address: str) -> tuple[Role, str]:
-    """The role that a request needs, and its name in the audit."""
-    usual: tuple[Role, str] = ("read", "") if method in _READING else _UNKNOWN
-    return NEEDED.get((method, address), usual)
+def operation_of(request: Request) -> str:
+    """The operation that a request asks for; an address that is not in the table has none."""
+    name = ROUTES.get((request.method, request.scope["route"].path))
+    if name is None:
+        raise Refusal(403, "W915", "no role may use this address")
+    return name
 
 
 async def check_role(request: Request) -> None:
     """Refuses what the role of whoever asks does not allow; called once the address is known."""
-    scope = request.scope
-    role, action = needed(request.method, scope["route"].path)
+    scope, name = request.scope, operation_of(request)
     identity = scope.get(IDENTITY)
-    if action and _NOTE in scope:
-        scope[_NOTE].update(action=action, **await _subject(request))
-    if identity is not None and not identity.may(role):
-        words = f"the token {identity.name!r} has the role {identity.role!r}, and this needs "
-        raise Refusal(403, "W915", f"{words}{role!r}", "ask the operator of the server for a token")
+    if OPERATIONS[name].is_noted and _NOTE in scope:
+        scope[_NOTE].update(action=name, **await _subject(request))
+    if identity is not None:
+        server = request.app.state.server
+        identity.check(name, edits=server is not None and server.edits)
 
 
 async def _subject(request: Request) -> dict[str, str]:
-    """The run and the file that a request is about."""
-    try:
-        body: Any = json.loads(await request.body() or b"{}")
-    except ValueError:
-        body = {}
+    """The run and the file that a request is about; what hooks are sent is not looked into."""
     is_api = request.url.path.startswith("/api/")
-    given = body if isinstance(body, dict) and is_api else {}
+    given = _object(await request.body()) if is_api else {}
     names = (given.get(name) for name in ("workflow", "file"))
     file = next((name for name in names if isinstance(name, str)), "")
     known = ("workflow", "schedule", *(["name"] if is_api else []))
@@ -165,11 +138,7 @@ class Audited:
 
 def _outcome(status: int, message: Message, note: MutableMapping[str, str]) -> str:
     """`ok`, or the status and the code of the fault; an answer may name the run that was made."""
-    try:
-        answer: Any = json.loads(message.get("body", b"") or b"{}")
-    except ValueError:
-        answer = {}
-    answer = answer if isinstance(answer, dict) else {}
+    answer = _object(message.get("body", b""))
     if status < 400:
         run = answer.get("run")
         if isinstance(run, str) and note["action"] != "fork":
@@ -178,3 +147,12 @@ def _outcome(status: int, message: Message, note: MutableMapping[str, str]) -> s
     error = answer.get("error")
     code = error.get("code", "") if isinstance(error, dict) else ""
     return f"{status} {code}".strip()
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    """The JSON object that a body is; empty where it is none, however deep."""
+    try:
+        value = json.loads(content or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.app import build_app
-from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth
+from whorl.interfaces.http.auth import HEAD_BYTES_MAX, LOOPBACK_NAMES, Auth
 from whorl.interfaces.http.faults import Refusal, answer_for
 from whorl.interfaces.http.limits import Limits
 from whorl.interfaces.http.logs import AccessLog
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
 
 
-HEAD_BYTES_MAX = 32_768
 HEAD_S = 15.0
 KEEP_ALIVE_S = 15
 CONNECTIONS_MAX = 1_000
+# Of one address.
+ADDRESS_MAX = 500
 # Whoever computes beside the event loop gives way to it so soon.
 SWITCH_S = 0.001
 
@@ -54,7 +55,8 @@ _OPTIONS: dict[str, Any] = {
     "h11_max_incomplete_event_size": HEAD_BYTES_MAX,
     "timeout_keep_alive": KEEP_ALIVE_S,
     "timeout_graceful_shutdown": 3,
-    "backlog": 1_024,
+    # So many are accepted in a row: fewer than may be open, so that none is dropped unread.
+    "backlog": 256,
 }
 
 
@@ -124,16 +126,36 @@ class Server(uvicorn.Server):
 
 
 class Connection(H11Protocol):
-    """A connection that has to say what it wants within a time, once it has begun to."""
+    """A connection that has to say what it wants within a time, once it has begun to.
 
+    Where there are too many, one that asks for nothing yet gives way to the newest.
+    """
+
+    address_max = ADDRESS_MAX
     _alarm: asyncio.TimerHandle | None = None
+    _is_dropped = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > CONNECTIONS_MAX:
-            transport.abort()
-            return
+        self._began = self.loop.time()
         self._arm()
+        everybody: Any = self.connections
+        kept: list[Connection] = [one for one in everybody if not one._is_dropped]
+        own = [one for one in kept if (one.client or "")[:1] == (self.client or "")[:1]]
+        if len(own) > self.address_max:
+            self._make_room(own)
+        elif len(kept) > CONNECTIONS_MAX:
+            self._make_room(kept)
+
+    def _make_room(self, among: list[Connection]) -> None:
+        """Drops the oldest one without a whole head, or else one that asks nothing just now."""
+        # A whole request that is still to be answered is answered.
+        idle = (h11.IDLE, h11.SEND_BODY, h11.ERROR)
+        waiting = [one for one in among if one is not self
+                   and (one.conn.their_state in idle or one.transport.is_closing())]  # fmt: skip
+        least = min(waiting, key=lambda one: (one._alarm is None, one._began), default=self)
+        least._is_dropped = True
+        least.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """The time runs from the first byte of a request to the end of its head."""
@@ -171,6 +193,12 @@ class Connection(H11Protocol):
             self.transport.abort()
 
 
+class ProxiedConnection(Connection):
+    """One that comes from a proxy, as all others do."""
+
+    address_max = CONNECTIONS_MAX
+
+
 @asynccontextmanager
 async def serving(
     project: Project, place: Place, drain_s: float | None = None
@@ -197,9 +225,10 @@ async def serving(
                 frozenset(hosts),
                 place.behind_proxy,
                 is_signed=state.is_signed,
-                tokens=Tokens(state.store) if state.may_act else None,
+                tokens=Tokens(state.store),
             )
-            config = uvicorn.Config(AccessLog(app), http=Connection, **_OPTIONS)
+            kind = ProxiedConnection if place.behind_proxy else Connection
+            config = uvicorn.Config(AccessLog(app), http=kind, **_OPTIONS)
             usual = state.providers.settings.server.drain_s
             drain = usual if drain_s is None else drain_s
             with _no_long_pauses():

@@ -21,9 +21,10 @@ from whorl.errors import WhorlError
 from whorl.interfaces.figures import line
 from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.heartbeat import Heartbeat
-from whorl.interfaces.http.roles import IDENTITY, Identity, needed
+from whorl.interfaces.http.roles import IDENTITY, Identity, operation_of
 from whorl.interfaces.http.schemas.shared import ErrorAnswer
 from whorl.interfaces.http.watching import DrivenRuns, Listener, StreamWatcher
+from whorl.interfaces.operations import OPERATIONS
 from whorl.interfaces.wording import target_of
 from whorl.interpreter.evaluation import call_signature
 from whorl.language import Json
@@ -34,7 +35,6 @@ from whorl.runtimes.journal.sealing import shown
 from whorl.runtimes.runtime import Runtime
 from whorl.runtimes.service.audit import Audit
 from whorl.services.catalogue import Catalogue
-from whorl.services.configuration.stores import may_act, refusal
 from whorl.services.driving import Driving
 from whorl.services.experiments.serving import Experiments
 from whorl.services.inspecting.live_text import folder_of, listening
@@ -87,7 +87,6 @@ class ServerState:
     watcher: StreamWatcher
     edits: bool = False
     # Whether the tokens, schedules, hooks and runs that lie in the store count.
-    may_act: bool = True
 
     def __post_init__(self) -> None:
         self.store = self.runtime.store
@@ -103,7 +102,6 @@ class ServerState:
             self.project, self.providers, self.driving, self.catalogue, self.trigger_url
         )
         self.experiments = Experiments(self.project, self.providers, self.driving)
-        self.experiments.may_act = self.may_act
         self._targets: dict[tuple[RunId, str], float | None] = {}
         self._given: dict[RunId, str] = {}
         self._items: dict[RunId, tuple[RunRow, str]] = {}
@@ -198,7 +196,7 @@ class ServerState:
             case ["runs", run]:
                 wanted = self.store.seals.signature("answer", run)
             # Who made the run knows it.
-            case ["runs", run, *address] if ID.fullmatch(run) and self.may_act:
+            case ["runs", run, *address] if ID.fullmatch(run):
                 wanted = self._call_signature(run, "/".join(address))
             case _:
                 wanted = ""
@@ -232,17 +230,12 @@ async def open_state(project: Project, *, edits: bool = False) -> AsyncIterator[
         project, providers, origin="server", watcher=watcher, is_watched=watcher.is_watched
     )
     async with opening as runtime:
-        trusted = await may_act(project, runtime.store)
-        state = ServerState(project, providers, runtime, watcher, edits, may_act=trusted)
+        state = ServerState(project, providers, runtime, watcher, edits)
         following = asyncio.create_task(watcher.follow(runtime.store))
         beating = asyncio.create_task(state.heartbeat.beat(state.driving))
         tasks = [following, beating]
-        if trusted:
-            tasks.append(asyncio.create_task(state.upkeep.work()))
-            tasks.append(asyncio.create_task(state.scheduler.work()))
-        else:
-            fault = refusal(project, runtime.store)
-            log.warning("%s: nothing of it counts here; %s", fault, fault.help)
+        tasks.append(asyncio.create_task(state.upkeep.work()))
+        tasks.append(asyncio.create_task(state.scheduler.work()))
         tasks.append(asyncio.create_task(state.experiments.work()))
         tasks.append(asyncio.create_task(watch_file(runtime.store)))
         if retention := providers.settings.retention:
@@ -300,9 +293,9 @@ async def check_open(request: Request) -> None:
     state, run = request.app.state.server, request.path_params.get("run", "")
     if state is None or not state.driving.is_closing:
         return
-    role, action = needed(request.method, request.scope["route"].path)
-    is_steered = role == "steer" and run and not state.driving.is_driven(run)
-    if action in _BEGINNING or is_steered:
+    name = operation_of(request)
+    is_steered = OPERATIONS[name].role == "steer" and run and not state.driving.is_driven(run)
+    if name in _BEGINNING or is_steered:
         advice = "send it again when the next server is there"
         raise Refusal(503, "W900", f"{STOPPING}, and begins nothing new", advice, _AGAIN_S)
 

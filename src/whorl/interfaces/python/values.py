@@ -11,6 +11,7 @@ from whorl.errors import Cause, RunFailed, UsageError
 from whorl.interfaces.advice import advised
 from whorl.lazily import dataclass
 from whorl.providers.json_values import DEPTH_MAX, NotJson, as_json
+from whorl.services.inspecting.documents import usage_document
 
 if TYPE_CHECKING:
     import os
@@ -70,16 +71,19 @@ class Event:
 class Usage:
     """What was used; `unpriced_calls` had no known price and are not in `cost_usd`.
 
-    Of the calls of a run, `model_calls` are those of models and agents.
+    `cost_usd` is None where no price is known. It contains `reserved_usd`: what was reserved for
+    calls in doubt, of which nobody knows what they cost. Of the calls of a run, `model_calls` are
+    those of models and agents.
     """
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    cost_usd: float = 0.0
+    cost_usd: float | None = 0.0
     in_doubt: int = 0
     unpriced_calls: int = 0
     model_calls: int | None = None
+    reserved_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +199,7 @@ def record_from(document: dict[str, Any]) -> Record:
 
 def usage_from(given: Mapping[str, Any] | None) -> Usage:
     """The typed form of what a note says was used; what it leaves out is zero."""
-    known = given or {}
-    return Usage(**{name: known[name] for name in Usage.__dataclass_fields__ if known.get(name)})
+    return Usage(**usage_document(given))  # type: ignore[arg-type]
 
 
 def result_from(document: dict[str, Any]) -> Result:

@@ -70,9 +70,8 @@ def _compute(machine: State, frame: BlockFrame, node: Compute | Assign) -> Outco
         place = f"{frame['scope']} {node.name}"
         value = machine.collect(place, partial(values_over, node, scope))
     if isinstance(node, Compute) and node.warns is not None:
-        words = value_of(node.warns, OverlayScope({"it": value}, scope))
-        if isinstance(words, str):
-            machine.warn(join(frame["address"], node.name), "R113", words)
+        warning = value_of(node.warns, OverlayScope({"it": value}, scope))
+        machine.warn_of(join(frame["address"], node.name), warning)
     if node.shape is not None:
         value = value_of(node.shape, OverlayScope({"it": value}, scope))
     return outcomes.succeeded(value)

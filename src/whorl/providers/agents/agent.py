@@ -272,6 +272,9 @@ def reply_of(
     named["cut"] = len(output.text) > ANSWER_MAX
     detail: dict[str, Json] = {"agent": invocation.agent, "exit_code": finished.exit_code}
     detail |= {name: value for name, value in named.items() if value} | output.detail
+    if named["cut"]:
+        words = f"the answer has more than {ANSWER_MAX:,} characters: its end was left out"
+        detail["warnings"] = [{"code": "R117", "message": words}]
     paid = detail | {"usage": usage.as_json()}
     failure = _failure(f"agent {invocation.agent!r}", output, finished)
     if failure is not None:

@@ -6,14 +6,24 @@ import re
 from dataclasses import replace
 from hashlib import sha256
 from itertools import count
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from whorl.errors import ProviderError
 from whorl.providers.context import OwnTask
-from whorl.providers.json_values import as_text, clean, shorten, without_middle
+from whorl.providers.json_values import as_text, clean, shorten, table_of
 from whorl.providers.models.conversation import Conversation, Message
 from whorl.providers.models.selection import Choice, choose_models
 from whorl.providers.models.typed_answers import spoken
-from whorl.providers.task import Effect, Emit, Estimate, Inputs, Reply, Request, before_sending
+from whorl.providers.task import (
+    Effect,
+    Emit,
+    Estimate,
+    Inputs,
+    Reply,
+    Request,
+    Usage,
+    before_sending,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +32,6 @@ if TYPE_CHECKING:
 
 Verdict: TypeAlias = Literal["met", "not_met", "ambiguous"]
 
-TEXT_MAX = 20_000
 # A judge says one word, or a sentence; reserved unless `max_tokens` says otherwise.
 JUDGE_TOKENS = 64
 EVIDENCE_TOKENS = 64
@@ -53,13 +62,14 @@ class Judge(OwnTask):
 
     The value is `{verdict, answer}`, and as far as they are asked for and given `reason`,
     `evidence` and `evidence_in_text`. One call is one question to one model: votes and the second
-    question after an ambiguous answer (`reask`) are calls of their own.
+    question after an ambiguous answer (`reask`) are calls of their own. The model is sent the whole
+    text; where it cannot read all of it, the verdict is `inconclusive`, whatever it answered.
     """
 
     effect: Effect = "priced"
 
     def estimate(self, request: Request) -> Estimate:
-        conversation, _ = judgement_of(self._asked(request))
+        conversation = judgement_of(self._asked(request))
         tokens = JUDGE_TOKENS + EVIDENCE_TOKENS * bool(request.inputs.get("evidence"))
         choice = self._choice(request)
         return self._context.models.estimate(choice, conversation, answer_tokens=tokens)
@@ -67,11 +77,20 @@ class Judge(OwnTask):
     async def perform(self, request: Request, emit: Emit) -> Reply:
         with before_sending():
             request = self._asked(request)
-            conversation, left_out = judgement_of(request)
+            conversation = judgement_of(request)
             choice = self._choice(request)
-        answer, usage, detail = await self._context.models.ask(choice, conversation, request, emit)
-        value = judged_value(request.inputs, answer.text)
-        return Reply(value, usage, detail | ({"text_left_out": left_out} if left_out else {}))
+        models = self._context.models
+        try:
+            answer, usage, detail = await models.ask(choice, conversation, request, emit)
+        except ProviderError as fault:
+            if not fault.detail.get("too_long"):
+                raise
+            told: dict[str, Any] = fault.detail
+            detail = {name: told[name] for name in ("model", "tried", "excerpt") if name in told}
+            return Reply(_unread(request, detail), Usage(**told["usage"]), detail)
+        if "prompt_cut" in detail:
+            return Reply(_unread(request, detail), usage, detail)
+        return Reply(judged_value(request.inputs, answer.text), usage, detail)
 
     def _asked(self, request: Request) -> Request:
         """The request with the operator's wish, where the workflow has none."""
@@ -89,10 +108,19 @@ class Judge(OwnTask):
         return choose_models(self._settings, named)
 
 
-def judgement_of(request: Request) -> tuple[Conversation, int]:
+def _unread(request: Request, detail: Mapping[str, Any]) -> dict[str, Json]:
+    """The value where a model cannot read the whole text."""
+    length = len(clean(Inputs("judge", request.inputs).text("text")))
+    most = table_of(detail.get("prompt_cut")).get("limit")
+    window = f", which reads {most:,} tokens" if most else ""
+    why = f"no verdict: its text of {length:,} characters is too long for {detail['model']}{window}"
+    return {"verdict": "inconclusive", "answer": why}
+
+
+def judgement_of(request: Request) -> Conversation:
     inputs = Inputs("judge", request.inputs)
     question = clean(inputs.needed("question"))
-    text, left_out = without_middle(clean(inputs.text("text")), TEXT_MAX)
+    text = clean(inputs.text("text"))
     fence = fence_for(request.key or f"{request.run}/{request.address}", text)
     has_reason, has_evidence = inputs.flag("reason", default=True), inputs.flag("evidence")
     last = [
@@ -120,7 +148,7 @@ def judgement_of(request: Request) -> tuple[Conversation, int]:
         Message("user", f"{fence}\n{text}\n{fence}"),
         Message("user", "\n".join(last)),
     )
-    conversation = Conversation(
+    return Conversation(
         messages=messages,
         temperature=0.0,
         choices=("YES", "NO"),
@@ -131,7 +159,6 @@ def judgement_of(request: Request) -> tuple[Conversation, int]:
         address=request.address,
         attempt=request.attempt,
     )
-    return conversation, left_out
 
 
 def fence_for(key: str, text: str) -> str:

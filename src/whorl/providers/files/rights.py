@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from glob import escape
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from whorl.errors import InvalidWorkflow, ProviderError
 from whorl.ir.values import workspace_of
 from whorl.lazily import dataclass
 from whorl.providers.settings.lines import permit_file
-from whorl.source.paths import fits_glob
+from whorl.source.paths import fits_glob, is_kept, is_open, read_named, reason_of, resolve_beside
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from whorl.providers.settings import Allow
+    from whorl.providers.settings import Allow, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,34 @@ class FileRights:
     allow: Allow
     run: str = ""
 
+    @classmethod
+    def of(cls, settings: Settings, run: str = "") -> FileRights:
+        return cls(Path(settings.project_root).resolve(), settings.allow, run)
+
+    def resolve(self, written: str, verb: str = "") -> Path:
+        """The real path of a named file; ProviderError P113, or P125 where the verb may not."""
+        try:
+            path = resolve_beside(f"{self.root}/-", written, root=str(self.root))
+        except InvalidWorkflow as fault:
+            raise ProviderError(fault.diagnostics[0].message, code="P113") from None
+        may = {"read": self.may_read, "write": self.may_write}.get(verb)
+        if may is not None and not may(path):
+            raise ProviderError(_refused(verb, written, path, self), code="P125")
+        return path
+
+    def read(self, path: Path, written: str, *, size_max: int) -> bytes:
+        """What a file holds, by its real path. Raises ProviderError P113."""
+        try:
+            return read_named(path, self.may_read, size_max)
+        except (OSError, ValueError) as fault:
+            raise ProviderError(f"file {written[:200]!r} {reason_of(fault)}", code="P113") from None
+
     def may_read(self, path: Path) -> bool:
         """Whether a file may be read, or a folder looked through."""
         parts = self.parts(path)
-        if self._is_own(parts) or self.is_kept(parts):
-            return self._is_own(parts)
-        if self.allow.read is None:
-            return not any(part.startswith(".") for part in parts)
-        return any(fits_glob(parts, glob) for glob in self.allow.read)
+        if self._is_own(parts) or self.allow.read is None:
+            return self._is_own(parts) or is_open(path, self.root, self.allow.closed)
+        return not self.is_kept(parts) and any(fits_glob(parts, glob) for glob in self.allow.read)
 
     def may_write(self, path: Path) -> bool:
         parts = self.parts(path)
@@ -51,7 +71,7 @@ class FileRights:
         return path.relative_to(self.root).parts
 
     def is_kept(self, parts: tuple[str, ...]) -> bool:
-        return is_kept(parts) or "/".join(parts).casefold() in self.allow.closed
+        return is_kept(parts, self.allow.closed)
 
     def _is_own(self, parts: tuple[str, ...]) -> bool:
         """Whether it is the workspace of the run, or something in it."""
@@ -59,27 +79,14 @@ class FileRights:
         return bool(self.run) and parts[: len(own)] == own
 
 
-def is_kept(parts: tuple[str, ...]) -> bool:
-    """Whether a path is the engine's own, which no permission opens: runs, and configuration."""
-    return any(part.casefold() in ("whorl.toml", ".whorl") for part in parts)
-
-
-def refused_read(written: str, path: Path, rights: FileRights) -> str:
-    """Why a file may not be read, by the name that was written and the path after all links."""
-    named = _named(written, path, rights)
-    return f"{named} may not be read; {_permission('read', path, rights)}"
-
-
-def refused_write(written: str, path: Path, rights: FileRights) -> str:
+def _refused(verb: str, written: str, path: Path, rights: FileRights) -> str:
+    """Why a file may not be used, by the name that was written and the path after all links."""
+    real, permission = "/".join(rights.parts(path)), _permission(verb, path, rights)
+    named = f"file {written[:200]!r}" + f", which is {real[:200]!r}," * (real not in ("", written))
+    if verb == "read":
+        return f"{named} may not be read; {permission}"
     may = "a workflow may write only below {{ workspace }} and where it has permission"
-    permission = _permission("write", path, rights)
-    return f"{_named(written, path, rights)} may not be written: {may}; {permission}"
-
-
-def _named(written: str, path: Path, rights: FileRights) -> str:
-    real = "/".join(rights.parts(path))
-    other = f", which is {real[:200]!r}," if real not in ("", written) else ""
-    return f"file {written[:200]!r}{other}"
+    return f"{named} may not be written: {may}; {permission}"
 
 
 def _permission(verb: str, path: Path, rights: FileRights) -> str:

@@ -6,7 +6,6 @@ Without permission a workflow reads what is not hidden, and writes its run's wor
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import secrets
 import stat
@@ -16,13 +15,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whorl.errors import InvalidWorkflow, ProviderError
+from whorl.errors import ProviderError
 from whorl.providers.context import OwnTask
 from whorl.providers.files.contents import from_bytes, to_bytes
-from whorl.providers.files.rights import FileRights, refused_read, refused_write
+from whorl.providers.files.rights import FileRights
 from whorl.providers.settings.lines import line_below
 from whorl.providers.task import Effect, Emit, Inputs, Reply, Request
-from whorl.source.paths import resolve_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,18 +45,10 @@ class _FileTask(OwnTask):
     def work(self, request: Request) -> Json:
         """What the task gives, in the thread of whoever asks. Raises ProviderError."""
         inputs = Inputs(request.kind, request.inputs)
-        root = Path(self._settings.project_root).resolve()
-        return self._work(inputs, FileRights(root, self._settings.allow, request.run))
+        return self._work(inputs, FileRights.of(self._settings, request.run))
 
     def _work(self, inputs: Inputs, rights: FileRights) -> Json:
         raise NotImplementedError
-
-    def _path(self, written: str) -> Path:
-        root = self._settings.project_root
-        try:
-            return resolve_beside(f"{root}/-", written, root=root)
-        except InvalidWorkflow as fault:
-            raise ProviderError(fault.diagnostics[0].message, code="P113") from None
 
 
 class FileRead(_FileTask):
@@ -66,10 +56,7 @@ class FileRead(_FileTask):
 
     def _work(self, inputs: Inputs, rights: FileRights) -> Json:
         written = inputs.needed("path")
-        path = self._path(written)
-        if not rights.may_read(path):
-            raise ProviderError(refused_read(written, path, rights), code="P125")
-        content = read_bytes(path, written, size_max=_size_max(inputs))
+        content = rights.read(rights.resolve(written, "read"), written, size_max=_size_max(inputs))
         value = from_bytes(content, inputs, written)
         return {"path": written, "content": value, "size": len(content)}
 
@@ -83,7 +70,7 @@ class FileGlob(_FileTask):
 
     def _work(self, inputs: Inputs, rights: FileRights) -> Json:
         folder = inputs.text("folder") or "."
-        top, root = self._path(folder), rights.root
+        top, root = rights.resolve(folder), rights.root
         if not top.is_dir() or not rights.may_look_into(top):
             inputs.refuse("folder", f"names {folder!r}, which workflows may not use as a folder")
         order, is_descending = inputs.text("sort", "name"), inputs.flag("descending")
@@ -100,7 +87,7 @@ class FileGlob(_FileTask):
             file: dict[str, Json] = {"path": name, "name": path.name, "size": status.st_size}
             file["modified"] = modified
             if inputs.text("mode", "text") != "paths":
-                content = read_bytes(path, name, size_max=_size_max(inputs))
+                content = rights.read(path, name, size_max=_size_max(inputs))
                 file["content"] = from_bytes(content, inputs, name)
                 total += len(content)
             if total > TOTAL_MAX:
@@ -121,9 +108,7 @@ class FileWrite(_FileTask):
 
     def _work(self, inputs: Inputs, rights: FileRights) -> Json:
         written = inputs.needed("path")
-        path = self._path(written)
-        if path == rights.root or not rights.may_write(path):
-            raise ProviderError(refused_write(written, path, rights), code="P125")
+        path = rights.resolve(written, "write")
         has_functions = any(task.startswith("python:") for task in self._settings.tasks.values())
         guards_code = has_functions and self._settings.allow.commands is not True
         if guards_code and path.suffix.lower() in _IMPORTED:
@@ -141,23 +126,10 @@ class FileWrite(_FileTask):
                 path.parent.mkdir(parents=True, exist_ok=True)
             _put(path, content, way)
         except OSError as fault:
-            raise _failure(written, "written", fault) from None
+            why = "it exists already" if isinstance(fault, FileExistsError) else str(fault.strerror)
+            words = f"file {written[:200]!r} cannot be written: {why}"
+            raise ProviderError(words, code="P113") from None
         return {"path": written, "size": len(content)}
-
-
-def read_bytes(path: Path, written: str, *, size_max: int) -> bytes:
-    # Not blocking, since a named pipe would wait for ever; not following, since it is resolved.
-    flags = os.O_RDONLY | vars(os).get("O_NONBLOCK", 0) | vars(os).get("O_NOFOLLOW", 0)
-    try:
-        with open(os.open(path, flags | vars(os).get("O_CLOEXEC", 0)), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ProviderError(f"file {written[:200]!r} is not a regular file", code="P113")
-            content = file.read(size_max + 1)
-    except OSError as fault:
-        raise _failure(written, "read", fault) from None
-    if len(content) > size_max:
-        raise ProviderError(f"file {written[:200]!r} has more than {size_max:,} bytes", code="P113")
-    return content
 
 
 def _size_max(inputs: Inputs) -> int:
@@ -213,18 +185,3 @@ def _write_new(path: Path, content: bytes, flag: int) -> None:
     flags = os.O_WRONLY | os.O_CREAT | flag | vars(os).get("O_NOFOLLOW", 0)
     with open(os.open(path, flags | vars(os).get("O_CLOEXEC", 0), 0o666), "wb") as file:
         file.write(content)
-
-
-_REASONS = {
-    errno.ENOENT: "does not exist",
-    errno.EACCES: "permission denied",
-    errno.EISDIR: "it is a folder",
-    errno.EEXIST: "it exists already",
-    errno.ELOOP: "it is a symbolic link",
-    errno.ENOSPC: "the disk is full",
-}
-
-
-def _failure(written: str, verb: str, fault: OSError) -> ProviderError:
-    reason = _REASONS.get(fault.errno or 0) or fault.strerror or "the reason is not known"
-    return ProviderError(f"file {written[:200]!r} cannot be {verb}: {reason}", code="P113")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whorl.errors import InvalidWorkflow, ProviderError
-from whorl.providers.files.rights import FileRights, refused_read
-from whorl.providers.files.tasks import SIZE_MAX, TOTAL_MAX, read_bytes
+from whorl.errors import ProviderError
+from whorl.providers.files.rights import FileRights
+from whorl.providers.files.tasks import SIZE_MAX, TOTAL_MAX
 from whorl.providers.json_values import clean
 from whorl.providers.models.conversation import CHARACTERS_PER_TOKEN, Attachment
-from whorl.source.paths import resolve_beside
 
 if TYPE_CHECKING:
     from whorl.language import Json
@@ -46,12 +44,12 @@ def named_files(inputs: Inputs) -> list[tuple[str, bool]]:
 
 def expected_files(inputs: Inputs, settings: Settings) -> tuple[Attachment, ...]:
     """The files with the tokens that they may take, as far as a look at their sizes tells."""
-    expected: list[Attachment] = []
+    rights, expected = FileRights.of(settings), list[Attachment]()
     for path, is_image in named_files(inputs):
         tokens = IMAGE_TOKENS
         if not is_image and not path.lower().endswith(_IMAGE_ENDINGS):
             try:
-                size = _resolved(path, settings).stat().st_size
+                size = rights.resolve(path).stat().st_size
             except (OSError, ProviderError):
                 # A path that is still to be computed, or that is refused when it is read.
                 size = 0
@@ -62,13 +60,10 @@ def expected_files(inputs: Inputs, settings: Settings) -> tuple[Attachment, ...]
 
 def read_files(inputs: Inputs, settings: Settings, run: str) -> tuple[Attachment, ...]:
     """The files with their content. Raises ProviderError P113, P125."""
-    rights = FileRights(Path(settings.project_root).resolve(), settings.allow, run)
+    rights = FileRights.of(settings, run)
     read: list[Attachment] = []
     for path, is_image in named_files(inputs):
-        resolved = _resolved(path, settings)
-        if not rights.may_read(resolved):
-            raise ProviderError(refused_read(path, resolved, rights), code="P125")
-        content = read_bytes(resolved, path, size_max=SIZE_MAX)
+        content = rights.read(rights.resolve(path, "read"), path, size_max=SIZE_MAX)
         kind = _type_of(content)
         if not kind or (is_image and not kind.startswith("image/")):
             wanted = "an image (PNG, JPEG, GIF, WebP)"
@@ -101,14 +96,6 @@ def described(files: tuple[Attachment, ...]) -> dict[str, Json]:
         for file in files
     ]
     return {"files": listed} if listed else {}
-
-
-def _resolved(path: str, settings: Settings) -> Path:
-    root = settings.project_root
-    try:
-        return resolve_beside(f"{root}/-", path, root=root)
-    except InvalidWorkflow as fault:
-        raise ProviderError(fault.diagnostics[0].message, code="P113") from None
 
 
 def _type_of(content: bytes) -> str:

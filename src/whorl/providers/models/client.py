@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from whorl.errors import ProviderError, UsageError
 from whorl.lazily import dataclass
 from whorl.plugins import Plugins
+from whorl.providers.json_values import table_of
 from whorl.providers.models.conversation import (
     ANSWER_MOST,
     check_files,
@@ -63,14 +64,14 @@ class Models:
         candidates = choice.candidates
         usual = answer_tokens or max(candidate.provider.answer_tokens for candidate in candidates)
         read, least = input_tokens(conversation), conversation.max_tokens or usual
-        most = max(ANSWER_MOST, least + 1)
-        costs, dearer = (
+        most, longest = (max(n, least + 1) for n in (conversation.answer_most, ANSWER_MOST))
+        costs, dearer, worst = (
             [self.prices.cost(candidate, read, tokens) for candidate in candidates]
-            for tokens in (least, most)
+            for tokens in (least, most, longest)
         )
         estimate = Estimate(1, read + least, _dearest(costs), input_tokens=read)
         if not all(candidate.provider.keeps_max_tokens for candidate in candidates):
-            estimate = replace(estimate, at_worst=Worst(read + most, _dearest(dearer)))
+            estimate = replace(estimate, at_worst=Worst(read + longest, _dearest(worst)))
         if conversation.max_tokens is not None:
             return estimate
         each = [
@@ -195,6 +196,12 @@ def _detail(
         if most is not None and answer.finish == "length":
             at = f"max_tokens, which is {most:,}; raise it for a whole answer"
         detail["warnings"] = [{"code": "R120", "message": f"an answer was cut at {at}"}]
+    if cut := table_of(answer.detail.get("prompt_cut")):
+        words = (
+            f"a prompt of {cut['tokens']:,} tokens is too long for {candidate.name}, which reads "
+        )
+        words += f"{cut['limit']:,}: its middle was left out; shorten it, or name another model"
+        detail["warnings"] = [{"code": "R117", "message": words}]
     if answer.input_tokens is None or answer.output_tokens is None:
         detail["usage_estimated"] = True
     return detail | ({"tried": tried} if tried else {})

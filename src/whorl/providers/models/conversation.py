@@ -29,6 +29,8 @@ _UNUSUAL = re.compile(r"[^a-zA-Z0-9_-]")
 # The longest answer that is asked for where neither the file nor the budget says less. No public
 # list has what each model can give; one that can give less says so, and is asked for that.
 ANSWER_MOST = 16_384
+# One of some words, with the thoughts before it and a reason behind it.
+CHOICE_MOST = 4_096
 PARTIAL_MAX = 2_000
 _SHOWN_MAX = 500
 # What servers call the end of an answer that was withheld.
@@ -111,6 +113,11 @@ class Conversation:
     key: str = ""
     address: str = ""
     attempt: int = 1
+
+    @property
+    def answer_most(self) -> int:
+        """The most output tokens that a budget lets the answer have, however much is left."""
+        return CHOICE_MOST if self.choices else ANSWER_MOST
 
     @property
     def limit(self) -> int | None:
@@ -318,7 +325,8 @@ def _cut(
             "answer"
         )
     else:
-        advice = "ask for a shorter answer" if limit.tokens >= ANSWER_MOST else "raise the budget"
+        is_whole = limit.tokens >= conversation.answer_most
+        advice = "ask for a shorter answer" if is_whole else "raise the budget"
         why = (
             f"at {limit.tokens:,} tokens, the {limit.field} that was sent because the step sets "
             f"none; set max_tokens on the step, or {advice}"

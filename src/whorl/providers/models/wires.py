@@ -193,6 +193,8 @@ class OllamaWire(HttpWire):
                 ]
             messages.append(sent)
         body: Body = {"model": candidate.model, "messages": messages, "stream": provider.stream}
+        # Else a prompt that is too long would be cut without a word.
+        body["truncate"] = False
         if options := _options(conversation, limit="num_predict"):
             body["options"] = options
         if conversation.tools and not conversation.must_answer:

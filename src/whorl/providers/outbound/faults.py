@@ -21,6 +21,7 @@ _PASSING = frozenset({408, 409, 425})
 # A gateway says that it has no answer of the server behind it, which may have done the work.
 _UNANSWERED = frozenset({502, 504, 524})
 _NO_CREDIT = "the account has no credit left: add some at the provider, or name another model"
+_TOO_LONG = "the prompt is longer than the model can read: shorten it, or take one that reads more"
 _ADVICE = {
     402: _NO_CREDIT,
     401: "check the key or credentials for this host",
@@ -42,11 +43,11 @@ _MEANINGS = (
     (
         re.compile(
             r"context_length_exceeded|exceed_context_size|maximum context length|context window|"
-            r"(?:prompt|input) is too long",
+            r"(?:prompt|input) is too long|exceeds the (?:available )?context|"
+            r"input token count|request_too_large",
             re.IGNORECASE,
         ),
-        "the prompt is longer than the model can read: shorten it, or take a model with a larger "
-        "context",
+        _TOO_LONG,
     ),
     (
         re.compile(r"content[ _](?:policy|filter|management)|moderation_blocked", re.IGNORECASE),
@@ -78,7 +79,8 @@ def status_fault(
         code=code,
         retryable=code != "P104" or status in _PASSING,
         retry_after_s=retry_after(headers.get("retry-after", ""), now),
-        detail={"status": status, "body": excerpt, "excerpt": reason},
+        detail={"status": status, "body": excerpt, "excerpt": reason}
+        | ({"too_long": True} if advice == _TOO_LONG or status == 413 else {}),
         answered=status not in _UNANSWERED,
     )
 

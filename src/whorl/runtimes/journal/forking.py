@@ -51,12 +51,12 @@ async def fork_run(
 
 
 async def fork_aside(
-    store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
+    store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float, is_owned: bool
 ) -> tuple[RunId, bool]:
-    """The same, while others go on."""
+    """The same, while others go on; `is_owned`: this process is about to drive it."""
     work = partial(new_run_of, store, source, fork, run=run, now=now)
     made, events = await asyncio.to_thread(work)
-    return await store.create(made, *events)
+    return await store.create(replace(made, is_owned=is_owned), *events)
 
 
 def new_run_of(

@@ -9,7 +9,7 @@ from whorl.interpreter import BEHAVIOUR
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 RunId = NewType("RunId", str)
 # Runs of these origins are taken up by a server when the process that drove them is gone.
 KEEPING = frozenset({"server", "detached"})
+# Whose process drives the runs that it makes, each at once.
+DRIVING = frozenset({"terminal", "python"})
 SNAPSHOT_EVERY = 256
 
 
@@ -36,8 +38,9 @@ class NewRun:
     """What is stored when a run is made: the workflow that it pins, and where it came from.
 
     `behaviour` is the version of the machine that drives it, `origin` who started it: server,
-    detached, terminal or python. One that has a past has the memories that it leaves, the state of
-    the machine after it, and as many `shared` first entries as are those of its parent.
+    detached, terminal or python, `home` whose it is (see `Project.home`). One that has a past has
+    the memories that it leaves, the state of the machine after it, and as many `shared` first
+    entries as are those of its parent.
     """
 
     id: RunId
@@ -56,9 +59,17 @@ class NewRun:
     memories: Sequence[Record] = ()
     state: Json = None
     origin: str = ""
+    home: str = ""
     shared: int = 0
     # When it was made, where that was not now.
     created_at: float | None = None
+    # Whether this process is its owner from the first moment on, since it is about to drive it.
+    is_owned: bool = False
+
+
+def known_cost(cost_usd: float, unpriced: int) -> float | None:
+    """What calls cost; None where so many have no known price, and no other has cost anything."""
+    return None if unpriced and not cost_usd else cost_usd
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +80,7 @@ class RunRow:
     have begun. `mark` is `limit` or `budget` where a run succeeded with a loop that ended at one.
     `due` is when a run that waits goes on by itself, `held` why a server did not take it up;
     `seconds` is how long it has worked, 0 where that is too short to tell; `position` is its place
-    among those that wait for their turn.
+    among those that wait for their turn. `project` is where it belongs, if that is not here.
     """
 
     id: RunId
@@ -100,7 +111,15 @@ class RunRow:
     held: str = ""
     seconds: float = 0.0
     position: int | None = None
+    # So many calls had no known price, and are not in `cost_usd`.
+    unpriced_calls: int = 0
+    project: str = ""
     labels: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def known_usd(self) -> float | None:
+        """What it has cost; None where that is not known."""
+        return known_cost(self.cost_usd, self.unpriced_calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,32 +255,6 @@ def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict
     memories = [loop.memory for loop in loops if loop.memory is not None]
     kept = {memory.key: records(memory.key) for memory in memories if memory.across_runs}
     return {key: list(of_key) for key, of_key in kept.items() if of_key}
-
-
-async def memory_for(
-    workflow: Workflow,
-    records: Callable[[str], list[Json]],
-    check: Callable[[], Awaitable[None]] | None,
-    *,
-    cold: bool,
-) -> dict[str, Json]:
-    """What other runs have left for a new one; `check` is asked first, and may refuse."""
-    if check is not None and uses_memory(workflow):
-        await check()
-    return {} if cold else remembered(workflow, records)
-
-
-def uses_memory(workflow: Workflow) -> bool:
-    """Whether runs of it read or add to what other runs have left in the store."""
-    from whorl.ir import Loop, Task
-    from whorl.ir.walk import index_nodes
-
-    for node in index_nodes(workflow).values():
-        if isinstance(node, Loop) and node.memory is not None and node.memory.across_runs:
-            return True
-        if isinstance(node, Task) and node.kind == "memory":
-            return True
-    return False
 
 
 def entries_between(size: int) -> int:

@@ -82,12 +82,9 @@ class Seals:
         return hmac.new(self._signing, _bound(place), "sha256").hexdigest()
 
     def mark(self, *place: str) -> str:
-        """The same for what stays here: who starts a small run does not load OpenSSL for it.
-
-        All that is hashed with the key has one length, so that nobody can add to it.
-        """
+        """What an earlier version signed the path of a store with."""
         inner = sha256(_bound(place)).digest()
-        return str(sha256(b"mark" + self._read(make=True) + inner).hexdigest())
+        return str(sha256(b"mark" + self._read(make=False) + inner).hexdigest())
 
     def _ready(self, *, make: bool) -> AESGCM:
         if self._cipher is None:
@@ -128,7 +125,7 @@ def seals_from(environment: Mapping[str, str]) -> Seals:
 
 
 def mark_of(seals: Seals, path: str) -> str:
-    """What marks the store at a path as one of the user's own: only that user can make it."""
+    """What marked the store at a path as one of the user's own, before stores had ids."""
     return seals.mark("store", os.path.realpath(path))
 
 

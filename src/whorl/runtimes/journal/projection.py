@@ -167,6 +167,8 @@ class RunFold(Generic[AnyLoop]):
     # How long it has worked: not while it had ended, was paused or waited for a person; 0: nobody
     # has counted.
     seconds: float = 0.0
+    # What was reserved for calls in doubt, a part of the cost.
+    reserved_usd: float = 0.0
 
     @property
     def tokens(self) -> int:
@@ -233,7 +235,7 @@ class RunFold(Generic[AnyLoop]):
         self.go_on(event)
         self.abandoned.clear()
         self.calls = self.input_tokens = self.output_tokens = self.in_doubt = 0
-        self.cost_usd, self.seconds = 0.0, COUNTED_S
+        self.cost_usd, self.reserved_usd, self.seconds = 0.0, 0.0, COUNTED_S
 
     def wait(self, event: Event) -> None:
         self.status = text_of(event.body.get("status")) or "waiting"
@@ -320,8 +322,10 @@ class RunFold(Generic[AnyLoop]):
         self.calls += sign * count_of(usage.get("calls"))
         self.input_tokens += sign * count_of(usage.get("input_tokens"))
         self.output_tokens += sign * count_of(usage.get("output_tokens"))
-        self.cost_usd += sign * (amount_of(usage.get("cost_usd")) or 0.0)
+        cost_usd = sign * (amount_of(usage.get("cost_usd")) or 0.0)
+        self.cost_usd += cost_usd
         self.in_doubt += sign * count_of(usage.get("in_doubt"))
+        self.reserved_usd += cost_usd if usage.get("in_doubt") else 0.0
 
 
 def _pause(run: RunFold[Any], event: Event) -> None:

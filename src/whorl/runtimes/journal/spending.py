@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from whorl.interpreter.events import unescape
 from whorl.lazily import dataclass, regex
 from whorl.runtimes.journal.fields import amount_of, count_of, text_of
+from whorl.runtimes.journal.journal import known_cost
 from whorl.runtimes.journal.projection import LoopFold, RunFold
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 Place: TypeAlias = tuple[int, str, str]
 
 HOUR_S: Final = 3600
+# What tells of the money of a run.
+CHARGED: Final = frozenset(
+    {"task.started", "task.finished", "task.failed", "task.in_doubt", "node.finished"}
+)
 # The model of a call that a model was asked of which nobody has said which.
 UNKNOWN: Final = "?"
 _MODELS_MAX: Final = 20_000
@@ -36,6 +41,10 @@ class Spent:
     cost_usd: float = 0.0
     unpriced_calls: int = 0
     in_doubt: int = 0
+
+    @property
+    def known_usd(self) -> float | None:
+        return known_cost(self.cost_usd, self.unpriced_calls)
 
     def charge(self, usage: dict[str, Json], model: str, sign: int = 1) -> None:
         calls = sign * count_of(usage.get("calls"))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_DEFINITIONS: Final = """
+DEFINITIONS: Final = """
 CREATE TABLE IF NOT EXISTS tokens(
     digest BLOB PRIMARY KEY, name TEXT NOT NULL, role TEXT NOT NULL,
     created_at REAL NOT NULL, expires_at REAL
@@ -47,7 +47,7 @@ async def change(store: SqliteStore, apply: Callable[[apsw.Connection], T]) -> T
     """Changes the tables in a transaction; `apply` raises only before it has written anything."""
 
     def made(connection: apsw.Connection) -> T:
-        connection.execute(_DEFINITIONS)
+        connection.execute(DEFINITIONS)
         return apply(connection)
 
     return await store.change(made)

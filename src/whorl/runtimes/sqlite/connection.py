@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import threading
@@ -20,7 +21,7 @@ from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.faults import DOCTOR, check_format, is_of_reading, store_error, unmade
 from whorl.runtimes.sqlite.schema import (
     FORMAT_VERSION,
-    MARK,
+    IDENTITY,
     MORE_COLUMNS,
     MORE_NAMES,
     MORE_TABLES,
@@ -30,6 +31,7 @@ from whorl.runtimes.sqlite.schema import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from whorl.runtimes.journal.registry import Registry
     from whorl.runtimes.sqlite.file_watch import FileWatch
 
 
@@ -43,6 +45,8 @@ _COPIED_PAGES: Final = 2_000
 _READ_ONLY: Final = apsw.SQLITE_OPEN_READONLY
 _READ_WRITE: Final = apsw.SQLITE_OPEN_READWRITE
 
+log = logging.getLogger("whorl")
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -55,12 +59,14 @@ class Place:
     # Nobody can write to it: it lies on a medium that can only be read.
     immutable: bool = False
     is_new: bool = False
+    # Its user has not made it: it is read, and nothing in it counts.
+    is_strange: bool = False
 
 
-def prepare(place: Place, *, create: bool, mark: Callable[[], str] | None = None) -> Place:
+def prepare(place: Place, *, create: bool, registry: Registry | None = None) -> Place:
     """Makes the store's file; refuses another format and what is not ours, without a change.
 
-    One in which there is nothing yet gets the `mark` of the user who makes it.
+    One that is made is registered; one that the `registry` does not admit may only be read.
     Gives the place as it has to be opened.
     """
     path = Path(place.path)
@@ -71,15 +77,16 @@ def prepare(place: Place, *, create: bool, mark: Callable[[], str] | None = None
             code="R908",
             help=f"name the file itself: --store {os.path.realpath(path)}",
         )
+    is_old = False
     try:
         if path.exists() and path.stat().st_size:
             place = replace(place, immutable=place.vfs is None and _is_unchangeable(path))
-            try:
-                version = _checked_version(place, _READ_ONLY)
-            except apsw.ReadOnlyError:
-                # The power went while the file was being made: SQLite has to roll that back first.
-                version = _checked_version(place, _READ_WRITE)
-            if version == FORMAT_VERSION:
+            seen = _look(place, may_roll_back=registry is None or registry.is_named)
+            if registry is not None and not seen.is_empty and not registry.admits(seen.id):
+                if seen.id or not registry.made_before(seen.marks):
+                    return replace(place, is_strange=True)
+                is_old = not place.immutable
+            if place.is_strange or (seen.is_whole and not is_old):
                 return place
         elif not create:
             raise StoreError(
@@ -90,8 +97,8 @@ def prepare(place: Place, *, create: bool, mark: Callable[[], str] | None = None
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        return replace(place, is_new=_make_tables(place, mark))
-    except apsw.Error as error:
+        return replace(place, is_new=_make_tables(place, registry, is_old=is_old))
+    except (apsw.Error, UnicodeDecodeError) as error:
         raise store_error(error, place.path) from error
     except OSError as error:
         raise unmade(error, place.path) from error
@@ -119,7 +126,7 @@ def open_writer(place: Place) -> apsw.Connection:
 def copy_all(connection: apsw.Connection, path: str) -> None:
     """Copies all that is stored at this moment to a new file, for the user alone; no owners."""
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    target = apsw.Connection(path)
+    target = _open(Place(path), _READ_WRITE)
     connection.execute("BEGIN")
     try:
         # From the first reading on it sees one state of the store, whatever others write.
@@ -140,6 +147,34 @@ def _copy_into(target: apsw.Connection, connection: apsw.Connection) -> None:
             copy.step(_COPIED_PAGES)
     target.pragma("journal_mode", "DELETE")
     target.execute("BEGIN; UPDATE progress SET process = NULL; DELETE FROM processes; COMMIT")
+
+
+def copy_rows(source: Place, path: str, tables: Sequence[str], definitions: str) -> None:
+    """Copies rows of these tables into a new store; nothing else of the other file is taken.
+
+    `definitions` make those that a new store lacks. A table or column that the other has not is
+    left out.
+    """
+    connection = _open(Place(path), _READ_WRITE | apsw.SQLITE_OPEN_URI)
+    try:
+        connection.execute("ATTACH ? AS other", (_address(source),))
+        begin(connection)
+        connection.execute(definitions)
+        for table in tables:
+            own, others = (
+                [row[1] for row in fetch(connection, f"PRAGMA {schema}.table_info({table})")]
+                for schema in ("main", "other")
+            )
+            if columns := ", ".join(column for column in own if column in others):
+                select = f"SELECT {columns} FROM other.{table}"
+                connection.execute(f"INSERT INTO main.{table}({columns}) {select}")
+        connection.execute("UPDATE progress SET process = NULL")
+        connection.execute(MORE_TABLES)
+        connection.execute("COMMIT")
+    except apsw.Error as error:
+        raise store_error(error, source.path if is_of_reading(error) else path) from error
+    finally:
+        connection.close()
 
 
 def fetch(
@@ -171,41 +206,53 @@ def patiently(action: Callable[[], object]) -> None:
             return
 
 
-def _checked_version(place: Place, flags: int) -> int:
-    """The format of an existing store, 0 where tables are missing; one not ours is refused."""
-    connection = _connect(place, flags)
-    try:
-        connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-        if place.exclusive:
-            connection.pragma("locking_mode", "EXCLUSIVE")
-        stored = dict.fromkeys(("application_id", "user_version"), 0)
-        # In one transaction: another process may be making the store at this moment.
-        patiently(lambda: connection.execute("BEGIN"))
-        patiently(lambda: stored.update({name: connection.pragma(name) for name in stored}))
-        tables = fetch(connection, "SELECT count(*) FROM sqlite_schema")[0][0]
-        connection.execute("ROLLBACK")
-        if tables and stored["application_id"] != _APPLICATION_ID:
-            raise StoreError(
-                f"{place.path!r} is a database of another program",
-                help="name another place with --store",
-            )
-        check_format(place.path, stored["user_version"])
-        added = "SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view') LIMIT 1"
-        for (name,) in connection.execute(added):
-            raise StoreError(
-                f"the store {place.path!r} holds {name!r}, a trigger or view that Whorl did not"
-                " make",
-                code="R903",
-                help="restore the file from a backup, or name another place with --store",
-            )
-        known = {row[0] for row in fetch(connection, "SELECT name FROM sqlite_schema")}
-        return stored["user_version"] if known.issuperset(MORE_NAMES) else 0
-    finally:
-        connection.close()
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What is in the file of a store: all tables, or none; its id, and what it had before ids."""
+
+    is_whole: bool
+    is_empty: bool
+    id: str
+    marks: frozenset[str]
 
 
-def _make_tables(place: Place, mark: Callable[[], str] | None) -> bool:
-    """Whether there were none."""
+def _look(place: Place, *, may_roll_back: bool) -> _Seen:
+    """What an existing store is; one not ours is refused."""
+    for flags in (_READ_ONLY, _READ_WRITE):
+        connection = _open(place, flags)
+        try:
+            return _seen(place, connection)
+        except apsw.ReadOnlyError:
+            # The power went while the file was being made: SQLite has to roll that back first. By
+            # what a stranger has written there it would delete other files.
+            if place.is_strange or not may_roll_back:
+                raise
+        finally:
+            connection.close()
+    raise AssertionError
+
+
+def _seen(place: Place, connection: apsw.Connection) -> _Seen:
+    stored = dict.fromkeys(("application_id", "user_version"), 0)
+    # In one transaction: another process may be making the store at this moment.
+    patiently(lambda: connection.execute("BEGIN"))
+    patiently(lambda: stored.update({name: connection.pragma(name) for name in stored}))
+    known = {row[0] for row in fetch(connection, "SELECT name FROM sqlite_schema")}
+    if known and stored["application_id"] != _APPLICATION_ID:
+        raise StoreError(
+            f"{place.path!r} is a database of another program",
+            help="name another place with --store",
+        )
+    check_format(place.path, stored["user_version"])
+    ids = fetch(connection, "SELECT id FROM identity LIMIT 1") if "identity" in known else []
+    marks = fetch(connection, "SELECT mark FROM marks LIMIT 100") if "marks" in known else []
+    is_whole = bool(stored["user_version"]) and known.issuperset(MORE_NAMES)
+    own = str(ids[0][0]) if ids else ""
+    return _Seen(is_whole, not known, own, frozenset(str(row[0]) for row in marks))
+
+
+def _make_tables(place: Place, registry: Registry | None, *, is_old: bool) -> bool:
+    """Whether there were none. A store that is new, or that its user made before, is registered."""
     connection = _open(place, _READ_WRITE)
     try:
         connection.pragma("page_size", 4096)
@@ -215,10 +262,11 @@ def _make_tables(place: Place, mark: Callable[[], str] | None) -> bool:
         begin(connection)
         version = connection.pragma("user_version")
         check_format(place.path, version)
-        if mark is not None and not fetch(connection, "SELECT 1 FROM sqlite_schema LIMIT 1"):
-            # Where there is no key, and none can be made, the store is nobody's.
-            with suppress(StoreError):
-                connection.execute(MARK, (mark(),))
+        known = {row[0] for row in fetch(connection, "SELECT name FROM sqlite_schema")}
+        if not known or (is_old and "identity" not in known):
+            own = os.urandom(16).hex()
+            _register(own, registry, is_old=is_old)
+            connection.execute(IDENTITY, (own,))
         if version == 0:
             connection.execute(TABLES)
         for table, column in MORE_COLUMNS.items():
@@ -234,12 +282,29 @@ def _make_tables(place: Place, mark: Callable[[], str] | None) -> bool:
         connection.close()
 
 
+def _register(own: str, registry: Registry | None, *, is_old: bool) -> None:
+    if registry is None:
+        return
+    try:
+        registry.add(own)
+    except StoreError:
+        # What the operator names counts without.
+        if not registry.is_named:
+            raise
+    if is_old:
+        words = "the store %s, which an earlier version of Whorl made for you, is registered now"
+        log.warning(words, registry.path)
+
+
 def _connect(place: Place, flags: int) -> apsw.Connection:
     if place.immutable:
-        # SQLite would make files beside it even for reading.
-        name = f"file:{quote(os.path.abspath(place.path))}?immutable=1"
-        return apsw.Connection(name, flags=_READ_ONLY | apsw.SQLITE_OPEN_URI)
+        return apsw.Connection(_address(place), flags=_READ_ONLY | apsw.SQLITE_OPEN_URI)
     return apsw.Connection(place.path, flags=flags, vfs=place.vfs)
+
+
+def _address(place: Place) -> str:
+    """A file that is read only; beside one that nobody can write to, SQLite must make no others."""
+    return f"file:{quote(os.path.abspath(place.path))}?mode=ro&immutable={place.immutable:d}"
 
 
 def _open(place: Place, flags: int) -> apsw.Connection:
@@ -247,6 +312,9 @@ def _open(place: Place, flags: int) -> apsw.Connection:
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)
+    # A store has none; those that somebody has put into one do nothing.
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
     connection.pragma("trusted_schema", False)
     connection.pragma("cell_size_check", True)
     connection.pragma("mmap_size", 0)

@@ -66,7 +66,6 @@ _CHANGED: Final = "it is not what was written: its checksum differs"
 class EntryReading:
     """What can be asked of the entries of a run."""
 
-    is_mirror: bool
     path: str
     watch: FileWatch
     _reader: Reader
@@ -152,7 +151,9 @@ class EntryReading:
         return rows[0][0] if rows else None
 
     def iteration_ends(self, run: str, iterations: Iterable[str]) -> dict[str, int]:
-        wanted = list(iterations)
+        # Where nothing is asked for, SQLite cannot use the index that the statement names.
+        if not (wanted := list(iterations)):
+            return {}
         statement = f"{_ITERATION_ENDS} ({', '.join('?' * len(wanted))}) GROUP BY iteration"
         return dict(self._reader.rows(statement, (self._number(run), *wanted)))
 
@@ -204,16 +205,11 @@ class EntryReading:
             raise self._unknown(run)
         return int(rows[0][0])
 
-    def _newest_ids(self, limit: int) -> list[str]:
-        # A mirror takes up runs in any order; their ids sort by time.
-        order = "id" if self.is_mirror else "number"
-        newest = f"SELECT id FROM runs ORDER BY {order} DESC LIMIT ?"
-        return [row[0] for row in self._reader.rows(newest, (limit,))]
-
     def _unknown(self, text: str) -> UsageError:
         import difflib
 
-        ids = self._newest_ids(1000)
+        newest = "SELECT id FROM runs ORDER BY number DESC LIMIT 1000"
+        ids = [row[0] for row in self._reader.rows(newest)]
         near = difflib.get_close_matches(text, ids, n=3, cutoff=0.4) or ids[:3]
         remedy = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
         words = f"there is no run {text!r} in the store"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import shutil
 from typing import Final
 
 import apsw
 
-from whorl.errors import Fenced, InternalError, StoreError
+from whorl.errors import Fenced, InternalError, StoreError, UsageError, safe
 from whorl.runtimes.sqlite.schema import FORMAT_VERSION
 
 _OF_DISKS = frozenset({apsw.SQLITE_IOERR, apsw.SQLITE_CANTOPEN})
@@ -59,12 +60,12 @@ _WORDS: dict[int, tuple[str, str]] = {
 }
 
 
-def _number(error: apsw.Error, name: str) -> int:
+def _number(error: Exception, name: str) -> int:
     """A result code; errors that APSW itself raises have none."""
     return int(vars(error).get(name, apsw.SQLITE_ERROR))
 
 
-def is_fsync_fault(error: apsw.Error) -> bool:
+def is_fsync_fault(error: Exception) -> bool:
     """Whether the disk may have dropped what it was given; such a write is never tried again."""
     return _number(error, "extendedresult") in _FSYNC_FAULTS
 
@@ -77,7 +78,7 @@ def is_of_reading(error: apsw.Error) -> bool:
     return not is_io or _number(error, "extendedresult") in _OF_READING
 
 
-def store_error(error: apsw.Error, path: str, bytes_needed: int = 0) -> StoreError:
+def store_error(error: Exception, path: str, bytes_needed: int = 0) -> StoreError:
     usual = ("cannot be used", "run `whorl doctor` to look at the store")
     code, (what, remedy) = "R900", _WORDS.get(_number(error, "result") & 0xFF, usual)
     if is_fsync_fault(error):
@@ -95,7 +96,7 @@ def store_error(error: apsw.Error, path: str, bytes_needed: int = 0) -> StoreErr
     return StoreError(f"the store {path!r} {what}{why}{needed}", code=code, help=remedy)
 
 
-def _is_cut(error: apsw.Error, path: str) -> bool:
+def _is_cut(error: Exception, path: str) -> bool:
     """Whether a part is missing; what has a log beside it is a store, whatever SQLite says."""
     if _number(error, "extendedresult") == apsw.SQLITE_IOERR_SHORT_READ:
         return True
@@ -176,6 +177,15 @@ def unchangeable(path: str) -> StoreError:
     remedy = "let its folder be written, or name another place with --store; then start again"
     words = f"the store {path!r} may not be written: nobody could when it was opened"
     return StoreError(words, help=remedy)
+
+
+def strange(path: str) -> UsageError:
+    """Why a store that this user has not made is not written, and nothing in it counts."""
+    words = f"you have not made the store {safe(path)!r} here: it is history, to be read only"
+    advice = "`whorl adopt` copies its runs into a store of your own; if it is yours and was moved,"
+    folder = shlex.quote(os.path.dirname(os.path.abspath(path)))
+    advice += f" set WHORL_HOME={folder} in the environment"
+    return UsageError(words, help=advice, code="W908")
 
 
 def ended(what: str) -> StoreError:

@@ -49,12 +49,12 @@ _PASSING: Final = frozenset(
 )
 # So long a write that failed counts, whatever else succeeds: those who wait try again more often.
 REFUSED_S: Final = 2.0
-# Where Linux lists the locks of files, and the bytes that SQLite locks for as long as it has a
-# store open: one of the file itself, and one of the index of its log.
+# Where Linux lists the locks of files, and what SQLite locks for as long as it has a store open:
+# bytes of the file itself, and the last one, perhaps with those before it, of the index of its log.
 _LOCKS: Final = "/proc/locks"
 _OPEN_BYTE: Final = 0x40000002
-_INDEX_BYTE: Final = 128
-# So long another process may take from the one lock to the other.
+_INDEX_BYTES: Final = range(120, 129)
+# So long a process that has another store open, too, may take from the one lock to the other.
 _OPENING_S: Final = 0.5
 TRY_EVERY_S: Final = 1.0
 _LITTLE_BYTES: Final = 1_000_000
@@ -179,9 +179,17 @@ class FileWatch:
             time.sleep(0.02)
 
     def _stranger(self) -> int | None:
-        """A process that holds the lock of the file, and not the one of the index beside it."""
-        opened = _holders(self._path, _OPEN_BYTE)
-        return min(opened - _holders(self._index, _INDEX_BYTE) - {os.getpid()}, default=None)
+        """A process that holds the lock of the file, and that of another index than its own.
+
+        One that holds none of an index is about to open the store, however long that takes.
+        """
+        locks = _locks()
+        indexed = {pid for _, first, last, pid in locks if _is_of_index(first, last)}
+        file, index = _name_in_locks(self._path), _name_in_locks(self._index)
+        held = [lock[1:] for lock in locks if lock[0] == file]
+        opened = {pid for first, last, pid in held if _covers(first, last, _OPEN_BYTE)}
+        opened -= {os.getpid(), *(pid for name, *_, pid in locks if name == index)}
+        return min(opened & indexed, default=None)
 
     def refuse(self, words: str, advice: str) -> None:
         self._damage = StoreError(words, code="R906", help=advice)
@@ -230,27 +238,30 @@ def _identity(path: str) -> tuple[int, int] | None:
     return about.st_dev, about.st_ino
 
 
-def _holders(path: str, byte: int) -> set[int]:
-    """The processes that hold a lock on a byte of a file, as far as the system tells.
+def _locks() -> list[tuple[str, str, str, int]]:
+    """The file, the first and last byte and the process of each lock that the system tells of.
 
-    The file is not opened: closing it would let go of the locks of this process.
+    No file is opened: closing it would let go of the locks of this process.
     """
     try:
-        device, inode = _identity(path) or (0, 0)
         with open(_LOCKS, encoding="ascii", errors="replace") as lines:
             rows = [line.split() for line in lines]
     except OSError:
-        return set()
-    file = f"{os.major(device):02x}:{os.minor(device):02x}:{inode}"
-    return {
-        int(row[4])
-        for row in rows
-        if len(row) == 8 and row[5] == file and _covers(row[6], row[7], byte)
-    }
+        return []
+    return [(row[5], row[6], row[7], int(row[4])) for row in rows if len(row) == 8]
+
+
+def _name_in_locks(path: str) -> str:
+    device, inode = _identity(path) or (0, 0)
+    return f"{os.major(device):02x}:{os.minor(device):02x}:{inode}"
 
 
 def _covers(first: str, last: str, byte: int) -> bool:
     return int(first) <= byte and (last == "EOF" or byte <= int(last))
+
+
+def _is_of_index(first: str, last: str) -> bool:
+    return int(first) in _INDEX_BYTES and last == str(_INDEX_BYTES[-1])
 
 
 def _has_room(path: str) -> bool:

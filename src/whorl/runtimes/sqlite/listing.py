@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -34,6 +35,10 @@ KEPT: Final[tuple[Kept, ...]] = get_args(Kept)
 TRY: Final = "try:"
 # How the keys of the runs of experiments begin.
 EXPERIMENT: Final = "experiment:"
+# What lists do not show, unless it is asked for; the first run that they show is `last`.
+UNLISTED: Final = (EXPERIMENT, TRY)
+# The label of runs that were under way in a backup that was restored: its time.
+RESTORED: Final = "restored"
 
 # How long a run has worked; of one that an early version of the program has made, from its start.
 _WORKED: Final = "iif(seconds > 0, round(seconds, 6), max(0.0, updated_at - created_at))"
@@ -45,12 +50,14 @@ COLUMNS: Final = f"""SELECT number, runs.id, name, status, dialect, file, create
     coalesce(origin, ''), due, coalesce(held, ''), {_WORKED}, iif(began = 0, (SELECT count(*) FROM
         (SELECT 1 FROM queue AS other WHERE other.began = 0 AND other.lane = queue.lane
         AND other.run <= queue.run LIMIT 1000)), NULL),
+    (SELECT coalesce(sum(unpriced), 0) FROM spending WHERE spending.run = number),
+    coalesce((SELECT home FROM homes WHERE homes.run = number), ''),
     (SELECT json_group_object(label, value) FROM labels WHERE labels.run = number),
     owner, pid, started, boot, namespace, beat_at, beat_monotonic
 FROM runs JOIN progress ON progress.run = number LEFT JOIN upkeep ON upkeep.run = number
     LEFT JOIN queue ON queue.run = number LEFT JOIN processes ON processes.id = process"""
 _TABLES: Final = "runs JOIN progress ON progress.run = number"
-SHOWN_FIELDS: Final = 30
+SHOWN_FIELDS: Final = 31
 _NO_LABELS: Final = "{}"
 ROW_DAMAGED: Final = "its row in the store is damaged"
 # What is sorted by is never null, so that a list can go on after any run.
@@ -107,6 +114,8 @@ _CALLS: Final = """SELECT coalesce(sum(calls), 0), coalesce(sum(iif(model <> '',
 _LEFT_OUT: Final = f"""SELECT id FROM runs JOIN progress ON progress.run = number
     WHERE number IN ({_NOT_KEPT}) AND updated_at >= ?1 AND (?2 = '' OR id = ?2)"""
 _PAGE: Final = 256
+_OPEN: Final = ("running", "waiting", "paused")
+_STORE_FOLDER: Final = ".whorl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +173,8 @@ class RunListing:
     clock: Callable[[], float]
     monotonic: Callable[[], float]
     is_mirror: bool
+    home: str
+    path: str
     _reader: Reader
     _process: Identity
     _number: Callable[[str], int]
@@ -188,6 +199,10 @@ class RunListing:
                 break
         return rows[:limit]
 
+    def last(self) -> list[RunId]:
+        """The run that `last` means, if there is one: the first that lists show."""
+        return [row.id for row in self.list_runs(Which(without_key=UNLISTED), 1)]
+
     def count_runs(self, which: Which) -> int | None:
         """How many runs a list has; None where only looking at each of them tells."""
         if which.text or which.status in ("running", "interrupted"):
@@ -200,6 +215,9 @@ class RunListing:
     def _pages(self, which: Which, before: str | None) -> Iterator[list[tuple[Any, ...]]]:
         """All rows that the tables find, in their order."""
         order, conditions = _ORDERS[which.sort], which.conditions()
+        if self.is_mirror and which.sort == "started":
+            # A mirror takes up runs in any order.
+            order = "created_at"
         sign, direction = (">", "ASC") if which.is_reversed else ("<", "DESC")
         last = None if before is None else self._number(before)
         page: list[tuple[Any, ...]] = []
@@ -276,7 +294,7 @@ class RunListing:
         if not fits(row[1:SHOWN_FIELDS], RUN_TYPES):
             raise damaged(str(row[1] if len(row) > 1 else row[0]), None, ROW_DAMAGED, "R906")
         *columns, labels = row[1:SHOWN_FIELDS]
-        shown = RunRow(*columns)
+        shown = self._placed(RunRow(*columns))
         if labels != _NO_LABELS:
             shown = replace(shown, labels=json.loads(labels))
         if shown.status != "succeeded" and shown.mark:
@@ -293,6 +311,20 @@ class RunListing:
         is_new = owner == 0 and process[0] is None and abs(now.at - shown.created_at) <= LEASE_S
         is_driven = is_new or has_living(process, self._process, now)
         return shown if is_driven else replace(shown, status="interrupted")
+
+    def _placed(self, row: RunRow) -> RunRow:
+        """Where a run belongs; its configuration tells only of one that others have to drive."""
+        if row.project == self.home:
+            return replace(row, project="") if row.project else row
+        folder, config = self.folder_of(row.project), row.project.partition("\n")[2]
+        is_shown = folder != self.folder_of(self.home) or row.status in _OPEN
+        words = f"{folder} with {config}" if config else folder
+        return replace(row, project=words if is_shown else "")
+
+    def folder_of(self, home: str) -> str:
+        """The folder of a project; "" where nobody knows it."""
+        around, store = os.path.split(os.path.dirname(os.path.abspath(self.path)))
+        return home.partition("\n")[0] or (around if store == _STORE_FOLDER else "")
 
     def exits(self, run: str) -> dict[str, int]:
         """How many loops of a run ended for which reason; under way: an empty one.

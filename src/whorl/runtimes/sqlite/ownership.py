@@ -151,12 +151,18 @@ class Ownership:
     process: Identity
     pulse: Callable[[], Pulse]
     runs: dict[str, int] = field(default_factory=dict)
+    # Those that were claimed as they were made, until somebody drives them.
+    fresh: set[str] = field(default_factory=set)
     _row: int | None = None
     _beaten: float = 0.0
     _unsure: list[str] = field(default_factory=list)
     _registered: bool = False
 
     def claim(self, run: str) -> int:
+        if run in self.fresh:
+            self.fresh.discard(run)
+            if run in self.runs:
+                return self.runs[run]
         rows = fetch(self.connection, _OWNER, (run,))
         if not rows:
             raise refused(f"there is no run {run!r} in the store", "`whorl ls` lists the runs")

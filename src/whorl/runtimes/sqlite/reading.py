@@ -10,7 +10,7 @@ from whorl.errors import UsageError
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import Message, RunId, RunRow
 from whorl.runtimes.sqlite import checking, encoding
-from whorl.runtimes.sqlite.connection import Place, Reader, copy_all, fetch
+from whorl.runtimes.sqlite.connection import Place, Reader, copy_all, copy_rows, fetch
 from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate
 from whorl.runtimes.sqlite.entries import SEQ_MAX, EntryReading
 from whorl.runtimes.sqlite.faults import DOCTOR, damaged
@@ -65,7 +65,7 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
         self.is_mirror = is_mirror
         self.clock = clock
         self.monotonic = monotonic
-        self.path = place.path
+        self.path, self._place = place.path, place
         self.is_closed = False
         self.watch = FileWatch(place.path, is_real=place.vfs is None and not place.immutable)
         self._reader = Reader(place, self.watch)
@@ -78,12 +78,12 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
         return self._shown(rows[0])
 
     def resolve(self, text: str) -> RunId:
-        """The run that a person means: an id, the beginning of one, or `last`."""
+        """The run that a person means: an id, the beginning of one, or `last` (see `last`)."""
         # '{' follows the last letter that an id may hold.
         matching = "SELECT id FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT 5"
         ids = [row[0] for row in self._reader.rows(matching, (text, text + "{"))] if text else []
         if text == "last":
-            ids = self._newest_ids(1)
+            ids = list(map(str, self.last()))
         if text in ids:
             return RunId(text)
         if not ids:
@@ -213,6 +213,9 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
     def copy_to(self, path: str) -> None:
         with self._reader.lend() as connection:
             copy_all(connection, path)
+
+    def copy_rows_to(self, path: str, tables: Sequence[str], definitions: str) -> None:
+        copy_rows(self._place, path, tables, definitions)
 
     def living(self) -> list[int]:
         """The numbers of the processes that drive runs, or may."""

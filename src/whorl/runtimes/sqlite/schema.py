@@ -116,10 +116,12 @@ INSERT OR IGNORE INTO labels
     SELECT number, 'experiment', substr(key, 12, instr(substr(key, 12), ':') - 1)
     FROM runs WHERE key >= 'experiment:' AND key < 'experiment;';
 """
-# Of each user whose own the store is: a signature of its path. Whoever makes a store marks it.
-MARK: Final = """CREATE TABLE IF NOT EXISTS marks(mark TEXT PRIMARY KEY) WITHOUT ROWID;
-    INSERT OR IGNORE INTO marks VALUES(?)"""
+# What the store is known by where its user keeps a list of those that he has made.
+IDENTITY: Final = """CREATE TABLE IF NOT EXISTS identity(id TEXT PRIMARY KEY) WITHOUT ROWID;
+    INSERT INTO identity VALUES(?)"""
+# Where a run belongs, unless to the folder around the store with its usual configuration.
+_HOMES: Final = "CREATE TABLE IF NOT EXISTS homes(run INTEGER PRIMARY KEY, home TEXT NOT NULL);"
 # SQLite keeps the text of a definition: without the indentation it fits into one page.
 TABLES: Final = " ".join(_DEFINITIONS.split())
-MORE_TABLES: Final = " ".join(f"{_UPKEEP}{_HOOKS}{_QUEUE}{_LABELS}".split())
+MORE_TABLES: Final = " ".join(f"{_UPKEEP}{_HOOKS}{_QUEUE}{_LABELS}{_HOMES}".split())
 MORE_NAMES: Final = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", MORE_TABLES)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shlex
 import threading
 import time
 import zlib
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 import apsw
@@ -18,10 +20,10 @@ from whorl.lazily import regex
 from whorl.providers.json_values import beside
 from whorl.runtimes.journal.fields import records_in
 from whorl.runtimes.journal.journal import NewRun, Record, RunId
-from whorl.runtimes.journal.keys import Seals, mark_of
+from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.sqlite.connection import Place, prepare
 from whorl.runtimes.sqlite.encoding import Encoded, encode, to_text, whole
-from whorl.runtimes.sqlite.faults import check_log, closed, copy_of, unchangeable
+from whorl.runtimes.sqlite.faults import check_log, closed, copy_of, strange, unchangeable
 from whorl.runtimes.sqlite.reading import StoreReading
 from whorl.runtimes.sqlite.tables.hooks import HookTable
 from whorl.runtimes.sqlite.tables.journal import Append, JournalTables
@@ -36,10 +38,12 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.language.libraries import Amendment
+    from whorl.runtimes.journal.registry import Registry
 
 
 T = TypeVar("T")
 
+_HOME: Final = "SELECT home FROM homes JOIN runs ON number = run WHERE id = ?"
 _ID: Final = regex(r"[A-Za-z0-9_-]{1,128}")
 REASON_MAX: Final = 500
 # How many entries of a run with a past are made ready before others have their turn.
@@ -62,18 +66,19 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         crash_hook: CrashHook | None = None,
         seals: Seals | None = None,
         is_mirror: bool = False,
+        registry: Registry | None = None,
+        is_strange: bool = False,
+        home: str = "",
     ) -> None:
         if create:
             check_log(str(path))
-        place = prepare(
-            Place(str(path), vfs, exclusive, checkpoint_pages),
-            create=create,
-            mark=None if seals is None else partial(mark_of, seals, str(path)),
-        )
+        place = Place(str(path), vfs, exclusive, checkpoint_pages, is_strange=is_strange)
+        place = prepare(place, create=create, registry=registry)
         super().__init__(place, clock, monotonic, is_mirror=is_mirror)
         self.seals = seals or Seals()
-        self._place = place
-        self.is_new = place.is_new
+        self.is_new, self.is_strange = place.is_new, place.is_strange
+        # Whose runs are made and taken up here: `Project.home`.
+        self.home = home
         self._crash_hook = crash_hook
         self._gate = threading.Lock()
         self._writer: Writer | None = None
@@ -92,7 +97,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         }
         if run.labels:
             mended["labels"] = {whole(name): whole(text) for name, text in run.labels.items()}
-        clean = replace(run, **mended) if mended else run
+        clean = replace(run, home=whole(self.home), **mended) if mended or self.home else run
         rows: list[Encoded] = []
         for start in range(0, len(events), _ENCODED_AT_ONCE):
             if start:
@@ -119,12 +124,33 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
             raise fault
 
     async def claim(self, run: RunId, *, keeps: bool = False) -> int:
-        """Makes this process the owner; with `keeps`, servers take the run up after it."""
-        return await self._ask(lambda tables: tables.claim(run, keeps=keeps), run)
+        """Makes this process the owner; with `keeps`, servers take the run up after it.
+
+        Raises UsageError W905 for a run of another project, whose configuration is not here.
+        """
+
+        def claim(tables: JournalTables) -> int:
+            self._check_home(run, tables.connection.execute(_HOME, (run,)).get or "")
+            return tables.claim(run, keeps=keeps)
+
+        return await self._ask(claim, run)
+
+    def _check_home(self, run: RunId, home: str) -> None:
+        folder = self.folder_of(home)
+        is_own = folder in ("", self.folder_of(self.home))
+        if is_own or not os.path.isfile(os.path.join(folder, "whorl.toml")):
+            return
+        store = f", with `--store {shlex.quote(os.path.abspath(self.path))}`" if home else ""
+        advice = f"do this there: `cd {shlex.quote(folder)}`{store}"
+        raise UsageError(f"run {run} belongs to the project {folder!r}", help=advice, code="W905")
 
     async def release(self, run: RunId, owner: int, *, is_stopped: bool = False) -> None:
         """Gives the run up; one that a person has stopped is left to people."""
         await self._ask(lambda tables: tables.release(run, owner, is_stopped=is_stopped), run)
+
+    async def label(self, run: RunId, name: str, value: str) -> None:
+        """Gives a run a label, by which lists find it."""
+        await self._ask(lambda tables: tables.label(run, name, value), run)
 
     async def hold(self, run: RunId, reason: str) -> None:
         """Notes for people why a server did not take a run up."""
@@ -224,6 +250,8 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
 
     async def _change(self, job: Job) -> object:
         """Waits for a job. All jobs of one turn of the event loop are committed together."""
+        if self.is_strange:
+            raise strange(self.path)
         loop = asyncio.get_running_loop()
         job.loop = loop
         job.answer = loop.create_future()
@@ -254,6 +282,8 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         """The writer; a store that is only read never has one."""
         if self._writer is not None:
             return self._writer
+        if self.is_strange:
+            raise strange(self.path)
         with self._gate:
             if self.is_closed and self._writer is None:
                 raise closed(self._place.path)

@@ -6,6 +6,7 @@ all else. Here the same is made of the events before each workflow task that was
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from temporalio.api.enums.v1 import EventType
@@ -17,6 +18,7 @@ from whorl.interpreter.events import Cancel, Event, SetTimer
 from whorl.runtimes.pilot import Arrival
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.messages import Beginning
+from whorl.runtimes.temporal.values.payloads import bound_to
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -36,8 +38,9 @@ _LEFT = "WorkerShutdown"
 class Decoder:
     """Takes the events of one execution, in order; `pilot` has the entries."""
 
-    def __init__(self, converter: DataConverter) -> None:
-        self._converter = converter
+    def __init__(self, converter: DataConverter, namespace: str, run: str) -> None:
+        self._of = partial(bound_to, converter, namespace, run)
+        self._converter = self._of()
         # What was asked; None: the run has its turn.
         self._signals: list[dict[str, Any] | None] = []
         self._arrived: list[Arrival] = []
@@ -123,13 +126,13 @@ class Decoder:
     async def _complete(self, event: HistoryEvent, attributes: Any) -> None:
         number = attributes.scheduled_event_id
         if number in self._calls:
-            reply = await self._value(attributes.result)
+            reply = await self._value(attributes.result, self._calls[number])
             self._hear(number, Event(reply["kind"], self._calls[number], 0.0, reply["body"]))
 
     async def _fail(self, event: HistoryEvent, attributes: Any) -> None:
         number = attributes.scheduled_event_id
         if number in self._calls:
-            cause = await self._converter.decode_failure(attributes.failure)
+            cause = await self._of(self._calls[number]).decode_failure(attributes.failure)
             self._hear(number, lost(self._calls[number], 0.0, cause))
 
     def _hear(self, number: int, event: Event) -> None:
@@ -173,8 +176,9 @@ class Decoder:
     async def _cut_off(self, event: HistoryEvent, attributes: Any) -> None:
         self.is_ended = True
 
-    async def _value(self, payloads: Any) -> Any:
-        return (await self._converter.decode(payloads.payloads))[0]
+    async def _value(self, payloads: Any, call: str = "") -> Any:
+        reader = self._of(call) if call else self._converter
+        return (await reader.decode(payloads.payloads))[0]
 
 
 def underivable(run: str) -> StoreError:

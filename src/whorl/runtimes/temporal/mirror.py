@@ -67,7 +67,6 @@ class Mirror:
     brought: Callable[[RunId], None] = lambda run: None
     # How many entries a run may have until its next snapshot.
     _next: dict[RunId, int] = field(default_factory=dict)
-    _turns: dict[RunId, asyncio.Event] = field(default_factory=dict)
 
     async def stale_runs(self, limit: int, since: float) -> list[RunId]:
         """The runs of which more may come: the newest that have not ended, or have ended since."""
@@ -104,22 +103,14 @@ class Mirror:
         # The server has deleted these, too.
         await self.store.forget_pruned(pruned)
         places = asyncio.Semaphore(AT_ONCE)
-        runs = list(dict.fromkeys(run for _, run in sorted(stale)))
-        ends = [asyncio.Event() for _ in runs]
-        # Lists show runs in the order in which they came here: each waits for the one before it.
-        self._turns = dict(zip(runs[1:], ends, strict=False))
-        try:
-            found = await asyncio.gather(*map(partial(self._bring, places), runs, ends))
-        finally:
-            self._turns = {}
+        runs = dict.fromkeys(run for _, run in sorted(stale))
+        found = await asyncio.gather(*map(partial(self._bring, places), runs))
         if faults := [fault for fault in found if fault is not None]:
             words = "%d of the runs on the cluster cannot be read here, the first: %s"
             log.warning(words, len(faults), faults[0])
         await self.bring_schedules()
 
-    async def _bring(
-        self, places: asyncio.Semaphore, run: RunId, end: asyncio.Event
-    ) -> StoreError | None:
+    async def _bring(self, places: asyncio.Semaphore, run: RunId) -> StoreError | None:
         """Brings a run; gives why that one cannot be read, which others have another key for."""
         async with places:
             try:
@@ -128,8 +119,6 @@ class Mirror:
                 if fault.code not in UNREADABLE:
                     raise
                 return fault
-            finally:
-                end.set()
         return None
 
     def _has_all(self, run: RunId, started_at: float) -> bool:
@@ -160,7 +149,7 @@ class Mirror:
         """
         unread, decoder = await self._unread(run), None
         while unread:
-            execution, decoder = unread.pop(0), Decoder(self.server.data_converter)
+            execution, decoder = unread.pop(0), self._decoder(run)
             async for events in history(self.server, run, execution, wait=wait):
                 for event in events:
                     await decoder.take(event)
@@ -173,6 +162,9 @@ class Mirror:
             if decoder.next and decoder.next not in unread:
                 unread.append(decoder.next)
         return decoder
+
+    def _decoder(self, run: RunId) -> Decoder:
+        return Decoder(self.server.data_converter, self.server.namespace, run)
 
     async def newest(self, run: RunId) -> str:
         """The execution that has the run; an empty text: the server has none."""
@@ -197,7 +189,7 @@ class Mirror:
         execution = about.execution
         while execution:
             unread.insert(0, execution)
-            decoder = Decoder(self.server.data_converter)
+            decoder = self._decoder(run)
             async for events in history(self.server, run, execution, size=1):
                 await decoder.take(events[0])
                 before = events[0].workflow_execution_started_event_attributes
@@ -265,8 +257,6 @@ class Mirror:
 
     async def _create(self, decoder: Decoder, events: list[Event]) -> None:
         begun = decoder.beginning
-        if begun.run in self._turns:
-            await self._turns[RunId(begun.run)].wait()
         past = [messages.event_from_json(event) for event in begun.past]
         about = (begun.name, begun.dialect, begun.file, begun.key, begun.parent)
         at = events[0].at

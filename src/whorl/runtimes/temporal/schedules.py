@@ -103,6 +103,7 @@ class Fire:
         try:
             made = await workflow.execute_activity(
                 messages.FIRE,
+                activity_id=messages.FIRE,
                 args=[schedule, at],
                 task_queue=queue,
                 start_to_close_timeout=timedelta(seconds=FIRE_S),

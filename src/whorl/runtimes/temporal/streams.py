@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError
 
+from whorl.runtimes.temporal.values.payloads import bound_to
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from temporalio.client import Client, WorkflowExecutionDescription
-    from temporalio.converter import DataConverter
 
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.runtime import Watcher
@@ -36,7 +37,7 @@ async def stream(
             about = await client.get_workflow_handle(run).describe()
             if about.status != WorkflowExecutionStatus.RUNNING:
                 return
-            texts = await _shown_text(about, client.data_converter)
+            texts = await _shown_text(about, client)
             for address, text in texts.items():
                 new = _new_part(shown.get(address, ""), text)
                 if new:
@@ -44,14 +45,14 @@ async def stream(
             shown = texts
 
 
-async def _shown_text(
-    about: WorkflowExecutionDescription, converter: DataConverter
-) -> dict[str, str]:
+async def _shown_text(about: WorkflowExecutionDescription, client: Client) -> dict[str, str]:
     """The texts of the calls that are under way, by their addresses."""
     texts = {}
     for pending in about.raw_description.pending_activities:
         if pending.heartbeat_details.payloads:
-            details = await converter.decode(pending.heartbeat_details.payloads)
+            place = (client.namespace, about.id, pending.activity_id)
+            reader = bound_to(client.data_converter, *place)
+            details = await reader.decode(pending.heartbeat_details.payloads)
             if details and isinstance(details[0], str) and details[0]:
                 texts[pending.activity_id] = details[0]
     return texts

@@ -14,7 +14,6 @@ from whorl.interpreter.constructs.run import InputError, check_inputs
 from whorl.language import Expression, LanguageError, MappingScope, evaluate
 from whorl.lazily import dataclass
 from whorl.source import Scalar, Sequence, plain
-from whorl.source.paths import open_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,16 +81,14 @@ def _rows(files: ProjectFiles, document: Document, value: Value) -> list[Row]:
         return _objects([(plain(item), item.span) for item in value], value.span)
     if not isinstance(value, Scalar):
         raise InvalidWorkflow([Diagnostic("X100", "'cases' is a file or a list", value.span)])
-    path, text = open_beside(
-        document.file, value.text, root=files.root, size_max=BYTES_MAX, span=value.span
-    )
-    name = value.text
+    opened = files.open(document.file, value.text, value.span, BYTES_MAX)
+    name, text = value.text, opened.text
     if name.endswith(".csv"):
         return _csv_rows(text.removeprefix("\ufeff"), name)
     if name.endswith(".jsonl"):
         return _objects(_json_lines(text, name), value.span)
     if name.endswith((".json", ".yaml", ".yml")):
-        root = parse(text, path).root
+        root = parse(text, opened.path).root
         items = [(plain(item), item.span) for item in root] if isinstance(root, Sequence) else []
         return _objects(items, value.span)
     words = f"{name!r} is not a .csv, .jsonl, .json or .yaml file"

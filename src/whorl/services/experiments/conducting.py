@@ -18,6 +18,7 @@ from whorl.services.experiments.running.remaining import Remaining
 from whorl.services.experiments.running.runs import Runs, all_ended, one_ended, to_ask_again
 from whorl.services.experiments.trials import (
     blocks_of,
+    doubt_usd,
     generation_of,
     is_short,
     key_prefix,
@@ -256,17 +257,14 @@ class Conductor:
     async def _bring_about(self, trial: Trial, most_usd: float | None) -> None:
         """Starts a trial, or goes on with it, until it has ended or has spent so much more."""
         before = self.rows.get(trial.key)
-        own_usd = trial.limit_usd
         if before is not None:
             outcome = outcome_of(self._store, trial, before)
             if outcome.is_short:
-                more_usd = [] if own_usd is None else [own_usd - before.cost_usd]
-                more_usd += [] if most_usd is None else [most_usd]
-                await self._runs.allow(trial.key, min(more_usd, default=None))
+                await self._allow(trial, most_usd)
             if outcome.is_short or outcome.is_done:
                 await self._resume_outside(trial)
                 return
-        one = self.prepared[trial.variant]
+        one, own_usd = self.prepared[trial.variant], trial.limit_usd
         limits = [limit for limit in (own_usd, most_usd) if limit is not None]
         explore = self.experiment.explore
         again = asked_again(one.workflow, explore if own_usd is None else ())
@@ -283,7 +281,17 @@ class Conductor:
             labels=labels_of(self.experiment.name, trial),
         )
         await self._runs.start(one.workflow, start)
+        if most_usd is None and outcome_of(self._store, trial, self.rows[trial.key]).is_short:
+            # What it lacks was charged for calls that a crash has left in doubt.
+            await self._allow(trial, None)
         await self._resume_outside(trial)
+
+    async def _allow(self, trial: Trial, most_usd: float | None) -> None:
+        """Lets a trial that lacks money have what its files still let it spend, or so much."""
+        row, more_usd = self.rows[trial.key], [] if most_usd is None else [most_usd]
+        if trial.limit_usd is not None:
+            more_usd.append(trial.limit_usd + doubt_usd(self._store, row) - row.cost_usd)
+        await self._runs.allow(trial.key, min(more_usd, default=None))
 
     async def _resume_outside(self, trial: Trial) -> None:
         """Tries again what failed because of the outside, three times at most."""

@@ -6,7 +6,6 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects import ProjectFiles
 from whorl.dialects.reader import parse
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
 from whorl.lazily import dataclass
@@ -162,9 +161,7 @@ class _Reader:
     def __init__(self, project: Project, document: Document) -> None:
         self._project, self._document = project, document
         self._mistakes: list[Diagnostic] = []
-        path = Path(document.file).resolve()
-        inside = path.is_relative_to(project.root)
-        self._files = ProjectFiles(str(project.root if inside else path.parent))
+        self._files = project.files(document.file)
 
     def read(self) -> Experiment:
         root = self._document.root
@@ -298,9 +295,7 @@ class _Reader:
 
 def workflow_beside(project: Project, file: str, reference: str, span: Span | None) -> Reading:
     """The workflow that an experiment file names; it lies in the project."""
-    path = Path(file).resolve()
-    root = project.root if path.is_relative_to(project.root) else path.parent
-    opened = ProjectFiles(str(root)).open(str(path), reference, span or Span(file, 1, 1))
+    opened = project.files(file).open(file, reference, span or Span(file, 1, 1))
     return project.read_text(opened.text, opened.path)
 
 

@@ -240,13 +240,15 @@ def grade_from(store: SqliteStore, grader: Grader, row: RunRow | None) -> Grade 
 
 def _voted(given: Any) -> Grade:
     """The share of yes among all votes; an unclear answer is no yes, and only such are no grade."""
-    answers = [item.get("judge", item) if isinstance(item, dict) else {} for item in given or []]
-    verdicts = [answer.get("verdict") if isinstance(answer, dict) else None for answer in answers]
+    found = [item.get("judge", item) if isinstance(item, dict) else {} for item in given or []]
+    answers = [answer if isinstance(answer, dict) else {} for answer in found]
+    verdicts = [answer.get("verdict") for answer in answers]
     votes = tuple({"met": True, "not_met": False}.get(str(each)) for each in verdicts)
     if not votes:
         return Grade(None, "gave no vote")
     if all(vote is None for vote in votes):
-        return Grade(None, "answered neither yes nor no", votes=votes)
+        why = [str(a.get("answer")) for a in answers if a.get("verdict") == "inconclusive"]
+        return Grade(None, why[0] if why else "answered neither yes nor no", votes=votes)
     return Grade(sum(vote is True for vote in votes) / len(votes), votes=votes)
 
 

@@ -112,6 +112,7 @@ def _reliability(
         raise UsageError(words.replace("; ", ": ", 1), help=advice, code="X109")
     found = reliability(question, judged, study.experiment.name, verdict_votes=votes)
     found.notes = [f"{words}: {command}" if command else words for words, command in notes]
+    found.notes += study.steered
     return found
 
 

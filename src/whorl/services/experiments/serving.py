@@ -28,6 +28,7 @@ from whorl.services.experiments.trials import (
     ENDED,
     PREFIX,
     digest,
+    doubt_usd,
     generation_of,
     is_grading,
     is_short,
@@ -71,7 +72,7 @@ class Standing:
 
 
 class Experiments:
-    """Looks after the experiments of a project; without `may_act`, those that it was asked for."""
+    """Looks after the experiments of a project."""
 
     def __init__(self, project: Project, providers: Providers, driving: Driving) -> None:
         self.project, self.providers, self.driving = project, providers, driving
@@ -81,7 +82,6 @@ class Experiments:
         self._owner = secrets.token_hex(8)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._has_claimed = False
-        self.may_act, self._wanted = True, set[str]()
         self._conductors: dict[str, Conductor] = {}
         self._bests: dict[str, tuple[str, dict[str, Any] | None]] = {}
 
@@ -162,7 +162,6 @@ class Experiments:
 
         asked = await asyncio.to_thread(check)
         await self.table.ask(asked)
-        self._wanted.add(asked.name)
         self.awake.set()
         return asked.name
 
@@ -189,7 +188,7 @@ class Experiments:
         if self.driving.is_closing:
             return
         for name, asked in (await asyncio.to_thread(self.table.all)).items():
-            if asked.root != self._root or not (self.may_act or name in self._wanted):
+            if asked.root != self._root:
                 continue
             if name in self._tasks:
                 is_kept = asked.state == "asked" and await self.table.claim(name, self._owner)
@@ -201,7 +200,6 @@ class Experiments:
 
     async def settled(self, name: str) -> AskedExperiment:
         """Conducts until nobody wants this one conducted any more; gives what came of it."""
-        self._wanted.add(name)
         while True:
             await self.look()
             asked = self.table.all()[name]
@@ -320,7 +318,8 @@ def _is_done(study: Study, trial: Trial) -> bool:
     row = study.rows.get(trial.key)
     if row is None or row.status not in (*ENDED, "paused"):
         return False
-    return not (trial.may_have_more(row) and is_short(study.store, row))
+    may_have_more = trial.may_have_more(row, doubt_usd(study.store, row))
+    return not (may_have_more and is_short(study.store, row))
 
 
 def queue_of(study: Study) -> list[dict[str, Any]]:

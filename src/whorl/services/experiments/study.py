@@ -22,6 +22,7 @@ from whorl.services.experiments.trials import (
     blocks_of,
     digest,
     generation_of,
+    is_steered,
     is_trial,
     is_voting,
     key_prefix,
@@ -96,10 +97,19 @@ class Study:
 
     @property
     def graded(self) -> list[list[Graded]]:
+        """All trials with their grades, but those that a person has steered."""
         if self._graded is None:
-            graded = self.collection.graded
-            self._graded = [[graded(trial) for trial in block] for block in self.blocks]
+            graded, known = self.collection.graded, (t.key for block in self.blocks for t in block)
+            rows = {key: row for key in known if (row := self.rows.get(key)) is not None}
+            out = {key: row.id for key, row in rows.items() if is_steered(self.store, row)}
+            self._graded = [[graded(t) for t in block if t.key not in out] for block in self.blocks]
+            self._steered = notes.steered([*out.values()])
         return self._graded
+
+    @property
+    def steered(self) -> list[str]:
+        """Says which trials are left out."""
+        return self._steered if self.graded else []
 
     @property
     def commands(self) -> Commands:
@@ -115,6 +125,7 @@ class Study:
         spent, of = sum(row.cost_usd for row in self.rows.values()), self._flat()
         parts = (self.experiment, self.store, of, self.rows, self._settings.prices)
         words = [*notes.failed_gradings(of, self.commands), *money.cost_words(*parts)]
+        words = [*self.steered, *words]
         return report_of(self.experiment, self.graded, spent, self.others, words)
 
     def is_answered(self) -> bool:
@@ -164,6 +175,7 @@ class Study:
         found = sweep_of(loop, subjects, rules, margin=margin)
         tell_of_trials(found, *of[1:], margin)
         money.tell_of_costs(found, self.store, flat)
+        found.words += self.steered
         if not found.rules:
             why, longest = found.not_ranked[0].why, max(len(s.facts.iterations) for s in subjects)
             if why == NO_GRADE:

@@ -12,6 +12,7 @@ import random
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from whorl.interpreter.budget import NOTHING
 from whorl.interpreter.events import amount_in
 from whorl.interpreter.outcomes import OUTSIDE, is_cut, is_outside
 from whorl.ir import content_hash, to_json
@@ -40,6 +41,9 @@ RESUMES_MAX = 3
 STOPPED = "R103"
 _PAUSES = frozenset({"budget.reached", "run.waiting", "run.paused"})
 _ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished"})
+_STEERED = frozenset(
+    {"run.accepted", "run.cancelled", "run.continued", "run.paused", "run.resumed"}
+)
 _REOPENED = frozenset({"run.continued", "run.finished"})
 _SHORTAGE = frozenset(
     {"budget.reached", "run.resumed", "run.continued", "loop.finished", "run.finished"}
@@ -62,11 +66,11 @@ class Trial:
     key: str
     limit_usd: float | None = None
 
-    def may_have_more(self, row: RunRow) -> bool:
-        """Whether the files let its run spend more than it could."""
+    def may_have_more(self, row: RunRow, doubt_usd: float = 0.0) -> bool:
+        """Whether the files let its run spend more than it could, beside what is in doubt."""
         if row.budget_usd is None:
             return False
-        return self.limit_usd is None or self.limit_usd > row.budget_usd
+        return self.limit_usd is None or self.limit_usd + doubt_usd > row.budget_usd + NOTHING
 
 
 @dataclass(slots=True)
@@ -208,6 +212,21 @@ def lacks_money(store: SqliteStore, row: RunRow) -> bool:
     return reached.get("scope") == "run" and reached.get("limit") == "cost_usd"
 
 
+def is_steered(store: SqliteStore, row: RunRow) -> bool:
+    """Whether a person has changed what came of a trial, or has paused it.
+
+    One that goes on where it stood, and one that is answered what it asks, is as it would be.
+    """
+    is_held = False
+    for entry in store.read(row.id, kinds=_STEERED):
+        kind, body = entry.event.kind, entry.event.body
+        if kind in ("run.paused", "run.resumed"):
+            is_held = body.get("by") == "person"
+        elif not body.get("explore") and body.get("by") != BY_EXPERIMENT:
+            return True
+    return is_held and row.status == "paused"
+
+
 def extension_of(store: SqliteStore, row: RunRow) -> Entry | None:
     """The first request by which a run that had ended goes on exploring, until that has ended.
 
@@ -223,6 +242,13 @@ def extension_of(store: SqliteStore, row: RunRow) -> Entry | None:
         elif has_ended and entry.event.body.get("explore"):
             asked = asked or entry
     return asked
+
+
+def doubt_usd(store: SqliteStore, row: RunRow) -> float:
+    """What a run was charged with for calls in doubt: a crash has spent that, not the trial."""
+    doubts = store.read(row.id, kinds=frozenset({"task.in_doubt"})) if row.in_doubt else ()
+    reserves = (_fields(entry.event.body.get("reserve")) for entry in doubts)
+    return sum(amount_in(reserve.get("cost_usd")) for reserve in reserves)
 
 
 def is_short(store: SqliteStore, row: RunRow) -> bool:
@@ -320,7 +346,7 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
     outcome.cost_usd = max(0.0, outcome.cost_usd - outcome.extra_usd)
     if extension is not None:
         return outcome
-    if trial.may_have_more(row) and is_short(store, row):
+    if trial.may_have_more(row, doubt_usd(store, row)) and is_short(store, row):
         outcome.is_short, outcome.status = True, "paused"
     return outcome
 

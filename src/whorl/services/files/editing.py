@@ -13,7 +13,6 @@ import stat
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.dialects.editing.changes import findings
@@ -22,7 +21,7 @@ from whorl.dialects.editing.names import as_json as names_as_json
 from whorl.dialects.editing.operations import read_operations
 from whorl.dialects.editing.palette import changes_of
 from whorl.dialects.editing.sketch import as_json, path_at
-from whorl.dialects.files import ENDINGS, ProjectFiles, UnsavedFiles
+from whorl.dialects.files import ENDINGS, UnsavedFiles
 from whorl.dialects.reader import dialects, parse, reader_of
 from whorl.errors import EditRefused, InvalidWorkflow, UsageError
 from whorl.source.editing.patches import in_utf16
@@ -62,9 +61,7 @@ def etag_of(data: bytes) -> str:
 
 def files_of(project: Project, file: str, others: Others = None) -> SourceFiles:
     """The files that a file of the project may name; `others` beside it are not saved yet."""
-    path = Path(file).resolve()
-    root = project.root if path.is_relative_to(project.root) else path.parent
-    files = ProjectFiles(str(root), ())
+    files = project.files(file)
     return UnsavedFiles(files, file, others) if others else files
 
 
@@ -165,17 +162,17 @@ def _changes(dialect: str) -> type[Changes] | None:
         return None
 
 
-def read_file(project: Project, file: str) -> tuple[str, str]:
-    """The text and the etag of a workflow file of the project, or of one that cannot be read.
+def read_file(project: Project, file: str, *, broken: bool = True) -> tuple[str, str]:
+    """The text and the etag of a workflow file of the project, or of a `broken` one.
 
-    Other files beside them may hold secrets, such as settings.
+    Other files beside them may hold secrets, such as settings; of a broken one nobody knows.
     """
     with _folder_of(project, file) as (folder, name):
         data = _read(folder, name, file)
     if data is None:
         raise UsageError(f"there is no file {file!r}", code="W903")
     text = _decoded(data, file)
-    if _is_other(text, file):
+    if _is_other(text, file, broken=broken):
         raise _unwritable(file, "is not a workflow")
     return text, etag_of(data)
 
@@ -220,12 +217,12 @@ def _check_workflow(file: str, before: str | None, text: str) -> None:
         raise _unwritable(file, "would be a new file that is not a workflow")
 
 
-def _is_other(text: str, file: str) -> bool:
-    """Whether a text can be read, and is of no dialect."""
+def _is_other(text: str, file: str, *, broken: bool = True) -> bool:
+    """Whether a text is of no dialect; `broken` ones, which cannot be read, may be of any."""
     try:
         document = parse(text, file, lenient=True)
     except InvalidWorkflow:
-        return False
+        return not broken
     try:
         reader_of(document)
     except InvalidWorkflow:

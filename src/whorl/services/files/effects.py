@@ -1,17 +1,15 @@
-"""What a workflow would write, run and call, as far as that is known before it runs."""
+"""What a workflow would read, write, run and call, as far as that is known before it runs."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import InvalidWorkflow, ProviderError
+from whorl.errors import ProviderError
 from whorl.ir import Constant, Expression, Fields, Items, Task
 from whorl.ir.walk import walk, workflows_of
 from whorl.lazily import dataclass, regex
-from whorl.source.paths import resolve_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
 
 COMMANDS = frozenset({"run", "agent", "javascript"})
 COMPUTED_PATH = "a path that is computed"
+COMPUTED_FILES = "files whose names are computed"
 OWN_PATH = "the workspace of its run"
 COMPUTED_PROGRAM = "a program that is computed"
 COMPUTED_HOST = "an address that is computed"
@@ -37,19 +36,24 @@ _OWN_PATH = regex(r"\{\{-?\s*workspace\s*-?\}\}/(?!.*(\.\.|\{[{%]|\\)).+")
 class Effects:
     """Files, programs and hosts, each once; of what a value decides, words that say so."""
 
+    reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
 
 
-def effects_of(workflow: Workflow, settings: Settings, asked: Iterable[Request]) -> Effects:
-    """What a workflow does outside; `asked` are its questions to models."""
+def effects_of(
+    workflow: Workflow, settings: Settings, asked: Iterable[Request], included: Iterable[str] = ()
+) -> Effects:
+    """What a workflow does outside: `asked` of models, with files `included` in its own."""
+    reads = dict.fromkeys(included)
     writes: dict[str, None] = {}
     runs: dict[str, None] = {}
     calls = dict.fromkeys(host for request in asked for host in _asked_hosts(request, settings))
     for _, _, task in nodes_of(workflow):
         if not isinstance(task, Task):
             continue
+        reads |= dict.fromkeys(name or COMPUTED_FILES for name in _read_by(task))
         if task.kind == "file_write":
             writes[_written(task)] = None
         runs |= dict.fromkeys(_programs(task, settings))
@@ -59,7 +63,7 @@ def effects_of(workflow: Workflow, settings: Settings, asked: Iterable[Request])
         if trigger := part.trigger:
             for request in (trigger.poll, trigger.subscribe, trigger.unsubscribe):
                 calls |= dict.fromkeys(_requested(request, settings))
-    return Effects(tuple(writes), tuple(runs), tuple(calls))
+    return Effects(tuple(reads), tuple(writes), tuple(runs), tuple(calls))
 
 
 def refused_writes(task: Task, settings: Settings) -> str:
@@ -67,37 +71,42 @@ def refused_writes(task: Task, settings: Settings) -> str:
     written = _known(task, "path") if task.kind == "file_write" else ""
     if not written:
         return ""
-    from whorl.providers.files.rights import FileRights, refused_write
+    from whorl.providers.files.rights import FileRights
 
-    root = settings.project_root
     try:
-        path = resolve_beside(f"{root}/-", written, root=root)
-    except InvalidWorkflow as fault:
-        return fault.diagnostics[0].message
-    rights = FileRights(Path(root).resolve(), settings.allow)
-    return "" if rights.may_write(path) else refused_write(written, path, rights)
+        FileRights.of(settings).resolve(written, "write")
+    except ProviderError as fault:
+        return str(fault)
+    return ""
 
 
 def refused_reads(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
     """The files that a task names and may not read: a code, and why not, for each."""
-    from whorl.providers.files.rights import FileRights, refused_read
+    from whorl.providers.files.rights import FileRights
 
-    inputs, root = dict(task.inputs.entries), settings.project_root
+    for written in (name for name in _read_by(task) if name and task.kind != "file_glob"):
+        try:
+            FileRights.of(settings).resolve(written, "read")
+        except ProviderError as fault:
+            yield fault.code, str(fault)
+
+
+def _read_by(task: Task) -> Iterator[str]:
+    """The files that a task reads, empty where a value decides; those of its workspace are not."""
+    inputs = dict(task.inputs.entries)
+    if task.kind == "file_glob":
+        parts = [inputs.get(name) for name in ("folder", "pattern")]
+        is_known = all(part is None or isinstance(part, Constant) for part in parts)
+        folder, pattern = _known(task, "folder") or ".", _known(task, "pattern") or "*"
+        yield f"{folder}/{pattern}".removeprefix("./") if is_known else ""
     fields = {"file_read": ("path",), "ask": ("files", "images")}.get(task.kind, ())
     named = [inputs[field] for field in fields if field in inputs]
-    values = [v for each in named for v in (each.items if isinstance(each, Items) else [each])]
-    known = [value.value for value in values if isinstance(value, Constant)]
-    for path in (p for each in known for p in (each if isinstance(each, list) else [each])):
-        if not isinstance(path, str) or not path:
-            continue
-        try:
-            place = resolve_beside(f"{root}/-", path, root=root)
-        except InvalidWorkflow as fault:
-            yield "P113", fault.diagnostics[0].message
-            continue
-        rights = FileRights(Path(root).resolve(), settings.allow)
-        if not rights.may_read(place):
-            yield "P125", refused_read(path, place, rights)
+    for value in (v for each in named for v in (each.items if isinstance(each, Items) else [each])):
+        if isinstance(value, Constant):
+            known = value.value if isinstance(value.value, list) else [value.value]
+            yield from (name for name in known if isinstance(name, str) and name)
+        elif not _is_own(value):
+            yield ""
 
 
 def started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
@@ -216,10 +225,13 @@ def _host(url: Json) -> str:
 
 def _written(task: Task) -> str:
     """The file that a task writes, in words where a value decides."""
-    path = dict(task.inputs.entries).get("path")
-    if isinstance(path, Expression) and _OWN_PATH.fullmatch(path.source.strip()):
+    if _is_own(dict(task.inputs.entries).get("path")):
         return OWN_PATH
     return _known(task, "path") or COMPUTED_PATH
+
+
+def _is_own(path: Value | None) -> bool:
+    return isinstance(path, Expression) and _OWN_PATH.fullmatch(path.source.strip()) is not None
 
 
 def _known(task: Task, name: str) -> str:

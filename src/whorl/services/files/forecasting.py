@@ -13,7 +13,7 @@ from whorl.lazily import dataclass
 from whorl.services.files.effects import Effects, effects_of, nodes_of, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from whorl.ir import Workflow
     from whorl.language import Json
@@ -32,7 +32,7 @@ class Forecast:
     `calls` is the most, `usual` has each call once, without any that is tried again. `cost_usd` is
     expected; `bound_usd` is the most, where something bounds it: a budget, or limits of all that
     is sent. `answer_tokens` is how long answers are reckoned whose length is open.
-    `effects` names what it would write, run and call.
+    `effects` names what it would read, write, run and call.
     """
 
     calls: int | None
@@ -52,6 +52,7 @@ def forecast(
     *,
     iterations: int | None = None,
     budget_usd: float | None = None,
+    included: Iterable[str] = (),
 ) -> Forecast:
     if iterations is not None:
         limited = from_json(_limit(to_json(workflow), iterations))
@@ -75,7 +76,7 @@ def forecast(
         answer_tokens=prices.answer_tokens,
         # Whom the models of a file that is not trusted would ask is not known without it.
         effects=effects_of(
-            workflow, providers.settings, () if providers.settings.untrusted else asked
+            workflow, providers.settings, () if providers.settings.untrusted else asked, included
         ),
     )
 
@@ -171,6 +172,15 @@ def unpriced_models(workflow: Workflow, providers: Providers) -> list[str]:
         except (ProviderError, UsageError):
             continue
     return sorted(names)
+
+
+def raises_limits(workflow: Workflow, budget_usd: float | None, iterations: int | None) -> bool:
+    """Whether a run would get more dollars, or a loop more iterations, than the file gives it."""
+    own = workflow.limits.cost_usd
+    limits = (node.limits.iterations for _, _, node in nodes_of(workflow) if isinstance(node, Loop))
+    # What is computed in the run is not known yet.
+    most = min((n if isinstance(n, int) else 0 for n in limits), default=iterations or 0)
+    return (iterations or 0) > most or (own is not None and (budget_usd or 0) > own)
 
 
 def _limit(part: Json, iterations: int) -> Json:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 ROWS_MAX = 10_000
+TOTAL_MAX = 50_000_000
 _LENGTH_MAX = 20_000_000
 _ENDINGS = ("", "-wal")
 
@@ -46,26 +47,34 @@ def _read(path: Path) -> tuple[Database, dict[str, list[Row]]]:
             with closing(apsw.Connection(str(copy))) as connection:
                 connection.limit(apsw.SQLITE_LIMIT_LENGTH, _LENGTH_MAX)
                 return _rows(connection, path)
-        except (OSError, apsw.Error) as fault:
+        except (OSError, UnicodeError, apsw.Error) as fault:
             raise UsageError(f"{str(path)!r} cannot be read: {fault}", code="W901") from fault
 
 
 def _rows(connection: apsw.Connection, path: Path) -> tuple[Database, dict[str, list[Row]]]:
-    listed = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    # Neither views nor virtual tables, whose rows are computed.
+    listed = connection.execute("SELECT name FROM pragma_table_list WHERE type = 'table'")
     names = {str(row[0]) for row in listed}
     database = next((each for each in DATABASES if each.known_by <= names), None)
     if database is None:
         words = f"{str(path)!r} has no workflows of a known program"
         advice = "give a database such as ~/.ai-studio/data.db"
         raise UsageError(words, help=advice, code="W901")
-    return database, {
-        table: list(_table(connection, table)) for table in database.tables if table in names
-    }
+    rows: dict[str, list[Row]] = {table: [] for table in database.tables if table in names}
+    size = 0
+    for table, held in rows.items():
+        for row in _table(connection, table):
+            held.append(row)
+            size += sum(len(value) for value in row.values() if isinstance(value, str | bytes))
+            if size > TOTAL_MAX or len(held) > ROWS_MAX:
+                words = f"{str(path)!r} has more than {TOTAL_MAX:,} bytes, or {ROWS_MAX:,} {table}"
+                raise UsageError(words, code="W901")
+    return database, rows
 
 
 def _table(connection: apsw.Connection, name: str) -> Iterable[Row]:
-    # The name is one of ours, never one of the file.
-    cursor = connection.execute(f'SELECT * FROM "{name}" LIMIT {ROWS_MAX}')
-    for values in cursor:
-        columns = [description[0] for description in cursor.get_description()]
+    # The name is one of ours. Columns that are computed could fill all memory, and are left out.
+    described = connection.execute(f'PRAGMA table_info("{name}")')
+    columns = [str(column[1]).replace('"', '""') for column in described]
+    for values in connection.execute('SELECT "{}" FROM "{}"'.format('", "'.join(columns), name)):
         yield cast("Row", dict(zip(columns, values, strict=True)))

@@ -8,7 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.spending import HOUR_S, UNKNOWN, ChargeFold, Spent, loop_of, step_of
+from whorl.runtimes.journal.spending import (
+    CHARGED,
+    HOUR_S,
+    UNKNOWN,
+    ChargeFold,
+    Spent,
+    loop_of,
+    step_of,
+)
 from whorl.runtimes.sqlite.listing import KEPT, TRY, Which
 from whorl.services.inspecting.places import places_like, unknown_place
 from whorl.services.inspecting.results import each_left
@@ -25,9 +33,6 @@ WAYS: tuple[By, ...] = get_args(By)
 # Steps and iterations are looked for in the journals of so many runs.
 RUNS_MAX = 1_000
 
-_CHARGED = frozenset(
-    {"task.started", "task.finished", "task.failed", "task.in_doubt", "node.finished"}
-)
 _FORKS = frozenset({"run.forked"})
 _NOWHERE = "(outside of loops)"
 _MODELS = {"": "(no model)", UNKNOWN: "(model not known)"}
@@ -64,7 +69,8 @@ class Costs:
         return total
 
     def document(self) -> dict[str, Any]:
-        return asdict(self) | {"total": asdict(self.total)}
+        total, *lines = (asdict(x) | {"cost_usd": x.known_usd} for x in (self.total, *self.lines))
+        return asdict(self) | {"lines": lines, "total": total}
 
 
 def costs_of(
@@ -146,8 +152,8 @@ def _own_events(store: SqliteStore, run: RunId, at: str) -> Iterator[Event]:
     first = next((entry.seq for entry in forks if entry.event.body.get("run") == run), 0)
     if at and next(store.entries_at(run, at), None) is not None:
         entries = store.entries_at(run, at, first)
-        return (entry.event for entry in entries if entry.event.kind in _CHARGED)
-    events = (entry.event for entry in store.read(run, first, kinds=_CHARGED))
+        return (entry.event for entry in entries if entry.event.kind in CHARGED)
+    events = (entry.event for entry in store.read(run, first, kinds=CHARGED))
     if not at:
         return events
     if not places_like(store, run, at):

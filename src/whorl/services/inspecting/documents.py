@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from whorl.lazily import regex
-from whorl.runtimes.journal.journal import RunId
+from whorl.runtimes.journal.journal import RunId, known_cost
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
@@ -68,9 +68,12 @@ def usage_document(usage: Any) -> dict[str, Json]:
     """Usage with all its fields, and how many calls had no known price."""
     usage = usage if isinstance(usage, dict) else {}
     document: dict[str, Json] = {name: usage.get(name, 0) for name in _USAGE}
-    document["cost_usd"] = round(float(usage.get("cost_usd", 0.0)), 9)
-    if usage.get("unpriced"):
-        document["unpriced_calls"] = usage["unpriced"]
+    unpriced = usage.get("unpriced") or usage.get("unpriced_calls")
+    if usage.get("cost_usd", 0) is None:
+        unpriced = unpriced or usage.get("calls")
+    document["cost_usd"] = known_cost(round(float(usage.get("cost_usd") or 0), 9), unpriced)
+    if unpriced:
+        document["unpriced_calls"] = unpriced
     return document
 
 

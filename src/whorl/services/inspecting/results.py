@@ -9,14 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from whorl.errors import UsageError
+from whorl.interpreter.budget import lacking
+from whorl.interpreter.constructs.loops.loop_limits import to_go_on
 from whorl.interpreter.contents import ENDED
 from whorl.interpreter.events import Event
+from whorl.interpreter.refusals import open_to_money
 from whorl.ir import Loop, Workflow, from_json
 from whorl.ir.walk import index_nodes, is_hidden
 from whorl.lazily import dataclass
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.projection import LoopFold, RunFold
 from whorl.runtimes.journal.sealing import shown
+from whorl.runtimes.journal.spending import CHARGED
 from whorl.services.files.forecasting import asks_models
 from whorl.services.inspecting.documents import (
     count_warnings,
@@ -133,7 +138,8 @@ def result_of(
     body["usage"] = dict(state["usage"])
     final = Event("run.finished", "", float(state["at"]), body)
     # Reading the whole journal for warnings is left out where none was given.
-    warnings = warnings_of(store, run) if state["warned"] else []
+    warned: Any = warnings_of(store, run) if state["warned"] else []
+    warnings = [_with_amounts_now(store, run, machine, warning) for warning in warned]
     result = document(run, status, final, store, warnings=warnings)
     count_warnings(cast("dict[str, Any]", result))
     _complete_usage(store, run, machine, cast("dict[str, Any]", result))
@@ -144,14 +150,47 @@ def result_of(
     return result
 
 
+def amounts_to_go_on(machine: Machine, at: str = "") -> dict[str, float]:
+    """How much more a loop needs as the run stands, or every loop that lacks money."""
+    keys = [key for key, frame in machine.frames.items() if frame["address"] == at]
+    more: dict[str, float] = {}
+    for key in keys if at else open_to_money(machine):
+        if machine.frames[key]["kind"] == "loop":
+            lacks = to_go_on(machine, key)
+            more |= {name: max(amount, more.get(name, 0.0)) for name, amount in lacks.items()}
+    return more
+
+
+def _with_amounts_now(
+    store: SqliteStore, run: RunId, machine: Machine, warning: dict[str, Any]
+) -> Json:
+    """A warning with what is short by now: calls that were under way may have cost more since."""
+    facts, more = warning.get("facts") or {}, {}
+    if warning["code"] == "R102" and facts.get("limit"):
+        more = amounts_to_go_on(machine, "" if "[" in facts["address"] else facts["address"])
+    elif warning["code"] == "R103" and facts and machine.state.get("paused_by") == "budget":
+        at = (entry.event for entry in store.entries_at(run, warning["path"]))
+        asked = [e for e in at if e.kind == "task.started" and e.address == warning["path"]]
+        amount: Any = asked[-1].body.get("reserve") if asked else None
+        frames = machine.frames.items()
+        loops = (key for key, frame in frames if frame["address"] == facts.get("loop"))
+        more = lacking(machine, next(loops, None), amount or {})
+    return warning | {"facts": facts | {"more": {**more}}} if more else warning
+
+
 def _complete_usage(
     store: SqliteStore, run: RunId, machine: Machine, result: dict[str, Any]
 ) -> None:
-    """Tells calls of models from others, and what loops have used that are under way."""
+    """Tells calls of models from others, what is reserved, and what loops use meanwhile."""
     calls, of_models = store.calls_kept(run)
     # A run that an earlier version of the program drove does not tell.
     if calls == result["usage"]["calls"]:
         result["usage"]["model_calls"] = of_models
+    if result["usage"]["in_doubt"]:
+        charges = RunFold[LoopFold]()
+        for entry in store.read(run, kinds=CHARGED | {"run.forked"}):
+            charges.take(entry.event)
+        result["usage"]["reserved_usd"] = round(charges.reserved_usd, 9)
     loops = {f["address"]: f for f in machine.frames.values() if f["kind"] == "loop"}
     for loop in result["loops"]:
         if not loop["exit_reason"] and loop["path"] in loops:

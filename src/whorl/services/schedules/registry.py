@@ -16,8 +16,8 @@ from whorl.ir.codec import content_hash
 from whorl.lazily import dataclass
 from whorl.providers.redaction import redact
 from whorl.runtimes.service.schedules import Firing, Overlap, Schedule, ScheduleTable
+from whorl.runtimes.sqlite.faults import strange
 from whorl.runtimes.starting import Start
-from whorl.services.configuration.stores import check_may_act, is_strange, refusal
 from whorl.services.files.preflight import check_given, permitted
 from whorl.services.schedules.rules import CODE, POLLED, SUBSCRIPTION, UNDO, rule_of, written_rule
 
@@ -85,14 +85,12 @@ class Schedules:
 
     async def add(self, new: NewSchedule) -> Schedule:
         """Raises UsageError or InvalidWorkflow for what could never be started."""
-        await self._check()
         schedule = await asyncio.to_thread(self._made, new)
         await self.table.add(schedule)
         return schedule
 
     async def resume(self, name: str) -> None:
         """Lets a schedule go on from now: what was due meanwhile is left out."""
-        await self._check()
         known = self.table.named(name)
         await self.table.pause(name, paused=False)
         if known.fault == not_let(name):
@@ -101,13 +99,7 @@ class Schedules:
 
     async def ask(self, name: str) -> float:
         """Wants a schedule to start its workflow now; gives the time that this is due at."""
-        await self._check()
         return await self.table.ask(name)
-
-    async def _check(self) -> None:
-        """Raises UsageError W908 where no server would start anything."""
-        if not self.store.is_mirror:
-            await check_may_act(self.project, self.store)
 
     def _made(self, new: NewSchedule) -> Schedule:
         now = self.store.clock()
@@ -162,8 +154,8 @@ class Schedules:
         except UsageError as fault:
             trouble = trouble or str(fault)
         firings = tuple(self.table.newest(schedule, _SHOWN))
-        if not self.store.is_mirror and is_strange(self.project, self.store):
-            why = refusal(self.project, self.store)
+        if self.store.is_strange:
+            why = strange(self.store.path)
             return Listed(schedule, words, None, f"{why}; {why.help}", firings)
         return Listed(schedule, words, None if schedule.paused else due, trouble, firings)
 

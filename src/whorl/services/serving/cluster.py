@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.providers.settings import Settings, TemporalSettings
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.journal.keys import Seals
+    from whorl.runtimes.journal.registry import Registry
     from whorl.runtimes.performing import Workers
     from whorl.runtimes.runtime import Runtime, Watcher
     from whorl.runtimes.sqlite import MemoryRow, SqliteStore
@@ -78,18 +78,18 @@ async def open_cluster(
             await following
 
 
-def refresh_mirror(project: Settings, path: Path, seals: Seals) -> None:
+def refresh_mirror(project: Settings, path: Path, registry: Registry) -> None:
     """Brings all that is new into a mirror, for those who only look."""
-    _with_mirror(project, path, seals, lambda mirror: mirror.bring_all())
+    _with_mirror(project, path, registry, lambda mirror: mirror.bring_all())
 
 
-def mirror_lag(project: Settings, path: Path, seals: Seals) -> tuple[int, float]:
+def mirror_lag(project: Settings, path: Path, registry: Registry) -> tuple[int, float]:
     """How many runs have ended of which a mirror has not all, and when the first of them did."""
-    return _with_mirror(project, path, seals, lambda mirror: mirror.lag())
+    return _with_mirror(project, path, registry, lambda mirror: mirror.lag())
 
 
 def _with_mirror(
-    project: Settings, path: Path, seals: Seals, work: Callable[[Mirror], Awaitable[T]]
+    project: Settings, path: Path, registry: Registry, work: Callable[[Mirror], Awaitable[T]]
 ) -> T:
     """What is done with a mirror, in a thread of its own."""
     check_installed()
@@ -102,7 +102,9 @@ def _with_mirror(
         from whorl.runtimes.temporal.mirror import Mirror
 
         server = await connect_to_read(settings)
-        async with SqliteStore(path, seals=seals, is_mirror=True) as store:
+        async with SqliteStore(
+            path, seals=registry.seals, is_mirror=True, registry=registry
+        ) as store:
             with answering(settings):
                 return await work(Mirror(server, store, redacted=lambda v: redact(v, secrets)))
 

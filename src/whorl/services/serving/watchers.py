@@ -152,7 +152,7 @@ class Notifier:
 
     def _about(self, run: RunId, is_waiting: bool) -> dict[str, Json]:
         row = self._store.run(run)
-        about: dict[str, Json] = {"workflow": row.name, "file": row.file, "cost_usd": row.cost_usd}
+        about: dict[str, Json] = {"workflow": row.name, "file": row.file, "cost_usd": row.known_usd}
         gates = open_gates(self._store, run) if is_waiting else []
         if gates:
             about |= {"address": gates[0].address, "message": gates[0].message[:_MESSAGE_MAX]}

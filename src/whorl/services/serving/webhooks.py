@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from whorl.errors import StoreError, UsageError, did_you_mean
 from whorl.runtimes.sqlite.tables.hooks import HookRow
-from whorl.services.configuration.stores import check_may_act
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -139,7 +138,6 @@ async def add_hook(
     project: Project, store: SqliteStore, file: str, *, name: str, workflow: str, form: Format
 ) -> tuple[HookRow, str]:
     """A new hook, and its secret, which is told this once."""
-    await check_may_act(project, store)
     reading = project.read(file, workflow)
     chosen = name or re.sub(r"[^a-z0-9._-]+", "-", reading.workflow.name.lower()).strip("-._")[:64]
     if NAME.fullmatch(chosen) is None or chosen in _TAKEN:

@@ -16,7 +16,6 @@ from whorl.dialects.reader import parse
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError
 from whorl.ir import Loop
 from whorl.lazily import dataclass
-from whorl.services.configuration.stores import CODE
 from whorl.services.configuration.trust import VARIABLE
 from whorl.services.replay import cassette_from_text
 from whorl.services.testing.checking import failures_of
@@ -26,7 +25,7 @@ from whorl.services.testing.others import Setup
 from whorl.services.testing.places import meant_by
 from whorl.services.testing.running import run_test
 from whorl.source import Document, Mapping, Sequence, plain
-from whorl.source.paths import open_file, resolve_beside
+from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,27 +83,28 @@ def read_test_file(project: Project, file: str) -> Suite:
     mistakes = check(fields)
     if mistakes:
         raise _invalid(document, mistakes)
-    workflow = _workflow_of(project, document, fields)
-    reading = project.read(workflow, fields.get("name", ""))
-    read = Suite(file, document, fields, workflow, reading)
+    span = _span(document, Mistake(("workflow",), "", ""))
+    opened = project.files(file).open(file, _workflow_of(document, fields), span)
+    reading = project.read_text(opened.text, opened.path, fields.get("name", ""))
+    read = Suite(file, document, fields, os.path.relpath(opened.path), reading)
     mistakes = [m for name in fields["tests"] for m in _bound(read, name)[0].mistakes]
     if mistakes:
         raise _invalid(document, list(dict.fromkeys(mistakes)))
     return read
 
 
-def _workflow_of(project: Project, document: Document, fields: dict[str, Any]) -> str:
+def _workflow_of(document: Document, fields: dict[str, Any]) -> str:
+    """How a test file names its workflow, or would name it."""
+    if "workflow" in fields:
+        return str(fields["workflow"])
     file = document.file
     folder, name = os.path.split(file)
-    if "workflow" in fields:
-        span = _span(document, Mistake(("workflow",), "", ""))
-        return _beside(project, file, fields["workflow"], span)
     stem = next(name.removesuffix(end) for end in (*ENDINGS, "") if name.endswith(end))
     is_inside = os.path.basename(os.path.abspath(folder)) == FOLDER
-    for place in (folder, os.path.join(folder, "..")) if is_inside else (folder,):
+    for place in ("", "../") if is_inside else ("",):
         for end in _WORKFLOWS:
-            if os.path.isfile(path := os.path.normpath(os.path.join(place, stem + end))):
-                return path
+            if os.path.isfile(os.path.join(folder, place + stem + end)):
+                return place + stem + end
     message = f"there is no workflow {stem!r} beside the test file"
     advice = "name its file: `workflow: FILE`"
     raise InvalidWorkflow([Diagnostic("W006", message, Span(file, 1, 1), help=advice)])
@@ -178,14 +178,14 @@ def run_tests(project: Project, read: Suite) -> Iterator[Tested]:
                 _check_trusted(project, read.file, name)
                 setup = replace(setup, settings=project.settings())
             if "cassette" in test:
-                path = _beside(project, read.file, test["cassette"])
-                text = open_file(path, size_max=CASSETTE_BYTES_MAX)
-                setup = replace(setup, cassette=cassette_from_text(text, path))
+                named, span = str(test["cassette"]), Span(read.file, 1, 1)
+                opened = project.files(read.file).open(read.file, named, span, CASSETTE_BYTES_MAX)
+                setup = replace(setup, cassette=cassette_from_text(opened.text, named))
             tested.outcome = run_test(mocks, setup)
             tested.failures = failures_of(tested.outcome, test["expect"])
         except (UsageError, InvalidWorkflow) as fault:
             advice = getattr(fault, "help", "")
-            code = f"{CODE}: " if getattr(fault, "code", "") == CODE else ""
+            code = "W908: " if getattr(fault, "code", "") == "W908" else ""
             tested.failures = [f"{code}{fault}{f'; {advice}' if advice else ''}"]
         read.tested.append(tested)
         yield tested
@@ -199,11 +199,4 @@ def _check_trusted(project: Project, file: str, test: str) -> None:
         words = f"the test {test!r} has steps that are `real`, and this folder is not trusted"
         command = shlex.join(["whorl", "test", file, "--trust"])
         advice = f"read the file, then say `{command}`; in CI and containers, set {VARIABLE}=1"
-        raise UsageError(words, help=f"{advice} in the environment", code=CODE)
-
-
-def _beside(project: Project, file: str, named: str, span: Span | None = None) -> str:
-    """The path of a file that a test file names, in the project or else below its own folder."""
-    path = Path(file).resolve()
-    root = project.root if path.is_relative_to(project.root) else path.parent
-    return os.path.relpath(resolve_beside(file, named, root=str(root), span=span))
+        raise UsageError(words, help=f"{advice} in the environment", code="W908")

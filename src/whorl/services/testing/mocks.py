@@ -13,7 +13,7 @@ from whorl import ir
 from whorl.dialects.mocking import mock_words
 from whorl.errors import did_you_mean
 from whorl.ir.values import parse_duration
-from whorl.ir.walk import blocks_of, with_nodes
+from whorl.ir.walk import blocks_of, with_all_nodes
 from whorl.language.schema import fit
 from whorl.lazily import dataclass
 from whorl.providers.task import Usage
@@ -211,13 +211,8 @@ class Mocks:
         def change(node: ir.Node) -> ir.Node:
             return _replaced(node, meant[id(node)]) if id(node) in meant else node
 
-        changed = _changed(self.workflow, change)
-        return changed if keeps_retries else _changed(changed, _once)
-
-
-def _changed(workflow: ir.Workflow, change: Callable[[ir.Node], ir.Node]) -> ir.Workflow:
-    called = tuple((key, _changed(other, change)) for key, other in workflow.workflows)
-    return replace(workflow, body=with_nodes(workflow.body, change), workflows=called)
+        changed = with_all_nodes(self.workflow, change)
+        return changed if keeps_retries else with_all_nodes(changed, _once)
 
 
 def _inside(node: ir.Node | None) -> Iterator[ir.Node]:

@@ -1,9 +1,9 @@
 /** What has to be said before somebody goes on: refusals, drafts, other writers, and what is off. */
-import { useState } from "react";
 import { Diff } from "../../charts/Diff";
 import { navigate } from "../../app/router";
 import { Command } from "../../dialogs/ActionForm";
 import { Modal } from "../../dialogs/Modal";
+import { visible } from "../../journal/words";
 import { useEditorState, useOpenFile } from "../state";
 import { editPath } from "../paths";
 
@@ -80,16 +80,19 @@ function DraftOffer() {
 }
 
 function Conflict() {
+  const { store } = useOpenFile();
   const conflict = useEditorState((state) => state.conflict);
-  const [isOpen, setOpen] = useState(false);
+  const isOpen = useEditorState((state) => state.isComparing);
+  const isOwn = useEditorState((state) => state.fromTabs.includes(state.conflict?.etag ?? ""));
   if (!conflict) return null;
+  const compare = (isComparing: boolean) => () => store.setState({ isComparing });
   return (
     <div className="edit-banner edit-banner-bad" role="alert">
-      <p>Another program has changed this file on the disk.</p>
-      <button type="button" className="button button-main" onClick={() => setOpen(true)}>
+      <p>{isOwn ? "You have saved another version of this file in another tab." : "Another program has changed this file on the disk."} What is here is not saved.</p>
+      <button type="button" className="button button-main" onClick={compare(true)}>
         Compare…
       </button>
-      {isOpen && <ConflictDialog onClose={() => setOpen(false)} />}
+      {isOpen && <ConflictDialog onClose={compare(false)} />}
     </div>
   );
 }
@@ -99,6 +102,7 @@ function ConflictDialog({ onClose }: { onClose: () => void }) {
   const theirs = useEditorState((state) => state.conflict?.text ?? "");
   const mine = useEditorState((state) => state.text);
   const count = saving.changes().length;
+  const both = saving.clashing();
   const choose = (act: () => void) => () => {
     act();
     onClose();
@@ -109,6 +113,14 @@ function ConflictDialog({ onClose }: { onClose: () => void }) {
       <div className="conflict-diff" tabIndex={0} role="region" aria-label="difference">
         <Diff before={theirs} after={mine} label="from the disk to here" />
       </div>
+      {both.length > 0 && (
+        <div className="problem" role="status">
+          Both of you changed {both.length === 1 ? "this line" : "these lines"}, so nothing can be merged:
+          {both.map((line, index) => (
+            <pre key={index}>{visible(line)}</pre>
+          ))}
+        </div>
+      )}
       <div className="action-row">
         <button type="button" className="button" onClick={choose(saving.takeTheirs)}>
           Use theirs
@@ -116,9 +128,11 @@ function ConflictDialog({ onClose }: { onClose: () => void }) {
         <button type="button" className="button" onClick={choose(saving.keepMine)}>
           Keep mine
         </button>
-        <button type="button" className="button button-main" onClick={choose(() => void saving.replayMine())}>
-          Apply my {counted(count)} on theirs
-        </button>
+        {both.length === 0 && (
+          <button type="button" className="button button-main" onClick={choose(() => void saving.replayMine())}>
+            Apply my {counted(count)} on theirs
+          </button>
+        )}
         <button type="button" className="button" onClick={onClose}>
           Later
         </button>

@@ -62,10 +62,10 @@ function UndoButtons() {
   const canRedo = useEditorState((state) => state.history.future.length > 0 && !isReadOnly(state));
   return (
     <>
-      <button type="button" className="button" disabled={!canUndo} title="Ctrl+Z" onClick={actions.undo}>
+      <button type="button" className="button" data-repeats disabled={!canUndo} title="Ctrl+Z" onClick={actions.undo}>
         Undo
       </button>
-      <button type="button" className="button" disabled={!canRedo} title="Ctrl+Shift+Z" onClick={actions.redo}>
+      <button type="button" className="button" data-repeats disabled={!canRedo} title="Ctrl+Shift+Z" onClick={actions.redo}>
         Redo
       </button>
     </>

@@ -54,8 +54,8 @@ export function actionsOf(store: EditorStore, calls: Calls) {
 
   /** What is wrong with a text whose picture is there. */
   async function diagnose(text: string): Promise<void> {
-    const { file, others } = store.getState();
-    const found = await calls.sketch(file, text, others).catch(() => null);
+    const { file, others, canSave } = store.getState();
+    const found = await (canSave ? calls.sketch(file, text, others) : calls.check(file)).catch(() => null);
     if (found?.diagnostics?.length && store.getState().text === text) store.setState({ diagnostics: found.diagnostics });
   }
 

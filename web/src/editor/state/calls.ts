@@ -34,6 +34,8 @@ export function callsOf(client: Client) {
     project: () => client.project(),
     /** The picture alone; what is wrong with the file takes longer, and is asked for after it. */
     load: (file: string) => send<Sketched>("GET", `${named("sketch", file)}&validate=false`),
+    /** What is wrong with the file as it is saved: not every server takes a draft. */
+    check: (file: string) => send<Sketched>("GET", named("sketch", file)),
     sketch: (name: string, text: string, others: Others = {}) => send<Sketched>("POST", "/api/workflows/sketch", { name, text, others }),
     edit: (request: EditRequest) => send<Edited>("POST", "/api/workflows/edit", request),
     etag: async (file: string) => (await client.again<Schemas["Etag"]>(named("etag", file))).etag,

@@ -1,5 +1,5 @@
 /** One's own changes, made again on a text that somebody else has written meanwhile. */
-import { applyPatch, createPatch } from "diff";
+import { applyPatch, createPatch, structuredPatch } from "diff";
 import { ApiError } from "../../api";
 import { othersOf } from "./actions";
 import type { Calls, Others } from "./calls";
@@ -35,4 +35,15 @@ export async function replay(calls: Calls, name: string, onto: string, changes: 
     }
   }
   return { text, others, refused };
+}
+
+/** The lines of the common text that both have changed, each in another way: nobody can merge these. */
+export function clashes(base: string, mine: string, theirs: string): string[] {
+  const [own, other] = [mine, theirs].map((text) => structuredPatch("", "", base, text, "", "", { context: 0 }).hunks.filter((hunk) => hunk.oldLines > 0));
+  const lines = base.split("\n");
+  return (own ?? []).flatMap((one) => {
+    const same = (other ?? []).find((two) => one.oldStart < two.oldStart + two.oldLines && two.oldStart < one.oldStart + one.oldLines);
+    if (!same || same.lines.join("\n") === one.lines.join("\n")) return [];
+    return [lines[Math.max(one.oldStart, same.oldStart) - 1] ?? ""];
+  });
 }

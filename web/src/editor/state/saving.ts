@@ -4,7 +4,7 @@ import type { Actions } from "./actions";
 import type { Calls } from "./calls";
 import { keepDraft } from "./drafts";
 import { changesSince, type Step } from "./history";
-import { replay } from "./merging";
+import { clashes, replay } from "./merging";
 import { isDirty, say, type EditorState, type EditorStore, type Version } from "./store";
 
 const LOOK_MS = 5_000;
@@ -20,6 +20,8 @@ function withoutOthers({ others, history }: EditorState, names: readonly string[
 export type Saving = ReturnType<typeof savingOf>;
 
 export function savingOf(store: EditorStore, calls: Calls, actions: Actions) {
+  // A version is its content's, so that the file need not be named.
+  const tabs = "BroadcastChannel" in globalThis ? new BroadcastChannel("whorl.saved") : null;
   let looking: ReturnType<typeof setInterval> | undefined;
   let keeping: ReturnType<typeof setTimeout> | undefined;
 
@@ -65,13 +67,17 @@ export function savingOf(store: EditorStore, calls: Calls, actions: Actions) {
     store.setState({ isSaving: true });
     try {
       const { etag } = await calls.save(file, text, saved.etag, others);
+      tabs?.postMessage(etag);
       store.setState((state) => ({ saved: { text, etag }, conflict: null, notice: "", ...withoutOthers(state, Object.keys(others)) }));
       keep();
       say(store, "saved");
       return true;
     } catch (fault) {
       const current = fault instanceof ApiError && fault.status === 409 ? (fault.answer as { current?: Version } | null)?.current : undefined;
-      if (current) differ(current);
+      if (current) {
+        differ(current);
+        store.setState(({ conflict }) => ({ isComparing: conflict !== null }));
+      }
       else store.setState({ notice: `not saved: ${(fault as Error).message}` });
       say(store, "not saved");
       return false;
@@ -136,12 +142,19 @@ export function savingOf(store: EditorStore, calls: Calls, actions: Actions) {
     actions.replaceText(text);
   }
 
+  /** Lines that cannot be merged. */
+  const clashing = (): string[] => {
+    const { saved, text, conflict } = store.getState();
+    return conflict ? clashes(saved.text, text, conflict.text) : [];
+  };
+
   /** Watches the file and keeps drafts, until the function that it gives is called. */
   function watch(): () => void {
     looking = setInterval(() => void look(), LOOK_MS);
     const onFocus = () => void look();
     addEventListener("focus", onFocus);
     addEventListener("pagehide", keep);
+    if (tabs) tabs.onmessage = ({ data }: MessageEvent<string>) => store.setState(({ fromTabs }) => ({ fromTabs: [...fromTabs, data] }));
     const leave = store.subscribe((now, before) => {
       if (now.text === before.text && now.saved === before.saved) return;
       clearTimeout(keeping);
@@ -152,9 +165,10 @@ export function savingOf(store: EditorStore, calls: Calls, actions: Actions) {
       clearInterval(looking);
       removeEventListener("focus", onFocus);
       removeEventListener("pagehide", keep);
+      tabs?.close();
       leave();
     };
   }
 
-  return { save, resume, discard, takeTheirs, keepMine, replayMine, watch, changes };
+  return { save, resume, discard, takeTheirs, keepMine, replayMine, clashing, watch, changes };
 }

@@ -51,6 +51,10 @@ export interface EditorState {
   offer: Draft | null;
   /** What is on the disk, where it is neither what was read nor what is shown. */
   conflict: Version | null;
+  /** Whether the two versions are shown beside each other. */
+  isComparing: boolean;
+  /** Versions that this browser has saved in other tabs. */
+  fromTabs: readonly string[];
   notice: string;
   /** For the live region; the number tells two equal messages apart. */
   said: { words: string; turn: number };
@@ -93,6 +97,8 @@ export function createEditorStore(file: string): EditorStore {
     refused: null,
     offer: null,
     conflict: null,
+    isComparing: false,
+    fromTabs: [],
     notice: "",
     said: { words: "", turn: 0 },
     flash: { lines: [], turn: 0 },

@@ -50,7 +50,7 @@ function CostTable({ by, days }: { by: "workflow" | "day"; days: string }) {
 }
 
 function CostLines({ costs, by }: { costs: CostList; by: "workflow" | "day" }) {
-  const most = Math.max(...costs.lines.map((line) => line.cost_usd), Number.MIN_VALUE);
+  const most = Math.max(...costs.lines.map((line) => line.cost_usd ?? 0), Number.MIN_VALUE);
   if (costs.lines.length === 0) return <p className="faint">There are no costs by {by} in this period.</p>;
   return (
     <table className="cost-table" aria-label={`costs by ${by}`}>
@@ -79,7 +79,7 @@ function CostLines({ costs, by }: { costs: CostList; by: "workflow" | "day" }) {
               ) : (
                 line.name
               )}
-              <span className="cost-bar" aria-hidden="true" style={{ width: `${(100 * line.cost_usd) / most}%` }} />
+              <span className="cost-bar" aria-hidden="true" style={{ width: `${(100 * (line.cost_usd ?? 0)) / most}%` }} />
             </td>
             <Figures {...line} />
           </tr>
@@ -96,12 +96,12 @@ function CostLines({ costs, by }: { costs: CostList; by: "workflow" | "day" }) {
   );
 }
 
-function Figures({ calls = 0, input_tokens = 0, output_tokens = 0, cost_usd = 0 }: Partial<CostList["total"]>) {
+function Figures({ calls = 0, input_tokens = 0, output_tokens = 0, cost_usd, unpriced_calls = 0 }: Partial<CostList["total"]>) {
   return (
     <>
       <td className="number">{calls}</td>
       <td className="number">{words.tokens(input_tokens + output_tokens)}</td>
-      <td className="number">{words.dollars(cost_usd)}</td>
+      <td className="number">{words.cost({ cost_usd: cost_usd ?? 0, unpriced: unpriced_calls })}</td>
     </>
   );
 }

@@ -55,11 +55,13 @@ export default function Experiment({ values, query }: ScreenProps) {
 
 function Head({ detail }: { detail: ExperimentDetail }) {
   const client = useClient();
-  const [error, setError] = useState<unknown>(null);
+  const [failed, setFailed] = useState<{ error: unknown; state: string } | null>(null);
   const act = (call: () => Promise<unknown>) => {
-    setError(null);
-    call().catch(setError);
+    setFailed(null);
+    call().catch((error: unknown) => setFailed({ error, state: detail.state }));
   };
+  // What was refused is of no interest any more once the experiment has got on.
+  const error = failed?.state === detail.state ? failed.error : null;
   const isRunning = detail.state === "running";
   const { file } = detail;
   return (

@@ -1,6 +1,5 @@
 /** After an answer: what it was, whose it was, words that were not sent, and the way on. */
 import { useEffect, useRef } from "react";
-import { Guarded } from "../../app/Guarded";
 import { Link, runPath } from "../../app/router";
 import { useRunState } from "../../app/run";
 import { answererWords, answerWords } from "../../dialogs/gates";
@@ -38,7 +37,7 @@ export function Answered({ run, gate, isMine, unsent, onDiscard, next, onNext }:
           {gate.decided.feedback && <span className="pre"> “{words.visible(gate.decided.feedback)}”</span>}
         </p>
       )}
-      <Guarded key={next?.seq ?? 0} label="what comes next">
+      <div key={next?.seq ?? 0} className="gate-next" role="group" aria-label="what comes next">
         {unsent && (
           <div className="unsent">
             <p role="status">
@@ -64,7 +63,7 @@ export function Answered({ run, gate, isMine, unsent, onDiscard, next, onNext }:
             {AFTER[status] ?? "The run continues."} <Link to={runPath(run)}>To the run</Link>
           </p>
         )}
-      </Guarded>
+      </div>
     </section>
   );
 }

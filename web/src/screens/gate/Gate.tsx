@@ -2,7 +2,6 @@
 import { useEffect, useMemo, useState } from "react";
 import type { RunDetail } from "../../api";
 import { useNow } from "../../app/clock";
-import { Guarded } from "../../app/Guarded";
 import { KEY_LABELS, useKeys } from "../../app/keys";
 import { Empty, ErrorNotice, LiveIndicator, Loading } from "../../app/Notice";
 import { Link, navigate, runPath } from "../../app/router";
@@ -145,9 +144,9 @@ function Question({ run, gate, next, onNext }: QuestionProps) {
         <div className="gate-side">
           {subject && <Judgement loop={subject.loop} number={subject.number} />}
           {isOpen(gate) ? (
-            <Guarded label="answers">
+            <div className="gate-next" role="group" aria-label="answers">
               <Answers run={run} gate={gate} subject={subject} seen={seen} feedback={feedback} onFeedback={setFeedback} edits={edits} onEdits={(next) => setEdited(JSON.stringify(next))} sending={sending} />
-            </Guarded>
+            </div>
           ) : (
             <Answered run={run.id} gate={gate} isMine={sending.label !== ""} unsent={unsent} onDiscard={forget} next={next} onNext={onNext} />
           )}

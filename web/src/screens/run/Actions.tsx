@@ -35,52 +35,67 @@ export function useSteering(id: string) {
   return { ...state, steer, forget: () => setState({ busy: null, error: null }) };
 }
 
-export function Actions({ id, detail, loop }: { id: string; detail: RunDetail | null; loop: LoopState | undefined }) {
+/** Each button has its place, whatever the run does: none comes to lie where another one was. */
+export function Actions({ id, detail, loop }: { id: string; detail: RunDetail; loop: LoopState | undefined }) {
   const status = useRunView(statusOf);
   const { busy, error, steer, forget } = useSteering(id);
   const store = useRunStore();
   const hasLoop = useRunView((view) => view.journal.loops.size > 0);
-  const can = (action: RunDetail["can"][number]) => detail?.can.includes(action) ?? false;
+  const can = (action: RunDetail["can"][number]) => detail.can.includes(action);
   const fork = () => {
     const { chosen } = store.getState();
     if (loop) openDialog({ kind: "fork", run: id, loop: loop.address, iteration: Math.max(1, numberLookedAt(loop, chosen)) });
   };
+  const stop = loop?.status === "running" && status === "running" ? loop : undefined;
+  const isBusy = busy !== null;
   return (
     <div className="run-actions" role="group" aria-label="steer the run">
-      {can("pause") && (
-        <button type="button" className="button" disabled={busy !== null} title={`whorl pause ${id}`} onClick={() => steer("pause")}>
+      {can("resume") ? (
+        <Action key="resume" isMain isBusy={isBusy} title={`whorl resume ${id}`} onPress={() => steer("resume")}>
+          {detail.status === "failed" ? "Retry what failed" : "Resume"}
+        </Action>
+      ) : (
+        <Action key="pause" isAway={!can("pause")} isBusy={isBusy} title={`whorl pause ${id}`} onPress={() => steer("pause")}>
           Pause
-        </button>
+        </Action>
       )}
-      {can("resume") && (
-        <button type="button" className="button button-main" disabled={busy !== null} title={`whorl resume ${id}`} onClick={() => steer("resume")}>
-          {detail?.status === "failed" ? "Retry what failed" : "Resume"}
-        </button>
-      )}
-      {loop?.status === "running" && status === "running" && (
-        <button
-          type="button"
-          className="button"
-          disabled={busy !== null || loop.isStopping}
-          title={`${commands.stop(id, loop.address)}: ${loop.address} ends and returns its result so far`}
-          onClick={() => steer("stop", loop.address)}
-        >
-          {loop.isStopping ? `Stops after #${loop.number}` : "Stop after this iteration"}
-        </button>
-      )}
-      {can("cancel") && <CancelButton label="Cancel" isDisabled={busy !== null} title={`whorl cancel ${id}`} onCancel={() => steer("cancel")} />}
-      {can("fork") && hasLoop && (
-        <button type="button" className="button" onClick={fork}>
-          Fork…
-        </button>
-      )}
-      {detail?.file && (
-        <button type="button" className="button" onClick={() => navigate("/workflows/start", { file: detail.file, named: detail.name, from: id })}>
-          Re-run
-        </button>
-      )}
+      <Action
+        isAway={!stop}
+        isBusy={isBusy || stop?.isStopping}
+        title={stop && `${commands.stop(id, stop.address)}: ${stop.address} ends and returns its result so far`}
+        onPress={() => stop && steer("stop", stop.address)}
+      >
+        {stop?.isStopping ? `Stops after #${stop.number}` : "Stop after this iteration"}
+      </Action>
+      <span className={can("cancel") ? "" : "is-away"}>
+        <CancelButton label="Cancel" isDisabled={isBusy || !can("cancel")} title={`whorl cancel ${id}`} onCancel={() => steer("cancel")} />
+      </span>
+      <Action isAway={!can("fork") || !hasLoop} onPress={fork}>
+        Fork…
+      </Action>
+      <Action isAway={!detail.file} onPress={() => navigate("/workflows/start", { file: detail.file, named: detail.name, from: id })}>
+        Re-run
+      </Action>
       {error !== null && <Refused error={error} onClose={forget} />}
     </div>
+  );
+}
+
+interface ActionProps {
+  isMain?: boolean;
+  /** It cannot be done now; its place stays. */
+  isAway?: boolean;
+  isBusy?: boolean | undefined;
+  title?: string | undefined;
+  onPress: () => void;
+  children: string;
+}
+
+function Action({ isMain = false, isAway = false, isBusy = false, title, onPress, children }: ActionProps) {
+  return (
+    <button key={isAway ? "away" : "here"} type="button" className={["button", isMain && "button-main", isAway && "is-away"].filter(Boolean).join(" ")} disabled={isBusy || isAway} title={title} onClick={onPress}>
+      {children}
+    </button>
   );
 }
 

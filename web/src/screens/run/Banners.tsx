@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import type { RunDetail } from "../../api";
 import { useNow } from "../../app/clock";
 import { Link, runPath } from "../../app/router";
-import { chooseIteration, statusOf, useJournal, useRunState, useRunStore, useRunView } from "../../app/run";
+import { chooseIteration, isReading, statusOf, useJournal, useRunState, useRunStore, useRunView } from "../../app/run";
 import { openDialog } from "../../dialogs";
 import { endCounts, iterationOf, nameOf, openGates, siblingsOf, words, type Fault, type LoopState, type Mark } from "../../journal";
 import { otherToReturn } from "./focus";
@@ -13,7 +13,7 @@ const LOOPS_MAX = 5;
 
 interface BannersProps {
   id: string;
-  detail: RunDetail | null;
+  detail: RunDetail;
   loop: LoopState | undefined;
 }
 
@@ -23,15 +23,17 @@ export function Banners({ id, detail, loop }: BannersProps) {
   const gates = useJournal(openGates);
   const warnings = useJournal((journal) => journal.warnings.slice(), []);
   const mark = useMark(detail);
+  const isRead = !useRunView(isReading);
   return (
     <div className="banners">
       {status === "interrupted" && (
         <Banner tone="wait" glyph="◌" title="Interrupted">
           The process that drove this run has ended. No finished call is lost: <code>Resume</code> continues where it stopped.
-          {detail?.held && <span className="pre">A server did not resume it: {words.visible(detail.held)}</span>}
+          {detail.project && <span className="pre">It belongs to {words.visible(detail.project)}: resume it there.</span>}
+          {detail.held && <span className="pre">A server did not resume it: {words.visible(detail.held)}</span>}
         </Banner>
       )}
-      {status === "running" && detail?.position != null && (
+      {status === "running" && detail.position != null && (
         <Banner tone="wait" glyph="◌" title="In the queue">
           It is number {detail.position} in the queue: this workflow has a limit for runs at the same time.
         </Banner>
@@ -39,7 +41,7 @@ export function Banners({ id, detail, loop }: BannersProps) {
       {status === "paused" && (
         <Banner tone="wait" glyph="‖" title="Paused">
           {run.pausedFor === "budget" ? "The next call does not fit into the budget. Give it more, or cancel it." : "Nothing new starts until someone resumes it."}
-          {run.pausedFor === "budget" && detail?.can.includes("continue") && (
+          {run.pausedFor === "budget" && detail.can.includes("continue") && (
             <BannerActions>
               <button type="button" className="button" onClick={() => openDialog({ kind: "continue", run: id })}>
                 More budget…
@@ -48,8 +50,8 @@ export function Banners({ id, detail, loop }: BannersProps) {
           )}
         </Banner>
       )}
-      {detail?.changed_file && <Changed file={detail.changed_file} />}
-      {status === "waiting" && detail?.due != null && <Due at={detail.due} isAsking={gates.length > 0} />}
+      {detail.changed_file && <Changed file={detail.changed_file} />}
+      {status === "waiting" && detail.due != null && <Due at={detail.due} isAsking={gates.length > 0} />}
       {gates.length > 0 && status !== "interrupted" && <Waiting id={id} gates={gates} />}
       {run.status === "failed" && run.error && loop?.exitReason !== "failed" && (
         <Banner tone="bad" glyph="✗" title={`Failed ${run.error.code}`}>
@@ -57,8 +59,8 @@ export function Banners({ id, detail, loop }: BannersProps) {
         </Banner>
       )}
       {mark && status === "succeeded" && mark !== loop?.mark && <Marked mark={mark} />}
-      {loop && <Siblings loop={loop} />}
-      {loop?.status === "finished" && <Exit id={id} loop={loop} can={detail?.can ?? []} fault={run.status === "failed" ? run.error : null} />}
+      {loop && isRead && <Siblings loop={loop} />}
+      {loop?.status === "finished" && isRead && <Exit id={id} loop={loop} can={detail.can} fault={run.status === "failed" ? run.error : null} />}
       {warnings.length > 0 && (
         <details className="banner tone-wait warnings">
           <summary>
@@ -151,6 +153,9 @@ function Marked({ mark }: { mark: Mark }) {
 function Exit({ id, loop, can, fault }: { id: string; loop: LoopState; can: RunDetail["can"]; fault: Fault | null }) {
   const chosen = useRunView((view) => view.chosen);
   const other = otherToReturn(loop, chosen);
+  const budget = useRunState().limits.cost_usd;
+  // The server says what it would do without more money: nothing.
+  const isShort = loop.exitReason === "budget" && can.includes("accept");
   const from = loop.returned ?? loop.best ?? loop.number;
   const isGood = loop.exitReason === "condition_met" || loop.exitReason === "accepted";
   const tone = loop.mark ? "wait" : isGood ? "good" : loop.exitReason === "failed" ? "bad" : "wait";
@@ -170,10 +175,16 @@ function Exit({ id, loop, can, fault }: { id: string; loop: LoopState; can: RunD
             Return #{other} instead
           </button>
         )}
-        {can.includes("continue") && (
-          <button type="button" className="button" onClick={() => openDialog({ kind: "continue", run: id, loop: loop.address, iterations: 3 })}>
-            Continue +3
+        {isShort ? (
+          <button type="button" className="button" onClick={() => openDialog({ kind: "continue", run: id, loop: loop.address, money: loop.limits.cost_usd ?? budget })}>
+            Continue with more…
           </button>
+        ) : (
+          can.includes("continue") && (
+            <button type="button" className="button" onClick={() => openDialog({ kind: "continue", run: id, loop: loop.address, iterations: 3 })}>
+              Continue +3
+            </button>
+          )
         )}
         {can.includes("fork") && from > 0 && (
           <button type="button" className="button" onClick={() => openDialog({ kind: "fork", run: id, loop: loop.address, iteration: from })}>

@@ -2,7 +2,7 @@
 import { chooseIteration, useJournal, useRunStore, useRunView } from "../../app/run";
 import { textOf } from "../../app/values";
 import { lookOf, VirtualTable, type Column } from "../../charts";
-import { iterationAddress, words } from "../../journal";
+import { iterationAddress, usageFrom, words, type Json } from "../../journal";
 import type { RecordItem } from "../../api";
 
 const ROW = 28;
@@ -40,7 +40,7 @@ const COLUMNS: Column<RecordItem>[] = [
   { key: "status", head: "status", cell: (row) => `${lookOf(row.status).glyph} ${lookOf(row.status).word}`, width: "110px" },
   { key: "given", head: "given", cell: (row) => short(Object.values((row.inputs ?? {}) as object)[0]) },
   { key: "time", head: "time", isNumber: true, cell: (row) => (row.seconds === null ? "…" : row.seconds > 0 ? words.duration(row.seconds) : ""), width: "60px" },
-  { key: "cost", head: "cost", isNumber: true, cell: (row) => words.dollars(row.usage.cost_usd), width: "70px" },
+  { key: "cost", head: "cost", isNumber: true, cell: (row) => words.cost(usageFrom(row.usage as Json)), width: "70px" },
 ];
 
 const short = (value: unknown): string => words.visible(textOf(value).slice(0, TEXT_MAX));

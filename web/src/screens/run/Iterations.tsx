@@ -52,7 +52,7 @@ function columnsOf(loop: LoopState, isScored: boolean, records: Records): Column
     { key: "gain", head: "Δ", isNumber: true, cell: (row) => <Gain gain={gainOf(loop, row)} />, width: "66px" },
     { key: "time", head: "time", isNumber: true, cell: (row) => (row.seconds === null ? <Elapsed row={row} /> : row.seconds > 0 ? words.duration(row.seconds) : ""), width: "50px" },
     { key: "tokens", head: "tok", isNumber: true, cell: (row) => words.tokens(tokensOf(row.usage)), width: "46px" },
-    { key: "cost", head: "cost", isNumber: true, cell: (row) => words.dollars(row.usage.cost_usd), width: "64px" },
+    { key: "cost", head: "cost", isNumber: true, cell: (row) => words.cost(row.usage), width: "64px" },
     { key: "verdict", head: "verdict", cell: (row) => <Told row={row} review={reviewOf(row, loop.address, records)} /> },
   ];
   return isScored ? columns : columns.filter((column) => !OF_SCORES.has(column.key));

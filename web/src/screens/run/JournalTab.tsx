@@ -101,7 +101,7 @@ function errorParts(error: Json | undefined): string[] {
 function usageParts(told: Json | undefined): string[] {
   if (!isObject(told)) return [];
   const usage = usageFrom(told);
-  return [tokensOf(usage) ? `${words.tokens(tokensOf(usage))} tokens` : "", usage.cost_usd ? words.dollars(usage.cost_usd) : ""].filter(Boolean);
+  return [tokensOf(usage) ? `${words.tokens(tokensOf(usage))} tokens` : "", usage.cost_usd || usage.unpriced ? words.cost(usage) : ""].filter(Boolean);
 }
 
 /** The newest events first, then what is added, and what came before when it is asked for. */

@@ -7,7 +7,7 @@ import { useLoad } from "../../app/session";
 import { Value } from "../../app/Value";
 import { StatusBadge } from "../../charts";
 import { canvasStates } from "../../graph";
-import { iterationOf, scopeOf, splitIteration, tally, tokensOf, words, type Attempt, type Fault, type Json, type Usage } from "../../journal";
+import { iterationOf, scopeOf, splitIteration, tally, tokensOf, usageFrom, words, type Attempt, type Fault, type Json, type Usage } from "../../journal";
 import { faultFrom } from "../../journal/places";
 import { Facts } from "./Facts";
 import { Items } from "./Items";
@@ -156,7 +156,7 @@ function Judged({ address }: { address: string }) {
 function Overall({ path }: { path: string }) {
   const sum = useJournal((journal) => tally(journal, path), [path]);
   if (sum.total < 2) return null;
-  const parts = [`${sum.total} times`, words.duration(sum.seconds), `${words.tokens(sum.tokens)} tokens`, words.dollars(sum.cost_usd)];
+  const parts = [`${sum.total} times`, words.duration(sum.seconds), `${words.tokens(sum.tokens)} tokens`, words.cost(sum)];
   return <p className="figure faint drawer-figures">In all iterations: {parts.join(" · ")}</p>;
 }
 
@@ -203,13 +203,13 @@ function figures(node: GraphNode | undefined, attempt: Attempt | undefined, reco
   const began = isSkipped ? null : attempt?.startedAt ?? record?.started_at ?? null;
   const at = began === null ? "" : new Date(began * 1_000).toLocaleTimeString();
   const time = seconds === null ? "" : words.duration(seconds);
-  return [kind, detail, attempt?.model ?? "", at, time, ...usageWords(attempt?.usage ?? record?.usage)].filter((one, index, all) => one && all.indexOf(one) === index).map(words.visible);
+  return [kind, detail, attempt?.model ?? "", at, time, ...usageWords(attempt?.usage ?? (record ? usageFrom(record.usage as Json) : undefined))].filter((one, index, all) => one && all.indexOf(one) === index).map(words.visible);
 }
 
 function usageWords(usage: Usage | undefined): string[] {
   if (!usage) return [];
   const used = tokensOf(usage) ? `${words.tokens(usage.input_tokens)} in, ${words.tokens(usage.output_tokens)} out` : "";
-  return [used, usage.calls ? words.dollars(usage.cost_usd) : ""];
+  return [used, usage.calls ? words.cost(usage) : ""];
 }
 
 function numberWords(address: string): string {

@@ -16,11 +16,11 @@ export function Picker({ loop, paths }: { loop: LoopState; paths: readonly strin
     <div className="picker" role="group" aria-label="iteration">
       {paths.length > 1 && <LoopPicker loop={loop} paths={paths} onChoose={(path) => lookAtLoop(store, path)} />}
       <span className="faint">iteration</span>
-      <button type="button" className="button button-icon" aria-label="previous iteration" disabled={before === null} onClick={() => choose(before)}>
+      <button type="button" className="button button-icon" data-repeats aria-label="previous iteration" disabled={before === null} onClick={() => choose(before)}>
         ◂
       </button>
       <NumberPicker loop={loop} number={number} onChoose={choose} />
-      <button type="button" className="button button-icon" aria-label="next iteration" disabled={after === null} onClick={() => choose(after)}>
+      <button type="button" className="button button-icon" data-repeats aria-label="next iteration" disabled={after === null} onClick={() => choose(after)}>
         ▸
       </button>
       <button type="button" className="button follow" aria-pressed={isFollowing} title="follow the newest iteration (f)" onClick={() => (isFollowing ? choose(number) : followLatest(store))}>

@@ -112,7 +112,7 @@ function Forecast({ loop }: { loop: LoopState }) {
   const left = useJournal((journal) => iterationsLeft(journal, loop), [loop]);
   const next = useMemo(() => estimateNext(loop), [loop]);
   if (!next || loop.status === "finished") return null;
-  const parts = [words.dollars(next.cost_usd), `${words.tokens(Math.round(next.tokens))} tokens`, words.duration(next.seconds)];
+  const parts = [words.cost(next), `${words.tokens(Math.round(next.tokens))} tokens`, words.duration(next.seconds)];
   return (
     <p className="forecast" title="the median of the iterations so far">
       Next iteration ≈ <span className="figure">{parts.join(" · ")}</span>

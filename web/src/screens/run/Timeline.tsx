@@ -74,7 +74,7 @@ function Steps() {
             <td>{sum.total}</td>
             <td>{words.duration(sum.seconds)}</td>
             <td>{words.tokens(sum.tokens)}</td>
-            <td>{words.dollars(sum.cost_usd)}</td>
+            <td>{words.cost(sum)}</td>
           </tr>
         ))}
       </tbody>

@@ -84,7 +84,7 @@ function Judge({ id, node }: { id: string; node: NodeState }) {
   const [isOpen, setOpen] = useState(false);
   const last = node.attempts.at(-1);
   if (!last) return null;
-  const facts = [last.model, words.dollars(last.usage.cost_usd), words.tokens(last.usage.input_tokens + last.usage.output_tokens) + " tokens"];
+  const facts = [last.model, words.cost(last.usage), words.tokens(last.usage.input_tokens + last.usage.output_tokens) + " tokens"];
   return (
     <div className="judge">
       <p className="judge-head">

@@ -1,12 +1,12 @@
 /** One run, live: its graph with what happens in it, its loop's curve and iterations, its journal. */
 import { useMemo } from "react";
 import type { ScreenProps } from "..";
-import type { Graph, RunDetail } from "../../api";
+import type { Client, Graph, RunDetail } from "../../api";
 import { ErrorNotice, Loading } from "../../app/Notice";
 import { navigate, runPath } from "../../app/router";
-import { RunProvider, statusOf, useJournal, useRunView } from "../../app/run";
+import { isReading, RunProvider, statusOf, tell, useJournal, useRunStore, useRunView } from "../../app/run";
 import { useRecordLoading } from "../../app/records";
-import { useLoad } from "../../app/session";
+import { useLoad, type Loaded } from "../../app/session";
 import { openGates, type LoopState } from "../../journal";
 import { useAddress } from "./address";
 import { Banners } from "./Banners";
@@ -33,13 +33,15 @@ export default function Run({ values, query }: ScreenProps) {
 
 function Page({ id, query }: { id: string; query: Record<string, string> }) {
   const graph = useLoad((client, signal) => client.graph(id, signal), [id]);
-  if (graph.error) return <ErrorNotice error={graph.error} isPage onRetry={graph.reload} />;
-  if (!graph.value) return <Loading what="the run" />;
-  return <LiveRun id={id} graph={graph.value} query={query} />;
+  const detail = useDetail(id);
+  const error = graph.error ?? (detail.value ? null : detail.error);
+  if (error) return <ErrorNotice error={error} isPage onRetry={graph.error ? graph.reload : detail.reload} />;
+  if (!graph.value || !detail.value) return <Loading what="the run" />;
+  return <LiveRun id={id} graph={graph.value} detail={detail.value} query={query} />;
 }
 
-function LiveRun({ id, graph, query }: { id: string; graph: Graph; query: Record<string, string> }) {
-  const detail = useDetail(id);
+function LiveRun({ id, graph, detail, query }: { id: string; graph: Graph; detail: RunDetail; query: Record<string, string> }) {
+  const isRead = !useRunView(isReading);
   const loop = useLoopLookedAt();
   const selected = useRunView((view) => view.selected);
   const tab = tabFrom(query["tab"]);
@@ -56,21 +58,37 @@ function LiveRun({ id, graph, query }: { id: string; graph: Graph; query: Record
     <section className="screen-run">
       <Head id={id} name={graph.name} detail={detail} loop={loop} />
       <Banners id={id} detail={detail} loop={loop} />
-      <div className="run-bar">
-        <Tabs tab={tab} onTab={onTab} />
-        {loop && hasSide && <Picker loop={loop} paths={paths} />}
-      </div>
-      <div className={hasSide && loops.length > 0 ? "run-columns" : "run-columns run-columns-one"}>
-        <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${tab}`} className="tab-panel">
-          {tab === "graph" && <GraphTab graph={graph} loop={loop} view={query["view"] === "unrolled" ? "unrolled" : "aggregated"} onView={onView} />}
-          {tab === "timeline" && <Timeline loop={loop} isWhole />}
-          {tab === "journal" && <JournalTab id={id} />}
-          {tab === "data" && <DataTab id={id} detail={detail} />}
-        </div>
-        {hasSide && loops.length > 0 && <Side id={id} detail={detail} loop={loop} target={target} />}
-        {hasSide && selected && <Drawer id={id} graph={graph} path={selected} isElsewhere={detail?.driver === "elsewhere"} />}
-      </div>
+      {isRead ? (
+        <>
+          <div className="run-bar">
+            <Tabs tab={tab} onTab={onTab} />
+            {loop && hasSide && <Picker loop={loop} paths={paths} />}
+          </div>
+          <div className={hasSide && loops.length > 0 ? "run-columns" : "run-columns run-columns-one"}>
+            <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${tab}`} className="tab-panel">
+              {tab === "graph" && <GraphTab graph={graph} loop={loop} view={query["view"] === "unrolled" ? "unrolled" : "aggregated"} onView={onView} />}
+              {tab === "timeline" && <Timeline loop={loop} isWhole />}
+              {tab === "journal" && <JournalTab id={id} />}
+              {tab === "data" && <DataTab id={id} detail={detail} />}
+            </div>
+            {hasSide && loops.length > 0 && <Side id={id} detail={detail} loop={loop} target={target} />}
+            {hasSide && selected && <Drawer id={id} graph={graph} path={selected} isElsewhere={detail?.driver === "elsewhere"} />}
+          </div>
+        </>
+      ) : (
+        <Reading />
+      )}
     </section>
+  );
+}
+
+/** Counts and pictures come from the journal: none are shown before it is read. */
+function Reading() {
+  const { journal, opensAt } = useRunView((view) => view);
+  return (
+    <p className="notice" role="status">
+      Reading the journal… {journal.lastSeq} of {opensAt} entries
+    </p>
   );
 }
 
@@ -82,11 +100,17 @@ function useLoopLookedAt(): LoopState | undefined {
 }
 
 /** What the server knows besides the journal, asked again whenever that may have changed. */
-function useDetail(id: string): RunDetail | null {
+function useDetail(id: string): Loaded<RunDetail> {
+  const store = useRunStore();
   const status = useRunView(statusOf);
   const told = useRunView((view) => view.told?.status);
   const isThere = useRunView((view) => view.journal.lastSeq > 0);
   const gates = useJournal((journal) => openGates(journal).map((gate) => gate.address).join(" "));
   const ended = useJournal((journal) => [...journal.scopes.get("")?.loops ?? []].filter((loop) => journal.loops.get(loop)?.status === "finished").join(" "));
-  return useLoad((client, signal) => client.run(id, signal), [id], [status, told, isThere, gates, ended]).value;
+  const load = async (client: Client, signal: AbortSignal) => {
+    const detail = await client.run(id, signal);
+    tell(store, detail.status, detail.last_seq);
+    return detail;
+  };
+  return useLoad(load, [id, store], [status, told, isThere, gates, ended]);
 }

@@ -29,6 +29,7 @@ function Workflow({ run }: { run: RunItem }) {
     <span title={run.file}>
       <span className="strong">{words.visible(run.name)}</span>
       {run.dialect !== "native" && <span className="faint"> {run.dialect}</span>}
+      {run.project && <span className="faint" title={run.project}> of {words.visible(run.project)}</span>}
     </span>
   );
 }

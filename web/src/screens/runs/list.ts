@@ -56,7 +56,7 @@ export function askedFor({ status, workflow, search, since, until, cost, sort, r
 
 const SORTED_BY: Record<string, (run: RunItem) => number> = {
   started: (run) => run.created_at,
-  cost: (run) => run.cost_usd,
+  cost: (run) => run.cost_usd ?? 0,
   score: (run) => run.score ?? -Infinity,
   time: (run) => run.seconds,
 };
@@ -74,7 +74,7 @@ export function fits(run: RunItem, filters: Filters): boolean {
   if (status && run.status !== status) return false;
   if (workflow && run.name !== workflow) return false;
   if (run.created_at < (asked.since ?? 0) || run.created_at >= (asked.until ?? Infinity)) return false;
-  if (run.cost_usd < (asked.cost_min ?? 0)) return false;
+  if ((run.cost_usd ?? 0) < (asked.cost_min ?? 0)) return false;
   const wanted = search.toLowerCase();
   return !wanted || [run.id, run.name, run.file, run.given].some((text) => text.toLowerCase().includes(wanted));
 }

@@ -5,6 +5,7 @@ Loops are `until`, `while` and `doUntil` by the seed's rules, and Azure's `Until
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from whorl.dialects.loom.forms import find, find_mapping, text_at
 from whorl.dialects.loom.order import order_of
 from whorl.errors import Span
 from whorl.ir.walk import is_hidden, walk
-from whorl.language import LanguageError, parse
+from whorl.language import LanguageError, MappingScope, evaluate_metered, parse
 from whorl.source import Entry, Mapping, Scalar
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ AZURE_CONCURRENCY = 20
 CONCURRENCY_MAX = 50
 COUNT, COUNT_MAX = 60, 1_000
 TIME_S, TIME_MAX_S = 3_600.0, 86_400.0
+_FUEL = 10_000
 # What a loop tells its actions, at its place.
 _FACTS: tuple[Fact, ...] = ("index", "latest", "number", "previous", "started_at")
 
@@ -181,7 +183,7 @@ def read_loop(action: Action) -> ir.Node:
     location = replace(_inside(action), loops=(*action.location.loops, loop))
     body, _ = _read_body(action, action.setting("actions"), location, alone)
     if not is_azure:
-        _warn_unchanging(action, condition)
+        _warn_of_variables(action, condition)
     shown = condition.text if isinstance(condition, Scalar) else texts.json_text(condition)
     # What the author calls the loop and its condition, for those who look at it run.
     kind = action.type.replace("dountil", "doUntil")
@@ -284,8 +286,8 @@ def limits_of(action: Action, is_azure: bool, usual: int = COUNT) -> ir.LoopLimi
     elif time is not None:
         time_s = context.seconds(time, TIME_S)
         if time_s > TIME_MAX_S and not is_azure:
-            message = f"loop {action.name!r} may take at most PT24H, the system limit"
-            advice = "write PT24H or less"
+            message = f"Loop timeout exceeds system limit: {TIME_MAX_S * 1_000:.0f}"
+            advice = "these are milliseconds; write PT24H or less"
             context.report("W015", message, time.span, label="too long", help=advice)
     return ir.LoopLimits(iterations=iterations, time_s=time_s, interrupts=not is_azure)
 
@@ -299,25 +301,42 @@ def _count(action: Action, count: Scalar, is_azure: bool) -> int:
         action.context.report("W007", message, count.span, label="no count", help="write 60")
         return COUNT
     if value > COUNT_MAX and not is_azure:
-        message = f"loop {action.name!r} may take at most {COUNT_MAX} iterations, the system limit"
+        message = f"Loop count exceeds system limit: {COUNT_MAX}"
         advice = f"write {COUNT_MAX} or less; nest loops if more are needed"
         action.context.report("W015", message, count.span, label="too many", help=advice)
     return value
 
 
-def _warn_unchanging(action: Action, condition: Value) -> None:
-    """A condition over variables that no action of the loop sets can never change."""
+def _warn_of_variables(action: Action, condition: Value) -> None:
+    """Warns of variables that no action of the loop sets, and of those that end it at once."""
     sources = [scalar.text for scalar in texts.scalars_in(condition)]
     spelled = {name for source in sources for name in texts.variables_read(source)}
     read = {name.lower() for name in spelled}
-    is_changed = any(map(texts.READS_RESULTS.search, sources))
-    is_changed = is_changed or bool(read & set_in(action.setting("actions")))
-    if not read or is_changed or any(map(words.is_of_a_loop, read)):
+    if not read or any(map(texts.READS_RESULTS.search, sources)):
         return
-    changed = ", ".join(map(repr, sorted(spelled)))
-    message = f"no action of loop {action.name!r} changes {changed}"
-    advice = 'set it in the loop: {"type": "setVariable", "name": ..., "value": ...}'
-    action.context.warn("W023", message, condition.span, label="never changes", help=advice)
+    if any(map(words.is_of_a_loop, read)):
+        return
+    listed = ", ".join(map(repr, sorted(spelled)))
+    if not read & set_in(action.setting("actions")):
+        message = f"no action of loop {action.name!r} changes {listed}"
+        advice = 'set it in the loop: {"type": "setVariable", "name": ..., "value": ...}'
+        action.context.warn("W023", message, condition.span, label="never changes", help=advice)
+    elif action.type != "dountil" and _is_over_at_start(action, condition, spelled):
+        message = f"variable {listed} is null at the start, so loop {action.name!r} ends before "
+        message += "its first iteration"
+        advice = f"set it before the loop, or with `-i {min(spelled)}=VALUE`"
+        advice = "did you mean doUntil? Or " * (action.type == "until") + advice
+        action.context.warn("W023", message, condition.span, label="over at once", help=advice)
+
+
+def _is_over_at_start(action: Action, condition: Value, names: set[str]) -> bool:
+    """Whether a loop ends where the variables that only its own actions set are null."""
+    inside = Counter(name.lower() for name, _ in variables_in(action.setting("actions")))
+    if any(action.context.setters[name.lower()] != inside[name.lower()] for name in names):
+        return False
+    test = action.context.condition(condition, inverted=action.type == "while")
+    scope = MappingScope({"$variables": dict.fromkeys(names), "$loop": {}})
+    return evaluate_metered(test, scope, _FUEL)[0] is True
 
 
 def set_in(value: Value | None) -> set[str]:

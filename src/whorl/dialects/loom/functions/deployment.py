@@ -17,6 +17,7 @@ from whorl.dialects.loom.functions import strings
 from whorl.dialects.loom.values.arguments import Family, not_valid, text, wrong
 from whorl.dialects.loom.values.printing import print_text
 from whorl.language.libraries import Library
+from whorl.language.values import UNDEFINED
 
 if TYPE_CHECKING:
     from whorl.language.calls import Run
@@ -66,6 +67,12 @@ _FACTS: dict[str, Value] = {
 }
 for _name, _fact in _FACTS.items():
     DEPLOYMENT(f"{_name}()", "a fact of the deployment", _fact)(lambda fact, run: fact)
+
+
+@DEPLOYMENT("$given(name:str)", "what the run is given for a parameter")
+def _given(run: Run, name: str) -> Value:
+    value = run.lookup(name)
+    return None if value is UNDEFINED else value
 
 
 @DEPLOYMENT("concat(value, ...)", "texts one after another, or the items of all arrays")

@@ -78,11 +78,13 @@ def _named(
             return table[own]
     if lenient:
         return None
-    raise EvaluationError(
+    fault = EvaluationError(
         f"The template language function {function!r} cannot be evaluated: "
         f"the {noun} {key!r} is not defined",
         help=did_you_mean(key, list(table)[:_NAMES_MAX] if isinstance(table, dict) else []),
     )
+    fault.name = key
+    raise fault
 
 
 for _signature, _place, _noun, _doc in (

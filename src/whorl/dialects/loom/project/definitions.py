@@ -81,6 +81,15 @@ class Form:
         """How many values only Azure knows, and one of them."""
         return self.templates[0].meter
 
+    def source(self, text: str) -> str:
+        """A formula that the run computes with what it is asked for; empty where it cannot."""
+        return next(filter(None, (template.source(text) for template in self.templates)), "")
+
+    def asked(self, name: str) -> Entry | None:
+        """The parameter of a template that the run is asked for."""
+        asking = (t for t in self.templates if t.is_asked_for(name))
+        return next((t.declared[name.lower()] for t in asking), None)
+
     @property
     def secrets(self) -> dict[str, PortType]:
         return {

@@ -7,6 +7,7 @@ written.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -34,6 +35,11 @@ _VARIABLE = re.compile(
 _NAMED = re.compile(r"\b(parameters|variables)\(\s*'([^']+)'\s*\)", re.IGNORECASE)
 _KEY = re.compile(r"\w[^.\[\]']*")
 _PARAMETERS, _VARIABLES = "$parameters", "$variables"
+_GIVEN = "$given("
+# Azure takes no longer expressions.
+_SOURCE_MAX = 8_192
+_MARK = re.compile(r"@@\{|@\{|(?<=.)''(?=.)|.", re.DOTALL)
+_TOKEN = re.compile(r"'(?:[^']|'')*+'|[(),\[\]]|[^'(),\[\]]++")
 
 
 @dataclass(slots=True)
@@ -44,6 +50,8 @@ class Meter:
     kept: int = 0
     example: str = ""
     depth: int = 0
+    # Formulas that are parameters of the run, since it cannot write them itself.
+    hoisted: list[str] = field(default_factory=list)
 
     def spend(self, steps: int, span: Span) -> None:
         self.fuel -= steps
@@ -69,6 +77,7 @@ class Template:
     before: tuple[Template, ...] = ()
     secrets: dict[str, PortType] = field(default_factory=dict)
     meter: Meter = field(default_factory=Meter)
+    _sources: dict[str, str] = field(default_factory=dict)
     _values: dict[tuple[str, str], Json | LanguageError] = field(default_factory=dict)
 
     def secret_value(self, name: str) -> Json:
@@ -111,8 +120,9 @@ class Template:
             return self._tree(value, scalar.span)
         if runs and (later := self._later(text)):
             return Scalar(later, scalar.span)
-        self.meter.kept += 1
-        self.meter.example = self.meter.example or text[:60]
+        if runs or not self.source(text):
+            self.meter.kept += 1
+            self.meter.example = self.meter.example or text[:60]
         return scalar
 
     def _nested(self, value: Value, runs: bool) -> Value:
@@ -186,29 +196,53 @@ class Template:
         finally:
             self.meter.depth -= 1
 
-    def _later(self, text: str) -> str:
-        """The expression that a run computes in place of the deployment; empty where it cannot."""
-        source = _NAMED.sub(self._inlined, text[1:-1].strip())
-        if "@" in source or not self.is_template:
-            return ""
-        try:
-            names = free_names(Expression("logic", f"@{source}"))
-        except LanguageError:
-            return ""
-        is_open = all(
-            used.name == _PARAMETERS
-            and used.path
-            and isinstance(used.path[0], str)
-            and self.is_asked_for(used.path[0])
-            for used in names
-        )
-        return f"@{source}" if names and is_open else ""
+    def source(self, text: str) -> str:
+        """A formula that can be computed once the run is given what is asked for; else empty.
+
+        What is known stands in it as it is, what is asked for as `$given('name')`.
+        """
+        if text not in self._sources:
+            # One that leads back to itself has none.
+            self._sources[text] = ""
+            self.meter.depth += 1
+            source = _NAMED.sub(self._inlined, text[1:-1].strip())
+            self.meter.depth -= 1
+            is_asking = self.is_template and _GIVEN in source and len(source) <= _SOURCE_MAX
+            names = _names_of(source, _LIBRARY) if is_asking else None
+            if names is not None and not {_PARAMETERS, _VARIABLES} & names:
+                self._sources[text] = source
+        return self._sources[text]
 
     def _inlined(self, match: re.Match[str]) -> str:
-        value = self._values.get((f"${match[1].lower()}", match[2].lower()))
-        if isinstance(value, str):
-            return "'" + value.replace("'", "''") + "'"
-        return str(value).lower() if isinstance(value, int) else match[0]
+        table, name = f"${match[1].lower()}", match[2].lower()
+        value = self._values.get((table, name), LanguageError("is not known"))
+        if table == _PARAMETERS and self.is_asked_for(name):
+            return f"{_GIVEN}{_quoted(self.declared[name].name)})"
+        if isinstance(value, LanguageError):
+            written = self._written(table, name) if self.meter.depth < _DEPTH_MAX else None
+            inner = written.text if isinstance(written, Scalar) else ""
+            return (self.source(inner) if is_deployed(inner) else "") or match[0]
+        return _quoted(value) if isinstance(value, str) else f"json({_quoted(json.dumps(value))})"
+
+    def _later(self, text: str) -> str:
+        """The string that a run evaluates in place of a formula; empty where only Azure can.
+
+        A text of the formula may be a part of an expression.
+        """
+        source = self.source(text)
+        if "@{" not in source and "'@" not in source:
+            return f"@{self._term(source)}" if source else ""
+        parts = _parts(source)
+        pairs = [(part, "") if part[:1] == "'" else ("", self._term(part)) for part in parts]
+        return _spliced(pairs) if len(parts) > 1 else ""
+
+    def _term(self, source: str) -> str:
+        """A formula as the run may write it; else the parameter of a name of its own that it is."""
+        own = source.replace(_GIVEN, "parameters(")
+        if _names_of(own, "") is not None:
+            return own
+        self.meter.hoisted.append(source)
+        return f"parameters({_quoted(source)})"
 
     def is_asked_for(self, name: str) -> bool:
         """Whether a parameter of the template is an input of the run: nothing else has a value."""
@@ -225,3 +259,54 @@ class Template:
             entries = (Entry(Scalar(k, span), self._tree(v, span)) for k, v in value.items())
             return Mapping(tuple(entries), span)
         return Scalar(value, span)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _names_of(source: str, library: str) -> set[str] | None:
+    """The tables that a formula reads; None where it cannot be computed with a library."""
+    try:
+        return {used.name for used in free_names(Expression("logic", f"@{source}", library))}
+    except LanguageError:
+        return None
+
+
+def _parts(source: str) -> list[str]:
+    """What a formula puts together to a text: the arguments of `concat`, or itself."""
+    if not source.lower().startswith("concat(") or source[-1] != ")":
+        return [source]
+    parts, depth = [""], 0
+    for token in _TOKEN.findall(source[len("concat(") : -1]):
+        depth += (token in ("(", "[")) - (token in (")", "]"))
+        if token == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += token
+    return [inner for part in parts for inner in _parts(part.strip())]
+
+
+def _spliced(parts: list[tuple[str, str]]) -> str:
+    """A string with expressions, of texts and terms; empty where a term would be code in one."""
+    made, quote, is_wrapped = "", -1, False
+    is_inside = is_whole = parts[0][0][1:2] == "@" and parts[0][0][2:3] not in ("@", "{")
+    for text, term in parts:
+        if term and (made.endswith("@") or (is_inside and quote < 0)):
+            return ""
+        if term and is_inside:
+            made = made if is_wrapped else f"{made[:quote]}concat({made[quote:]}"
+            is_wrapped = True
+            made += f"', {term}, '"
+        elif term:
+            made += f"@{{{term}}}"
+        for mark in _MARK.findall(text[1:-1].replace("''", "'")):
+            if mark == "'" and is_inside:
+                mark += ")" * is_wrapped
+                quote, is_wrapped = (-1 if quote >= 0 else len(made)), False
+            elif mark == "@{" and quote < 0:
+                is_inside = True
+            elif mark == "}" and quote < 0:
+                is_inside = is_whole
+            made += mark
+    return made

@@ -41,7 +41,6 @@ _OUTPUTS = {"json": "structured", "object": "structured", "structured": "structu
 _OUTPUTS |= {"list": "list", "array": "list", "bool": "boolean", "boolean": "boolean"}
 _OUTPUTS |= {"number": "numeric", "numeric": "numeric", "score": "numeric"}
 _LONG = 1_000
-_READ_MAX = 20_000
 _WORD = re.compile(r"[^\W_]{3,}")
 # Endings that the forms of one word differ by, the longest first.
 _ENDINGS = ("ation", "ating", "ated", "ate", "ing", "ion", "ied", "ie", "ed", "e", "y")
@@ -84,7 +83,7 @@ _COMMON = frozenset(
 
 def features(task: str, description: str, shown: Json, output_format: str = "") -> dict[str, Json]:
     """The features of a task; a keyword counts anywhere in its texts, even inside of a word."""
-    text = f"{task} {description} {shown if isinstance(shown, str) else ''}"[:_READ_MAX].lower()
+    text = f"{task} {description} {shown if isinstance(shown, str) else ''}".lower()
     structures = _named_in(text, STRUCTURES)
     patterns = _named_in(text, PATTERNS)
     return {
@@ -156,7 +155,7 @@ def overlap(wanted: str, text: str) -> float:
 
 
 def _stems(text: str) -> set[str]:
-    words = set(_WORD.findall(text[:_READ_MAX].lower())) - _COMMON
+    words = set(_WORD.findall(text.lower())) - _COMMON
     return {_stem(word) for word in words}
 
 

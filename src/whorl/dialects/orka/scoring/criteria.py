@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, TypeGuard
 
 from whorl.dialects.orka import outputs
+from whorl.language.calls import WHOLE
 
 if TYPE_CHECKING:
     from whorl.language.calls import Run
@@ -75,6 +76,7 @@ _TRUE = ("true", "yes", "pass", "passed", "met", "1")
 _FALSE = ("false", "no", "fail", "failed", "unmet", "0")
 _WORD = re.compile(r"\b(true|yes|pass|passed|met|false|no|fail|failed|unmet)\b")
 _NEAR_CHARACTERS = 100
+# How much of an answer runs of earlier versions read.
 _SEARCHED_MAX = 100_000
 
 
@@ -124,7 +126,7 @@ def _in_object(fields: dict[str, Value], paths: list[str]) -> dict[str, bool]:
 
 def _in_prose(text: str, paths: list[str]) -> dict[str, bool]:
     """The criteria in prose: `name: true`, or such a word soon after the name."""
-    searched = text[:_SEARCHED_MAX].lower()
+    searched = text.lower()
     answers: dict[str, bool] = {}
     for path in paths:
         criterion = path.partition(".")[2]
@@ -141,7 +143,9 @@ def _in_prose(text: str, paths: list[str]) -> dict[str, bool]:
 def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
     criteria, paths = CONTEXTS[run.text(context)], paths_of(run.text(context))
     text = answer if isinstance(answer, str) else ""
-    answers = answered(answer, paths) or _in_prose(text, paths)
+    run.spend_since(WHOLE, len(text) >> 6)
+    searched = text if run.reads_whole else text[:_SEARCHED_MAX]
+    answers = answered(answer, paths) or _in_prose(searched, paths)
     passed: list[Value] = [path for path in paths if answers.get(path)]
     score = round(len(passed) / len(paths), 4)
     verdict = "APPROVED" if score >= APPROVED_FROM else "REJECTED"

@@ -29,6 +29,7 @@ Settings: TypeAlias = "dict[str, Value]"
 # A score, and the agent that supplied it.
 Scored: TypeAlias = "tuple[float, str]"
 
+# How much of a text, at its end and at its beginning, runs of earlier versions read.
 SEARCHED_MAX = 200_000
 COMPARED_MAX = 20_000
 _SUFFIX = re.compile(r"\s*(?:(%)|/\s*(\d{1,4})|out\s+of\s+(\d{1,4}))", re.IGNORECASE)
@@ -59,12 +60,16 @@ def pay_score(run: Run, results: Results, settings: Settings) -> None:
     pay_patterns(run, texts, searches * (len(strategies) + len(patterns)))
     pay_states(run, texts, searches * patterns)
     if settings.get("agreement") is True:
-        words = sum(min(len(text), COMPARED_MAX) for text in texts)
+        words = sum(len(text[: None if run.reads_whole else COMPARED_MAX]) for text in texts)
         run.spend(len(texts) * (len(texts) + (words >> 8)))
 
 
+def searched_part(run: Run, text: str) -> str:
+    return text if run.reads_whole else text[-SEARCHED_MAX:]
+
+
 def pay_patterns(run: Run, texts: list[str], patterns: int) -> None:
-    searched = sum(4 + (min(len(text), SEARCHED_MAX) >> 7) for text in texts)
+    searched = sum(4 + (len(searched_part(run, text)) >> 7) for text in texts)
     run.spend(sum(len(text) >> 6 for text in texts) + patterns * searched)
 
 
@@ -75,16 +80,16 @@ def pay_states(run: Run, texts: list[str], patterns: list[str], *, lessons: bool
             program = search_pattern(source, lessons=lessons)
         except LanguageError:
             continue
-        run.spend_since(2, sum(program.price(min(len(text), SEARCHED_MAX)) for text in texts))
+        run.spend_since(2, sum(program.price(len(searched_part(run, text))) for text in texts))
 
 
-def find_score(results: Results, settings: Settings) -> Scored | None:
+def find_score(run: Run, results: Results, settings: Settings) -> Scored | None:
     """The score and the agent that supplied it: criteria first, then the moderators, then by plan.
 
     Later agents come first: in doubt it is the scorer, which speaks last. A number out of range
     is given only where there is none in range.
     """
-    return _best(_candidates(results, settings))
+    return _best(_candidates(run, results, settings))
 
 
 def _best(candidates: Iterable[Scored]) -> Scored | None:
@@ -97,7 +102,7 @@ def _best(candidates: Iterable[Scored]) -> Scored | None:
     return beyond
 
 
-def _candidates(results: Results, settings: Settings) -> Iterator[Scored]:
+def _candidates(run: Run, results: Results, settings: Settings) -> Iterator[Scored]:
     criteria = _by_criteria(results, settings)
     if criteria is not None:
         yield criteria
@@ -105,17 +110,18 @@ def _candidates(results: Results, settings: Settings) -> Iterator[Scored]:
     strategies = _tables(settings.get("strategies"))
     for name in texts_in(settings.get("high_priority")):
         for strategy in strategies if name in results else ():
-            score = _in_text(text_of(results[name]), strategy)
+            score = _in_text(run, text_of(results[name]), strategy)
             if score is not None:
                 yield score, name
     for strategy in strategies:
-        scored = _by_strategy(results, strategy)
+        scored = _by_strategy(run, results, strategy)
         if scored is not None:
             yield scored
     if settings.get("agreement") is not True:
         return
     # How much the agents agree: the mean likeness of the words that they use.
-    bags = [Counter(_TOKEN.findall(text_of(v).lower()[:COMPARED_MAX])) for v in results.values()]
+    most = None if run.reads_whole else COMPARED_MAX
+    bags = [Counter(_TOKEN.findall(text_of(v).lower()[:most])) for v in results.values()]
     likenesses: list[float] = []
     for bag, other in combinations(filter(None, bags), 2):
         shared = sum(count * other[word] for word, count in bag.items())
@@ -144,7 +150,7 @@ def _by_criteria(results: Results, settings: Settings) -> Scored | None:
     return None
 
 
-def _by_strategy(results: Results, strategy: Settings) -> Scored | None:
+def _by_strategy(run: Run, results: Results, strategy: Settings) -> Scored | None:
     """The first score in range of the agents that a strategy names, or of all, the last first."""
     kind, named = strategy.get("type"), texts_in(strategy.get("agents"))
     written = strategy.get("path")
@@ -160,22 +166,22 @@ def _by_strategy(results: Results, strategy: Settings) -> Scored | None:
 
     def score_in(value: Value) -> float | None:
         if kind == "pattern":
-            return _in_text(text_of(value), strategy)
+            return _in_text(run, text_of(value), strategy)
         part: Value = value if begins_with_agent else outputs.fields_of(value)
         if kind == "json":
-            return score_of(value_at(part, path))
+            return score_of(run, value_at(part, path))
         for key in path:
             part = outputs.item(part, key)
         is_whole = kind == "agent_key" and part is UNDEFINED and path == ["response"]
-        return score_of(outputs.response_of(value) if is_whole else part)
+        return score_of(run, outputs.response_of(value) if is_whole else part)
 
     scores = ((score_in(results[name]), name) for name in names)
     return _best((score, name) for score, name in scores if score is not None)
 
 
-def _in_text(text: str, strategy: Settings) -> float | None:
+def _in_text(run: Run, text: str, strategy: Settings) -> float | None:
     """The first number in range of the first pattern that has one; else one out of range."""
-    searched, beyond = text[-SEARCHED_MAX:], None
+    searched, beyond = searched_part(run, text), None
     for source in texts_in(strategy.get("patterns")):
         try:
             matches = search_pattern(source).search_all(searched)
@@ -192,11 +198,11 @@ def _in_text(text: str, strategy: Settings) -> float | None:
     return beyond
 
 
-def score_of(value: Value) -> float | None:
+def score_of(run: Run, value: Value) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _normalised(float(value), "")
     stripped = value.strip() if isinstance(value, str) else ""
-    match = _NUMBER.match(stripped) or _WORDED.search(stripped[-SEARCHED_MAX:])
+    match = _NUMBER.match(stripped) or _WORDED.search(searched_part(run, stripped))
     if match is None:
         return None
     return _scored(match[match.lastindex or 0], stripped[match.end() :][:20])
@@ -222,12 +228,12 @@ def _tables(value: Value) -> list[Settings]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def lessons(texts: Iterable[str], patterns: list[str], length_max: int) -> str:
+def lessons(run: Run, texts: Iterable[str], patterns: list[str], length_max: int) -> str:
     """What the patterns find, each once, joined, and cut at a length."""
     by_word: dict[str, str] = {}
     for text, source in product(texts, patterns):
         try:
-            matches = search_pattern(source, lessons=True).search_all(text[-SEARCHED_MAX:])
+            matches = search_pattern(source, lessons=True).search_all(searched_part(run, text))
             matched = list(islice(matches, _LESSONS_MAX))
         except LanguageError:
             # The reader has reported a pattern that does not compile.

@@ -11,6 +11,7 @@ from whorl.dialects.orka.agents import items_of, scalars_of
 from whorl.dialects.orka.scoring import scores
 from whorl.dialects.orka.scoring.criteria import CONTEXTS, paths_of, weights_of
 from whorl.dialects.orka.scoring.validators import choice, criteria_of, preset_of
+from whorl.dialects.orka.sections import reads_of
 from whorl.dialects.reading.fields import is_true, number_of, text_of
 from whorl.errors import did_you_mean
 from whorl.language import Json, LanguageError
@@ -28,6 +29,10 @@ _MARKS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 # How people call an agent that scores, and what they tell it to do.
 _RATER = re.compile(r"scor|rat(?:er|ing)|judg|evaluat|critic|grad(?:er|ing)|assess|moderat|review")
 _RATES = re.compile(r"\b(?:rate|rating|score|grade|evaluate|assess|judge)\b", re.IGNORECASE)
+# How a prompt begins that asks for a review.
+_REVIEWS = re.compile(
+    r"\W*+(?:please\s+)?(?:rate|score|grade|evaluate|assess|judge|review|critique)\b", re.IGNORECASE
+)
 # The kinds of strategies by the words that files have for them.
 _KINDS = {
     **dict.fromkeys(("pattern", "patterns", "regex", "regex_pattern"), "pattern"),
@@ -135,6 +140,50 @@ def _scorers(scoring: Scoring, agents: list[Agent]) -> list[str]:
         list(prompts),
     )
     return next(filter(None, signs), [])
+
+
+def read_document(loop: Agent, inner: Section, scoring: Scoring) -> str:
+    """The agent whose text the loop returns: what its scorer reads, and no review of that.
+
+    Where that names several, it is the join, or the last of them; a choice is told.
+    """
+    scorer = inner.visible[scoring.scorers[-1]] if scoring.scorers else None
+    joins = [name for name in inner.names() if inner.is_of(name, ("join",))]
+    others = [name for name in scoring.agents if scorer is None or name != scorer.id]
+    if scoring.target or not others:
+        return scoring.target
+    read = _read_by(inner, scorer, [*joins, *others])
+    waiting, document = list(read), set[str]()
+    while waiting:
+        name = waiting.pop()
+        reviewed = _read_by(inner, inner.visible[name], others) if name not in joins else []
+        if reviewed and _is_review(inner.visible[name]):
+            waiting += [other for other in reviewed if other not in read]
+            read += [other for other in reviewed if other not in read]
+        else:
+            document.add(name)
+    if len(document) > 1 and joins:
+        return joins[-1]
+    taken = [name for name in others if not document or name in document][-1:]
+    if len(document) != 1:
+        who = f"{scorer.id!r} scores and reads" if scorer else f"loop {loop.id!r} compares"
+        what = "several agents" if document else "no agent"
+        message = f"{who} {what}: 'response' of the loop is what {taken[0]!r} says"
+        advice = "write {{ previous_outputs.AGENT }} for the text that is scored in its prompt"
+        loop.context.warn("W023", message, loop.span, label="which text?", help=advice)
+    return next(iter(document)) if len(document) == 1 else taken[0]
+
+
+def _read_by(inner: Section, agent: Agent | None, names: list[str]) -> list[str]:
+    """Those of some agents that an agent reads; a validator without a target reads them all."""
+    if agent is None or agent.type in _VALIDATORS:
+        return [name for name in names if agent is None or name != agent.id]
+    return [name for name in filter(reads_of(agent), names) if name != agent.id]
+
+
+def _is_review(agent: Agent) -> bool:
+    prompts = (_MARKS.sub("", agent.text(name)) for name in ("prompt", "system_prompt"))
+    return bool(_RATER.search(agent.id.lower())) or any(map(_REVIEWS.match, prompts))
 
 
 def _read_criteria(loop: Agent, inner: Section | None, scoring: Scoring) -> None:

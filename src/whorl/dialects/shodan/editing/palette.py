@@ -119,6 +119,7 @@ _FIELDS: dict[str, Row] = {
     "scriptFiles": ("Script files", "json", None),
     "code": ("Code", "long text", None),
     "file": ("File with the code", "text", None),
+    "timeout": ("Timeout in seconds", "number", None),
     "valueType": ("Type", TYPES[:4], None),
     "value": ("Value", "json", None),
     "workflowPath": ("Workflow", "text", None),
@@ -135,7 +136,7 @@ _FIELDS: dict[str, Row] = {
     "outputs": ("Outputs", "json", None),
     "continueOnFailure": ("Continue on failure", "boolean", False),
 }
-_RARE = ("commands", "forEach", "exitWhen", "dockSlots", "continueOnFailure")
+_RARE = ("commands", "forEach", "exitWhen", "dockSlots", "timeout", "continueOnFailure")
 
 
 def form_of(kind: str) -> list[FormField]:

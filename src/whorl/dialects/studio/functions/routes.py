@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from whorl.language.calls import Run
     from whorl.language.values import Value
 
+# How much of an answer, and of its explanation, runs of earlier versions read.
 _READ_MAX = 20_000
 _EXPLANATION_MAX = 10_000
 _SHOWN_MAX = 200
@@ -58,7 +59,7 @@ def choose(run: Run, answer: Value, branches: Value, value: Value, fallback: Val
     """The route that a model's answer names, with its explanation."""
     named = _category(run, answer, branches)
     chosen, explanation = named or (str(fallback), run.text(answer).strip())
-    return _route(chosen, value, explanation[:_EXPLANATION_MAX])
+    return _route(chosen, value, explanation[: None if run.reads_whole else _EXPLANATION_MAX])
 
 
 def misread(run: Run, answer: Value, branches: Value, node: Value, fallback: Value) -> Value:
@@ -81,7 +82,7 @@ def _category(run: Run, answer: Value, branches: Value) -> tuple[str, str] | Non
     answer: a text that is judged must not end the loop because its words are quoted.
     """
     names = [str(name) for name in items(branches, "choose") if str(name)]
-    text = _unwrapped(run.text(answer)[:_READ_MAX])
+    text = _unwrapped(run.text(answer)[: None if run.reads_whole else _READ_MAX])
     run.check_text(len(text) * (1 + len(names)), "choose")
     fence = _FENCED.search(text)
     inside = (fence[1] if fence else text).strip()

@@ -103,16 +103,25 @@ def budgets(view: View, loop: LoopProgress | None) -> Iterator[Text]:
     held = state.get("reserved") or {}
     spent = {"cost_usd": progress.cost_usd, "tokens": progress.tokens, "calls": progress.calls}
     shown = [name for name in _BUDGETS if limits.get(name)]
+    unpriced, cost = int((state.get("usage") or {}).get("unpriced", 0)), progress.cost_usd
     for name in shown:
+        if name == "cost_usd" and unpriced and not cost:
+            calls = f"{plural(unpriced, 'call')} of unknown price"
+            yield Text(f"budget  cost not known: {calls}   {allowed(limits[name])} allowed")
+            continue
         more = _iterations_left(limits[name] - spent[name], loop) if name == "cost_usd" else ""
-        yield _budget(view, name, (spent[name], held.get(name, 0.0), limits[name]), more)
+        amounts = (spent[name], held.get(name, 0.0), limits[name])
+        yield _budget(view, name, amounts, more, is_known=name != "cost_usd" or not unpriced)
     if not shown and progress.calls:
-        cost = progress.cost_usd
-        words = f"{figures.count(progress.tokens)} tok", dollars(cost) if cost else ""
-        yield Text(f"used    {joined(plural(progress.calls, 'call'), *words)}")
+        known = dollars(cost) if cost else "cost not known" if unpriced else ""
+        known += " + ?" if cost and unpriced else ""
+        words = joined(f"{figures.count(progress.tokens)} tok", known)
+        yield Text(f"used    {joined(plural(progress.calls, 'call'), words)}")
 
 
-def _budget(view: View, name: str, amounts: tuple[float, float, float], more: str) -> Text:
+def _budget(
+    view: View, name: str, amounts: tuple[float, float, float], more: str, *, is_known: bool
+) -> Text:
     label, written, whole = _BUDGETS[name]
     spent, reserved, limit = amounts
     reserved = min(reserved, max(0.0, limit - spent))
@@ -120,8 +129,13 @@ def _budget(view: View, name: str, amounts: tuple[float, float, float], more: st
     if name == "cost_usd" and left >= 0.1:
         # In cents, and not more than there is.
         left = floor(left * 100 + 1e-6) / 100
-    words = [f"{written(spent)} spent", f"{written(reserved)} reserved" if reserved else ""]
-    text = joined(*words, f"{written(left)} left of {whole(limit)}")
+    words = [f"{written(spent)}{'' if is_known else ' + ?'} spent"]
+    words += [f"{written(reserved)} reserved"] if reserved else []
+    at_most = "" if is_known else "≤ "
+    text = joined(*words, f"{at_most}{written(left)} left of {whole(limit)}")
+    if not view.progress.calls and not reserved:
+        # What the first call costs may not be known.
+        text = f"nothing spent yet of {whole(limit)}"
     room = view.width - 10 - len(text)
     if more and room - len(more) - 3 >= _BAR[0]:
         text, room = f"{text}   {more}", room - len(more) - 3

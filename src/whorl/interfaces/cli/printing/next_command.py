@@ -18,8 +18,8 @@ from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.sealing import shown
 from whorl.runtimes.sqlite.listing import EXPERIMENT
 from whorl.services.files.versions import changed_file, one_of_several
-from whorl.services.inspecting.results import workflow_of
-from whorl.services.steering import amounts_to_go_on, resumed
+from whorl.services.inspecting.results import amounts_to_go_on, workflow_of
+from whorl.services.steering import resumed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,10 +53,9 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
                 return f"{command}   # {note}{', ' if note else ''}after you have corrected {file}"
             return usual
         case "waiting":
-            return "   # or: ".join(_answers(run, result["waiting_for"]))
+            return "   # or: ".join(_answers(store, run, result["waiting_for"]))
         case "paused" if result["paused_by"] == "budget":
-            again = as_much_again(store.run(run).budget_usd)
-            return _advised(result, "R103")[0] or f"whorl resume {run} --budget {again}"
+            return _advised(result, "R103") or f"whorl resume {run}"
         case "paused" | "interrupted":
             return f"whorl resume {run}"
         case "running":
@@ -168,31 +167,27 @@ def _given(name: str, value: Json) -> str:
     return f"{name}:={json.dumps(value, ensure_ascii=False)}"
 
 
-def _advised(result: dict[str, Any], code: str) -> tuple[str, dict[str, Any]]:
-    """The command in the last warning of a code that has one: its amount is enough. Its facts."""
+def _advised(result: dict[str, Any], code: str) -> str:
+    """The command in the last warning of a code that has one: its amount is enough."""
     for warning in reversed(result["warnings"]):
         if warning["code"] == code:
             words = advice(code, warning.get("facts"), result["run"])
             commands = re.findall(r"`(whorl (?:resume|continue) [^`]*)`", words)
             if commands:
-                return str(commands[-1]), warning["facts"]
-    return "", {}
+                return str(commands[-1])
+    return ""
 
 
 def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     """How the last loop that a limit or a person ended goes on, where it can."""
-    command, facts = _advised(result, "R102")
+    command = _advised(result, "R102")
     if command and any(loop["exit_reason"] == "budget" for loop in result["loops"]):
-        # What was short when the loop ended may be less than what is short by now.
-        place = facts["address"] if "--at" in command else ""
-        amounts = flags(amounts_to_go_on(store, run, place))
-        at = f"--at '{place}' " if place else ""
-        return f"whorl continue {run} {at}{amounts}" if amounts else command
+        return command
     outer = [loop for loop in result["loops"] if "[" not in loop["path"]]
     for loop in reversed(outer):
         if loop["exit_reason"] not in (*_TOO_FEW, "budget"):
             continue
-        amounts = flags(amounts_to_go_on(store, run, loop["path"]))
+        amounts = flags(amounts_to_go_on(fold(store, run).machine, loop["path"]))
         if loop["exit_reason"] in _TOO_FEW:
             amounts = f"--iterations 3 {amounts}".rstrip()
         elif not amounts:
@@ -226,7 +221,7 @@ def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> st
     if root_code(error) == "P118":
         if "raise the budget" not in str(error.get("message")):
             return "whorl explain P118"
-        return _with_room(store, run, str(error.get("path")))
+        return _with_room(store, run, str(error.get("path"))) or f"whorl resume {run}"
     match error.get("code"):
         case "R110" | "R111":
             return f"whorl explain {error['code']}"
@@ -242,19 +237,22 @@ def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> st
 
 def _with_room(store: SqliteStore, run: RunId, path: str) -> str:
     """How a call goes on whose answer a budget cut: with as much again for what held it."""
-    for row in reversed(store.loops(run)):
-        own = _own_budget(row)
-        if path.startswith(f"{row.address}[") and own is not None:
-            again = as_much_again(own)
-            return f"whorl continue {run} --at {quote(row.address)} --budget {again}"
-    return f"whorl resume {run} --budget {as_much_again(store.run(run).budget_usd)}"
+    rows = (row for row in reversed(store.loops(run)) if path.startswith(f"{row.address}["))
+    limits: Any = {f"continue {run} --at {quote(row.address)}": row.limits for row in rows}
+    limits[f"resume {run}"] = fold(store, run).machine.state["limits"]
+    names = ("cost_usd", "tokens")
+    ways = ((verb, {name: (own or {}).get(name) for name in names}) for verb, own in limits.items())
+    return next((f"whorl {verb} {flags(own)}" for verb, own in ways if flags(own)), "")
 
 
-def _answers(run: str, gates: list[dict[str, Any]]) -> Iterator[str]:
+def _answers(store: SqliteStore, run: RunId, gates: list[dict[str, Any]]) -> Iterator[str]:
     """The commands that answer what a run asks first."""
     gate = gates[0] if gates else {"address": "", "reason": ""}
-    at = f" --at {quote(gate['address'].partition('/:')[0])}" if len(gates) > 1 else ""
+    loop, is_limit = gate["address"].partition("/:")[0], gate["reason"] == "limit"
+    # A loop that lies in another one is not the one that would be meant.
+    at = f" --at {quote(loop)}" if len(gates) > 1 or (is_limit and "[" in loop) else ""
     yield f"whorl approve {run}{at}"
-    if gate["reason"] == "limit":
-        yield f"whorl continue {run}{at} --iterations 3"
+    if is_limit:
+        more = flags(amounts_to_go_on(fold(store, run).machine, loop))
+        yield f"whorl continue {run}{at} --iterations 3 {more}".rstrip()
     yield f"whorl reject {run}{at} --feedback '...'"

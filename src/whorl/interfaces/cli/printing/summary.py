@@ -107,6 +107,8 @@ def final_lines(
     if row.held:
         words = "no server takes it up: " if row.position is None else ""
         yield f"  {words}{safe(row.held)}"
+    if row.project:
+        yield f"  it belongs to {safe(row.project)}"
     for gate in result["waiting_for"]:
         if gate["address"] not in shown:
             yield from indented(gate_lines(gate))
@@ -146,6 +148,8 @@ def pause_words(result: dict[str, Any]) -> str:
     """Why a run is paused, in the words of what it warned of."""
     if result["paused_by"] == "restore":
         return "it was under way when the backup was made: what it has done since is not known"
+    if result["paused_by"] == "stuck":
+        return "nothing of it was under way, and it waited for nothing: please report this"
     if result["paused_by"] != "budget":
         return "a person paused it"
     warnings = [warning for warning in result["warnings"] if warning["code"] == "R103"]
@@ -165,12 +169,15 @@ def usage_words(usage: dict[str, Any]) -> str:
     parts = [calls_made(usage)]
     if tokens := usage["input_tokens"] + usage["output_tokens"]:
         parts.append(f"{figures.count(tokens)} tok")
-    if usage["cost_usd"]:
-        parts.append(figures.dollars(usage["cost_usd"]))
+    reserved = usage.get("reserved_usd") or 0.0
+    if (known := round((usage["cost_usd"] or 0.0) - reserved, 9)) > 0:
+        parts.append(figures.dollars(known))
     if usage["in_doubt"]:
         # Nobody has said what they cost.
-        doubtful = plural(int(usage["in_doubt"]), "call")
-        parts[-1] += f" with what was reserved for {doubtful} in doubt"
+        doubtful = f"{plural(int(usage['in_doubt']), 'call')} in doubt"
+        parts.append(
+            f"{figures.dollars(reserved)} reserved for {doubtful}" if reserved else doubtful
+        )
     if usage.get("unpriced_calls"):
         parts.append(f"{plural(int(usage['unpriced_calls']), 'call')} of unknown price")
     return ", ".join(parts)

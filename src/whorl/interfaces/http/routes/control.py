@@ -10,9 +10,10 @@ from fastapi import APIRouter, Depends, Response
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.faults import Refusal, conflict
+from whorl.interfaces.http.roles import Identity
 from whorl.interfaces.http.schemas import requests as schemas
 from whorl.interfaces.http.schemas.runs import RunItem
-from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, no_query
 from whorl.interfaces.http.views.runs import run_item
 from whorl.interfaces.wording import effects_words, forecast_words
 from whorl.interpreter.events import Event
@@ -22,7 +23,7 @@ from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.starting import Start
 from whorl.services import steering
-from whorl.services.files.forecasting import forecast
+from whorl.services.files.forecasting import forecast, raises_limits
 from whorl.services.files.preflight import check_given, check_labels, check_size, permitted
 from whorl.services.forking import new_fork, with_steps
 from whorl.services.inspecting.results import loop_frame, workflow_of
@@ -33,14 +34,17 @@ router = APIRouter(prefix="/api/runs", tags=["control"], dependencies=[Depends(n
 
 
 @router.post("", status_code=201, responses={200: {"model": schemas.Started}})
-async def start_run(state: State, new: schemas.NewRun, response: Response) -> schemas.Started:
+async def start_run(
+    state: State, asking: Asking, new: schemas.NewRun, response: Response
+) -> schemas.Started:
     """Starts a run of a workflow file of the project; this server drives it.
 
+    403: the role `run` cannot give it more budget or iterations than the file does.
     201: it was started. 200: a run with this key exists already, and this is its id; if no
     process drives it any more, it is resumed. 409: the run with this key was started with other
     inputs, or is one of another workflow.
     """
-    workflow, starts, details = await asyncio.to_thread(_prepared, state, new)
+    workflow, starts, details = await asyncio.to_thread(_prepared, state, asking, new)
     if not starts.each:
         raise Refusal(409, CODE, f"no run was started: {starts.reason}")
     made = [await state.runtime.start(workflow, each) for each in starts.each]
@@ -216,10 +220,14 @@ def _continued(state: ServerState, run: RunId, request: schemas.Continue) -> Eve
     return event
 
 
-def _prepared(state: ServerState, new: schemas.NewRun) -> tuple[Workflow, Starts, dict[str, str]]:
+def _prepared(
+    state: ServerState, asking: Identity, new: schemas.NewRun
+) -> tuple[Workflow, Starts, dict[str, str]]:
     path, budget = str(state.file(new.workflow)), new.budget_usd
     reading = state.project.read(path, new.named)
     workflow, providers, iterations = reading.workflow, state.providers, new.max_iterations
+    if raises_limits(workflow, budget, iterations):
+        asking.check("raise limits")
     check_size(new.inputs)
     check_given(workflow, new.inputs, advice="see `inputs` of the workflow")
     start = Start(
@@ -238,6 +246,8 @@ def _prepared(state: ServerState, new: schemas.NewRun) -> tuple[Workflow, Starts
             check_key(state.store, known, each, workflow.name)
     if start.refused is not None:
         return workflow, starts, {}
-    worst = forecast(workflow, providers, iterations=iterations, budget_usd=budget)
+    worst = forecast(
+        workflow, providers, iterations=iterations, budget_usd=budget, included=reading.included
+    )
     words = "; ".join(filter(None, (forecast_words(worst), effects_words(worst.effects))))
     return workflow, starts, {"forecast": words, "note": note}

@@ -18,7 +18,7 @@ from whorl.interfaces.http.faults import Refusal, finding
 from whorl.interfaces.http.routes.workflows import FileQuery
 from whorl.interfaces.http.schemas import edit as schemas
 from whorl.interfaces.http.schemas.shared import Closed, ErrorAnswer
-from whorl.interfaces.http.state import State, no_query
+from whorl.interfaces.http.state import Asking, State, no_query
 from whorl.services.files import editing
 
 router = APIRouter(prefix="/api", tags=["editing"])
@@ -38,9 +38,6 @@ class DialectQuery(Closed):
 
 
 def _may_write(state: State) -> None:
-    if not state.edits:
-        advice = "start the server with `whorl serve --edit`"
-        raise Refusal(403, "C112", "this server does not write files", advice)
     if not state.may_save:
         raise Refusal(429, "C112", "more than 10 files were saved within a second", "try again")
 
@@ -79,9 +76,11 @@ _REFUSED: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/workflows/sketch")
-def show_sketch(state: State, query: Annotated[SketchQuery, Query()]) -> schemas.Sketched:
+def show_sketch(
+    state: State, asking: Asking, query: Annotated[SketchQuery, Query()]
+) -> schemas.Sketched:
     """A workflow file as it is drawn to be edited, valid or not."""
-    text, etag = editing.read_file(state.project, query.file)
+    text, etag = editing.read_file(state.project, query.file, broken=asking.sees_broken)
     return _sketched(state, query.file, text, etag, checked=query.checked)
 
 
@@ -117,9 +116,10 @@ def list_names(state: State, request: schemas.Place) -> schemas.NameList:
 
 
 @router.get("/workflows/etag")
-def show_etag(state: State, query: Annotated[FileQuery, Query()]) -> schemas.Etag:
+def show_etag(state: State, asking: Asking, query: Annotated[FileQuery, Query()]) -> schemas.Etag:
     """Which version of a file is on the disk."""
-    return schemas.Etag(etag=editing.read_file(state.project, query.file)[1])
+    found = editing.read_file(state.project, query.file, broken=asking.sees_broken)
+    return schemas.Etag(etag=found[1])
 
 
 @router.put("/workflows/source", dependencies=[Depends(no_query), Depends(_may_write)])

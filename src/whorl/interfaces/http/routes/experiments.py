@@ -26,11 +26,12 @@ from whorl.interfaces.http.schemas.experiments import (
     RunLoopQuery,
     VariantItem,
 )
-from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, no_query
 from whorl.interfaces.http.views.journal import event_text
 from whorl.interfaces.http.watching import Listener
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
+from whorl.services.experiments.document import read_experiment
 from whorl.services.experiments.judging import judge_of
 from whorl.services.experiments.serving import Standing, queue_of, standing_of
 from whorl.services.experiments.study import Study
@@ -62,12 +63,15 @@ def list_experiments(state: State) -> list[ExperimentItem]:
 
 
 @router.post("", status_code=202, dependencies=_plain)
-async def run_experiment(state: State, new: NewExperiment) -> ExperimentDetail:
+async def run_experiment(state: State, asking: Asking, new: NewExperiment) -> ExperimentDetail:
     """Runs what is missing of an experiment, on this server or another one.
 
-    409: it is running already.
+    403: the role `run` cannot give it more budget than its file does. 409: it is running already.
     """
     path = str(await asyncio.to_thread(state.file, new.file))
+    own = (await asyncio.to_thread(read_experiment, state.project, path)).budget
+    if own is not None and new.budget_usd is not None and new.budget_usd > own:
+        asking.check("raise limits")
     name = await state.experiments.ask(path, budget=new.budget_usd, fresh=new.fresh)
     return await _detail(state, name)
 

@@ -8,9 +8,10 @@ from fastapi import APIRouter, Depends, Path, Query
 from whorl.interfaces.figures import written
 from whorl.interfaces.http.schemas import queries, records
 from whorl.interfaces.http.schemas import runs as schemas
-from whorl.interfaces.http.state import KnownRun, State, no_query
+from whorl.interfaces.http.state import Asking, KnownRun, State, no_query
 from whorl.interfaces.http.views import runs as run_views
 from whorl.interfaces.http.views.abridging import value_at
+from whorl.interfaces.operations import has_role
 from whorl.interfaces.progress import usage_of
 from whorl.interpreter.constructs.loops.measuring import similarity
 from whorl.language import Json
@@ -77,9 +78,11 @@ def show_costs(state: State, query: Annotated[queries.CostsQuery, Query()]) -> s
 
 
 @router.get("/{run}", dependencies=[Depends(no_query)])
-def show_run(state: State, run: KnownRun) -> schemas.RunDetail:
+def show_run(state: State, asking: Asking, run: KnownRun) -> schemas.RunDetail:
     """One run: its result so far, what it waits for, and the requests that it accepts."""
-    return run_views.run_detail(state, run)
+    detail = run_views.run_detail(state, run)
+    detail.can = [action for action in detail.can if has_role(asking.role, action)]
+    return detail
 
 
 @router.get("/{run}/loops", dependencies=[Depends(no_query)])
@@ -235,12 +238,12 @@ def show_value(
 
 
 def _side(side: Side) -> schemas.Side:
-    _, tokens, cost_usd = usage_of(side.row.note)
+    _, tokens, _ = usage_of(side.row.note)
     seconds: Any = side.row.note.get("seconds")
     return schemas.Side(
         number=side.row.number,
         score=side.row.score,
-        cost_usd=cost_usd,
+        cost_usd=run_views.usage_item(side.row.note.get("usage")).cost_usd,
         tokens=tokens,
         seconds=float(seconds or 0.0),
         results=side.results,
@@ -249,7 +252,7 @@ def _side(side: Side) -> schemas.Side:
 
 
 def _alike(value: Json, other: Json) -> float:
-    alike = similarity(written(value)[:_COMPARED_MAX], written(other)[:_COMPARED_MAX])
+    alike = similarity(written(value)[:_COMPARED_MAX], written(other)[:_COMPARED_MAX]) or 0.0
     # Beyond what was compared they differ, or they would be the same.
     return min(round(alike, 4), 0.9999)
 

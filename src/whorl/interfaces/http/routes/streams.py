@@ -26,7 +26,7 @@ from whorl.interfaces.progress import name_of
 from whorl.interfaces.translation import Translator
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import Entry, RunId
-from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY
+from whorl.runtimes.sqlite.listing import UNLISTED
 from whorl.services.inspecting.results import hidden_names, workflow_of
 
 HEARTBEAT_S = 15.0
@@ -182,7 +182,7 @@ def _items(state: ServerState, runs: set[RunId]) -> str:
     for run in sorted(runs):
         with suppress(UsageError):  # it was pruned
             row = state.store.run(run)
-            if not row.key.startswith((TRY, EXPERIMENT)):
+            if not row.key.startswith(UNLISTED):
                 sent.append(event_text(state.item_text(row, partial(run_item, state)), "run"))
     return "".join(sent)
 

@@ -12,6 +12,7 @@ from whorl.interfaces.http.schemas import workflows as schemas
 from whorl.interfaces.http.schemas.shared import Closed, FileName, WorkflowName
 from whorl.interfaces.http.state import Asking, KnownRun, State, no_query
 from whorl.interfaces.http.views.graph import graph_of
+from whorl.interfaces.operations import allowed, has_role
 from whorl.interfaces.wording import effects_words, forecast_words
 from whorl.ir import Block, Workflow
 from whorl.services.catalogue import Listed
@@ -33,7 +34,7 @@ class FileQuery(Closed):
 @router.get("/project", dependencies=[Depends(no_query)])
 def show_project(state: State, asking: Asking) -> schemas.ProjectItem:
     """The project that is served, who answers its model steps, and what this token may do."""
-    settings = state.providers.settings
+    settings, may = state.providers.settings, allowed(asking.role, edits=state.edits)
     default = settings.providers.get(settings.default_provider)
     note = TOY
     if default is not None:
@@ -45,9 +46,10 @@ def show_project(state: State, asking: Asking) -> schemas.ProjectItem:
         version=__version__,
         provider=schemas.ProviderItem(name=settings.default_provider or "local", note=note),
         workflows=len(state.catalogue.listed()),
-        edit=state.edits and asking.may("admin"),
+        edit="save" in may,
         who=asking.name,
         role=asking.role,
+        may=may,
     )
 
 
@@ -63,7 +65,7 @@ def open_session(_: schemas.NewSession) -> None:
 @router.get("/workflows", dependencies=[Depends(no_query)])
 def list_workflows(state: State, asking: Asking) -> schemas.WorkflowList:
     """The workflow files of the project, of any dialect."""
-    may_run = asking.may("run")
+    may_run = has_role(asking.role, "start")
     items = [
         _item(listed, _trigger(state, listed.workflow, may_run=may_run))
         for listed in state.catalogue.listed()
@@ -88,14 +90,16 @@ def show_file_graph(state: State, query: Annotated[FileQuery, Query()]) -> schem
 
 
 @router.get("/workflows/source")
-def show_file_source(state: State, query: Annotated[FileQuery, Query()]) -> schemas.SourceItem:
+def show_file_source(
+    state: State, asking: Asking, query: Annotated[FileQuery, Query()]
+) -> schemas.SourceItem:
     """A workflow file with the files that it is made of; one with mistakes alone."""
     path = str(state.file(query.file))
     try:
         reading = state.project.read(path, query.named)
     except InvalidWorkflow as fault:
         try:
-            text, _ = read_file(state.project, query.file)
+            text, _ = read_file(state.project, query.file, broken=asking.sees_broken)
         except UsageError:
             raise fault from None
         return _source(state, "", path, {path: text})
@@ -116,8 +120,10 @@ def show_run_source(state: State, run: KnownRun) -> schemas.SourceItem:
 
 
 @router.post("/validate", dependencies=[Depends(no_query)])
-def validate(state: State, request: schemas.Validation) -> schemas.Validated:
-    """Checks a file of the project, or a text. Nothing is run and nothing is fetched."""
+def validate(state: State, asking: Asking, request: schemas.Validation) -> schemas.Validated:
+    """Checks a file of the project, or a draft. Nothing is run and nothing is fetched."""
+    if request.text is not None:
+        asking.check("draft", edits=state.edits)
     root = str(state.project.root)
     try:
         if request.workflow is not None:
@@ -141,7 +147,7 @@ def validate(state: State, request: schemas.Validation) -> schemas.Validated:
         help_, words = untrusted.help, str(untrusted)
         warnings.append(Diagnostic(untrusted.code, words, help=help_, severity="warning"))
     findings = [finding(diagnostic, root) for diagnostic in warnings]
-    worst = forecast(workflow, state.providers)
+    worst = forecast(workflow, state.providers, included=reading.included)
     costs = {"calls": worst.calls, "cost_usd": worst.cost_usd, "bound_usd": worst.bound_usd}
     words = "; ".join(filter(None, (forecast_words(worst), effects_words(worst.effects))))
     case: Any = {**costs, "words": words}

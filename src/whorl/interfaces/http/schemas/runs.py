@@ -31,11 +31,15 @@ class RunItem(Closed):
     )
     due: float | None = Field(description="when a run that waits goes on by itself")
     held: str | None = Field(description="why no server drives a run that is to go on")
+    project: str | None = Field(
+        default=None, description="where it belongs, if not to this project and configuration"
+    )
     position: int | None = Field(
         default=None, description="its place among the runs of its workflow that wait for a turn"
     )
     last_seq: int
-    cost_usd: float
+    cost_usd: float | None = Field(description="null: no price is known")
+    unpriced_calls: int = Field(description="so many calls are not in the cost")
     budget_usd: float | None
     calls: int
     tokens: int
@@ -78,9 +82,12 @@ class UsageItem(Closed):
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    cost_usd: float = 0.0
+    cost_usd: float | None = Field(default=0.0, description="null: no price is known")
     in_doubt: int = 0
     unpriced_calls: int = 0
+    reserved_usd: float | None = Field(
+        default=None, description="of the cost of a run, what was reserved for calls in doubt"
+    )
     model_calls: int | None = Field(
         default=None, description="of the calls of a run, those of models and agents"
     )
@@ -145,7 +152,9 @@ class RunDetail(RunItem):
 
     result: Result
     gates: list[GateItem]
-    can: list[Action] = Field(description="the requests that the run accepts now")
+    can: list[Action] = Field(
+        description="the requests that the run accepts now, of those that the token may make"
+    )
     driver: Literal["here", "elsewhere", "nobody"] = Field(
         description="who drives it: this server, another process, nobody"
     )
@@ -272,7 +281,7 @@ class Side(Closed):
 
     number: int
     score: float | None
-    cost_usd: float
+    cost_usd: float | None = Field(description="null: no price is known")
     tokens: int
     seconds: float
     results: dict[str, JsonValue]

@@ -2,8 +2,10 @@
 
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic import StringConstraints as Text
+
+from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY
 
 # `Any` because a recursive type would be unrolled for every value of every answer; what comes in
 # was read by the bounded JSON reader before (`limits`), and what goes out was JSON in the journal.
@@ -27,12 +29,21 @@ def _is_number(value: object) -> object:
     return value
 
 
+def _is_free(key: str) -> str:
+    """What tries, experiments and hooks start is told by its key: nobody else's run has such."""
+    if key.startswith((TRY, EXPERIMENT, "hook:")):
+        raise ValueError("try:, experiment: and hook: begin keys that only the server gives")
+    return key
+
+
 # In bodies, unlike addresses, nothing of another type stands for a number or for yes or no.
 Flag = Annotated[bool, Field(strict=True)]
 Amount = Annotated[float, Field(ge=0), BeforeValidator(_is_number)]
 Dollars = Annotated[float, Field(gt=0, lt=1e9), BeforeValidator(_is_number)]
 Number = Annotated[int, Field(ge=1, le=1_000_000_000), BeforeValidator(_is_number)]
-Key = Annotated[str, Text(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
+Key = Annotated[
+    str, Text(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$"), AfterValidator(_is_free)
+]
 Seen = Annotated[int | None, Field(ge=0, le=2**53), BeforeValidator(_is_number)]
 
 

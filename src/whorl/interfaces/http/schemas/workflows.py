@@ -42,6 +42,9 @@ class ProjectItem(Closed):
     role: Role = Field(
         default="admin", description="what it may do; each role includes those before it"
     )
+    may: list[str] = Field(
+        default_factory=list, description="the operations that it may do on this server"
+    )
 
 
 class InputItem(Closed):

@@ -57,6 +57,7 @@ def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
     if row.exit_reason == "accepted":
         values["stopped_by"] = "person"
     return values | {
+        "cost_usd": row.known_usd,
         "name": safe(row.name),
         "file": safe(state.shown_file(row.file)),
         "scores": [iteration.score for iteration in newest if iteration.status != "not_begun"],
@@ -64,6 +65,7 @@ def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
         "target": state.target(row.id, row.loop) if row.loop else None,
         "error": safe(row.error) or None,
         "held": safe(row.held) or None,
+        "project": safe(row.project) or None,
         "labels": {safe(name): safe(value) for name, value in row.labels.items()},
     }
 

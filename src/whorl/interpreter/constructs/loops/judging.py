@@ -14,6 +14,7 @@ from whorl.interpreter.frames import discard
 from whorl.interpreter.outcomes import HIDDEN, is_failure
 from whorl.interpreter.plan import judge_key
 from whorl.ir import Constant
+from whorl.language.calls import WHOLE
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Judged, LoopFrame, Outcome, Values
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 # More votes than any judge has.
 VOTES_MAX = 1_000_000
+# What is shown of an answer that is not clear.
+SHOWN_MAX = 200
 # What a judge says beside its verdict, where it does.
 _WORDS = ("reason", "evidence", "evidence_in_text")
 
@@ -59,18 +62,42 @@ def take_answer(machine: State, key: str, outcome: Outcome) -> Verdict | None:
     else:
         votes = machine.plan.rules[frame["node"]].judges[leaf].votes
         _count_vote(judged, outcome["value"], votes)
+        if judged.get("met", False) is None:
+            _warn_no_verdict(machine, key, outcome["value"])
     if "met" not in judged:
         ask_judge(machine, key)
         return None
     return _check(machine, key)
 
 
+def _warn_no_verdict(machine: State, key: str, value: Any) -> None:
+    """A judge said neither yes nor no, or could not read its text: told once for each loop."""
+    frame = machine.loop_frames[key]
+    code, judge = "R117", f"the judge of loop {frame['name']!r}"
+    if isinstance(value, dict) and value.get("verdict") == "inconclusive":
+        message = f"{judge} gave {value.get('answer')}, which counts as not met; name the part to "
+        message += "judge (native: `judge: {of: ...}`), or a model that reads more"
+    elif machine.state.get("behaviour", 1) >= WHOLE:
+        words = " ".join(frame["judged"][frame["asking"]]["answer"].split())
+        shown = f"{words[:SHOWN_MAX]}..." if len(words) > SHOWN_MAX else words
+        is_secure = machine.plan.tasks[judge_key(frame["node"], 0)].secure
+        said = "" if is_secure else f" but {shown!r}" if shown else " and nothing else"
+        code, message = "R113", f"{judge} answered neither yes nor no{said}, which counts as not "
+        message += "met; ask what can be answered with yes or no, or name another model"
+    else:
+        return
+    machine.warn(_place(frame), code, message, once=f"{code} {frame['address']}")
+
+
+def _place(frame: LoopFrame) -> str:
+    return frame["iteration"]["address"] if "iteration" in frame else frame["address"]
+
+
 def ask_judge(machine: State, key: str) -> None:
     frame = machine.loop_frames[key]
     leaf = frame["asking"]
     index = list(machine.plan.rules[frame["node"]].judges).index(leaf)
-    address = frame["iteration"]["address"] if "iteration" in frame else frame["address"]
-    base = inner(address, "judge" if index == 0 else f"judge{index + 1}")
+    base = inner(_place(frame), "judge" if index == 0 else f"judge{index + 1}")
     attempt = frame.setdefault("asks", {}).get(leaf, 0) + 1
     fields: Values = {"node": judge_key(frame["node"], index), "name": f"judge of {frame['name']}"}
     fields |= {"base": base, "address": attempted(base, attempt), "attempt": attempt}
@@ -169,12 +196,19 @@ def _take_rest(judged: Judged, outcome: Outcome) -> None:
 
 
 def _count_vote(judged: Judged, value: Any, wanted: int) -> None:
-    """A vote is yes, no or, after one more try, ambiguous; a majority of all votes decides."""
+    """A vote is yes, no or, after one more try, ambiguous; a majority of all votes decides.
+
+    Nobody decides about a text that the model could not read as a whole.
+    """
     verdict = value.get("verdict") if isinstance(value, dict) else None
     judged["answer"] = value.get("answer", "") if isinstance(value, dict) else str(value)
     judged.pop("words", None)
     if isinstance(value, dict) and (words := {n: value[n] for n in _WORDS if n in value}):
         judged["words"] = words
+    if verdict == "inconclusive":
+        # Another vote would be about the same text.
+        judged["met"] = None
+        return
     if verdict not in ("met", "not_met") and not judged.get("reask"):
         judged["reask"] = True
         return

@@ -187,7 +187,7 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
         # The body stays, so that a resumed run tries again only what failed in it.
         loop_results.fail_loop(machine, key, loop_results.all_failed(frame))
         return
-    message = f"{cause['message']}; the loop went on without it"
+    message = f"{cause['message']}; the loop went on without this iteration"
     machine.warn(frame["address"], cause["code"], message, facts=cause.get("facts"))
     machine.drop_body(frame)
     go_on(machine, key)

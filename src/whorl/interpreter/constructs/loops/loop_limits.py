@@ -87,7 +87,7 @@ def goes_on(machine: State, key: str, what: Reached) -> bool:
 
 def _warn_of_limit(machine: State, key: str, what: Reached) -> None:
     frame = machine.loop_frames[key]
-    if loop_results.can_be_done(machine, key):
+    if loop_results.is_early(machine, key, what.reason):
         message, facts = _words(machine, key, what)
         limits = machine.state["limits"] if what.of_run else frame["limits"]
         once = f"R102 {frame['node']} {what.reason} {what.limit} {json.dumps(limits)}"

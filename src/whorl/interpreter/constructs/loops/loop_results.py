@@ -11,6 +11,7 @@ from whorl.interpreter.events import inner
 from whorl.interpreter.outcomes import error_at, error_facts, failed, succeeded
 from whorl.ir.loop_rules import LOOP_FACTS
 from whorl.language import LanguageError
+from whorl.language.calls import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -278,20 +279,24 @@ def returned(machine: State, key: str) -> tuple[int | None, Values]:
     return frame.get("last"), frame.get("previous", {})
 
 
-def can_be_done(machine: State, key: str) -> bool:
-    """Whether anything could end a loop before its limit: a condition, or a person who is asked.
+def is_early(machine: State, key: str, reason: str) -> bool:
+    """Whether a loop that ends for this reason was not done: by a budget it never is.
 
-    Runs that began before a person counted keep to that.
+    At another limit it is done, unless something could have ended it before: a condition, or a
+    person who is asked. Runs that an earlier version began keep to what that one did.
     """
     if machine.plan.rules[machine.loop_frames[key]["node"]].decides:
         return True
-    return machine.loop(key).ask == "each" and machine.state.get("behaviour", 1) >= PEOPLE_DECIDE
+    version = machine.state.get("behaviour", 1)
+    if reason == "budget" and version >= WHOLE:
+        return True
+    return machine.loop(key).ask == "each" and version >= PEOPLE_DECIDE
 
 
 def _summary(machine: State, key: str, reason: str, by: str, number: int | None) -> Values:
     frame = machine.loop_frames[key]
     best = frame.get("best")
-    mark = _MARKS.get(reason) if can_be_done(machine, key) else None
+    mark = _MARKS.get(reason) if is_early(machine, key, reason) else None
     facts: Values = {"mark": mark} if mark else {}
     if "explored" in frame:
         facts["explored"] = frame["explored"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.evaluation import value_of
 from whorl.language import LanguageError, to_text
+from whorl.language.calls import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
     from whorl.interpreter.plan import LoopPlan
     from whorl.interpreter.state import State
     from whorl.ir import Score, Stable
-    from whorl.language import Json, Scope
+    from whorl.language import Json
 
 
-COMPARED_MAX = 10_000
+# How long texts may be that are compared; runs of earlier versions compare the beginnings.
+COMPARED_MAX = 1_000_000
+BEGINNING_MAX = 10_000
+# Beyond this, how much two texts are alike is only computed as far as a threshold needs it.
+EXACT_MAX = 1_000_000_000
 
 
 def measure_iteration(machine: State, key: str, *, is_early: bool = False) -> None:
@@ -51,6 +56,10 @@ def measure_iteration(machine: State, key: str, *, is_early: bool = False) -> No
         frame["texts"] = {
             leaf: read(compared_text, stable) for leaf, stable in rules.stables.items()
         }
+        for leaf, text in frame["texts"].items():
+            if text is not None and len(text) > COMPARED_MAX:
+                _warn_too_long(machine, key, len(text))
+                frame["texts"][leaf] = None
 
 
 def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
@@ -76,6 +85,14 @@ def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
             marks[leaf], stale[leaf] = first, 0
         else:
             stale[leaf] += 1
+
+
+def _warn_too_long(machine: State, key: str, length: int) -> None:
+    frame = machine.loop_frames[key]
+    message = f"the result of iteration {frame['count']} has {length:,} characters, and only texts "
+    message += f"of up to {COMPARED_MAX:,} are compared: it counts as different from every other; "
+    message += "compare a part of it"
+    machine.warn(frame["address"], "R117", message, once=f"R117 stable {frame['address']}")
 
 
 def _warn_outside(machine: State, key: str, score: Score, number: float) -> None:
@@ -117,27 +134,31 @@ def is_outside(score: Score, number: float) -> bool:
     return too_low or (score.high is not None and number > score.high)
 
 
-def compared_text(stable: Stable, scope: Scope) -> str | None:
-    return comparable(value_of(stable.subject, scope), whole=stable.whole)
-
-
-def comparable(value: Json, *, whole: bool = False) -> str | None:
+def compared_text(stable: Stable, scope: FrameScope | OverlayScope) -> str | None:
     """The text by which two results are compared; None where there is no result.
 
-    Where a text is too long, `whole` puts a mark of all of it in place of the rest.
+    In runs of earlier versions, `whole` puts a mark of all of a long text in place of its rest.
     """
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        value = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    if not whole or len(value) <= COMPARED_MAX:
-        return value[:COMPARED_MAX]
-    mark = hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return f"{value[:COMPARED_MAX]} {mark}"
+    text = comparable(value_of(stable.subject, scope))
+    if text is None or scope.meter.prices >= WHOLE or len(text) <= BEGINNING_MAX:
+        return text
+    mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{text[:BEGINNING_MAX]} {mark}" if stable.whole else text[:BEGINNING_MAX]
 
 
-def similarity(first: str, second: str) -> float:
-    """How much two texts are alike: 1 minus their edit distance over the longer one's length."""
+def comparable(value: Json) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def similarity(first: str, second: str, least: float = 0.0) -> float | None:
+    """How much two texts are alike: 1 minus their edit distance over the longer one's length.
+
+    None: of long ones, that it is less than `least`, which takes a fraction of the time.
+    """
     from rapidfuzz.distance import Levenshtein
 
-    return float(Levenshtein.normalized_similarity(first, second))
+    cutoff = least if len(first) * len(second) > EXACT_MAX else 0.0
+    alike = float(Levenshtein.normalized_similarity(first, second, score_cutoff=cutoff))
+    return None if alike < cutoff else alike

@@ -124,8 +124,10 @@ class RuleCheck:
         earlier = self._frame.get("texts_before", {}).get(leaf.id)
         if earlier is None:
             return Verdict("not_met", "stable", approves=None)
-        alike = similarity(earlier, text)
-        return verdict_of(leaf, alike >= condition.threshold, "stable", {"similarity": alike})
+        alike = similarity(earlier, text, condition.threshold)
+        if alike is None:
+            return Verdict("not_met", "stable", approves=None)
+        return verdict_of(leaf, condition.is_met(alike), "stable", {"similarity": alike})
 
 
 def combined(parts: list[Verdict], *, every: bool) -> Verdict:

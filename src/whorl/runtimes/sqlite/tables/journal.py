@@ -18,7 +18,7 @@ from whorl.runtimes.sqlite.encoding import checksum, put_payload, to_text
 from whorl.runtimes.sqlite.faults import fenced, refused
 from whorl.runtimes.sqlite.ownership import LEASE_S, Ownership, check_owner
 from whorl.runtimes.sqlite.tables.progress import CHANGING, record_of, write_changes
-from whorl.runtimes.sqlite.tables.upkeep import change_upkeep, keep
+from whorl.runtimes.sqlite.tables.upkeep import change_upkeep, keep, lane_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -202,13 +202,18 @@ class JournalTables:
         self.connection.execute("INSERT INTO upkeep VALUES(?, ?, ?, NULL, '', '', 0)", kept)
         for label in run.labels.items():
             self.connection.execute("INSERT INTO labels VALUES(?, ?, ?)", (number, *label))
+        if run.home:
+            self.connection.execute("INSERT INTO homes VALUES(?, ?)", (number, run.home))
         if run.at_once is not None:
-            waits = (number, run.name, run.at_once)
+            waits = (number, lane_of(run.home, run.name), run.at_once)
             self.connection.execute("INSERT INTO queue VALUES(?, ?, ?, 0)", waits)
         self.append_all([past])
         self.connection.execute(_SHARE_SNAPSHOTS, (number, run.parent, run.shared))
         if state is not None:
             self.snapshot(run.id, past.owner, len(past.rows), state)
+        if run.is_owned:
+            self.claim(run.id, keeps=False)
+            self.ownership.fresh.add(run.id)
         return run.id, True
 
     def _made_at(self, past: Append) -> float:
@@ -230,6 +235,10 @@ class JournalTables:
         if is_stopped and self.ownership.runs.get(run) == owner:
             change_upkeep(self.connection, "kept = ?2", run, 0)
         self.ownership.release(run, owner)
+
+    def label(self, run: str, name: str, value: str) -> None:
+        label = "INSERT OR REPLACE INTO labels SELECT number, ?2, ?3 FROM runs WHERE id = ?1"
+        self.connection.execute(label, (run, name, value))
 
     def hold(self, run: str, reason: str) -> None:
         if not self.ownership.is_driven(run):

@@ -50,6 +50,7 @@ _OF_RUNS: Final = (
     "spending",
     "queue",
     "labels",
+    "homes",
     "progress",
 )
 _SIZE: Final = """SELECT coalesce(sum(octet_length(body) + octet_length(address) + 32), 0), count(*)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from whorl.runtimes.journal.journal import RunId
+from whorl.runtimes.sqlite.tables.upkeep import IS_OWN, lane_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -33,13 +34,14 @@ _NEXT: Final = f"""WITH RECURSIVE waiting(lane) AS (
     first(run) AS (SELECT (SELECT min(run) FROM queue
         WHERE began = 0 AND queue.lane = waiting.lane) FROM waiting)
     SELECT id FROM first JOIN runs ON number = first.run JOIN queue ON queue.run = first.run
-    WHERE {_TAKEN.format(lane="queue.lane")} < at_once ORDER BY number LIMIT ?"""
+    WHERE {_TAKEN.format(lane="queue.lane")} < at_once AND {IS_OWN} ORDER BY number LIMIT ?"""
 _LENGTH: Final = "SELECT count(*) FROM queue WHERE began = 0 AND lane = ?"
 
 
 class QueueTable:
     """What a store knows of runs that wait for their turn."""
 
+    home: str
     _reader: Reader
     _ask: Callable[..., Awaitable[Any]]
 
@@ -49,10 +51,10 @@ class QueueTable:
 
     def next_in_queue(self, limit: int) -> list[RunId]:
         """Of each workflow the run whose turn it is, where there is a place for it."""
-        return [RunId(row[0]) for row in self._reader.rows(_NEXT, (limit,))]
+        return [RunId(row[0]) for row in self._reader.rows(_NEXT, (self.home, limit))]
 
     def queue_length(self, workflow: str) -> int:
-        return int(self._reader.rows(_LENGTH, (workflow,))[0][0])
+        return int(self._reader.rows(_LENGTH, (lane_of(self.home, workflow),))[0][0])
 
     async def admit(self, run: str) -> bool:
         """Gives a run its place; False: it is not its turn."""

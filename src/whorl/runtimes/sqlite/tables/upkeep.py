@@ -20,15 +20,17 @@ if TYPE_CHECKING:
 _STEP_MIN_S: Final = 0.5
 _PROCESSES: Final = """SELECT pid, started, boot, namespace, beat_at, beat_monotonic, id
     FROM processes"""
+# Of all runs of the store, those that the project may drive that has opened it.
+IS_OWN: Final = "coalesce((SELECT home FROM homes WHERE homes.run = number), '') = ?"
 # One that was just made is about to be claimed.
-_STRANDED: Final = """SELECT runs.id FROM runs JOIN progress ON progress.run = number
+_STRANDED: Final = f"""SELECT runs.id FROM runs JOIN progress ON progress.run = number
     JOIN upkeep ON upkeep.run = number
-    WHERE status = 'running' AND kept AND (process IS NULL OR process NOT IN ({living}))
-    AND NOT EXISTS (SELECT 1 FROM queue WHERE queue.run = number AND began = 0)
+    WHERE status = 'running' AND kept AND (process IS NULL OR process NOT IN ({{living}}))
+    AND {IS_OWN} AND NOT EXISTS (SELECT 1 FROM queue WHERE queue.run = number AND began = 0)
     AND NOT (owner = 0 AND process IS NULL AND abs(? - created_at) <= ?) ORDER BY number LIMIT ?"""
-_DUE: Final = """SELECT runs.id, due, updated_at, anchor, ahead FROM upkeep
+_DUE: Final = f"""SELECT runs.id, due, updated_at, anchor, ahead FROM upkeep
     JOIN runs ON number = upkeep.run JOIN progress ON progress.run = upkeep.run
-    WHERE due IS NOT NULL ORDER BY due LIMIT ?"""
+    WHERE due IS NOT NULL AND {IS_OWN} ORDER BY due LIMIT ?"""
 # Within one boot a run keeps its time.
 _KEEP: Final = """INSERT INTO upkeep SELECT number, '', ?2, NULL, '', ?3, ?4 FROM runs WHERE id = ?1
     ON CONFLICT(run) DO UPDATE SET kept = max(kept, excluded.kept), held = '',
@@ -45,16 +47,17 @@ _OPEN: Final = f"""SELECT name, state, count(*) FROM (SELECT name,
 class UpkeepReading:
     """What a server asks of a store to look after its runs."""
 
+    home: str
     clock: Callable[[], float]
     monotonic: Callable[[], float]
     _reader: Reader
     _process: Identity
 
     def stranded(self, limit: int) -> list[RunId]:
-        """The runs that servers keep going and no living process drives, the oldest first."""
+        """The own runs that servers keep going and no living process drives, the oldest first."""
         living = self._living()
         statement = _STRANDED.format(living=",".join("?" * len(living)))
-        rows = self._reader.rows(statement, (*living, self.clock(), LEASE_S, limit))
+        rows = self._reader.rows(statement, (*living, self.home, self.clock(), LEASE_S, limit))
         return [RunId(row[0]) for row in rows]
 
     def open_runs(self) -> list[tuple[str, str, int]]:
@@ -75,7 +78,7 @@ class UpkeepReading:
         A clock that was set back makes no wait longer than it was at the run's last entry.
         """
         timers = []
-        for run, due, updated_at, *clocks in self._reader.rows(_DUE, (limit,)):
+        for run, due, updated_at, *clocks in self._reader.rows(_DUE, (self.home, limit)):
             left_s = due - (self.clock() - self._step(*clocks))
             timers.append((RunId(run), due, max(0.0, min(left_s, due - updated_at))))
         return timers
@@ -100,3 +103,8 @@ def keep(connection: apsw.Connection, run: str, kept: tuple[bool, str, float]) -
 def change_upkeep(connection: apsw.Connection, change: str, run: str, value: Column) -> None:
     chosen = "WHERE run = (SELECT number FROM runs WHERE id = ?1)"
     connection.execute(f"UPDATE upkeep SET {change} {chosen}", (run, value))
+
+
+def lane_of(home: str, workflow: str) -> str:
+    """Workflows of two projects are two, whatever they are called."""
+    return f"{home}\n{workflow}" if home else workflow

@@ -1,7 +1,8 @@
 """Values on their way through Temporal: JSON in the order of its keys, large ones elsewhere.
 
 Temporal takes values of 2 MB at most, so what is large lies under its content hash in a place
-that all workers and readers share. With a key, everything is encrypted before it leaves.
+that all workers and readers share. With a key, everything is encrypted before it leaves, for one
+run and one call of it: what another one was given, and what is not encrypted, is not taken.
 """
 
 from __future__ import annotations
@@ -9,20 +10,26 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from typing import TYPE_CHECKING, Any, Self
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import (
+    ActivitySerializationContext,
     CompositePayloadConverter,
     DataConverter,
     DefaultFailureConverterWithEncodedAttributes,
     DefaultPayloadConverter,
     EncodingPayloadConverter,
     PayloadCodec,
+    SerializationContext,
+    WithSerializationContext,
+    WorkflowSerializationContext,
 )
 
 from whorl.errors import StoreError
@@ -37,6 +44,9 @@ _JSON = "json/plain"
 _ENCRYPTED = b"whorl/encrypted"
 _ELSEWHERE = b"whorl/file"
 _NONCE = 12
+_NAME = re.compile(rb"[0-9a-f]{64}")
+# What Temporal adds to the id of a workflow that a schedule starts.
+_FIRED_AT = re.compile(r"-\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
 _NO_KEY = ("it is encrypted", "set `encrypt_with`")
 _NO_PLACE = ("it is large, and is stored elsewhere", "set `values`")
 
@@ -80,12 +90,27 @@ class _Converter(CompositePayloadConverter):
         super().__init__(*ours, _Closed(_ENCRYPTED, *_NO_KEY), _Closed(_ELSEWHERE, *_NO_PLACE))
 
 
-class Codec(PayloadCodec):
-    """Encrypts what leaves, and puts what is large into a place. Raises StoreError R920."""
+class Codec(PayloadCodec, WithSerializationContext):
+    """Encrypts what leaves, and puts what is large into a place. Raises StoreError R920.
+
+    `_bound` names the run and the call that a value is for, which it is encrypted with.
+    """
 
     def __init__(self, place: Place | None = None, key: str = "") -> None:
         self._place = place
         self._cipher = AESGCM(_key(key)) if key else None
+        self._bound = b""
+
+    def with_context(self, context: SerializationContext) -> Self:
+        run, call = "", ""
+        if isinstance(context, WorkflowSerializationContext | ActivitySerializationContext):
+            run = _FIRED_AT.sub("", context.workflow_id or "")
+        # The workflow does not know what the server calls a local activity.
+        if isinstance(context, ActivitySerializationContext) and not context.is_local:
+            call = context.activity_id or ""
+        bound = copy(self)
+        bound._bound = f"{run}\0{call}".encode()
+        return bound
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         return [await self._encoded(payload) for payload in payloads]
@@ -96,7 +121,7 @@ class Codec(PayloadCodec):
     async def _encoded(self, payload: Payload) -> Payload:
         if self._cipher is not None:
             nonce, text = secrets.token_bytes(_NONCE), payload.SerializeToString()
-            data = nonce + self._cipher.encrypt(nonce, text, None)
+            data = nonce + self._cipher.encrypt(nonce, text, self._bound)
             payload = Payload(metadata={"encoding": _ENCRYPTED}, data=data)
         if self._place is None or len(payload.data) <= LARGE:
             return payload
@@ -109,19 +134,47 @@ class Codec(PayloadCodec):
         if payload.metadata.get("encoding") == _ELSEWHERE:
             if self._place is None:
                 raise _unreadable(*_NO_PLACE)
-            payload = Payload.FromString(await self._place.get(payload.data.decode()))
-        if payload.metadata.get("encoding") != _ENCRYPTED:
-            return payload
+            payload = Payload.FromString(await self._kept(self._place, payload.data))
+        is_encrypted = payload.metadata.get("encoding") == _ENCRYPTED
         if self._cipher is None:
-            raise _unreadable(*_NO_KEY)
+            if is_encrypted:
+                raise _unreadable(*_NO_KEY)
+            return payload
+        if not is_encrypted:
+            raise _unreadable("it is not encrypted", "set the same `encrypt_with` everywhere")
         nonce, text = payload.data[:_NONCE], payload.data[_NONCE:]
         clear = Payload()
         try:
-            clear.ParseFromString(self._cipher.decrypt(nonce, text, None))
+            clear.ParseFromString(self._cipher.decrypt(nonce, text, self._bound))
         except InvalidTag:
-            why = "it was encrypted with another key"
+            why = "it was encrypted with another key, or for another run or call"
             raise _unreadable(why, "check `encrypt_with`") from None
         return clear
+
+    async def _kept(self, place: Place, name: bytes) -> bytes:
+        """What was put into a place: its name is the hash of it."""
+        if not _NAME.fullmatch(name):
+            raise _unreadable("its name is not a hash", "check who writes to the namespace")
+        data = await place.get(name.decode())
+        if hashlib.sha256(data).hexdigest() != name.decode():
+            raise _unreadable("it was changed where it is stored", "check who writes to `values`")
+        return data
+
+
+def bound_to(converter: DataConverter, namespace: str, run: str, call: str = "") -> DataConverter:
+    """What reads the values of a run, or of one call of it."""
+    if not call:
+        return converter.with_context(WorkflowSerializationContext(namespace, run))
+    context = ActivitySerializationContext(
+        namespace=namespace,
+        workflow_id=run,
+        activity_id=call,
+        workflow_type=None,
+        activity_type=None,
+        activity_task_queue=None,
+        is_local=False,
+    )
+    return converter.with_context(context)
 
 
 def converter(place: Place | None = None, key: str = "") -> DataConverter:
@@ -150,4 +203,5 @@ def _key(text: str) -> bytes:
 
 def _unreadable(why: str, advice: str) -> StoreError:
     words = f"a value of a run cannot be read: {why}"
-    return StoreError(words, code="R920", help=f"{advice} in [runtime.temporal] as workers have it")
+    place = "" if advice.startswith("check who") else " in [runtime.temporal] as workers have it"
+    return StoreError(words, code="R920", help=advice + place)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 # The machine does for a run what the one did that began it, if that is one of these versions.
-DRIVEN = (BEHAVIOUR, BEHAVIOUR - 1)
+DRIVEN = tuple(range(BEHAVIOUR, 1, -1))
 # How long a namespace that is made here keeps the histories of runs that have ended.
 RETENTION_DAYS = 30
 NAMESPACE_S = 60.0

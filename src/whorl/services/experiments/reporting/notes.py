@@ -112,6 +112,12 @@ def left_out(flat: Iterable[Graded]) -> list[str]:
     ]
 
 
+def steered(runs: Sequence[str]) -> list[str]:
+    """Which trials are not those of their variant any more."""
+    are = "was steered by a person and is" if len(runs) == 1 else "were steered by people and are"
+    return [f"{plural(len(runs), 'trial')} {are} left out: {', '.join(runs)}"] if runs else []
+
+
 def faults(flat: Iterable[Graded]) -> list[str]:
     """Grades that are none, with their cases and variants; what several share is told once."""
     found: dict[tuple[str, str, str, str], set[str]] = {}

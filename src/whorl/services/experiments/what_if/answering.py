@@ -149,7 +149,7 @@ def _meets(leaf: Condition, value: Any) -> bool:
                 return False
             return bool(value >= leaf.at_least)
         case Stable():
-            return value is not None and value != -1.0 and bool(value >= leaf.threshold)
+            return value is not None and value != -1.0 and leaf.is_met(value)
         case BranchTaken():
             return bool(value == leaf.name)
     return False

@@ -162,10 +162,11 @@ def votes_in(calls: Iterable[Call], judge: str) -> list[tuple[str, int]]:
         if not call.verdict:
             # It has failed, and what it would have said nobody knows.
             break
-        if call.verdict not in _VERDICTS and not is_again:
+        is_known = call.verdict in (*_VERDICTS, "inconclusive")
+        if not is_known and not is_again:
             is_again = True
             continue
-        votes.append((call.verdict if call.verdict in _VERDICTS else "ambiguous", took))
+        votes.append((call.verdict if is_known else "ambiguous", took))
         took, is_again = 0, False
     return votes
 
@@ -177,6 +178,8 @@ def count_votes(votes: list[tuple[str, int]], wanted: int) -> tuple[bool | None,
         calls += took
         yes += vote == "met"
         no += vote == "not_met"
+        if vote == "inconclusive":
+            return None, calls, True
         if yes * 2 > wanted:
             return True, calls, True
         if no * 2 >= wanted or number >= wanted:

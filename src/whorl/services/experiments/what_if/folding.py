@@ -269,7 +269,7 @@ class _Facts(Observer):
         self._texts[place] = earlier, text if isinstance(text, str) else None
         if not isinstance(text, str):
             return None
-        return -1.0 if earlier is None else similarity(earlier, text)
+        return -1.0 if earlier is None else similarity(earlier, text) or 0.0
 
     def read(self, event: Event) -> None:
         """A note of the journal, which the machine does not take in."""

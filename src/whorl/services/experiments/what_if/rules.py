@@ -170,7 +170,7 @@ def leaf_verdict(leaf: Leaf, value: Any, stale: int = 0) -> Verdict:
         case Stable() as stable:
             if value == -1.0:
                 return Verdict("not_met", "stable", approves=None)
-            met = None if value is None else value >= stable.threshold
+            met = None if value is None else stable.is_met(value)
             return verdict_of(leaf, met, "stable", {})
         case Plateau() as plateau:
             return verdict_of(leaf, stale >= plateau.patience, "plateau", {})

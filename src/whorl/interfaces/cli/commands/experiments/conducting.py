@@ -81,12 +81,17 @@ def study_of(
 
 @contextmanager
 def recorded(project: Project, file: str) -> Iterator[Study]:
-    """An experiment with its runs; raises UsageError X109 where there is no store yet."""
+    """An experiment with its runs; raises UsageError X109 where there is no store yet.
+
+    Without its rights a folder has other models, and so other trials: that is told as well.
+    """
+    from whorl.services.configuration.trust import check_trusted
     from whorl.services.experiments.reporting.notes import nothing_ended
 
     experiment = read_file(project, file)
     if not project.has_runs():
         raise nothing_ended(experiment.name, words.commands_for(file, pasted))
+    check_trusted(project.settings())
     with closing(project.open_store()) as store:
         yield study_of(project, store, experiment, file)
 

@@ -311,7 +311,6 @@ def drive_command(project: Project, *, name: str) -> int:
 @asynccontextmanager
 async def _experiments(project: Project, origin: str) -> AsyncIterator[Experiments]:
     from whorl.providers.registry import Providers
-    from whorl.services.configuration.stores import may_act
     from whorl.services.driving import Driving
     from whorl.services.experiments.serving import Experiments
     from whorl.services.runs import open_runtime
@@ -320,7 +319,6 @@ async def _experiments(project: Project, origin: str) -> AsyncIterator[Experimen
     async with open_runtime(project, providers, origin=origin) as runtime:
         driving = Driving(runtime)
         experiments = Experiments(project, providers, driving)
-        experiments.may_act = await may_act(project, runtime.store)
         try:
             yield experiments
         finally:

@@ -178,7 +178,7 @@ def _report(
     warnings = [*reading.warnings, *_needed(project, reading, lacking)]
     workflow = reading.workflow
     worst = worst_case(workflow)
-    foreseen = forecast(workflow, Providers(project.settings()))
+    foreseen = forecast(workflow, Providers(project.settings()), included=reading.included)
     facts = {
         "name": workflow.name,
         "dialect": workflow.dialect,

@@ -37,6 +37,9 @@ def import_command(
 
     taken = take_over(Path(database).expanduser(), archived=archived)
     paths = {str(Path(folder) / name): text for name, text in taken.files.items()}
+    if outside := [path for path in paths if Path(path).resolve().parent != Path(folder).resolve()]:
+        words = f"{outside[0]!r} would be written outside of {folder!r}"
+        raise UsageError(words, help="name another FOLDER")
     existing = [path for path in paths if Path(path).exists()]
     if existing and not force:
         words = f"{plural(len(existing), 'file')} would be overwritten, such as {existing[0]!r}"

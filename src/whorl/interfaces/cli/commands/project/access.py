@@ -78,7 +78,7 @@ def token_add(
     \b
       whorl token add ci --role run --expires 90d
     """
-    made = _changed(project, lambda tokens: tokens.add(name, role, expires_s), is_new=True)
+    made = _changed(project, lambda tokens: tokens.add(name, role, expires_s))
     _show(name, made, as_json=as_json)
 
 
@@ -97,7 +97,7 @@ def token_rotate(
     \b
       whorl token rotate ci --grace 1h --expires 90d
     """
-    made = _changed(project, lambda tokens: tokens.rotate(name, grace_s, expires_s), is_new=True)
+    made = _changed(project, lambda tokens: tokens.rotate(name, grace_s, expires_s))
     _show(name, made, as_json=as_json)
 
 
@@ -142,16 +142,9 @@ def token_ls(project: Project, *, as_json: bool) -> None:
         say("no tokens yet; make one with `whorl token add NAME --role read`")
 
 
-def _changed(
-    project: Project, change: Callable[[Tokens], Awaitable[str]], *, is_new: bool = False
-) -> str:
-    """Changes the tokens; a new one is made only where it counts."""
-    from whorl.services.configuration.stores import check_may_act
-
+def _changed(project: Project, change: Callable[[Tokens], Awaitable[str]]) -> str:
     async def work() -> str:
         async with project.open_store(create=True) as store:
-            if is_new:
-                await check_may_act(project, store)
             return await change(Tokens(store))
 
     return asyncio.run(work())

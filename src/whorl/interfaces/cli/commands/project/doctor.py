@@ -104,7 +104,7 @@ def _findings(project: Project) -> Iterator[Finding]:
 
 
 def _store(project: Project) -> Finding:
-    from whorl.services.configuration.stores import is_strange, refusal
+    from whorl.runtimes.sqlite.faults import strange
 
     path = project.mirror if project.is_on_cluster else project.store
     if not path.exists():
@@ -116,7 +116,7 @@ def _store(project: Project) -> Finding:
         lag = _lag(project) if project.is_on_cluster else ""
         with closing(project.open_store()) as store:
             sizes, wrong = store.sizes(), store.check(_checked)
-            strange = refusal(project, store) if is_strange(project, store) else None
+            is_strange = store.is_strange
     except (StoreError, UsageError) as fault:
         return Finding("store", False, str(fault))
     if wrong:
@@ -124,18 +124,19 @@ def _store(project: Project) -> Finding:
     if not os.access(path, os.W_OK):
         return Finding("store", False, f"{path} cannot be written")
     words = f"{path}, {bytes_words(sizes.file_bytes)}, {plural(sizes.runs, 'run')}{lag}"
-    if strange is not None:
-        return Finding("store", False, f"{words}; {strange}, and starts nothing; {strange.help}")
+    if is_strange:
+        why = strange(str(path))
+        return Finding("store", False, f"{words}; {why}; {why.help}")
     return Finding("store", True, words)
 
 
 def _lag(project: Project) -> str:
     """How far the mirror was behind before anybody looked."""
-    from whorl.runtimes.journal.keys import seals_from
     from whorl.services.serving.cluster import mirror_lag
 
-    seals = seals_from(project.environment)
-    count, since = mirror_lag(project.settings(), project.mirror, seals)
+    count, since = mirror_lag(
+        project.settings(), project.mirror, project.registry_of(project.mirror)
+    )
     if not count:
         return "; it had all that has ended on the cluster"
     ended = f"ended on the cluster, up to {age(max(0.0, time.time() - since))} ago"

@@ -16,7 +16,7 @@ import click
 from whorl.errors import InvalidWorkflow, SeveralWorkflows, UsageError, safe
 from whorl.interfaces.cli.options import located, workflow_option
 from whorl.interfaces.cli.terminal import echo, say
-from whorl.interfaces.cli.trust import ask_for_store, ask_for_trust
+from whorl.interfaces.cli.trust import ask_for_trust
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.server import Place
@@ -89,7 +89,6 @@ def serve(
     if opens is None:
         opens = sys.stdout.isatty() and sys.stderr.isatty() and chosen.is_loopback
     ask_for_trust(project)
-    ask_for_store(project)
     page = "" if file is None else _page_of(project, file)
     _serve_until_stopped(
         project, chosen, drain, opens=opens, shown=not token_file, page=page, log_format=log_format
@@ -114,7 +113,6 @@ def serve_page(project: Project, page: str) -> None:
 
     place = Place(port=0, token=new_token(), edits=True)
     ask_for_trust(project)
-    ask_for_store(project)
     _serve_until_stopped(project, place, None, opens=True, page=page)
 
 

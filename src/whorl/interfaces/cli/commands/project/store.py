@@ -81,7 +81,8 @@ def prune(
     if has_runs := project.has_runs():
         is_asked = not (dry_run or as_json or yes) and sys.stdin.isatty()
         old = _prune(project, delete, dry_run=dry_run or is_asked)
-        if is_asked and old.runs and not click.confirm(f"delete {_amount(old)}?", err=True):
+        which = "" if named is None else f" ({', '.join(old.runs)})"
+        if is_asked and old.runs and not click.confirm(f"delete {_amount(old)}{which}?", err=True):
             say("nothing was deleted")
             return
         if is_asked:
@@ -155,7 +156,7 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
 
     check_inside(project.root, str(file))
     with closing(project.open_store()) as store:
-        copied = back_up(store, file, force=force)
+        copied = back_up(store, file, project.registry_of(project.store), force=force)
     if as_json:
         print_json(asdict(copied))
         return
@@ -163,6 +164,8 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     if copied.under_way:
         say(f"{plural(len(copied.under_way), 'run')} of it continued during the copy: "
             "what they do from now on is not in it")  # fmt: skip
+    if not copied.is_whole:
+        say("it is not known as yours: `whorl restore` takes its runs as history, and nothing else")
 
 
 @click.command()
@@ -179,6 +182,7 @@ def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None
     Runs that were under way when the backup was made, or waited for a person with a time limit, are
     paused: they may have gone on since, and
     `whorl resume` makes again the calls that the backup does not know of, with the same keys.
+    Of a file that is not as `whorl backup` wrote it for you, only runs are taken, as history.
     """
     from whorl.services.copies import restore as restore_backup
 
@@ -188,14 +192,42 @@ def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None
         advice = f"end all servers, and copy the file to {project.mirror}"
         raise UsageError(words, help=advice, code="W920")
     project.check_store()
-    copied = restore_backup(file, project.store, force=force)
+    copied = restore_backup(file, project.store, project.registry_of(project.store), force=force)
+    _tell(copied, f"restored from {file}", as_json=as_json)
+
+
+@click.command()
+@json_option
+@located
+def adopt(project: Project, *, as_json: bool) -> None:
+    """Copy the runs of a store that you have not made into one of your own.
+
+    \b
+      whorl adopt
+
+    They come as history that has ended. Tokens, schedules, hooks, memories and runs that wait do
+    not come along. The store that was there is kept beside the new one.
+    """
+    from whorl.services.copies import adopt as adopt_store
+
+    project.check_store()
+    is_mirror = project.is_on_cluster
+    path = project.mirror if is_mirror else project.store
+    copied = adopt_store(path, project.registry_of(path), is_mirror=is_mirror)
+    _tell(copied, "made again from the cluster" if is_mirror else "now your own", as_json=as_json)
+
+
+def _tell(copied: Copied, what: str, *, as_json: bool) -> None:
     if as_json:
         print_json(asdict(copied))
         return
-    echo(f"{copied.file}: {_content(copied)}, restored from {file}")
+    echo(f"{copied.file}: {_content(copied)}, {what}")
     if copied.aside:
         say(f"the store that was there is {copied.aside}")
-    if copied.under_way:
+    if not copied.is_whole:
+        say("its runs are history that has ended; tokens, schedules, hooks, memories and runs that "
+            "wait were left out")  # fmt: skip
+    elif copied.under_way:
         print_lines(copied.under_way)
         say(f"{plural(len(copied.under_way), 'run')} paused: what was done after the backup is not "
             "known, and `whorl resume RUN` makes such calls again, with the same keys")  # fmt: skip

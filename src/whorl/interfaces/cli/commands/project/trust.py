@@ -1,8 +1,7 @@
-"""Trusting a folder: `trust` shows what its whorl.toml permits, and what its store holds."""
+"""Trusting a folder: `trust` shows what its whorl.toml permits."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import time
@@ -11,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import StoreError, UsageError, safe
+from whorl.errors import UsageError, safe
 from whorl.interfaces.cli.options import json_option, print_json
 from whorl.interfaces.cli.terminal import is_ours, print_lines, say
-from whorl.interfaces.cli.trust import held_lines, judged_lines
+from whorl.interfaces.cli.trust import judged_lines
 from whorl.interfaces.figures import age, table
 
 if TYPE_CHECKING:
     from whorl.providers.settings.rights import Right
-    from whorl.services.configuration.stores import HeldStore
     from whorl.services.configuration.trust import Judged
     from whorl.services.project import Project
 
@@ -39,7 +37,7 @@ _SINCE = {
 @click.option("--yes", is_flag=True, help="Trust it without asking.")
 @json_option
 def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: bool) -> int:
-    """Show what the whorl.toml of a folder permits and its store holds, and trust them as they are.
+    """Show what the whorl.toml of a folder permits, and trust it as it is.
 
     \b
       whorl trust
@@ -47,20 +45,22 @@ def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: b
       whorl trust --list
 
     PATH is a folder or its whorl.toml; without it, the project that you are in. Nothing of a
-    whorl.toml that is not trusted is run, sent or read from the environment. A store that came
-    with a folder is taken over: until then its tokens, hooks and schedules do not count.
+    whorl.toml that is not trusted is run, sent or read from the environment.
     """
+    from whorl.services.catalogue import Catalogue
+
     if lists:
         return _list(as_json=as_json)
-    project, judged, held = _found(path, is_checked=not removes)
     if removes:
-        return _remove(_config(path or str(project.root)), project, held, as_json=as_json)
+        return _remove(path, as_json=as_json)
+    project, judged = _found(path)
+    reads = Catalogue(project).reads()
     if not as_json:
-        print_lines(judged_lines(judged) if judged is not None else ())
-        print_lines(held_lines(held) if held is not None else ())
-    is_trusted = _settle(project, judged, held, yes=yes, as_json=as_json)
+        print_lines(judged_lines(judged))
+        print_lines([f"its workflows read {safe(', '.join(reads))}"] if reads else ())
+    is_trusted = _settle(judged, yes=yes, as_json=as_json)
     if as_json:
-        print_json(_document(judged, held) | {"trusted": is_trusted})
+        print_json(_document(judged) | {"reads": reads, "trusted": is_trusted})
     return 0 if is_trusted or as_json else 1
 
 
@@ -79,55 +79,28 @@ def _config(path: str) -> Path:
     return own if own.is_file() else find_foreign(folder) or own
 
 
-def _found(
-    path: str | None, *, is_checked: bool
-) -> tuple[Project, Judged | None, HeldStore | None]:
-    """The whorl.toml and the store that a person means; `is_checked`: there has to be one."""
-    from whorl.services.configuration.stores import look_into
+def _found(path: str | None) -> tuple[Project, Judged]:
+    """The whorl.toml that a person means, and its project. Raises UsageError for none."""
     from whorl.services.configuration.trust import CONFIG_NAME
     from whorl.services.project import find_project
 
     folder = None if path is None else _config(path).parent
-    outer = click.get_current_context().find_root().obj or {}
-    project = find_project(os.environ, folder=folder, store=outer.get("store"))
-    if folder is not None and project.root != folder:
-        judged, held = None, None
-    else:
-        judged, held = project.configuration().judged, None
-        try:
-            held = look_into(project)
-        except StoreError as fault:
-            # In a store that cannot be opened, nothing counts; nor can it be taken over.
-            if is_checked and judged is None:
-                raise
-            say(f"nothing in the store counts: {safe(str(fault))}", *_advice(fault))
-    if is_checked and judged is None and not (held is not None and held.acting):
+    project = find_project(os.environ, folder=folder)
+    is_meant = folder is None or project.root == folder
+    judged = project.configuration().judged if is_meant else None
+    if judged is None:
         words = f"there is no {CONFIG_NAME} in {str(folder or project.root)!r}"
-        advice = "a folder without one needs no trust, and nothing in its store does"
-        raise UsageError(words, help=advice)
-    return project, judged, held
+        raise UsageError(words, help="a folder without one needs no trust")
+    return project, judged
 
 
-def _advice(fault: StoreError) -> list[str]:
-    return [f"  = help: {safe(fault.help)}"] if fault.help else []
-
-
-def _settle(
-    project: Project,
-    judged: Judged | None,
-    held: HeldStore | None,
-    *,
-    yes: bool,
-    as_json: bool,
-) -> bool:
-    """Whether all that was found is trusted in the end."""
-    from whorl.services.configuration.stores import settle
+def _settle(judged: Judged, *, yes: bool, as_json: bool) -> bool:
+    """Whether it is trusted in the end."""
     from whorl.services.configuration.trust import remember
 
-    if judged is not None and judged.standing == "foreign":
+    if judged.standing == "foreign":
         raise judged.refusal() or AssertionError
-    is_strange = held is not None and held.is_strange
-    if not yes and (judged is None or judged.is_trusted) and not is_strange:
+    if not yes and judged.is_trusted:
         return True
     if not yes:
         if as_json:
@@ -137,23 +110,13 @@ def _settle(
         if not click.confirm("trust it?", default=False, err=True):
             say("it is not trusted")
             return False
-    if judged is not None:
-        remember(os.environ, judged)
-    if held is not None and is_strange:
-        asyncio.run(settle(project, held, trusts=True))
+    remember(os.environ, judged)
     if not as_json:
-        paths = [judged.path if judged is not None else None, held.path if held else None]
-        say(*(f"trusted: {safe(str(path))}" for path in paths if path is not None))
+        say(f"trusted: {safe(str(judged.path))}")
     return True
 
 
-def _document(judged: Judged | None, held: HeldStore | None) -> dict[str, Any]:
-    store = None
-    if held is not None:
-        standing = "strange" if held.is_strange else "trusted" if held.is_marked else "harmless"
-        store = {"path": str(held.path), "standing": standing, "holds": held.acting}
-    if judged is None:
-        return {"path": None, "standing": "harmless", "permits": [], "store": store}
+def _document(judged: Judged) -> dict[str, Any]:
     return {
         "path": str(judged.path),
         "sha256": judged.digest,
@@ -161,7 +124,6 @@ def _document(judged: Judged | None, held: HeldStore | None) -> dict[str, Any]:
         "permits": [_right(right) for right in judged.rights],
         "added": [_right(right) for right in judged.added] if judged.before else [],
         "removed": [_right(right) for right in judged.removed],
-        "store": store,
     }
 
 
@@ -170,21 +132,16 @@ def _right(right: Right) -> dict[str, str]:
     return {"kind": right.kind, "text": right.text}
 
 
-def _remove(path: Path, project: Project, held: HeldStore | None, *, as_json: bool) -> int:
-    from whorl.services.configuration.stores import settle
+def _remove(path: str | None, *, as_json: bool) -> int:
     from whorl.services.configuration.trust import forget
+    from whorl.services.project import find_project
 
-    is_removed = forget(os.environ, path)
-    has_store = held is not None and held.is_marked and bool(held.acting)
-    if held is not None and has_store:
-        asyncio.run(settle(project, held, trusts=False))
+    file = _config(path or str(find_project(os.environ).root))
+    is_removed = forget(os.environ, file)
     if as_json:
-        print_json({"path": str(path), "removed": is_removed or has_store})
-        return 0
-    if held is not None and has_store:
-        say(safe(f"{held.path} is no longer trusted"))
-    if is_removed or not has_store:
-        say(safe(f"{path} is no longer trusted" if is_removed else f"{path} was not trusted"))
+        print_json({"path": str(file), "removed": is_removed})
+    else:
+        say(safe(f"{file} is no longer trusted" if is_removed else f"{file} was not trusted"))
     return 0
 
 

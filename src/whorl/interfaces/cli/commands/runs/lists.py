@@ -24,10 +24,10 @@ from whorl.interfaces.cli.options import (
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines, room, say
-from whorl.interfaces.figures import age, dollars, line, table, written
+from whorl.interfaces.figures import age, cost_words, line, table, written
 from whorl.interfaces.wording import EXIT_REASONS
 from whorl.runtimes.sqlite import Which
-from whorl.runtimes.sqlite.listing import EXPERIMENT, SORTS, TRY
+from whorl.runtimes.sqlite.listing import EXPERIMENT, RESTORED, SORTS, UNLISTED
 from whorl.services.inspecting import costs, results
 from whorl.services.inspecting.places import split_place
 from whorl.services.runs import find_run
@@ -52,6 +52,7 @@ _COLUMNS = {
     _COST: "{cost}{budget}",
     "EXIT": "{exit}",
     "WHY": "{held}",
+    "PROJECT": "{project}",
     "AGE": "{age}",
 }
 # These are shown where they are asked for.
@@ -72,10 +73,10 @@ _ALWAYS = ("STATUS", "WORKFLOW", "RUN")
 _RIGHT = ("AGE", "TIME", "CALLS", "TOKENS")
 # What a narrow terminal goes without, in this order; the columns that are cut without names.
 _LESS = ("curve", "budget", "loop", "exit")
-_SHRINKING = ("WORKFLOW", "KEY", "EXIT", "WHY", "INPUT", "ERROR", "FILE", "LABELS")
+_SHRINKING = ("WORKFLOW", "KEY", "EXIT", "WHY", "PROJECT", "INPUT", "ERROR", "FILE", "LABELS")
 # What `--exit` knows: why loops end, and the mark of a run in which one ended at a limit.
 _ENDS = (*EXIT_REASONS, "limit")
-_EMPTY_AS_NULL = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "held")
+_EMPTY = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "held", "project")
 _TIMES = "write how long ago (7d, 12h, 2w) or a date (2026-11-30)"
 _AGO = re.compile(r"[0-9.]+ *[a-z]+", re.IGNORECASE)
 
@@ -156,7 +157,7 @@ def ls(
     if has_runs:
         with closing(project.open_store()) as store:
             asked = Which(name=workflow, labels=tuple(read_labels(labels).items()), **which)
-            hidden = () if shows_all or labels else (EXPERIMENT, TRY)
+            hidden = () if shows_all or labels else UNLISTED
             rows = store.list_runs(replace(asked, without_key=hidden), limit)
             more = store.count_runs(replace(asked, key=EXPERIMENT)) if hidden else 0
             if not as_json:
@@ -179,8 +180,9 @@ def ls(
 def _run_document(row: RunRow) -> dict[str, object]:
     """A row under the names that all documents of runs have."""
     columns = asdict(row)
+    columns["cost_usd"] = row.known_usd
     document = {"run": columns.pop("id"), "workflow": columns.pop("name"), **columns}
-    return document | {name: document[name] or None for name in _EMPTY_AS_NULL}
+    return document | {name: document[name] or None for name in _EMPTY}
 
 
 def _show_runs(rows: list[RunRow], facts: list[dict[str, str]], wanted: list[str]) -> None:
@@ -217,6 +219,11 @@ def _run_lines(
     )
 
 
+def _restored(row: RunRow) -> str:
+    backup = row.labels.get(RESTORED)
+    return f"calls may be made twice: from a backup of {backup}" if backup else ""
+
+
 def _run_facts(store: SqliteStore, row: RunRow, wanted: list[str]) -> dict[str, str]:
     newest = store.newest_iterations(row.id, row.loop, _SPARKS) if row.loop else []
     of = f"/{row.iterations_max}" if row.iterations_max else ""
@@ -234,10 +241,11 @@ def _run_facts(store: SqliteStore, row: RunRow, wanted: list[str]) -> dict[str, 
         "iteration": plural(sum(exits.values()), "loop") if is_many else iteration,
         "score": figures.score(row.score) if row.loop and not is_many else "",
         "curve": "" if is_many else figures.sparkline([each.score for each in newest]),
-        "cost": dollars(row.cost_usd) if row.cost_usd else "-",
+        "cost": cost_words(row) if row.cost_usd or row.unpriced_calls else "-",
         "budget": f" / {figures.allowed(row.budget_usd)}" if row.budget_usd is not None else "",
         "exit": summary.ends_words(exits) if is_many else row.exit_reason,
-        "held": line(row.held, 60),
+        "held": line(row.held or _restored(row), 60),
+        "project": line(row.project, 120),
         "age": age(time.time() - row.updated_at),
         "input": line(written(given), 60) if given else "",
         "started": clock(row.created_at),
@@ -318,10 +326,7 @@ def _cost_lines(found: costs.Costs) -> list[str]:
 
 
 def _cost_cells(usage: costs.Line) -> tuple[str, ...]:
-    priced = dollars(usage.cost_usd)
-    if usage.unpriced_calls:
-        priced = f"{priced} + ?" if usage.cost_usd else "not known"
     tokens = map(figures.count, (usage.input_tokens, usage.output_tokens))
     others = usage.calls - usage.model_calls
     calls = (str(number or "") for number in (usage.model_calls, others))
-    return (line(usage.name, 60), *calls, *tokens, priced, str(usage.in_doubt or ""))
+    return (line(usage.name, 60), *calls, *tokens, cost_words(usage), str(usage.in_doubt or ""))

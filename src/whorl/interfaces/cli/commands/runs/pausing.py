@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import StoreError, UsageError, safe
+from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.advice import advice, given_flags
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.carrying import carrying, with_help
 from whorl.interfaces.cli.options import json_option, located, more_options, print_json
 from whorl.interfaces.cli.printing.next_command import changed_words
-from whorl.interfaces.cli.session import PATIENCE_S, POLL_S, objections, run_session
+from whorl.interfaces.cli.session import PATIENCE_S, POLL_S, meant_run, objections, run_session
 from whorl.interfaces.cli.showing import Show, show_options
 from whorl.interfaces.cli.terminal import badge, echo, say
 from whorl.interfaces.figures import line
@@ -28,7 +28,7 @@ from whorl.services.files import preflight
 from whorl.services.files.versions import changed_file
 from whorl.services.inspecting.results import full_result, status_words, workflow_of
 from whorl.services.programs import check_functions
-from whorl.services.runs import RUNS_MAX, find_run, is_running
+from whorl.services.runs import RUNS_MAX, is_running
 
 if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
@@ -72,7 +72,7 @@ def cancel(project: Project, *, run: str, feedback: str, as_json: bool) -> None:
 
 async def _stop(project: Project, text: str, event: Event, wanted: str, as_json: bool) -> None:
     async with run_session(project, Show(as_json=True), creates=False) as session:
-        run = find_run(session.store, text)
+        run = meant_run(session.store, text)
         status = session.store.run(run).status
         words = f"run {run} {status_words(status)} already"
         if status != wanted and status in ENDED:
@@ -106,7 +106,7 @@ async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> 
 @click.command()
 @click.argument("run", metavar="[RUN]", default="")
 @click.option("--all", "is_all", is_flag=True,
-              help="Every run that was interrupted; a line for each.")  # fmt: skip
+              help="Every run of this project that was interrupted; a line for each.")  # fmt: skip
 @more_options
 @show_options
 @partial(located, drives=True)
@@ -130,7 +130,7 @@ def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) 
             async with run_session(project, quiet, creates=False) as session:
                 return await _resume_all(session, as_json=show.as_json)
         async with run_session(project, show, creates=False) as session:
-            return await _resume(session, find_run(session.store, run), more=more)
+            return await _resume(session, meant_run(session.store, run), more=more)
 
     return asyncio.run(work())
 
@@ -138,7 +138,8 @@ def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) 
 async def _resume_all(session: RunSession, *, as_json: bool) -> int:
     """Drives every interrupted run, some at a time; tells what each came to."""
     turns = asyncio.Semaphore(_AT_ONCE)
-    rows = session.store.runs(status="interrupted", limit=RUNS_MAX)
+    found = session.store.runs(status="interrupted", limit=RUNS_MAX)
+    rows = [row for row in found if not row.project]
     with session.leaving_on_signals():
         documents = await asyncio.gather(*(_take_up(session, row, turns) for row in rows[::-1]))
     if as_json:
@@ -150,7 +151,10 @@ async def _resume_all(session: RunSession, *, as_json: bool) -> int:
         if document["changed_file"]:
             run = RunId(str(document["run"]))
             echo(f"  {carrying(safe(changed_words(session.store, run)))}")
-    if not rows:
+    if others := len(found) - len(rows):
+        words = f"{plural(others, 'run')} of other projects or configurations not resumed"
+        say(carrying(f"{words}: see `whorl ls --status interrupted`"))
+    elif not rows:
         say("no run is interrupted")
     return max((EXIT_CODES.get(each["status"] or "", 1) for each in documents), default=0)
 

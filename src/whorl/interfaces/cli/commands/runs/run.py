@@ -166,9 +166,9 @@ async def _run(
         for code, why in preflight.doubts(reading.workflow, providers):
             say(f"warning[{code}]: {safe(why)}")
         budget: Any = start.limits.get("cost_usd")
-        iterations = start.iterations
+        iterations, included = start.iterations, reading.included
         foreseen = forecasting.forecast(
-            reading.workflow, providers, iterations=iterations, budget_usd=budget
+            reading.workflow, providers, iterations=iterations, budget_usd=budget, included=included
         )
         for words in (note, forecast_words(foreseen), effects_words(foreseen.effects)):
             if words:

@@ -1,0 +1,64 @@
+/**
+ * A button that has just appeared, that has got another label, or that was pressed, takes no press
+ * for a moment: a second click that was meant for what stood there before has no effect.
+ */
+export const GUARD_MS = 700;
+
+const CONTROLS = ".button";
+/** Buttons that people press many times in a row: the next iteration, undo. */
+const REPEATED = "[data-repeats]";
+
+interface Known {
+  label: string;
+  /** Takes a press again; null once it does. */
+  opening: ReturnType<typeof setTimeout> | null;
+}
+
+/** Watches all buttons below an element, until the function that it gives is called. */
+export function guardButtons(root: HTMLElement): () => void {
+  const known = new WeakMap<Element, Known>();
+  const close = (button: Element, label: string) => {
+    clearTimeout(known.get(button)?.opening ?? undefined);
+    const open = () => {
+      known.set(button, { label, opening: null });
+      button.removeAttribute("aria-disabled");
+    };
+    button.setAttribute("aria-disabled", "true");
+    known.set(button, { label, opening: setTimeout(open, GUARD_MS) });
+  };
+  const look = (button: Element) => {
+    const label = labelOf(button);
+    if (known.get(button)?.label !== label) close(button, label);
+  };
+  const press = (event: MouseEvent) => {
+    const button = event.target instanceof Element ? event.target.closest(CONTROLS) : null;
+    // Enter in a field presses the button of its form; forms know whether they were sent.
+    if (!button || (event.detail === 0 && document.activeElement !== button)) return;
+    look(button);
+    if (known.get(button)?.opening != null) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    } else if (!button.matches(REPEATED)) close(button, labelOf(button));
+  };
+  const observer = new MutationObserver((changes) => {
+    for (const { target, addedNodes } of changes) {
+      const inside = (target instanceof Element ? target : target.parentElement)?.closest(CONTROLS);
+      if (inside) look(inside);
+      for (const node of addedNodes) {
+        if (!(node instanceof Element)) continue;
+        if (node.matches(CONTROLS)) look(node);
+        node.querySelectorAll(CONTROLS).forEach(look);
+      }
+    }
+  });
+  root.querySelectorAll(CONTROLS).forEach(look);
+  observer.observe(root, { subtree: true, childList: true, characterData: true });
+  root.addEventListener("click", press, true);
+  return () => {
+    observer.disconnect();
+    root.removeEventListener("click", press, true);
+  };
+}
+
+/** What it does, in words; a number in it may count while somebody looks. */
+const labelOf = (button: Element): string => (button.textContent ?? "").replace(/\d+/g, "#");
