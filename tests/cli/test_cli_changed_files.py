@@ -165,9 +165,9 @@ def test_one_of_several_workflows_of_a_file_is_named_in_what_is_advised(
         template = {"$schema": "deploymentTemplate.json#", "resources": resources}
         (project / "template.json").write_text(json.dumps(template))
 
-    write("the second", "http://127.0.0.1:9/a")
+    write("the second", "@concat('http://127.0.0.1:9', '/a')")
     assert whorl("run", "template.json", "--workflow", "the second").code != 0
-    write("the second", "http://127.0.0.1:9/b")
+    write("the second", "@concat('http://127.0.0.1:9', '/b')")
 
     done = whorl("resume", "last")
 

@@ -263,7 +263,7 @@ def test_a_file_that_is_not_there_has_a_neighbour(whorl: Whorl, project: Path) -
     (project / "whorl.toml").unlink()
 
     assert "did you mean 'polish.yaml'?" in whorl("validate", "polsh.yaml").err
-    assert "is a folder, not a file" in whorl("validate", ".").err
+    assert "is a folder, not a file" in whorl("run", ".").err
     assert (
         "the path is relative to the current folder"
         in whorl("run", "polish.yaml", "-i", "task=@nowhere").err

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from whorl.providers.task import Request
 
 COMMANDS = frozenset({"run", "agent", "javascript"})
+_MAKE_NO_FILES = frozenset({"ask", "judge", "http", "file_read", "file_glob", "memory"})
 COMPUTED_PATH = "a path that is computed"
 COMPUTED_FILES = "files whose names are computed"
 OWN_PATH = "the workspace of its run"
@@ -80,15 +81,29 @@ def refused_writes(task: Task, settings: Settings) -> str:
     return ""
 
 
-def refused_reads(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
-    """The files that a task names and may not read: a code, and why not, for each."""
+def may_make_files(workflow: Workflow) -> bool:
+    """Whether a step could make a file that another one reads."""
+    kinds = {task.kind for _, _, task in nodes_of(workflow) if isinstance(task, Task)}
+    return not kinds <= _MAKE_NO_FILES
+
+
+def refused_reads(
+    task: Task, settings: Settings, *, is_final: bool = False
+) -> Iterator[tuple[str, str]]:
+    """The files that a task names and cannot read: a code, and why not, for each.
+
+    With `is_final`, one that is not there now will not be there later.
+    """
     from whorl.providers.files.rights import FileRights
 
     for written in (name for name in _read_by(task) if name and task.kind != "file_glob"):
         try:
-            FileRights.of(settings).resolve(written, "read")
+            path = FileRights.of(settings).resolve(written, "read")
         except ProviderError as fault:
             yield fault.code, str(fault)
+            continue
+        if is_final and not path.exists():
+            yield "P113", f"file {written[:200]!r} does not exist"
 
 
 def _read_by(task: Task) -> Iterator[str]:

@@ -12,6 +12,7 @@ from whorl.providers.settings.lines import permit_command
 from whorl.services.configuration.trust import check_trusted
 from whorl.services.files.effects import (
     address_in,
+    may_make_files,
     nodes_of,
     refused_reads,
     refused_writes,
@@ -196,6 +197,7 @@ class Unknown:
 
 def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]:
     closed: set[str] = set()
+    is_final = not may_make_files(workflow)
     for asked, is_decided in asked_in(workflow):
         if asked.kind in MODELS and is_decided:
             yield from _unknown_model(asked, providers)
@@ -209,12 +211,14 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
         if node.kind in ("use", "http"):
             yield from _unknown_task_or_key(path, node, providers)
         if node.kind == "http":
-            yield from _closed_address(path, "calls", address_in(node), providers, closed)
+            for each in _closed_address(path, "calls", address_in(node), providers, closed):
+                hidden = replace(each, message="calls an address that is not permitted")
+                yield hidden if node.secure else each
         if node.kind == "tool":
             yield from _unknown_server(path, node, providers.settings)
         if node.kind == "agent":
             yield from _unknown_agent(path, node, providers.settings)
-        for code, why in refused_reads(node, providers.settings):
+        for code, why in refused_reads(node, providers.settings, is_final=is_final):
             yield Unknown(path, code, f"cannot read what it names: {why}", "a file")
 
 
@@ -291,7 +295,7 @@ def _closed_address(
     """
     from whorl.providers.outbound.addresses import Policy, literal_of, target_of
 
-    if not isinstance(url, str) or url in known or "{" in url:
+    if not isinstance(url, str) or not url or url in known or "{" in url:
         return
     known.add(url)
     try:
