@@ -77,7 +77,7 @@ export interface paths {
          * Run Experiment
          * @description Runs what is missing of an experiment, on this server or another one.
          *
-         *     409: it is running already.
+         *     403: the role `run` cannot give it more budget than its file does. 409: it is running already.
          */
         post: operations["run_experiment_api_experiments_post"];
         delete?: never;
@@ -349,6 +349,7 @@ export interface paths {
          * Start Run
          * @description Starts a run of a workflow file of the project; this server drives it.
          *
+         *     403: the role `run` cannot give it more budget or iterations than the file does.
          *     201: it was started. 200: a run with this key exists already, and this is its id; if no
          *     process drives it any more, it is resumed. 409: the run with this key was started with other
          *     inputs, or is one of another workflow.
@@ -1028,7 +1029,7 @@ export interface paths {
         put?: never;
         /**
          * Validate
-         * @description Checks a file of the project, or a text. Nothing is run and nothing is fetched.
+         * @description Checks a file of the project, or a draft. Nothing is run and nothing is fetched.
          */
         post: operations["validate_api_validate_post"];
         delete?: never;
@@ -1597,9 +1598,10 @@ export interface components {
             calls: number;
             /**
              * Cost Usd
+             * @description null: no price is known
              * @default 0
              */
-            cost_usd: number;
+            cost_usd: number | null;
             /**
              * In Doubt
              * @default 0
@@ -1622,6 +1624,11 @@ export interface components {
              * @default 0
              */
             output_tokens: number;
+            /**
+             * Reserved Usd
+             * @description of the cost of a run, what was reserved for calls in doubt
+             */
+            reserved_usd?: number | null;
             /**
              * Unpriced Calls
              * @default 0
@@ -2797,6 +2804,11 @@ export interface components {
              * @default false
              */
             edit: boolean;
+            /**
+             * May
+             * @description the operations that it may do on this server
+             */
+            may?: string[];
             /** Name */
             name: string;
             provider: components["schemas"]["ProviderItem"];
@@ -3040,7 +3052,7 @@ export interface components {
             calls: number;
             /**
              * Can
-             * @description the requests that the run accepts now
+             * @description the requests that the run accepts now, of those that the token may make
              */
             can: ("pause" | "resume" | "cancel" | "stop" | "continue" | "accept" | "fork" | "approve" | "reject")[];
             /**
@@ -3048,8 +3060,11 @@ export interface components {
              * @description a file that has changed since the run began, which keeps what it began with
              */
             changed_file: string | null;
-            /** Cost Usd */
-            cost_usd: number;
+            /**
+             * Cost Usd
+             * @description null: no price is known
+             */
+            cost_usd: number | null;
             /** Created At */
             created_at: number;
             /**
@@ -3183,6 +3198,11 @@ export interface components {
             target: number | null;
             /** Tokens */
             tokens: number;
+            /**
+             * Unpriced Calls
+             * @description so many calls are not in the cost
+             */
+            unpriced_calls: number;
             /** Updated At */
             updated_at: number;
             /** Warnings */
@@ -3197,8 +3217,11 @@ export interface components {
             budget_usd: number | null;
             /** Calls */
             calls: number;
-            /** Cost Usd */
-            cost_usd: number;
+            /**
+             * Cost Usd
+             * @description null: no price is known
+             */
+            cost_usd: number | null;
             /** Created At */
             created_at: number;
             /** Dialect */
@@ -3302,6 +3325,11 @@ export interface components {
             target: number | null;
             /** Tokens */
             tokens: number;
+            /**
+             * Unpriced Calls
+             * @description so many calls are not in the cost
+             */
+            unpriced_calls: number;
             /** Updated At */
             updated_at: number;
         };
@@ -3410,8 +3438,11 @@ export interface components {
          * @description One of two iterations that are compared.
          */
         Side: {
-            /** Cost Usd */
-            cost_usd: number;
+            /**
+             * Cost Usd
+             * @description null: no price is known
+             */
+            cost_usd: number | null;
             /** Number */
             number: number;
             /** Results */
@@ -3695,9 +3726,10 @@ export interface components {
             calls: number;
             /**
              * Cost Usd
+             * @description null: no price is known
              * @default 0
              */
-            cost_usd: number;
+            cost_usd: number | null;
             /**
              * In Doubt
              * @default 0
@@ -3718,6 +3750,11 @@ export interface components {
              * @default 0
              */
             output_tokens: number;
+            /**
+             * Reserved Usd
+             * @description of the cost of a run, what was reserved for calls in doubt
+             */
+            reserved_usd?: number | null;
             /**
              * Unpriced Calls
              * @default 0

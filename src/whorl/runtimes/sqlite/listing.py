@@ -57,7 +57,7 @@ COLUMNS: Final = f"""SELECT number, runs.id, name, status, dialect, file, create
 FROM runs JOIN progress ON progress.run = number LEFT JOIN upkeep ON upkeep.run = number
     LEFT JOIN queue ON queue.run = number LEFT JOIN processes ON processes.id = process"""
 _TABLES: Final = "runs JOIN progress ON progress.run = number"
-SHOWN_FIELDS: Final = 31
+SHOWN_FIELDS: Final = 1 + len(RUN_TYPES)
 _NO_LABELS: Final = "{}"
 ROW_DAMAGED: Final = "its row in the store is damaged"
 # What is sorted by is never null, so that a list can go on after any run.
