@@ -64,7 +64,8 @@ def test_a_run_without_its_key_is_ended(
 def test_all_else_says_what_it_needs_and_nothing_before(
     whorl: Whorl, lost: Path, words: tuple[str, ...]
 ) -> None:
-    done = whorl(words[0], "last", *words[1:])
+    run = whorl("ls", "--json").json[0]["run"]
+    done = whorl(words[0], run, *words[1:])
 
     assert done.code == 3
     assert done.out == ""

@@ -95,7 +95,7 @@ def test_a_try_sees_paths_alike(whorl: Whorl, sub: Path) -> None:
     tried = whorl("try", "../looking.yaml", "--at", "text", "-i", "note=notes/a.md", "--json")
 
     assert tried.code == 0, tried.err
-    assert "the note" in whorl("show", "last/text").out
+    assert "the note" in whorl("show", f"{tried.json['run']}/text").out
 
 
 def test_a_schedule_keeps_the_path_that_was_meant(whorl: Whorl, sub: Path) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def tried(whorl: Whorl, *words: str) -> dict[str, Any]:
     done = whorl("try", "polish.yaml", *words, "--json")
     assert done.code == 0, done.err
-    shown = whorl("show", "last", "--json", "--deep").json
+    shown = whorl("show", done.json["run"], "--json", "--deep").json
     return {record["address"]: record for record in shown["records"]}
 
 
@@ -52,7 +52,8 @@ def test_tries_are_left_out_of_lists_and_costs(whorl: Whorl, project: Path) -> N
     assert whorl("cost", "--json").json["lines"] == []
     assert whorl("cost", "--json", "--by", "step").json["lines"] == []
     assert whorl("cost", "--all", "--json").json["total"]["calls"] == 2
-    assert whorl("cost", "last", "--json").json["total"]["calls"] == 2
+    [listed] = whorl("ls", "--all", "--json").json
+    assert whorl("cost", listed["run"], "--json").json["total"]["calls"] == 2
 
 
 def test_a_pinned_step_is_not_run_until_it_is_stale(whorl: Whorl, project: Path) -> None:
@@ -62,13 +63,14 @@ def test_a_pinned_step_is_not_run_until_it_is_stale(whorl: Whorl, project: Path)
     again = tried(whorl, *words)
     file = project / "polish.yaml"
     file.write_text(file.read_text().replace("score: number}", "score: number, why: string}"))
-    stale = whorl("try", "polish.yaml", *words)
+    stale = whorl("try", "polish.yaml", *words, "--json")
 
     assert first["polish[1]/review"]["kind"] == again["polish[1]/review"]["kind"] == "compute"
     assert again["polish[1]/review"]["output"]["score"] == 1
     assert "pin" not in file.read_text()
     assert "the pin of polish/review is stale" in stale.err
-    assert whorl("show", "last/polish[1]/review", "--json").json["records"][0]["kind"] == "ask"
+    shown = whorl("show", f"{stale.json['run']}/polish[1]/review", "--json").json
+    assert shown["records"][0]["kind"] == "ask"
 
 
 def test_what_a_try_does_outside_is_asked_about(whorl: Whorl, project: Path) -> None:

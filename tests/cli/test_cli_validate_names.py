@@ -28,6 +28,7 @@ def _validated(whorl: Whorl, project: Path, step: str) -> str:
     (project / "whorl.toml").write_text(CONFIG)
     steps = f"whorl: 1\ninputs: {{x: {{type: string, default: a}}}}\nsteps:\n  a: {step}\n"
     (project / "t.yaml").write_text(steps)
+    (project / "ok.md").write_text("ok")
     done = whorl("validate", "t.yaml")
     assert done.code == 0, done.err
     return done.err
@@ -42,6 +43,7 @@ def _validated(whorl: Whorl, project: Path, step: str) -> str:
          "the model 'opnai/gpt-5': did you mean 'openai'?"),
         ("{read: /etc/passwd}", "warning[P113]: step 'a' cannot read what it names: file "
          "'/etc/passwd' is absolute; write it relative to the project's folder"),
+        ("{read: notes/x.md}", "file 'notes/x.md' does not exist"),
         ("{read: ../x.md}", "file '../x.md' is outside of the project"),
         ("{read: .env}", "warning[P125]: step 'a' cannot read what it names: file '.env' may not"),
         ("{ask: hi, files: [ok.md, /etc/passwd]}", "file '/etc/passwd' is absolute"),
@@ -66,7 +68,7 @@ def test_what_a_run_would_stumble_over_is_a_warning(
         "{ask: hi, model: mistralai/mixtral}",
         "{ask: hi, model: deepseek-ai/r1}",
         "{ask: hi, model: gpt-5}",
-        "{read: notes/x.md}",
+        "{read: ok.md}",
         "{read: '{{ x }}'}",
         "{ask: hi, files: ['{{ x }}', '/{{ x }}', ok.md]}",
     ],
@@ -108,3 +110,19 @@ def test_a_run_says_what_it_doubts_before_anything_is_sent(whorl: Whorl, project
 
     assert done.code == 0
     assert "warning[P110]: step 'a' asks the default provider" in done.err
+
+
+def test_a_folder_is_checked_as_a_whole(whorl: Whorl, project: Path) -> None:
+    (project / "flows").mkdir()
+    (project / "flows" / "good.yaml").write_text("whorl: 1\nsteps:\n  a: {use: unknown}\n")
+    (project / "flows" / "bad.yaml").write_text("whorl: 1\nsteps:\n  a: {asks: hi}\n")
+    (project / "flows" / "other.yaml").write_text("name: no workflow\n")
+
+    done = whorl("validate", "flows")
+
+    assert done.code == 2
+    rows = [line.split() for line in done.out.splitlines()[-4:]]
+    assert rows[0] == ["file", "mistakes", "needs"]
+    assert rows[1][:2] == ["flows/bad.yaml", "1"]
+    assert rows[2] == ["flows/good.yaml", "-", "task", "unknown"]
+    assert rows[3] == ["2", "files", "1", "with", "mistakes"]

@@ -45,7 +45,7 @@ def whorl(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     [
         ('{ask: "hi", model: dead/m, retry: 0}', 0),
         ('{ask: "hi", model: nowhere/m, retry: 0}', 0),
-        ('{ask: "hi", model: dead/m, files: absent.md, retry: 0}', 0),
+        ("{ask: hi, model: dead/m, files: \"absent.{{ 'md' }}\", retry: 0}", 0),
         ('{http: "http://nowhere.invalid/", retry: 0}', 0),
         ('{http: "http://169.254.169.{{ 254 }}/", retry: 0}', 1),
         ("{run: [no-such-program], retry: 0}", 0),

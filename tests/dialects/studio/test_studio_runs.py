@@ -14,7 +14,7 @@ import pytest
 from studio_files import canvas, node, read
 
 import whorl
-from whorl.errors import ProviderError
+from whorl.errors import ProviderError, UsageError
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Estimate, Reply, Request
@@ -219,12 +219,10 @@ def test_a_service_that_hangs_is_called_once_and_counts_as_in_doubt(place: Path)
 
 
 def test_mail_says_what_it_needs(place: Path) -> None:
-    result = run(
-        place, canvas([node("mail", "email_send", to="a@b.c")], "in > mail.body", "mail > out")
-    )
+    mail = canvas([node("mail", "email_send", to="a@b.c")], "in > mail.body", "mail > out")
 
-    assert result.status == "failed"
-    assert "in [tasks] of whorl.toml, add" in str(result.error)
+    with pytest.raises(UsageError, match=r"in \[tasks\] of whorl.toml, add"):
+        run(place, mail)
 
 
 def test_mail_is_sent_by_a_task_of_the_operator(place: Path) -> None:
