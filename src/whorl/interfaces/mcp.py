@@ -50,6 +50,7 @@ _TYPES |= {name: name for name in ("string", "number", "integer", "boolean")}
 _WARNINGS = {
     "limit": "! limit: a loop ended at its limit before its condition was met",
     "budget": "! budget: a loop ended because of the budget before its condition was met",
+    "warning": "! warning: a text was cut, left out or not clear; the result's warnings say which",
 }
 
 

@@ -107,7 +107,7 @@ export interface Outside {
 }
 
 /** What ended a loop, or a run that succeeded, before its goal was met. */
-export type Mark = "limit" | "budget";
+export type Mark = "limit" | "budget" | "warning";
 
 export type IterationStatus = "running" | "succeeded" | "failed" | "cut" | "cancelled";
 

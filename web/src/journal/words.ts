@@ -63,6 +63,7 @@ export function reasonWords(reason: string, stoppedBy: string | null = null): st
 export const MARK_WORDS: Record<Mark, string> = {
   limit: "it ended at a limit, before its goal was met",
   budget: "it ended at its budget, before its goal was met",
+  warning: "a text was cut, left out or not clear: its warnings say which",
 };
 
 /** What was found at the end of an iteration. */

@@ -86,7 +86,7 @@ class Run(Past):
 
     @property
     def mark(self) -> Mark | None:
-        """`limit` or `budget` where the run succeeded with a loop that ended at one."""
+        """`limit` or `budget` where it succeeded with a loop that ended at one, or `warning`."""
         return cast("Mark | None", self._store.run(self._run).mark or None)
 
     async def events(self, after: int = 0) -> AsyncIterator[Event]:

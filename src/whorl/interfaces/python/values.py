@@ -29,7 +29,7 @@ Config: TypeAlias = "FilePath | Mapping[str, object]"
 Status: TypeAlias = Literal[
     "running", "succeeded", "failed", "waiting", "paused", "interrupted", "cancelled"
 ]
-Mark: TypeAlias = Literal["limit", "budget"]
+Mark: TypeAlias = Literal["limit", "budget", "warning"]
 ExitReason: TypeAlias = (
     Literal["condition_met", "max_iterations", "timeout", "budget"]
     | Literal["failed", "cancelled", "accepted", "rejected"]

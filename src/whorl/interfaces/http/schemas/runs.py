@@ -9,7 +9,7 @@ from whorl.interfaces.http.schemas.shared import Closed, JsonValue
 RunStatus = Literal[
     "running", "waiting", "paused", "interrupted", "succeeded", "failed", "cancelled"
 ]
-Mark = Literal["limit", "budget"]
+Mark = Literal["limit", "budget", "warning"]
 Action = Literal[
     "pause", "resume", "cancel", "stop", "continue", "accept", "fork", "approve", "reject"
 ]
@@ -53,7 +53,8 @@ class RunItem(Closed):
     exit_reason: str | None
     stopped_by: str | None
     mark: Mark | None = Field(
-        description="of a run that succeeded with a loop that ended at a limit or budget"
+        description="of a run that succeeded with a loop that ended at a limit or budget, or "
+        "with a warning of a text that was cut, left out or not clear"
     )
     error: str | None
     given: str = Field(description="its inputs in a line")
@@ -121,7 +122,7 @@ class ResultLoop(Closed):
     returned_iteration: int | None
     failed_iterations: list[int]
     usage: UsageItem
-    mark: Literal["limit", "budget"] | None = None
+    mark: Mark | None = None
 
 
 class Result(Closed):
@@ -216,7 +217,7 @@ class LoopItem(Closed):
     limits: dict[str, JsonValue]
     started_seq: int
     finished_seq: int | None
-    mark: Mark | None = Field(
+    mark: Literal["limit", "budget"] | None = Field(
         description="set if it ended at a limit or budget before its condition was met"
     )
     explored: int = Field(

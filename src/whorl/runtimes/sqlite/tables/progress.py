@@ -46,7 +46,10 @@ _SUPERSEDED: Final = """UPDATE loops SET mark = '' WHERE run = ?1 AND mark <> ''
     AND NOT (address = ?3 OR (address > ?3 || '/' AND address < ?3 || '0')
     OR (address > ?3 || '[' AND address < ?3 || '\\'))"""
 _MARK_OF: Final = "SELECT mark FROM loops WHERE run = ? AND address = ?"
-# Of the marks of its loops a run has the first in the alphabet: a budget before a limit.
+# Of the marks of its loops a run has the first in the alphabet: a budget before a limit. Without
+# one, it has that of a warning of which a list tells: a text that was cut, left out or not clear.
+_TOLD: Final = frozenset({"R113", "R117", "R118", "W023"})
+_WARNING: Final = "warning"
 _MARKS_LEFT: Final = "SELECT min(mark) FROM loops WHERE run = ? AND mark <> ''"
 _WAKE_AT: Final = """INSERT INTO upkeep VALUES(?1, '', 0, ?2, '', '', 0)
     ON CONFLICT(run) DO UPDATE SET due = excluded.due"""
@@ -78,6 +81,7 @@ class RunRecord(ChargeFold):
     status_stored: str = ""
     due_stored: float | None = None
     mark: str = ""
+    is_warned: bool = False
     # The outermost loop that runs, or that ran last; nothing is kept of the others.
     shown: LoopFold = field(default_factory=lambda: _NO_LOOP)
     loop_changes: list[LoopChange] = field(default_factory=list)
@@ -88,6 +92,11 @@ class RunRecord(ChargeFold):
         usage: Any = event.body["usage"]
         spent = self.spending.setdefault(place_of(event, model), Spent())
         spent.charge(usage, model, sign)
+
+    def take(self, event: Event) -> bool:
+        if event.kind == "warning" and event.body.get("code") in _TOLD:
+            self.is_warned = True
+        return ChargeFold.take(self, event)
 
     def fork(self, event: Event) -> None:
         ChargeFold.fork(self, event)
@@ -170,7 +179,7 @@ class RunRecord(ChargeFold):
 def record_of(row: tuple[Any, ...]) -> RunRecord:
     record = RunRecord(*row[5:-7])
     record.number, record.owner, record.status, record.mark, record.due = row[:5]
-    record.due_stored = record.due
+    record.due_stored, record.is_warned = record.due, record.mark == _WARNING
     not_begun, address, count, score, reason, stopped_by, record.seconds = row[-7:]
     record.status_stored, record.not_begun = record.status, iterations_not_begun(not_begun)
     if address:
@@ -190,7 +199,8 @@ def write_changes(connection: apsw.Connection, state: RunRecord) -> None:
     if state.wakes_at != state.due_stored:
         state.due_stored = state.wakes_at
         connection.execute(_WAKE_AT, (state.number, state.wakes_at))
-    if state.status == state.status_stored and not state.loop_changes:
+    is_new = state.is_warned and not state.mark
+    if state.status == state.status_stored and not state.loop_changes and not is_new:
         return
     if state.status != state.status_stored:
         state.status_stored = state.status
@@ -204,6 +214,8 @@ def write_changes(connection: apsw.Connection, state: RunRecord) -> None:
         elif change.mark:
             state.mark = min(change.mark, state.mark or change.mark)
     state.loop_changes.clear()
+    if state.is_warned:
+        state.mark = min(state.mark or _WARNING, _WARNING)
     if state.mark != before:
         marked = (state.mark, state.number)
         connection.execute("UPDATE progress SET mark = ? WHERE run = ?", marked)
