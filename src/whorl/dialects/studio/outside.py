@@ -282,7 +282,19 @@ def _tool_task(node: NodeReader, server: str, tool: str, given: str) -> ir.Task:
     return node.task("use", {"task": tool, "with": expression(given)})
 
 
+# What the input of each built-in tool must have.
+_NEEDED = {_SHELL: ("command",), _READ: ("path",), _WRITE: ("path", "content")}
+
+
 def _built_in(node: NodeReader, tool: str, given: str) -> ir.Task:
+    written = node.get("toolInput")
+    given_fields = written if isinstance(written, Mapping) else Mapping((), node.span("toolInput"))
+    for name in _NEEDED[tool] if given_fields.entries else ():
+        if name not in given_fields:
+            message = f"'toolInput' of {node.owner} lacks {name!r}, which {tool!r} needs"
+            advice = f"add {name!r} to it"
+            node.context.report("W006", message, given_fields.span, label="here", help=advice)
+
     def needed(name: str) -> ir.Expression:
         return expression(called("needed", given, quoted(name), quoted(node.id)))
 
@@ -294,10 +306,10 @@ def _built_in(node: NodeReader, tool: str, given: str) -> ir.Task:
     if tool == _WRITE:
         inputs: Inputs = {"path": needed("path"), "content": needed("content")}
         return node.task("file_write", inputs, shape=called("written_text", "it"))
-    written = _command(node)
+    command = _command(node)
     script: Inputs = {"script": needed("command")}
     inputs = {
-        **(script if written is None else _script(node, written)),
+        **(script if command is None else _script(node, command)),
         "shell": "bash",
         "folder": optional("cwd", "none"),
         "stop_after_s": optional("timeout", f"{TIMEOUT_S:g}"),
