@@ -84,7 +84,7 @@ def test_other_references_are_refused_with_the_reason(
     [
         *(".env", "../.env", ".git/config", "./../.hidden/../.env", "x/.y/z", "link.md"),
         *("../whorl.toml", "../Whorl.Toml", "../.whorl/whorl.db", "../.robomesh/a.json"),
-        *("../.robomesh/.a.yaml", "../.robomesh/workflows/.git/a.yaml", "../a/.robomesh/a.yaml"),
+        *("../.robomesh/.a.yaml", "../.robomesh/workflows/.git/a.yaml"),
     ],
 )
 def test_what_is_hidden_or_configures_is_closed(project: Path, reference: str) -> None:

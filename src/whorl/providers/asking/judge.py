@@ -85,9 +85,9 @@ class Judge(OwnTask):
         except ProviderError as fault:
             if not fault.detail.get("too_long"):
                 raise
-            told: dict[str, Any] = fault.detail
-            detail = {name: told[name] for name in ("model", "tried", "excerpt") if name in told}
-            return Reply(_unread(request, detail), Usage(**told["usage"]), detail)
+            found: dict[str, Any] = fault.detail
+            detail = {name: found[name] for name in ("model", "tried", "excerpt") if name in found}
+            return Reply(_unread(request, detail), Usage(**found["usage"]), detail)
         if "prompt_cut" in detail:
             return Reply(_unread(request, detail), usage, detail)
         return Reply(judged_value(request.inputs, answer.text), usage, detail)

@@ -81,8 +81,8 @@ def _warn_no_verdict(machine: State, key: str, value: Any) -> None:
         words = " ".join(frame["judged"][frame["asking"]]["answer"].split())
         shown = f"{words[:SHOWN_MAX]}..." if len(words) > SHOWN_MAX else words
         is_secure = machine.plan.tasks[judge_key(frame["node"], 0)].secure
-        said = "" if is_secure else f" but {shown!r}" if shown else " and nothing else"
-        code, message = "R113", f"{judge} answered neither yes nor no{said}, which counts as not "
+        words = "" if is_secure else f" but {shown!r}" if shown else " and nothing else"
+        code, message = "R113", f"{judge} answered neither yes nor no{words}, which counts as not "
         message += "met; ask what can be answered with yes or no, or name another model"
     else:
         return

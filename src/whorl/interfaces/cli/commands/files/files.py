@@ -211,8 +211,8 @@ def _lacking(project: Project, reading: Reading) -> list[Unknown]:
         # What it configures is not there, so nothing is said of names that may be in it.
         return []
     names = unknown_names(reading.workflow, Providers(settings))
-    told = (replace(n, message=f"step {n.path!r} {n.message}") for n in names if n.is_named)
-    return [*missing_permissions(reading.workflow, settings), *told]
+    shown = (replace(n, message=f"step {n.path!r} {n.message}") for n in names if n.is_named)
+    return [*missing_permissions(reading.workflow, settings), *shown]
 
 
 def _needed(project: Project, reading: Reading, lacking: list[Unknown]) -> Iterator[Diagnostic]:
