@@ -2,5 +2,7 @@
 
 # Raised when the machine does something else with the same events, or is fed other ones; stored
 # with each run. 2: new prices of expressions; events in the midst of work, at a `step`. 3: a loop
-# that asks a person after each iteration warns when it ends at its limit.
-BEHAVIOUR = 3
+# that asks a person after each iteration warns when it ends at its limit. 4: a loop that its budget
+# ends warns without a condition, too, and so does one whose judge is unclear; whole texts are
+# compared, scored and routed.
+BEHAVIOUR = 4

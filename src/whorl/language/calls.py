@@ -26,6 +26,8 @@ FindFunction: TypeAlias = Callable[[Kind, str], FunctionEntry]
 
 # The newest version of what functions cost.
 PRICES = 2
+# The version of the machine's behaviour since which functions and conditions read whole texts.
+WHOLE = 4
 
 
 class Meter:
@@ -62,6 +64,11 @@ class Run:
                 f"expression takes more than {self.limits.fuel} steps",
                 help="loop over fewer items, or prepare the value in a step of its own",
             )
+
+    @property
+    def reads_whole(self) -> bool:
+        """Whether long texts are read as a whole: runs of earlier versions read a part."""
+        return self.meter is None or self.meter.prices >= WHOLE
 
     @property
     def prices(self) -> int:
@@ -144,6 +151,13 @@ class Run:
             self.check_number(value, "expression")
         return value
 
+    def read(self, value: Value, pay: Callable[[Run, Value], Value]) -> Value:
+        """Pay for a value that a function reads or passes on; a text that it makes is limited."""
+        if isinstance(value, str) and len(value) > self.text_max and self.reads_whole:
+            self.spend((self.text_max >> 6) + (len(value) >> 9))
+            return value
+        return pay(self, value)
+
     def text(self, value: Value) -> str:
         """Turn a value into text, within the limits."""
         if isinstance(value, str):
@@ -205,6 +219,8 @@ def items(value: Value, operation: str) -> list[Value]:
 
 def paid_items(run: Run, value: Value, operation: str) -> list[Value]:
     """Return the items of a value that a function will visit one by one, and pay for the visits."""
+    if isinstance(value, str) and len(value) > run.items_max:
+        run.check_items(len(value), operation)
     parts = items(value, operation)
     run.check_items(len(parts), operation)
     run.spend(len(parts))

@@ -124,6 +124,7 @@ def _parsed(run: Run, source: Value) -> list[Value]:
     if isinstance(source, list):
         return source
     written = run.text(source).strip()
+    run.limit_text(len(written), "items_in")
     items = _array(run, written)
     if items is not None:
         return items
@@ -233,7 +234,10 @@ def _vote_of(answer: str) -> str:
 def _entry(call: Any) -> FunctionEntry:
     """A function by its own name, with its parameters behind the run."""
     parameters = call.__code__.co_varnames[1 : call.__code__.co_argcount]
-    return FunctionEntry("function", "workflow", call.__name__, call, call.__doc__[:-1], parameters)
+    borrows, doc = call in (variable, required, main_output), call.__doc__[:-1]
+    return FunctionEntry(
+        "function", "workflow", call.__name__, call, doc, parameters, borrows=borrows
+    )
 
 
 _TEXTS = (variable, required, left_over, is_true, main_output, joined)
