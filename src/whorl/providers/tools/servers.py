@@ -311,6 +311,9 @@ class Connection:
         elif not (self._keeper is None or self._keeper.done() or number == CONNECTION_CLOSED):
             return self._fault(f"refused the call: {first_line(cause)}", code="P123")
         await self.close()
+        if code == "P106":
+            # What it did is done, and asking again gives as much.
+            return self._fault(f"failed: {below}", code=code)
         return self._fault(why, code=code, retryable=True, answered=answered)
 
 
