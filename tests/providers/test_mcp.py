@@ -159,6 +159,23 @@ def test_a_tool_that_changes_its_description_is_refused_in_that_run_only() -> No
     assert "'shout'" in str(refused)
 
 
+def test_a_tool_that_is_added_in_the_middle_of_a_run_is_not_used_in_it() -> None:
+    grown, after, evil, other = calls(
+        settings(),
+        tool("grow"),
+        tool("shout", text="a"),
+        tool("evil"),
+        tool("shout", text="b", run="other"),
+    )
+    named = calls(settings(tools=["grow", "shout"]), tool("grow"), tool("shout", text="a"))
+
+    assert grown == "done"
+    assert after.code == evil.code == "P122"
+    assert "tool 'evil' of MCP server 't' was added since this run began" in str(after)
+    assert other == "B"
+    assert named == ["done", "A"]
+
+
 def test_the_pin_that_the_journal_holds_is_checked() -> None:
     request = tool("shout", text="a")
     request.inputs["pin"] = "0" * 16
