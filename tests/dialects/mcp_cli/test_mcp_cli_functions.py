@@ -185,3 +185,9 @@ def test_an_output_of_any_size_is_passed_on() -> None:
     long = "word " * 300_000
     assert value("main_output(it)", it={"report": long}) == long
     assert value("required(report, 'report')", report=long) == long
+
+
+def test_a_history_keeps_the_last_output_whatever_its_size() -> None:
+    long = "word " * 300_000
+    assert value("joined(outputs)", outputs=[long]) == long
+    assert value("joined(outputs) | length", outputs=["a", long]) == len(f"{LEFT_OUT}---{long}")
