@@ -22,8 +22,7 @@ _SETTING = re.compile(r"provider\.(\w+)\.(\w+)")
 _SECRET = re.compile(r"key|token|secret|password", re.IGNORECASE)
 # A field that holds a password or the like; `authTokenSettingsKey` only names one.
 _PASSWORD = re.compile(
-    r"password|secret|(?:pass|passwd|passphrase|token|authorization|(?<!settings)key)$",
-    re.IGNORECASE,
+    r"(?i)passw|passphrase|secret|(?:pass|token|authorization|(?<!settings)key)$"
 )
 # How their providers are spoken to; those without an entry are known by their names.
 _KINDS = {"local": "openai", "azure_openai": "openai", "ollama": "ollama"}

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 Taken: TypeAlias = dict[str, str]
 _SHOWN_MAX = 8
 # The agent programs by the names that they have without a configuration.
-_KEEPERS = {name: name for name in ("claude-code", "codex")} | {"claude": "claude-code"}
-_NO_SESSIONS = ("gemini",)
+_NO_SESSIONS = "gemini"
+_AGENTS = {name: name for name in ("claude-code", "codex", "gemini")} | {"claude": "claude-code"}
 TIME_MIN_S = 0.001
 CALLS_MAX = 1_000
 _ADD_A_SCORE = (
@@ -183,37 +183,30 @@ def _leads_back(start: str, called: dict[str, nodes.Workflow]) -> bool:
 
 
 def check_sessions(
-    subject: Subject,
-    block: nodes.Block | None = None,
-    path: str = "",
-    loop: nodes.Node | None = None,
-    kept: Taken | None = None,
-) -> Iterator[Diagnostic]:
+    subject: Subject, block: nodes.Block | None = None, path: str = "",
+    continues: bool = False, kept: Taken | None = None,
+) -> Iterator[Diagnostic]:  # fmt: skip
     """Whoever continues a session can, and it is the one that began it (W022)."""
     kept = {} if kept is None else kept
     for node in (block or subject.workflow.body).nodes:
         at = node_path(path, node.name)
         if isinstance(node, nodes.Task) and node.kind in ("agent", "ask"):
             agent = dict(node.inputs.entries).get("agent")
-            name = str(agent.value) if isinstance(agent, Constant) else ""
-            who = "a model" if node.kind == "ask" else _KEEPERS.get(name, "")
-            goes_on = isinstance(loop, nodes.Loop) and loop.session == "continue"
-            words = ""
-            if name in _NO_SESSIONS and (node.session or goes_on):
-                words = f"{node.name!r} continues a session, but agent {name!r} keeps none"
-            elif node.session and who and kept.setdefault(node.session, who) != who:
-                first = kept[node.session]
+            name = agent.value if isinstance(agent, Constant) else ""
+            who = "a model" if node.kind == "ask" else _AGENTS.get(str(name), "")
+            words, advice = "", "give each program a session of its own"
+            if who == _NO_SESSIONS and (node.session or continues):
+                words = f"{node.name!r} continues a session, but agent {who!r} keeps none"
+                advice = "use claude-code or codex, or put what it must know into the prompt"
+            elif node.session and who and (first := kept.setdefault(node.session, who)) != who:
                 words = f"{first} and {who} cannot share the session {node.session[:60]!r}"
             if words:
-                span = subject.places.field(at, "session") or subject.places.node(at)
-                advice = "give each program a session of its own"
-                if name in _NO_SESSIONS:
-                    advice = "use claude-code or codex, or put what it must know into the prompt"
-                yield Diagnostic("W022", words, span, "cannot be continued", advice)
+                yield Diagnostic("W022", words, subject.places.node(at), "cannot go on", advice)
         is_loop = isinstance(node, nodes.Loop | nodes.ForEach)
+        goes_on = getattr(node, "session", "") == "continue" if is_loop else continues
         for slot, inner in blocks_of(node):
-            around, below = (node, {}) if is_loop else (loop, kept)
-            yield from check_sessions(subject, inner, slot_path(at, slot), around, below)
+            below = {} if is_loop else kept
+            yield from check_sessions(subject, inner, slot_path(at, slot), goes_on, below)
 
 
 def check_best(subject: Subject) -> Iterator[Diagnostic]:

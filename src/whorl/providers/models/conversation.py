@@ -252,11 +252,9 @@ def result_warnings(turns: list[Json]) -> list[Json]:
     said = next((turn for turn in tables_of(turns[::-1]) if turn.get("role") != "tool"), {})
     names = {str(call.get("id")): call.get("name") for call in tables_of(said.get("calls"))}
     warnings: list[Json] = []
-    for turn in tables_of(turns):
-        tool = f"tool {names.get(str(turn.get('id')))!r:.200}"
-        if turn.get("role") != "tool" or str(turn.get("id")) not in names:
-            continue
-        size = len(clean(json_values.as_text(turn.get("value"))))
+    for turn in (turn for turn in tables_of(turns) if str(turn.get("id")) in names):
+        tool = f"tool {names[str(turn['id'])]!r:.200}"
+        size = len(json_values.as_text(turn.get("value")))
         if "error" in turn:
             words = f"{tool} failed, and the model was told so: {shorten(str(turn['error']), 300)}"
             warnings.append({"code": "P123", "message": words})

@@ -31,10 +31,7 @@ _KNOWN, _OFFERED = "known", "offered"
 
 @dataclass(frozen=True, slots=True)
 class ChangedTool:
-    """A tool that is new or says something else than before, which is `offered`.
-
-    `difference` has the lines of both.
-    """
+    """A tool that is new or says something else than before; `difference` has the lines of both."""
 
     name: str
     difference: list[str]
@@ -83,8 +80,7 @@ class KnownTools:
         entries = sorted(self._read().items())
         changed = [(name, entry) for name, entry in entries if _OFFERED in entry]
         return [
-            ChangedTool(name, _difference(entry[_KNOWN], entry[_OFFERED]), entry[_OFFERED])
-            for name, entry in changed
+            ChangedTool(n, _difference(e[_KNOWN], e[_OFFERED]), e[_OFFERED]) for n, e in changed
         ]
 
     def accept(self, shown: Iterable[ChangedTool]) -> list[str]:

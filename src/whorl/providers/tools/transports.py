@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -111,9 +111,9 @@ async def _read(
     errors: ServerErrors,
 ) -> None:
     async with received:
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        try:
             news = 0
-            while line := await _line(lines, errors):
+            while line := await lines.readline():
                 message: SessionMessage | Exception
                 try:
                     parse = partial(jsonrpc_message_adapter.validate_json, line, by_name=False)
@@ -129,15 +129,11 @@ async def _read(
                         await asyncio.sleep(NEWS_PAUSE_S)
                     continue
                 await received.send(message)
-
-
-async def _line(lines: asyncio.StreamReader, errors: ServerErrors) -> bytes:
-    """The next line; nothing at the end of the program, or where one is over its limit."""
-    try:
-        return await lines.readline()
-    except ValueError:
-        errors.faults.append(too_large("it", LINE_MAX))
-        return b""
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass
+        except ValueError:
+            # A line over its limit, like the end of the program, ends the session.
+            errors.faults.append(too_large("it", LINE_MAX))
 
 
 async def _write(
