@@ -249,8 +249,8 @@ def turn_messages(turns: list[Json]) -> list[Message]:
 
 def result_warnings(turns: list[Json]) -> list[Json]:
     """What a person should know of the results that a model is told now: cut ones, and failures."""
-    said = next((turn for turn in tables_of(turns[::-1]) if turn.get("role") != "tool"), {})
-    names = {str(call.get("id")): call.get("name") for call in tables_of(said.get("calls"))}
+    asked = next((turn for turn in tables_of(turns[::-1]) if turn.get("role") != "tool"), {})
+    names = {str(call.get("id")): call.get("name") for call in tables_of(asked.get("calls"))}
     warnings: list[Json] = []
     for turn in (turn for turn in tables_of(turns) if str(turn.get("id")) in names):
         tool = f"tool {names[str(turn['id'])]!r:.200}"
