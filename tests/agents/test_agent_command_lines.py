@@ -161,6 +161,11 @@ def test_a_new_session_has_an_id_of_its_own(tmp_path: Path) -> None:
     [
         {"agent": "claude-code", "model": "--bad"},
         {"agent": "claude-code", "model": ["opus", "-x"]},
+        {"agent": "claude-code", "model": "anthropic/--dangerously-skip-permissions"},
+        {"agent": "claude-code", "model": ["opus", "claude-code/--x"]},
+        {"agent": "codex", "model": "openai/--dangerously-bypass-approvals-and-sandbox"},
+        {"agent": "gemini", "model": "google/--yolo"},
+        {"agent": "gemini", "model": "google/"},
         {"agent": "claude-code", "tools": ["--bad"]},
         {"agent": "claude-code", "tools": ["Read,Bash(rm *)"]},
         {"agent": "claude-code", "session": "--bad"},

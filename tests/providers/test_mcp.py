@@ -13,6 +13,7 @@ from provider_server import providers_for, send, serve
 
 from waiting import wait_until
 from whorl.errors import ProviderError, UsageError
+from whorl.providers.processes import ServerErrors
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
 
@@ -158,6 +159,23 @@ def test_a_tool_that_changes_its_description_is_refused_in_that_run_only() -> No
     assert "'shout'" in str(refused)
 
 
+def test_a_tool_that_is_added_in_the_middle_of_a_run_is_not_used_in_it() -> None:
+    grown, after, evil, other = calls(
+        settings(),
+        tool("grow"),
+        tool("shout", text="a"),
+        tool("evil"),
+        tool("shout", text="b", run="other"),
+    )
+    named = calls(settings(tools=["grow", "shout"]), tool("grow"), tool("shout", text="a"))
+
+    assert grown == "done"
+    assert after.code == evil.code == "P122"
+    assert "tool 'evil' of MCP server 't' was added since this run began" in str(after)
+    assert other == "B"
+    assert named == ["done", "A"]
+
+
 def test_the_pin_that_the_journal_holds_is_checked() -> None:
     request = tool("shout", text="a")
     request.inputs["pin"] = "0" * 16
@@ -214,6 +232,16 @@ def test_a_line_without_end_ends_the_session() -> None:
     assert fault.code == "P120"
 
 
+def test_an_answer_that_is_too_long_says_so_and_is_no_call_in_doubt() -> None:
+    fault, after = calls(
+        settings(), tool("shout", text="x" * 11_000_000), tool("add", first=1, second=2)
+    )
+
+    assert (fault.code, fault.retryable, fault.answered) == ("P106", False, True)
+    assert "MCP server 't' failed: it answered with more than 10,000,000 bytes" in str(fault)
+    assert after == 3
+
+
 def test_a_flood_of_news_is_heard_by_nobody_and_lets_others_have_their_turn() -> None:
     """All of it is there at once, so a reader that only reads would never give way."""
     from mcp.shared.message import SessionMessage
@@ -226,7 +254,7 @@ def test_a_flood_of_news_is_heard_by_nobody_and_lets_others_have_their_turn() ->
         lines.feed_data(news * 5 * transports.NEWS_AT_ONCE + answer)
         lines.feed_eof()
         received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](9)
-        reading = asyncio.create_task(transports._read(lines, received))
+        reading = asyncio.create_task(transports._read(lines, received, ServerErrors()))
         turns = 0
         while not reading.done():
             await asyncio.sleep(0)

@@ -118,6 +118,15 @@ def test_a_server_that_does_not_stream() -> None:
     assert reply.usage.input_tokens == 7
 
 
+def test_a_line_of_a_stream_may_be_as_long_as_a_reply() -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, events(delta("word " * 400_000, "stop")), kind="text/event-stream")
+
+    reply, _, _ = perform(answer)
+
+    assert reply.value == "word " * 400_000
+
+
 def test_half_an_emoji_in_each_of_two_events() -> None:
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
         body = (

@@ -331,8 +331,32 @@ def test_ids_that_are_used_twice_are_told_apart_and_long_results_are_cut() -> No
     again = {"calls": [{"name": "shout", "arguments": {}}]}
     found = asyncio.run(main()).detail
 
+    (warning,) = found["warnings"]
+    words = "the model was told 50,000 of the 200,000 characters that tool 'shout' gave"
+    assert warning == {"code": "R120", "message": f"{words}: the middle was left out"}
     assert found["calls"][0]["id"] not in ("call1", "")
     assert found["said"]["calls"][0]["id"] == found["calls"][0]["id"]
+
+
+def test_a_tool_that_failed_is_told_to_the_model_and_to_people() -> None:
+    pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+    replies = [scripted_call("t__fail", {"why": "no ink"}), "It failed."]
+    program = [sys.executable, str(Path(__file__).parent / "tool_server.py")]
+    table = {
+        "allow": {"commands": True},
+        "mcp": {"t": {"command": program}},
+        "providers": {"s": {"kind": "scripted", "model": "m", "replies": [{"replies": replies}]}},
+    }
+    journal = MemoryJournal()
+
+    result = asyncio.run(run_to_the_end(settings_from(table, {}), journal))
+
+    entries = [entry.event for entry in journal.read(RunId("r"))]
+    (warning,) = [event.body for event in entries if event.kind == "warning"]
+    assert result["output"] == "It failed."
+    assert warning["code"] == "P123"
+    assert "tool 't__fail' failed, and the model was told so: " in str(warning["message"])
+    assert "no ink" in str(warning["message"])
 
 
 def test_a_description_that_changed_since_the_last_turn_is_refused() -> None:

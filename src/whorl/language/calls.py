@@ -151,6 +151,13 @@ class Run:
             self.check_number(value, "expression")
         return value
 
+    def read(self, value: Value, pay: Callable[[Run, Value], Value]) -> Value:
+        """Pay for a value that a function reads or passes on; a text that it makes is limited."""
+        if isinstance(value, str) and len(value) > self.text_max and self.reads_whole:
+            self.spend((self.text_max >> 6) + (len(value) >> 9))
+            return value
+        return pay(self, value)
+
     def text(self, value: Value) -> str:
         """Turn a value into text, within the limits."""
         if isinstance(value, str):
@@ -212,6 +219,8 @@ def items(value: Value, operation: str) -> list[Value]:
 
 def paid_items(run: Run, value: Value, operation: str) -> list[Value]:
     """Return the items of a value that a function will visit one by one, and pay for the visits."""
+    if isinstance(value, str) and len(value) > run.items_max:
+        run.check_items(len(value), operation)
     parts = items(value, operation)
     run.check_items(len(parts), operation)
     run.spend(len(parts))

@@ -179,3 +179,15 @@ def test_outputs_of_workflows() -> None:
     assert value("main_output(it)", it={"a": None}) is None
     assert value("merged(a, b)", a={"x": "1", "y": "1"}, b={"y": "2"}) == {"x": "1", "y": "2"}
     assert value("merged(a, b)", b={"y": "2"}) == {"y": "2"}
+
+
+def test_an_output_of_any_size_is_passed_on() -> None:
+    long = "word " * 300_000
+    assert value("main_output(it)", it={"report": long}) == long
+    assert value("required(report, 'report')", report=long) == long
+
+
+def test_a_history_keeps_the_last_output_whatever_its_size() -> None:
+    long = "word " * 300_000
+    assert value("joined(outputs)", outputs=[long]) == long
+    assert value("joined(outputs) | length", outputs=["a", long]) == len(f"{LEFT_OUT}---{long}")

@@ -116,6 +116,27 @@ def test_lines_for_the_configuration_hold_no_key(tmp_path: Path) -> None:
     assert "hush" not in told
 
 
+def test_passwords_in_nodes_are_left_out_and_named(tmp_path: Path) -> None:
+    mail = {"smtpHost": "h", "smtpPass": SECRET, "password": SECRET, "keywords": "tea"}
+    call = {
+        "authTokenSettingsKey": "named", "headers": {"X-Api-Key": SECRET, "Authorization": SECRET},
+        "token": "{{ given }}", "apiKey": "", "hasPassword": True, "maxTokens": 5,
+    }  # fmt: skip
+    graph = {"nodes": [node("m", "email_send", **mail), node("c", "http_request", **call)]}
+    row = ("id-1", "Mail", "", json.dumps(graph), 0, "2")
+
+    taken = take_over(database(tmp_path / "data.db", workflows=[row], triggers=[]))
+
+    one, two = (each["data"] for each in json.loads(taken.files["mail.json"])["nodes"])
+    assert one == {"smtpHost": "h", "keywords": "tea"}
+    assert two == call | {"headers": {}}
+    fields = [("smtpPass", "m"), ("password", "m"), ("X-Api-Key", "c"), ("Authorization", "c")]
+    assert taken.notes == tuple(
+        f"mail.json: {name!r} of node {at!r} is left out: no password is copied"
+        for name, at in fields
+    )
+
+
 def test_a_newer_database_is_read_as_far_as_it_is_known(tmp_path: Path) -> None:
     taken = take_over(database(tmp_path / "data.db", _meta=[("schema_version", "11")]))
 

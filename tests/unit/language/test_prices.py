@@ -57,8 +57,8 @@ def test_a_search_that_nobody_pays_for_is_bounded_too() -> None:
 
 
 class _Metered(MappingScope):
-    def __init__(self, prices: int) -> None:
-        super().__init__({"rows": [{"a": {"b": 1}}] * 100, "text": "ab " * 400})
+    def __init__(self, prices: int, text: str = "ab " * 400) -> None:
+        super().__init__({"rows": [{"a": {"b": 1}}] * 100, "text": text})
         self.meter = Meter(prices)
 
 
@@ -145,3 +145,36 @@ def test_what_can_make_much_of_little_is_not(source: str) -> None:
     from whorl.language import is_light
 
     assert not is_light(Expression("template", source))
+
+
+@pytest.mark.parametrize("size", [1_500_000, 25_000_000])
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("text | length > 3", True),
+        ("text | default('') | length > 3", True),
+        ("text | wordcount > 3", True),
+        ("text[:4] ~ text | truncate(5, true)", "ab aab..."),
+        ("'b a' in text and text.startswith('ab')", True),
+        ("text | sha256 | length", 64),
+        ("[text] | map('length') | first > 3", True),
+    ],
+)
+def test_a_text_of_any_size_can_be_made_less_of(source: str, expected: object, size: int) -> None:
+    scope = MappingScope({"text": ("ab " * (size // 3))[:size]})
+    assert evaluate(Expression("jinja", source), scope) == expected
+
+
+@pytest.mark.parametrize(
+    "made", ["~ '!'", "| upper", "| list", "| indent", "| wordwrap(9)", ".split()", ".splitlines()"]
+)
+def test_what_is_made_of_a_long_text_is_limited(made: str) -> None:
+    scope = MappingScope({"text": "ab\n" * 500_000})
+    with pytest.raises(LimitExceeded, match="would give"):
+        evaluate(Expression("jinja", f"text {made}"), scope)
+
+
+def test_a_run_that_began_earlier_is_limited_in_what_it_reads() -> None:
+    scope = _Metered(3, text="a" * 1_500_000)
+    with pytest.raises(LimitExceeded, match="would give a text of 1500000 characters"):
+        evaluate(Expression("jinja", "text | length"), scope)

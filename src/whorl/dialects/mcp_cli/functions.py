@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import plural
-from whorl.language.calls import text, whole
+from whorl.language.calls import Run, text, whole
 from whorl.language.core.conversion import from_json
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library
@@ -15,7 +15,6 @@ from whorl.language.signatures import FunctionEntry
 from whorl.language.values import UNDEFINED, kind_of
 
 if TYPE_CHECKING:
-    from whorl.language.calls import Run
     from whorl.language.values import Value
 
 SEPARATOR = "---"
@@ -79,7 +78,7 @@ def joined(run: Run, outputs: Value) -> str:
             parts = [LEFT_OUT, *parts[len(parts) - index :]]
             break
     whole_text = SEPARATOR.join(parts)
-    run.check_text(len(whole_text), "history")
+    run.read(whole_text, Run.pay)
     return whole_text
 
 
@@ -124,6 +123,7 @@ def _parsed(run: Run, source: Value) -> list[Value]:
     if isinstance(source, list):
         return source
     written = run.text(source).strip()
+    run.limit_text(len(written), "items_in")
     items = _array(run, written)
     if items is not None:
         return items
@@ -233,7 +233,10 @@ def _vote_of(answer: str) -> str:
 def _entry(call: Any) -> FunctionEntry:
     """A function by its own name, with its parameters behind the run."""
     parameters = call.__code__.co_varnames[1 : call.__code__.co_argcount]
-    return FunctionEntry("function", "workflow", call.__name__, call, call.__doc__[:-1], parameters)
+    borrows, doc = call in (variable, required, main_output, joined), call.__doc__[:-1]
+    return FunctionEntry(
+        "function", "workflow", call.__name__, call, doc, parameters, borrows=borrows
+    )
 
 
 _TEXTS = (variable, required, left_over, is_true, main_output, joined)

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 FIRST, LAST = 5, 8
 _SETTING = re.compile(r"provider\.(\w+)\.(\w+)")
 _SECRET = re.compile(r"key|token|secret|password", re.IGNORECASE)
+# A field that holds a password or the like; `authTokenSettingsKey` only names one.
+_PASSWORD = re.compile(
+    r"(?i)passw|passphrase|secret|(?:pass|token|authorization|(?<!settings)key)$"
+)
 # How their providers are spoken to; those without an entry are known by their names.
 _KINDS = {"local": "openai", "azure_openai": "openai", "ollama": "ollama"}
 _ADDRESSES = {"local": "http://localhost:11434/v1", "ollama": "http://localhost:11434"}
@@ -91,8 +95,25 @@ def _file(row: Row, names: dict[str, str], known: dict[str, str], notes: list[st
             elif called:
                 why = "is archived" if called in known else "is not in the database"
                 notes.append(f"{title!r} calls {known.get(called, called)!r}, which {why}")
+    graph = _without_passwords(graph, "", f"{names[str(row['id'])]}.json", notes)
     fields = {"name": title, "description": str(row.get("description") or "")}
     return json.dumps({**fields, **graph}, ensure_ascii=False, indent=2) + "\n"
+
+
+def _without_passwords(value: Any, node: str, file: str, notes: list[str]) -> Any:
+    """A value of a graph without what only its owner may know; a note names each field."""
+    if isinstance(value, list):
+        return [_without_passwords(part, node, file, notes) for part in value]
+    if not isinstance(value, dict):
+        return value
+    node, kept = str(value.get("id") or node), {}
+    for name, part in value.items():
+        is_text = isinstance(part, str | int) and not isinstance(part, bool) and part
+        if is_text and "{{" not in str(part) and _PASSWORD.search(name):
+            notes.append(f"{file}: {name!r} of node {node!r} is left out: no password is copied")
+        else:
+            kept[name] = _without_passwords(part, node, file, notes)
+    return kept
 
 
 def _plain(value: object) -> str:

@@ -85,7 +85,7 @@ def accept_changes(project: Project, names: tuple[str, ...] = (), *, yes: bool =
     for change in changes:
         _show(change)
     if not changes:
-        say("no tool description has changed")
+        say("no tool is new, and no description has changed")
         return False
     if not yes:
         if not sys.stdin.isatty():
@@ -94,8 +94,10 @@ def accept_changes(project: Project, names: tuple[str, ...] = (), *, yes: bool =
         words = f"let models see these descriptions of {plural(len(changes), 'tool')}?"
         if not click.confirm(words, err=True):
             return False
-    known.accept(change.name for change in changes)
+    again = known.accept(changes)
     say(f"accepted {', '.join(safe(change.name) for change in changes)}")
+    for name in again:
+        say(f"{safe(name)} says something else by now, which was not accepted")
     return True
 
 

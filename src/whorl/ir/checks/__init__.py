@@ -24,6 +24,7 @@ _RULES = (
     expressions.check_truths,
     structure.check_patterns,
     expressions.check_commands,
+    structure.check_sessions,
     structure.check_best,
     structure.check_limits,
     structure.check_worst_case,

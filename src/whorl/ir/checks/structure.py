@@ -10,7 +10,7 @@ from whorl.errors import Diagnostic, Span
 from whorl.ir import loop_rules, nodes
 from whorl.ir.checks.scopes import Subject, suggest
 from whorl.ir.expressions import conditions_in
-from whorl.ir.values import BranchTaken, Plateau, Score
+from whorl.ir.values import BranchTaken, Constant, Plateau, Score
 from whorl.ir.walk import blocks_in, blocks_of, names_given, node_path, slot_path, walk
 from whorl.ir.worst_case import worst_case
 from whorl.language import LanguageError
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # The paths of nodes by their names.
 Taken: TypeAlias = dict[str, str]
 _SHOWN_MAX = 8
+# The agent programs by the names that they have without a configuration.
+_NO_SESSIONS = "gemini"
+_AGENTS = {name: name for name in ("claude-code", "codex", "gemini")} | {"claude": "claude-code"}
 TIME_MIN_S = 0.001
 CALLS_MAX = 1_000
 _ADD_A_SCORE = (
@@ -177,6 +180,33 @@ def _leads_back(start: str, called: dict[str, nodes.Workflow]) -> bool:
             if isinstance(node, nodes.Call) and node.workflow not in queue:
                 queue.append(node.workflow)
     return False
+
+
+def check_sessions(
+    subject: Subject, block: nodes.Block | None = None, path: str = "",
+    continues: bool = False, kept: Taken | None = None,
+) -> Iterator[Diagnostic]:  # fmt: skip
+    """Whoever continues a session can, and it is the one that began it (W022)."""
+    kept = {} if kept is None else kept
+    for node in (block or subject.workflow.body).nodes:
+        at = node_path(path, node.name)
+        if isinstance(node, nodes.Task) and node.kind in ("agent", "ask"):
+            agent = dict(node.inputs.entries).get("agent")
+            name = agent.value if isinstance(agent, Constant) else ""
+            who = "a model" if node.kind == "ask" else _AGENTS.get(str(name), "")
+            words, advice = "", "give each program a session of its own"
+            if who == _NO_SESSIONS and (node.session or continues):
+                words = f"{node.name!r} continues a session, but agent {who!r} keeps none"
+                advice = "use claude-code or codex, or put what it must know into the prompt"
+            elif node.session and who and (first := kept.setdefault(node.session, who)) != who:
+                words = f"{first} and {who} cannot share the session {node.session[:60]!r}"
+            if words:
+                yield Diagnostic("W022", words, subject.places.node(at), "cannot go on", advice)
+        is_loop = isinstance(node, nodes.Loop | nodes.ForEach)
+        goes_on = getattr(node, "session", "") == "continue" if is_loop else continues
+        for slot, inner in blocks_of(node):
+            below = {} if is_loop else kept
+            yield from check_sessions(subject, inner, slot_path(at, slot), goes_on, below)
 
 
 def check_best(subject: Subject) -> Iterator[Diagnostic]:

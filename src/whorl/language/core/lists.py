@@ -297,9 +297,9 @@ def _paid(run: Run, entry: FunctionEntry, count: int, rest: Extra, named: Named)
 
     def call(item: Value) -> Value:
         if type(item) in _SIZED:
-            run.pay(item)
+            run.read(item, Run.pay)
         for part in sized:
-            run.pay(part)
+            run.read(part, Run.pay)
         return call_entry(entry, (run, item), rest, named)
 
     return call

@@ -75,6 +75,7 @@ def right_split(run: Run, value: str, separator: Value, maxsplit: Value) -> list
 
 
 def split_lines(run: Run, value: str, keepends: Value) -> list[str]:
+    run.limit_text(len(value), "splitlines")
     lines = value.splitlines(bool(keepends))
     run.check_items(len(lines), "splitlines")
     return lines

@@ -82,6 +82,7 @@ def indent(run: Run, value: Value, width: Value, first: Value, blank: Value) -> 
         count = whole(width, "indent", "width")
         run.check_text(count, "indent")
         margin = " " * count
+    run.limit_text(len(subject), "indent")
     lines = f"{subject}\n".splitlines()
     run.spend(len(lines))
     run.check_text(len(subject) + (len(margin) + 1) * len(lines), "indent")
@@ -106,7 +107,7 @@ def truncate(  # noqa: PLR0917
 
 def wordcount(run: Run, value: Value) -> int:
     subject = run.text(value)
-    run.spend(len(subject) >> 3)
+    run.spend(len(subject) >> (8 if run.reads_whole else 3))
     return sum(1 for _ in _WORD.finditer(subject))
 
 
@@ -122,6 +123,7 @@ def wordwrap(  # noqa: PLR0917
     import textwrap
 
     subject, size = run.text(value), positive(width, "wordwrap", "width")
+    run.limit_text(len(subject), "wordwrap")
     mark = "\n" if wrapstring is None else run.text(wrapstring)
     longest = max((each.end() - each.start() for each in _STRETCH.finditer(subject)), default=0)
     # textwrap copies the rest of a long word or gap for each line that it cuts from it.
@@ -186,6 +188,7 @@ def split_arguments(
     if mark == "":
         raise EvaluationError("split needs a separator that is not empty")
     limit = whole(maxsplit, "split", "maxsplit")
+    run.limit_text(len(subject), "split")
     most = len(subject) // 2 + 1 if limit < 0 else min(len(subject) // 2, limit) + 1
     if most > run.items_max or mark is not None:
         count = len(subject.split()) if mark is None else subject.count(mark) + 1
@@ -258,7 +261,7 @@ def sha256(run: Run, value: Value) -> str:
     import hashlib
 
     subject = run.text(value)
-    run.spend(len(subject) >> 6)
+    run.spend(len(subject) >> (8 if run.reads_whole else 6))
     return hashlib.sha256(subject.encode("utf-8", "replace")).hexdigest()
 
 

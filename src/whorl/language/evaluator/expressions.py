@@ -251,7 +251,7 @@ def _conditional(node: tree.Conditional, context: Context) -> Evaluate:
 def _apply(node: tree.Apply, context: Context) -> Evaluate:
     """Turn the call of a library function into a closure."""
     entry, offset = node.function, node.offset
-    call, pay = entry.call, context.semantics.pay
+    call, pay, borrows = entry.call, context.semantics.pay, entry.borrows
     arguments = [compile_expression(argument, context) for argument in node.arguments]
     extra = [compile_expression(argument, context) for argument in node.extra]
     keywords = [(name, compile_expression(argument, context)) for name, argument in node.keywords]
@@ -260,8 +260,10 @@ def _apply(node: tree.Apply, context: Context) -> Evaluate:
         values = [argument(run) for argument in arguments]
         try:
             for value in values:
-                pay(run, value)
-            return pay(run, call(run, *values))
+                run.read(value, pay)
+            given = call(run, *values)
+            is_passed_on = borrows or (values and given is values[0])
+            return run.read(given, pay) if is_passed_on else pay(run, given)
         except CALL_FAULTS as error:
             raise call_fault(entry, error, offset) from None
 
@@ -271,7 +273,7 @@ def _apply(node: tree.Apply, context: Context) -> Evaluate:
         named = {name: argument(run) for name, argument in keywords}
         try:
             for value in (*values, *further, *named.values()):
-                pay(run, value)
+                run.read(value, pay)
             return pay(run, call(run, *values, further, named))
         except CALL_FAULTS as error:
             raise call_fault(entry, error, offset) from None
@@ -299,7 +301,7 @@ def _method_call(node: tree.MethodCall, context: Context) -> Evaluate:
         named = {key: argument(run) for key, argument in keywords}
         try:
             for value in (subject, *values, *named.values()):
-                run.pay(value)
+                run.read(value, Run.pay)
             return run.pay(call_entry(entry, (run, subject), values, named))
         except CALL_FAULTS as error:
             raise call_fault(entry, error, offset) from None

@@ -126,7 +126,10 @@ class AgentProgram:
     def models(self, invocation: Invocation) -> list[str]:
         usual = invocation.settings.model
         names = invocation.models or ((usual,) if usual else ())
-        return [bare_model(name, self.prefixes) for name in names]
+        bare = [bare_model(name, self.prefixes) for name in names]
+        if flags := [name for name in bare if not name or name.startswith("-")]:
+            invocation.refuse("model", f"takes the name of a model, not {flags[0]!r:.80}")
+        return bare
 
     def model_flags(self, invocation: Invocation) -> list[str]:
         if len(invocation.models) > 1:

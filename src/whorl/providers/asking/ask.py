@@ -21,6 +21,7 @@ from whorl.providers.models.conversation import (
     Message,
     next_turn,
     pins_of,
+    result_warnings,
     turn_messages,
     turn_number,
 )
@@ -75,6 +76,9 @@ class Ask(OwnTask):
             conversation = conversation_of(request, offers, files=files)
         answer, usage, detail = await self._context.models.ask(choice, conversation, request, emit)
         detail |= described(files)
+        if warnings := result_warnings(inputs.items("turns")):
+            earlier = detail.get("warnings")
+            detail["warnings"] = [*(earlier if isinstance(earlier, list) else ()), *warnings]
         may_want = not (conversation.must_answer and answer.text)
         if own is not None:
             calls = answer.calls if may_want else ()

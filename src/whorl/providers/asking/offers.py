@@ -66,7 +66,7 @@ class ToolOffers:
 async def offered_tools(
     context: Context, names: Sequence[Json], run: str, earlier: Mapping[str, str]
 ) -> ToolOffers:
-    """The tools behind names; P122 where one is no longer what `earlier` has the hash of."""
+    """The tools behind names; P122 where one is not what `earlier`, if any, has the hash of."""
     offers, settings = ToolOffers(), context.settings
     for name in names:
         if not isinstance(name, str):
@@ -85,9 +85,9 @@ async def offered_tools(
     count = len(offers.offers)
     if count > OFFERS_MAX:
         raise _unfit(f"means {count} tools, but at most {OFFERS_MAX} can be offered")
-    for name, pin in earlier.items():
-        if offers.pins.get(name, pin) != pin:
-            raise changed(*name.split("/", 1))
+    for name, pin in offers.pins.items() if earlier else ():
+        if earlier.get(name) != pin:
+            raise changed(*name.split("/", 1), is_new=name not in earlier)
     return offers
 
 

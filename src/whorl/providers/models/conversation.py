@@ -254,6 +254,23 @@ def turn_messages(turns: list[Json]) -> list[Message]:
     return messages
 
 
+def result_warnings(turns: list[Json]) -> list[Json]:
+    """What a person should know of the results that a model is told now: cut ones, and failures."""
+    asked = next((turn for turn in tables_of(turns[::-1]) if turn.get("role") != "tool"), {})
+    names = {str(call.get("id")): call.get("name") for call in tables_of(asked.get("calls"))}
+    warnings: list[Json] = []
+    for turn in (turn for turn in tables_of(turns) if str(turn.get("id")) in names):
+        tool = f"tool {names[str(turn['id'])]!r:.200}"
+        size = len(json_values.as_text(turn.get("value")))
+        if "error" in turn:
+            words = f"{tool} failed, and the model was told so: {shorten(str(turn['error']), 300)}"
+            warnings.append({"code": "P123", "message": words})
+        elif size > RESULT_MAX:
+            words = f"the model was told {RESULT_MAX:,} of the {size:,} characters that {tool} gave"
+            warnings.append({"code": "R120", "message": f"{words}: the middle was left out"})
+    return warnings
+
+
 def pins_of(turns: list[Json]) -> dict[str, str]:
     tables = [table_of(turn.get("tools")) for turn in tables_of(turns)]
     return {name: str(pin) for table in tables for name, pin in table.items()}

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 BYTES_MAX = 10_000_000
 BYTES_HARD_MAX = 25_000_000
-LINE_MAX = 1_000_000
 _PIECE = 65_536
 REDIRECTS_MAX = 3
 _MOVED = frozenset({301, 302, 303, 307, 308})
@@ -261,14 +260,12 @@ class Received:
 
     async def lines(self) -> AsyncIterator[str]:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        rest = ""
+        parts: list[str] = []
         async for piece in self.chunks():
-            parts = (rest + decoder.decode(piece)).split("\n")
-            rest = parts.pop()
-            for line in parts:
-                yield line.removesuffix("\r")
-            if len(rest) > LINE_MAX:
-                raise too_large(f"a line of {self.what}", LINE_MAX)
-        rest += decoder.decode(b"", final=True)
-        if rest:
+            first, *lines = decoder.decode(piece).split("\n")
+            parts.append(first)
+            for line in lines:
+                yield "".join(parts).removesuffix("\r")
+                parts = [line]
+        if rest := "".join(parts) + decoder.decode(b"", final=True):
             yield rest.removesuffix("\r")

@@ -1,7 +1,8 @@
 """What the tools of MCP servers say about themselves, as this project knows it from earlier runs.
 
-A model trusts these words. What a tool says the first time is kept; what it says otherwise later
-is kept beside that, and no model is told it before a person has accepted it.
+A model trusts these words. What the tools of a server say the first time is kept; what they say
+otherwise later, and what a new one says, is kept beside that: no model is told it before a person
+has accepted it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from whorl.language import Json
     from whorl.providers.models.conversation import ToolOffer
     from whorl.providers.redaction import Secret
 
@@ -31,10 +31,11 @@ _KNOWN, _OFFERED = "known", "offered"
 
 @dataclass(frozen=True, slots=True)
 class ChangedTool:
-    """A tool that says something else than before; `difference` has the lines of both."""
+    """A tool that is new or says something else than before; `difference` has the lines of both."""
 
     name: str
     difference: list[str]
+    offered: dict[str, Any]
 
 
 class KnownTools:
@@ -51,18 +52,25 @@ class KnownTools:
         self._stamp: tuple[int, int] | None = None
         self._tools: dict[str, dict[str, Any]] = {}
 
-    def changed(self, server: str, tools: Iterable[ToolOffer]) -> list[str]:
-        """The tools of a server that say something else than before; new ones are kept."""
+    def changed(
+        self, server: str, tools: Iterable[ToolOffer], *, are_named: bool = False
+    ) -> dict[str, str]:
+        """Why tools of a server wait for a person: new ones, unless the operator named them all."""
         described = {f"{server}/{tool.name}": self._shown(_described(tool)) for tool in tools}
         known = self._read()
-        different = [name for name, words in described.items() if _differs(known.get(name), words)]
-        if different or self._has_secrets or not described.keys() <= known.keys():
-            with self._writing() as stored:
-                for name, words in described.items():
-                    entry = stored.setdefault(name, {_KNOWN: words})
-                    if entry[_KNOWN] != words:
-                        entry[_OFFERED] = words
-        return different
+        is_same = all(n in known and known[n][_KNOWN] == w for n, w in described.items())
+        if is_same and not self._has_secrets:
+            return {}
+        with self._writing() as stored:
+            takes_new = are_named or not any(name.startswith(f"{server}/") for name in stored)
+            for name, words in described.items():
+                entry = stored.setdefault(name, {_KNOWN: words if takes_new else None})
+                if entry[_KNOWN] != words:
+                    entry[_OFFERED] = words
+            waiting = [name for name, words in described.items() if stored[name][_KNOWN] != words]
+            new = "is new: its server did not have it in earlier runs"
+            other = "has another description than in earlier runs"
+            return {name: other if stored[name][_KNOWN] else new for name in waiting}
 
     def names(self) -> list[str]:
         return sorted(self._read())
@@ -71,13 +79,18 @@ class KnownTools:
         """What waits for a person."""
         entries = sorted(self._read().items())
         changed = [(name, entry) for name, entry in entries if _OFFERED in entry]
-        return [ChangedTool(n, _difference(e[_KNOWN], e[_OFFERED])) for n, e in changed]
+        return [
+            ChangedTool(n, _difference(e[_KNOWN], e[_OFFERED]), e[_OFFERED]) for n, e in changed
+        ]
 
-    def accept(self, names: Iterable[str]) -> None:
-        """From now on the tools are known by what they said last."""
+    def accept(self, shown: Iterable[ChangedTool]) -> list[str]:
+        """From now on the tools are known by what was shown; those that have said more by now."""
         with self._writing() as stored:
-            for name in names:
-                stored[name] = {_KNOWN: stored[name].get(_OFFERED, stored[name][_KNOWN])}
+            for tool in shown:
+                entry = stored[tool.name] = {**stored.get(tool.name, {}), _KNOWN: tool.offered}
+                if entry.get(_OFFERED) == tool.offered:
+                    del entry[_OFFERED]
+            return [tool.name for tool in shown if _OFFERED in stored[tool.name]]
 
     def _shown(self, words: dict[str, Any]) -> dict[str, Any]:
         return cast("dict[str, Any]", redact(words, self._secrets))
@@ -132,14 +145,10 @@ def _described(tool: ToolOffer) -> dict[str, Any]:
     return {"description": tool.description, "schema": tool.schema}
 
 
-def _differs(entry: dict[str, Any] | None, words: dict[str, Json]) -> bool:
-    return entry is not None and entry[_KNOWN] != words
-
-
-def _difference(known: dict[str, Any], offered: dict[str, Any]) -> list[str]:
+def _difference(known: dict[str, Any] | None, offered: dict[str, Any]) -> list[str]:
     from difflib import unified_diff
 
-    before, after = (_lines(words) for words in (known, offered))
+    before, after = (_lines(words) if words else [] for words in (known, offered))
     return [line for line in unified_diff(before, after, n=1, lineterm="") if line[:3] not in _HEAD]
 
 

@@ -81,13 +81,12 @@ class Servers:
             for tool in await self._connection(server).list_tools()
             if server.tools is None or tool.name in server.tools
         ]
-        for tool in tools:
-            self._pin(run, name, tool)
-        if (known := self._known()) is not None and (different := known.changed(name, tools)):
-            tool_name = different[0].partition("/")[2]
-            why = "has another description than in earlier runs"
-            advice = f"`whorl tools accept {different[0]}` shows the difference and asks"
-            words = f"tool {tool_name!r} of MCP server {name!r} {why}; {advice}"
+        self._pin(run, name, tools)
+        known, are_named = self._known(), server.tools is not None
+        waiting = known.changed(name, tools, are_named=are_named) if known is not None else {}
+        for tool, why in waiting.items():
+            advice = f"`whorl tools accept {tool}` shows the difference and asks"
+            words = f"tool {tool.partition('/')[2]!r} of MCP server {name!r} {why}; {advice}"
             raise ProviderError(words, code="P126")
         return tools
 
@@ -111,12 +110,19 @@ class Servers:
         kept = self._connections.pop(asyncio.get_running_loop(), {})
         await asyncio.gather(*(connection.close() for connection in kept.values()))
 
-    def _pin(self, run: str, server: str, tool: ListedTool) -> None:
+    def _pin(self, run: str, server: str, tools: list[ListedTool]) -> None:
+        """Within a run no tool is changed, and none is added to the first list of its server."""
         if run not in self._pins:
             self._pins[run] = dict(self._earlier_pins(run))
         self._pins.move_to_end(run)
-        if self._pins[run].setdefault(f"{server}/{tool.name}", tool.pin) != tool.pin:
-            raise changed(server, tool.name)
+        pins, listed = self._pins[run], f"{server}/"
+        for tool in tools:
+            name = f"{server}/{tool.name}"
+            if listed in pins and name not in pins:
+                raise changed(server, tool.name, is_new=True)
+            if pins.setdefault(name, tool.pin) != tool.pin:
+                raise changed(server, tool.name)
+        pins[listed] = ""
         while len(self._pins) > RUNS_MAX:
             self._pins.popitem(last=False)
 
@@ -154,12 +160,11 @@ def _listed(name: str, description: str, schema: object, secrets: tuple[Secret, 
     return ListedTool(clean(name), shown, {"type": "object", **form}, pin)
 
 
-def changed(server: str, tool: str) -> ProviderError:
-    return ProviderError(
-        f"the description of tool {tool!r} of MCP server {server!r} has changed since this run "
-        "began; look at what it says now, and start a new run if that is fine",
-        code="P122",
-    )
+def changed(server: str, tool: str, *, is_new: bool = False) -> ProviderError:
+    what = f"tool {tool!r} of MCP server {server!r}"
+    what = f"{what} was added" if is_new else f"the description of {what} has changed"
+    advice = "look at what it says now, and start a new run if that is fine"
+    return ProviderError(f"{what} since this run began; {advice}", code="P122")
 
 
 class Connection:
@@ -311,6 +316,9 @@ class Connection:
         elif not (self._keeper is None or self._keeper.done() or number == CONNECTION_CLOSED):
             return self._fault(f"refused the call: {first_line(cause)}", code="P123")
         await self.close()
+        if code == "P106":
+            # What it did is done, and asking again gives as much.
+            return self._fault(f"failed: {below}", code=code)
         return self._fault(why, code=code, retryable=True, answered=answered)
 
 

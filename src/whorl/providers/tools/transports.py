@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from whorl.errors import ProviderError
 from whorl.providers.json_values import beside
 from whorl.providers.outbound.addresses import origin_of
 from whorl.providers.outbound.client import Call, Credential, Outbound, Received
-from whorl.providers.outbound.faults import status_fault
+from whorl.providers.outbound.faults import status_fault, too_large
 from whorl.providers.processes import Program, ServerErrors, end_group, start_program
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ async def program_streams(
     outgoing, wanted = anyio.create_memory_object_stream[SessionMessage](0)
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(_read, watch.lines, received)
+            group.start_soon(_read, watch.lines, received, errors)
             group.start_soon(_write, transport, wanted)
             try:
                 yield incoming, outgoing
@@ -106,11 +106,12 @@ class _Watch(asyncio.SubprocessProtocol):
 
 
 async def _read(
-    lines: asyncio.StreamReader, received: MemoryObjectSendStream[SessionMessage | Exception]
+    lines: asyncio.StreamReader,
+    received: MemoryObjectSendStream[SessionMessage | Exception],
+    errors: ServerErrors,
 ) -> None:
     async with received:
-        # A line over its limit, like the end of the program, ends the session.
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ValueError):
+        try:
             news = 0
             while line := await lines.readline():
                 message: SessionMessage | Exception
@@ -128,6 +129,11 @@ async def _read(
                         await asyncio.sleep(NEWS_PAUSE_S)
                     continue
                 await received.send(message)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass
+        except ValueError:
+            # A line over its limit, like the end of the program, ends the session.
+            errors.faults.append(too_large("it", LINE_MAX))
 
 
 async def _write(

@@ -239,6 +239,12 @@ def _unknown_agent(path: str, node: Task, settings: Settings) -> Iterator[Unknow
         near = did_you_mean(name, agents) or f"known: {', '.join(agents)}"
         words = f"starts the agent {name!r}, which is not known ({near}); others are configured as "
         yield Unknown(path, "P113", f"{words}[agents.NAME] in whorl.toml", f"agent {name}")
+    elif isinstance(name, str) and node.session:
+        from whorl.providers.agents.programs import PROGRAMS
+
+        if why := PROGRAMS[agents[name].kind].no_sessions:
+            words = f"has the session {node.session[:60]!r}, but agent {name!r} {why}"
+            yield Unknown(path, "W022", words, f"a session of agent {name}")
 
 
 def _unknown_task_or_key(path: str, node: Task, providers: Providers) -> Iterator[Unknown]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=CommandGroup)
 def tools() -> None:
-    """Show what tools of MCP servers say about themselves, and accept what has changed.
+    """Show what tools of MCP servers say about themselves, and accept what is new or has changed.
 
     \b
       whorl tools ls
@@ -35,11 +34,11 @@ def tools_ls(project: Project, *, as_json: bool) -> None:
     known = known_tools(project)
     names, changes = known.names(), known.changes()
     if as_json:
-        changed: list[object] = [asdict(change) for change in changes]
+        changed: list[object] = [{"name": c.name, "difference": c.difference} for c in changes]
         print_json({"tools": names, "changed": changed})
         return
     waiting = {change.name for change in changes}
-    print_lines([safe(f"{name}{'  (changed)' if name in waiting else ''}") for name in names])
+    print_lines([safe(f"{name}{'  (to accept)' if name in waiting else ''}") for name in names])
     if not names:
         say("no model was told of a tool yet")
     for change in changes:
@@ -51,7 +50,7 @@ def tools_ls(project: Project, *, as_json: bool) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask first.")
 @located
 def tools_accept(project: Project, *, names: tuple[str, ...], yes: bool) -> None:
-    """Show which tools describe themselves differently than before, and accept that.
+    """Show which tools are new or describe themselves differently than before, and accept that.
 
     \b
       whorl tools accept notes/add
