@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 
-# How long texts may be that are compared; runs of earlier versions compare the beginnings.
+# How long texts may be that are compared; runs of earlier versions compare the beginnings. The
+# further two texts may be apart, the more there is to compare: at 0.95 the work ends just there.
 COMPARED_MAX = 1_000_000
+_WORK_MAX = 50_000_000_000
 BEGINNING_MAX = 10_000
 # Beyond this, how much two texts are alike is only computed as far as a threshold needs it.
 EXACT_MAX = 1_000_000_000
@@ -57,8 +59,8 @@ def measure_iteration(machine: State, key: str, *, is_early: bool = False) -> No
             leaf: read(compared_text, stable) for leaf, stable in rules.stables.items()
         }
         for leaf, text in frame["texts"].items():
-            if text is not None and len(text) > COMPARED_MAX:
-                _warn_too_long(machine, key, len(text))
+            if text is not None and len(text) > (most := _compared_max(rules.stables[leaf])):
+                _warn_too_long(machine, key, len(text), most)
                 frame["texts"][leaf] = None
 
 
@@ -87,10 +89,15 @@ def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
             stale[leaf] += 1
 
 
-def _warn_too_long(machine: State, key: str, length: int) -> None:
+def _compared_max(stable: Stable) -> int:
+    apart = max(0.05, 1.0 - stable.threshold)
+    return min(COMPARED_MAX, int((_WORK_MAX / apart) ** 0.5))
+
+
+def _warn_too_long(machine: State, key: str, length: int, most: int) -> None:
     frame = machine.loop_frames[key]
     message = f"the result of iteration {frame['count']} has {length:,} characters, and only texts "
-    message += f"of up to {COMPARED_MAX:,} are compared: it counts as different from every other; "
+    message += f"of up to {most:,} are compared: it counts as different from every other; "
     message += "compare a part of it"
     machine.warn(frame["address"], "R117", message, once=f"R117 stable {frame['address']}")
 
@@ -160,5 +167,7 @@ def similarity(first: str, second: str, least: float = 0.0) -> float | None:
     from rapidfuzz.distance import Levenshtein
 
     cutoff = least if len(first) * len(second) > EXACT_MAX else 0.0
-    alike = float(Levenshtein.normalized_similarity(first, second, score_cutoff=cutoff))
+    alike = float(
+        Levenshtein.normalized_similarity(first, second, score_cutoff=cutoff, score_hint=1.0)
+    )
     return None if alike < cutoff else alike
