@@ -16,6 +16,8 @@ from whorl.interfaces.cli.group import build_group, run_safely
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
+pytestmark = pytest.mark.threat(row="T21")
+
 FAILED = ["failed"] * 3
 SERVER = Path(__file__).parent.parent / "providers" / "tool_server.py"
 FLOW = """

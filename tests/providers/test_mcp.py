@@ -144,6 +144,7 @@ def _is_running(number: int) -> bool:
         return False
 
 
+@pytest.mark.threat(row="T21")
 def test_a_tool_that_changes_its_description_is_refused_in_that_run_only() -> None:
     first, turned, refused, other = calls(
         settings(),
@@ -158,6 +159,7 @@ def test_a_tool_that_changes_its_description_is_refused_in_that_run_only() -> No
     assert "'shout'" in str(refused)
 
 
+@pytest.mark.threat(row="T21")
 def test_the_pin_that_the_journal_holds_is_checked() -> None:
     request = tool("shout", text="a")
     request.inputs["pin"] = "0" * 16
@@ -167,6 +169,7 @@ def test_the_pin_that_the_journal_holds_is_checked() -> None:
     assert fault.code == "P122"
 
 
+@pytest.mark.threat(row="T21")
 def test_only_allowed_tools() -> None:
     allowed, refused = calls(
         settings(tools=["add"]), tool("add", first=1, second=1), tool("shout", text="a")
