@@ -79,7 +79,7 @@ campaign: .venv/.developed
 
 # What is promised against failure and attack, tried and measured: docs/reference/security.md.
 .PHONY: security
-security: .venv/.developed
+security: .venv/.clustered
 	$(BIN)/python tools/security.py $(ROWS) $(if $(FULL),--full) $(if $(SHARE),--share $(SHARE))
 
 check: .venv/.developed

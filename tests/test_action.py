@@ -141,6 +141,7 @@ def test_the_hooks_check_what_is_committed(repository: Repository) -> None:
     assert repository.call(*validate, *files).returncode == 2
 
 
+@pytest.mark.threat(row="T23")
 def test_nothing_of_the_checkout_is_imported(repository: Repository) -> None:
     evil = "open('RAN', 'w').close()\n"
     repository.commit(venv__py=evil, pip__py=evil, whorl__py=evil)
@@ -152,6 +153,7 @@ def test_nothing_of_the_checkout_is_imported(repository: Repository) -> None:
     assert not (repository.folder / "RAN").exists()
 
 
+@pytest.mark.threat(row="T23")
 def test_a_file_that_is_called_like_an_option_is_checked(repository: Repository) -> None:
     repository.commit(**{"-h__yaml": FLOW.replace("at_most", "at_mots")})
 
@@ -164,6 +166,7 @@ def test_a_file_that_is_called_like_an_option_is_checked(repository: Repository)
     assert "| -h.yaml | broken | broken | broken |" in (repository.temp / "summary.md").read_text()
 
 
+@pytest.mark.threat(row="T23")
 def test_everything_that_is_installed_is_pinned_and_hashed() -> None:
     install = next(step["run"] for step in ACTION["runs"]["steps"] if step["name"] == "Install")
     image = (ROOT / "Containerfile").read_text().replace("\\\n", " ")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "reference" / "security.md"
-NUMBERS = tuple(f"T{number}" for number in range(1, 18))
+NUMBERS = tuple(f"T{number}" for number in range(1, 24))
 COLLECTED = pytest.StashKey[Counter[str]]()
 FILES = pytest.StashKey[set[Path]]()
 _MARK = re.compile(r'mark\.threat\(row="(T\d+)"\)')

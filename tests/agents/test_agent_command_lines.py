@@ -131,6 +131,7 @@ def test_the_command_line(tmp_path: Path, row: Row) -> None:
     assert call["stdin"] == "do it"
 
 
+@pytest.mark.threat(row="T21")
 @pytest.mark.parametrize("agent", list(PROGRAMS))
 @pytest.mark.parametrize("prompt", ["--dangerously-skip-permissions", "-p", "--", "-", "x\0y\n"])
 def test_a_prompt_is_never_a_flag(tmp_path: Path, agent: str, prompt: str) -> None:
@@ -156,6 +157,7 @@ def test_a_new_session_has_an_id_of_its_own(tmp_path: Path) -> None:
     assert first != second
 
 
+@pytest.mark.threat(row="T21")
 @pytest.mark.parametrize(
     "inputs",
     [

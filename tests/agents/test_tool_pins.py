@@ -18,6 +18,8 @@ from whorl.providers.tools.known import KnownTools
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
+pytestmark = pytest.mark.threat(row="T21")
+
 FAILED = ["failed"] * 3
 SERVER = Path(__file__).parent.parent / "providers" / "tool_server.py"
 FLOW = """

@@ -216,6 +216,7 @@ def test_an_answer_from_elsewhere_ends_the_question(
     assert terminal.code() == 0
 
 
+@pytest.mark.threat(row="T21")
 def test_a_tool_that_has_changed_is_asked_about(
     at: Callable[..., Terminal], whorl: Whorl, project: Path
 ) -> None:

@@ -223,6 +223,7 @@ def test_a_mark_is_told_beside_the_output(place: Path) -> None:
     assert answer.structured_content["mark"] == "limit"
 
 
+@pytest.mark.threat(row="T21")
 def test_only_runs_of_the_workflows_that_are_served_are_reached(place: Path) -> None:
     """Neither `last` nor an id reaches a run of another workflow; every tool has an operation."""
     (place / "private.yaml").write_text("whorl: 1\nname: private\nsteps: {g: {approve: 'go?'}}\n")

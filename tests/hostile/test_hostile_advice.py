@@ -117,13 +117,12 @@ def test_what_can_never_be_opened_gets_no_advice(folder: Clone, path: str) -> No
     assert "files = {" not in refused.stderr
 
 
-def test_a_call_that_was_refused_before_it_was_sent_is_not_counted(folder: Clone) -> None:
+def test_a_call_that_may_not_be_sent_makes_no_run(folder: Clone) -> None:
     (folder.folder / "k.yaml").write_text(
         "whorl: 1\nname: k\nsteps:\n  a: {ask: hello, provider: openai, model: m,"
         " model_url: 'http://127.0.0.1:9/v1'}\n"
     )
     done = folder.whorl("run", "k.yaml", "--json")
-    result = json.loads(done.stdout)
-    assert "P107" in json.dumps(result["error"]), done.stderr
-    assert result["usage"]["calls"] == 0
-    assert "model call" not in folder.whorl("show", "last").stdout
+    assert done.returncode == 2
+    assert "P107" in json.dumps(json.loads(done.stdout)["error"]), done.stderr
+    assert folder.whorl("show", "last").returncode == 2

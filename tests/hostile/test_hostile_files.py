@@ -16,6 +16,8 @@ from whorl.services.experiments.document import read_experiment
 from whorl.services.project import Project, find_project
 from whorl.services.testing.files import read_test_file, run_tests
 
+pytestmark = pytest.mark.threat(row="T20")
+
 SECRET = "dotenv-SECRET-4455"
 PLAIN = "whorl: 1\nname: plain\nsteps:\n  a: {value: 1}\n"
 TESTS = "whorl_tests: 1\nworkflow: %s\ntests:\n  t: {expect: {status: succeeded}}\n"

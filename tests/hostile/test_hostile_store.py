@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     import httpx2
 
+pytestmark = pytest.mark.threat(row="T19")
+
 FILES = {
     "tick.yaml": "whorl: 1\nname: tick\nsteps:\n  a: {value: '{{ 1 }}'}\n",
     "wait.yaml": """

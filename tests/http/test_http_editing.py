@@ -163,14 +163,14 @@ def test_other_data_is_not_written_over(editor: Client, folder: Path) -> None:
     assert put(editor, file="more.json", text='{"some": "data"}', etag=None)[0] == 403
 
 
-def test_without_permission_nothing_is_written(shared: Client) -> None:
-    drawn = shared.get("/workflows/sketch", file="polish.yaml")
+def test_without_permission_nothing_is_written(client: Client) -> None:
+    drawn = client.get("/workflows/sketch", file="polish.yaml")
 
-    status, answer = put(shared, file="polish.yaml", text=NEW, etag=drawn["etag"])
+    status, answer = put(client, file="polish.yaml", text=NEW, etag=drawn["etag"])
 
     assert (status, answer["error"]["code"]) == (403, "C112")
-    assert shared.get("/project")["edit"] is False
-    assert shared.get("/workflows/etag", file="polish.yaml")["etag"] == drawn["etag"]
+    assert client.get("/project")["edit"] is False
+    assert client.get("/workflows/etag", file="polish.yaml")["etag"] == drawn["etag"]
 
 
 def test_new_files_come_from_templates_copies_and_nothing(editor: Client, folder: Path) -> None:

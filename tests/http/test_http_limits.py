@@ -316,6 +316,7 @@ SIGNED = {
 }
 
 
+@pytest.mark.threat(row="T23")
 @pytest.mark.parametrize(("method", "address"), [row for row in ROUTES if row[0] != "GET"])
 def test_no_body_breaks_the_server_with_or_without_a_token(
     shared: Client, caplog: pytest.LogCaptureFixture, method: str, address: str
@@ -333,6 +334,7 @@ def test_no_body_breaks_the_server_with_or_without_a_token(
     assert "Traceback" not in caplog.text
 
 
+@pytest.mark.threat(row="T23")
 def test_a_head_is_counted_whole_however_it_arrives(shared: Client) -> None:
     place = shared.address.removeprefix("http://")
     begun = f"GET /healthz HTTP/1.1\r\nHost: {place}\r\nConnection: close\r\n".encode()
@@ -344,6 +346,7 @@ def test_a_head_is_counted_whole_however_it_arrives(shared: Client) -> None:
     )
 
 
+@pytest.mark.threat(row="T23")
 def test_whoever_holds_connections_with_half_a_head_silences_nobody(tmp_path: Path) -> None:
     """Two thousand of one address: the oldest of them give way, and those that are served stay."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)

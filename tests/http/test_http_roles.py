@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.threat(row="T12")
+pytestmark = [pytest.mark.threat(row="T12"), pytest.mark.threat(row="T18")]
 
 # What needs more than to look; all that is not listed is looking.
 RUN = {

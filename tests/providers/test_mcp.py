@@ -145,6 +145,7 @@ def _is_running(number: int) -> bool:
         return False
 
 
+@pytest.mark.threat(row="T21")
 def test_a_tool_that_changes_its_description_is_refused_in_that_run_only() -> None:
     first, turned, refused, other = calls(
         settings(),
@@ -159,6 +160,7 @@ def test_a_tool_that_changes_its_description_is_refused_in_that_run_only() -> No
     assert "'shout'" in str(refused)
 
 
+@pytest.mark.threat(row="T21")
 def test_a_tool_that_is_added_in_the_middle_of_a_run_is_not_used_in_it() -> None:
     grown, after, evil, other = calls(
         settings(),
@@ -176,6 +178,7 @@ def test_a_tool_that_is_added_in_the_middle_of_a_run_is_not_used_in_it() -> None
     assert named == ["done", "A"]
 
 
+@pytest.mark.threat(row="T21")
 def test_the_pin_that_the_journal_holds_is_checked() -> None:
     request = tool("shout", text="a")
     request.inputs["pin"] = "0" * 16
@@ -185,6 +188,7 @@ def test_the_pin_that_the_journal_holds_is_checked() -> None:
     assert fault.code == "P122"
 
 
+@pytest.mark.threat(row="T21")
 def test_only_allowed_tools() -> None:
     allowed, refused = calls(
         settings(tools=["add"]), tool("add", first=1, second=1), tool("shout", text="a")

@@ -252,6 +252,7 @@ def test_a_request_without_a_worker_is_told(server: Server, tmp_path: Path) -> N
     asyncio.run(go())
 
 
+@pytest.mark.threat(row="T22")
 def test_large_values_lie_in_a_folder_and_are_encrypted(
     server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -98,6 +98,7 @@ def test_a_large_reply_lies_in_the_bucket(
     assert b"<Key>of/runs/" in listed.read()
 
 
+@pytest.mark.threat(row="T22")
 def test_a_value_that_was_changed_in_the_bucket_is_not_taken(
     server: Server, tmp_path: Path, bucket: dict[str, Any]
 ) -> None:
@@ -120,6 +121,7 @@ def test_a_value_that_was_changed_in_the_bucket_is_not_taken(
     asyncio.run(go())
 
 
+@pytest.mark.threat(row="T22")
 def test_what_is_not_encrypted_does_not_reach_a_run(server: Server, tmp_path: Path) -> None:
     """Somebody who may write to the namespace, but has not the key, cannot answer for a person."""
     gate = "whorl: 1\nname: g\nsteps: {g: {approve: Pay?}}\noutputs: {ok: '{{ g.approved }}'}\n"
@@ -141,6 +143,7 @@ def test_what_is_not_encrypted_does_not_reach_a_run(server: Server, tmp_path: Pa
     asyncio.run(go())
 
 
+@pytest.mark.threat(row="T22")
 def test_a_value_belongs_to_its_run_and_its_call(tmp_path: Path) -> None:
     ours = converter(Folder(tmp_path), new_key())
     large = _payload(json.dumps("x" * 70_000))

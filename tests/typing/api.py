@@ -36,7 +36,7 @@ def from_a_file() -> None:
     assert_type(result.output, whorl.Json)
     if result.status == "waiting" or result.loops[0].exit_reason == "max_iterations":
         return
-    assert_type(result.usage.cost_usd, float)
+    assert_type(result.usage.cost_usd, float | None)
     result.raise_for_status()
 
 
@@ -72,7 +72,7 @@ async def steering() -> None:
             assert_type(event.kind, str)
         assert_type(await run.result(), whorl.Result)
         assert_type(run.records("polish[2]", depth=None), tuple[whorl.Record, ...])
-        assert_type(run.records()[0].usage.cost_usd, float)
+        assert_type(run.records()[0].usage.cost_usd, float | None)
         await run.go_on(3, at="polish")
         await run.accept(2)
         await run.decide(True, feedback="good")

@@ -227,6 +227,7 @@ def test_a_long_name_fits_into_a_file_system(tmp_path: Path) -> None:
     assert file.startswith("語語語")
 
 
+@pytest.mark.threat(row="T20")
 def test_an_id_names_no_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     idents = ["1", "/../../P", "../../Q", "x/Y", "../../Q", "..", ""]
     path = named(folder / "n.db", *((f"{ident}{' ' * at}", "a") for at, ident in enumerate(idents)))
@@ -239,6 +240,7 @@ def test_an_id_names_no_folder(folder: Path, capsys: pytest.CaptureFixture[str])
     assert written == {f"{name}.json" for name in ("a", "a-p", "a-q", "a-x-y", "a-4", "a-", "a-6")}
 
 
+@pytest.mark.threat(row="T20")
 def test_nothing_is_written_outside_of_the_folder(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -251,6 +253,7 @@ def test_nothing_is_written_outside_of_the_folder(
     assert not (folder / "flows" / "polish-a-text.json").exists()
 
 
+@pytest.mark.threat(row="T20")
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -290,6 +293,7 @@ def test_a_database_is_read_within_limits(tmp_path: Path, change: str, why: str)
     assert caught.value.code == "W901"
 
 
+@pytest.mark.threat(row="T20")
 @pytest.mark.parametrize("graph", ["[" * 5_000, '{"a":' * 90 + "1" + "}" * 90])
 def test_a_graph_that_no_file_may_hold_is_left_out(tmp_path: Path, graph: str) -> None:
     path = database(tmp_path / "data.db", workflows=[("1", "Odd", "", graph, 0, "1")], triggers=[])

@@ -59,7 +59,7 @@ def measure_iteration(machine: State, key: str, *, is_early: bool = False) -> No
             leaf: read(compared_text, stable) for leaf, stable in rules.stables.items()
         }
         for leaf, text in frame["texts"].items():
-            if text is not None and len(text) > (most := _compared_max(rules.stables[leaf])):
+            if text is not None and len(text) > (most := compared_max(rules.stables[leaf])):
                 _warn_too_long(machine, key, len(text), most)
                 frame["texts"][leaf] = None
 
@@ -89,7 +89,8 @@ def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
             stale[leaf] += 1
 
 
-def _compared_max(stable: Stable) -> int:
+def compared_max(stable: Stable) -> int:
+    """How long texts may be that a condition compares: longer ones count as different."""
     apart = max(0.05, 1.0 - stable.threshold)
     return min(COMPARED_MAX, int((_WORK_MAX / apart) ** 0.5))
 

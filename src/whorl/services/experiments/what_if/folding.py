@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.constructs.loops import exploring
 from whorl.interpreter.constructs.loops.loop_results import facts_of as loop_facts
-from whorl.interpreter.constructs.loops.measuring import similarity
+from whorl.interpreter.constructs.loops.measuring import compared_max, similarity
 from whorl.interpreter.constructs.loops.rules import observe
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import amount_in
@@ -257,6 +257,8 @@ class _Facts(Observer):
             value = FAULT if row.is_judged or ahead is not None else None
         if not isinstance(condition, Stable) or value == FAULT:
             return value
+        if isinstance(value, str) and len(value) > compared_max(condition):
+            value = None
         return self._likeness((address, atom), value, is_early=not row.is_judged)
 
     def _likeness(self, place: tuple[str, str], text: Json, *, is_early: bool) -> Json:
