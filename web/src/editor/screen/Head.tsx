@@ -1,5 +1,6 @@
 /** The head of the editor: the file, what is not saved, undo, save, run, and how it is looked at. */
 import { navigate } from "../../app/router";
+import { useMay } from "../../app/session";
 import { useEditorState, useOpenFile } from "../state";
 import { errorsOf, isChanged, isDirty, isReadOnly, type Mode } from "../state/store";
 import { editPath } from "../paths";
@@ -86,10 +87,11 @@ function SaveButton() {
 }
 
 function RunButton({ onRun }: { onRun: () => void }) {
+  const { may, why } = useMay("start");
   const problems = useEditorState((state) => errorsOf(state) + (state.isBroken ? 1 : 0));
   const isOff = useEditorState((state) => state.offer !== null || state.conflict !== null);
   return (
-    <button type="button" className="button" disabled={problems > 0 || isOff} title={problems > 0 ? "a file with problems cannot run" : undefined} onClick={onRun}>
+    <button type="button" className="button" disabled={problems > 0 || isOff || !may} title={why || (problems > 0 ? "a file with problems cannot run" : undefined)} onClick={onRun}>
       Run…
     </button>
   );
