@@ -54,6 +54,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         site.close()
 
 
+def told(request: Request) -> str:
+    """What a request changes; "" if it changes nothing."""
+    path = request.url.partition("/api")[2].partition("?")[0]
+    is_harmless = request.method == "GET" or path.endswith(HARMLESS)
+    return "" if is_harmless else f"{request.method} {path}"
+
+
 class Presses:
     """Presses buttons of a page twice, and notes what the page asks of the server for it."""
 
@@ -66,9 +73,8 @@ class Presses:
         page.on("response", lambda one: self._refuse(one.status, one.url))
 
     def _note(self, request: Request) -> None:
-        path = request.url.partition("/api")[2].partition("?")[0]
-        if request.method != "GET" and not path.endswith(HARMLESS):
-            self.asked.append(f"{request.method} {path}")
+        if asked := told(request):
+            self.asked.append(asked)
 
     def _refuse(self, status: int, url: str) -> None:
         if status >= 400:
@@ -130,31 +136,32 @@ def test_what_changes_something_changes_it_once_when_it_is_pressed_twice(
     site.open(page)
     presses = Presses(page)
 
-    def press(path: str, *names: str) -> list[str]:
-        """Opens a screen, presses its buttons one after the other, and gives what was asked."""
-        before = len(presses.asked)
+    wanted: list[str] = []
+
+    def press(path: str, *names: str, asks: str) -> None:
+        """Opens a screen, and presses its buttons one after the other: the last one asks."""
+        wanted.append(asks)
         site.open(page, path)
-        for name in names:
-            presses.twice(page.get_by_role("button", name=name, exact=True))
-        page.wait_for_load_state("networkidle")
-        return presses.asked[before:]
+        *first, last = (page.get_by_role("button", name=name, exact=True) for name in names)
+        for button in first:
+            presses.twice(button)
+        with page.expect_response(lambda answer: told(answer.request) == asks):
+            presses.twice(last)
 
     run = f"/runs/{limited}"
-    assert press(run, "Return #2 instead", "Accept iteration 2") == [f"POST {run}/accept"]
-    assert press(run, "Fork…", "Fork") == [f"POST {run}/fork"]
+    press(run, "Fork…", "Fork", asks=f"POST {run}/fork")
     run = f"/runs/{short}"
-    assert press(run, "Continue with more…", "Continue") == [f"POST {run}/continue"]
-    for run, names, verb in (
-        (approved, ["Approve"], "approve"),
-        (rejected, ["Reject"], "reject"),
-        (ended, ["Cancel the run", "Really cancel?"], "cancel"),
-    ):
-        assert press(f"/runs/{run}/gate", *names) == [f"POST /runs/{run}/{verb}"]
-    assert press(f"/runs/{approved}", "Re-run", "Start") == ["POST /runs"]
-    assert press("/edit/gated.yaml", "Run…", "Start") == ["POST /runs"]
-    assert press("/workflows", "New…", "Create") == ["POST /workflows"]
-    assert press("/experiments/study", "Run") == ["POST /experiments"]
-    assert presses.refused == []
+    press(run, "Continue with more…", "Continue", asks=f"POST {run}/continue")
+    run = f"/runs/{approved}"
+    press(f"{run}/gate", "Approve", asks=f"POST {run}/approve")
+    press(run, "Re-run", "Start", asks="POST /runs")
+    run = f"/runs/{rejected}"
+    press(f"{run}/gate", "Reject", asks=f"POST {run}/reject")
+    run = f"/runs/{ended}"
+    press(f"{run}/gate", "Cancel the run", "Really cancel?", asks=f"POST {run}/cancel")
+    press("/edit/gated.yaml", "Run…", "Start", asks="POST /runs")
+    press("/experiments/study", "Run", asks="POST /experiments")
+    assert (presses.asked, presses.refused) == (wanted, [])
 
 
 def test_a_file_is_saved_once(site: Site, page: Page) -> None:
