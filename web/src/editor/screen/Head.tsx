@@ -24,7 +24,6 @@ export function Head({ mode, isNarrow, query, onRun, onNew }: HeadProps) {
       <h1>
         {file} {dialect && <span className="badge tone-idle">{dialect}</span>}
       </h1>
-      <Changes />
       {canSave && <UndoButtons />}
       {canSave && <SaveButton />}
       {canSave && (
@@ -33,6 +32,8 @@ export function Head({ mode, isNarrow, query, onRun, onNew }: HeadProps) {
         </button>
       )}
       <RunButton onRun={onRun} />
+      {/* It comes and goes: after the buttons, so that they keep their places. */}
+      <Changes />
       <div className="view-modes" role="group" aria-label="view">
         {(Object.keys(MODES) as Mode[]).filter((one) => !isNarrow || !NEEDS_WIDTH.has(one)).map((one) => (
           <button key={one} type="button" className="button button-small" aria-pressed={mode === one} onClick={() => navigate(editPath(file), { ...query, mode: one }, { replace: true })}>
