@@ -16,7 +16,7 @@ from trusted import TRUSTED
 from waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, Page
 
 ROOT = Path(__file__).parent.parent.parent
 WEB = ROOT / "web"
@@ -406,6 +406,12 @@ class Site:
 
 
 _WHORL = [sys.executable, "-m", "whorl.interfaces.cli"]
+
+
+def ready(button: Locator) -> Locator:
+    """A button once it takes presses: what has just appeared takes none for a moment."""
+    button.and_(button.page.locator(":not([aria-disabled=true], [disabled])")).wait_for()
+    return button
 
 
 def findings(page: Page, *rules: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from browsed import picture
+from browsed import picture, ready
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
@@ -249,9 +249,10 @@ def test_focus_stays_inside_and_comes_back(page: Page, run: str) -> None:
 
 
 def test_a_dialog_is_used_by_keys_alone(site: Site, page: Page, run: str) -> None:
-    page.get_by_role("button", name="Accept #2").focus()
+    ready(page.get_by_role("button", name="Accept #2")).focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("dialog").get_by_label("Iteration of refine")).to_be_focused()
+    ready(page.get_by_role("dialog").get_by_role("button", name="Accept iteration 2"))
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.get_by_role("dialog").wait_for(state="detached")

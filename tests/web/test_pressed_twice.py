@@ -1,4 +1,4 @@
-"""Every button of every page, pressed twice at one place: it has one effect.
+"""What changes something, pressed twice at one place: it has one effect.
 
 What has just appeared, or has got another label, takes no press for a moment; the buttons of a run
 keep their places whatever it does.
@@ -10,7 +10,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pytest
-from browsed import Site, make_project
+from browsed import Site, make_project, ready
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ workflow: gated.yaml
 cases: [{id: a}]
 grade: {right: "true"}
 """
+# What is only checked, drawn or asked changes nothing.
+HARMLESS = ("/validate", "/sketch", "/edit", "/names", "/what-if", "/session")
 STEERING = ("run.paused", "run.resumed", "run.accepted", "run.continued", "run.cancelled")
 
 
@@ -52,6 +54,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         site.close()
 
 
+def told(request: Request) -> str:
+    """What a request changes; "" if it changes nothing."""
+    path = request.url.partition("/api")[2].partition("?")[0]
+    is_harmless = request.method == "GET" or path.endswith(HARMLESS)
+    return "" if is_harmless else f"{request.method} {path}"
+
+
 class Presses:
     """Presses buttons of a page twice, and notes what the page asks of the server for it."""
 
@@ -64,10 +73,8 @@ class Presses:
         page.on("response", lambda one: self._refuse(one.status, one.url))
 
     def _note(self, request: Request) -> None:
-        path = request.url.partition("/api/")[2].partition("?")[0]
-        # What is only tried, checked or drawn changes nothing.
-        if request.method != "GET" and path.split("/")[0] in ("runs", "experiments", "files"):
-            self.asked.append(f"{request.method} {path.rpartition('/')[2]}")
+        if asked := told(request):
+            self.asked.append(asked)
 
     def _refuse(self, status: int, url: str) -> None:
         if status >= 400:
@@ -75,7 +82,7 @@ class Presses:
 
     def twice(self, button: Locator, delay_ms: int = 0) -> list[str]:
         """What two presses at the same place ask for."""
-        expect(button).not_to_have_attribute("aria-disabled", "true")
+        ready(button)
         box = button.bounding_box()
         assert box is not None
         point = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -121,51 +128,51 @@ def test_who_steers_with_double_clicks_does_each_thing_once(
     assert places["Re-run"] == head.get_by_text("Re-run").bounding_box()
 
 
-def test_every_button_of_every_page_has_one_effect_when_it_is_pressed_twice(
+def test_what_changes_something_changes_it_once_when_it_is_pressed_twice(
     site: Site, page: Page
 ) -> None:
+    limited, short = site.ran("review.yaml", {"task": "a parser"}), site.ran("short.yaml")
+    approved, rejected, ended = (site.ran("gated.yaml") for _ in range(3))
     site.open(page)
     presses = Presses(page)
-    running, paused = site.start("slow.yaml"), site.start("slow.yaml")
-    site.post(f"/runs/{paused}/pause")
-    cancelled = site.start("slow.yaml")
-    site.post(f"/runs/{cancelled}/cancel")
-    gated, asked_of = site.ran("gated.yaml"), site.ran("gated.yaml")
-    limited, short = site.ran("review.yaml", {"task": "a parser"}), site.ran("short.yaml")
-    assert site.get(f"/runs/{short}")["mark"] == "budget"
-    everything: set[str] = set()
-    for path in (
-        *(f"/runs/{run}" for run in (running, paused, gated, limited, short, cancelled)),
-        f"/runs/{asked_of}/gate",
-        *("/", "/workflows", "/edit/gated.yaml", "/experiments/study", "/costs"),
-    ):
-        pressed: set[str] = set()
-        while (name := _next_button(site, page, path, pressed)) is not None:
-            pressed.add(name)
-            asked = presses.twice(_buttons(page).get_by_text(name, exact=True).first)
-            assert len(asked) <= 1, (path, name, asked)
-            assert page.locator(".run-refused, .notice-error").count() == 0, (path, name)
-        everything |= pressed
-    assert presses.refused == []
-    assert everything >= {"Pause", "Resume", "Really cancel?", "Continue with more…", "Approve"}
-    for run in (running, paused):
-        if site.get(f"/runs/{run}")["status"] not in ("succeeded", "cancelled"):
-            site.post(f"/runs/{run}/cancel")
 
+    wanted: list[str] = []
 
-def _buttons(page: Page) -> Locator:
-    """Those that can be pressed: in a dialog, only its own."""
-    inside = "dialog " if page.locator("dialog").count() else ".main "
-    # What only changes the view is pressed by the other tests.
-    return page.locator(f"{inside}.button:visible:not([disabled], [aria-pressed], [data-repeats])")
-
-
-def _next_button(site: Site, page: Page, path: str, pressed: set[str]) -> str | None:
-    """One that was not pressed yet: what the last one has opened comes first."""
-    names = [name for name in _buttons(page).all_inner_texts() if name not in pressed]
-    if path not in page.url or not names:
-        page.keyboard.press("Escape")
+    def press(path: str, *names: str, asks: str) -> None:
+        """Opens a screen, and presses its buttons one after the other: the last one asks."""
+        wanted.append(asks)
         site.open(page, path)
-        page.locator(".main h1").first.wait_for()
-        names = [name for name in _buttons(page).all_inner_texts() if name not in pressed]
-    return names[0] if names else None
+        *first, last = (page.get_by_role("button", name=name, exact=True) for name in names)
+        for button in first:
+            presses.twice(button)
+        with page.expect_response(lambda answer: told(answer.request) == asks):
+            presses.twice(last)
+
+    run = f"/runs/{limited}"
+    press(run, "Fork…", "Fork", asks=f"POST {run}/fork")
+    run = f"/runs/{short}"
+    press(run, "Continue with more…", "Continue", asks=f"POST {run}/continue")
+    run = f"/runs/{approved}"
+    press(f"{run}/gate", "Approve", asks=f"POST {run}/approve")
+    press(run, "Re-run", "Start", asks="POST /runs")
+    run = f"/runs/{rejected}"
+    press(f"{run}/gate", "Reject", asks=f"POST {run}/reject")
+    run = f"/runs/{ended}"
+    press(f"{run}/gate", "Cancel the run", "Really cancel?", asks=f"POST {run}/cancel")
+    press("/edit/gated.yaml", "Run…", "Start", asks="POST /runs")
+    press("/experiments/study", "Run", asks="POST /experiments")
+    assert (presses.asked, presses.refused) == (wanted, [])
+
+
+def test_a_file_is_saved_once(site: Site, page: Page) -> None:
+    site.open(page, "/edit/short.yaml?mode=source")
+    presses = Presses(page)
+    for delay_ms in DELAYS_MS:
+        page.locator(".cm-line").last.click()
+        page.keyboard.press("End")
+        page.keyboard.insert_text(f"\n# {delay_ms}")
+        presses.twice(page.get_by_role("button", name="Save", exact=True), delay_ms)
+        page.wait_for_selector(".edit-changes", state="detached")
+
+    assert presses.asked == ["PUT /workflows/source"] * len(DELAYS_MS)
+    assert presses.refused == []

@@ -5,7 +5,7 @@ import { ROUTES } from "../screens";
 import { KeyListener } from "./keys";
 import { Empty, ErrorNotice } from "./Notice";
 import { Link, matchPath, useLocation, type Location } from "./router";
-import { Session, useLoad } from "./session";
+import { Session, useProject } from "./session";
 import { useTheme } from "./theme";
 
 export function App({ isRefused }: { isRefused: boolean }) {
@@ -47,7 +47,7 @@ const THEMES = { system: "◐", light: "☀", dark: "☾" } as const;
 
 function Header({ path }: { path: string }) {
   const { theme, next } = useTheme();
-  const project = useLoad((client, signal) => client.project(signal), []);
+  const project = useProject();
   return (
     <header className="header">
       <Link to="/" className="brand">
@@ -60,10 +60,10 @@ function Header({ path }: { path: string }) {
           </Link>
         ))}
       </nav>
-      <span className="header-project" title={project.value?.root}>
-        {project.value?.name}
+      <span className="header-project" title={project?.root}>
+        {project?.name}
       </span>
-      {project.value?.provider.note && <span className="faint">{project.value.provider.note}</span>}
+      {project?.provider.note && <span className="faint">{project.provider.note}</span>}
       <button type="button" className="button button-quiet" onClick={next} aria-label={`theme: ${theme}`}>
         {THEMES[theme]} <span className="theme-word">{theme}</span>
       </button>

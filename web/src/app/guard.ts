@@ -4,7 +4,8 @@
  */
 export const GUARD_MS = 700;
 
-const CONTROLS = ".button";
+/** What only opens and closes a part of the page changes nothing. */
+const CONTROLS = ".button:not(summary)";
 /** Buttons that people press many times in a row: the next iteration, undo. */
 const REPEATED = "[data-repeats]";
 

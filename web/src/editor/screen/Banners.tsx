@@ -1,6 +1,7 @@
 /** What has to be said before somebody goes on: refusals, drafts, other writers, and what is off. */
 import { Diff } from "../../charts/Diff";
 import { navigate } from "../../app/router";
+import { useProject } from "../../app/session";
 import { Command } from "../../dialogs/ActionForm";
 import { Modal } from "../../dialogs/Modal";
 import { visible } from "../../journal/words";
@@ -23,7 +24,15 @@ export function Banners({ onLine }: { onLine: (line: number) => void }) {
 
 function ReadOnly() {
   const isOff = useEditorState((state) => state.isOpen && !state.canSave);
+  const role = useProject()?.role ?? "admin";
   if (!isOff) return null;
+  if (role !== "admin") {
+    return (
+      <div className="edit-banner">
+        <p>Read-only: a token with the role {role} may not save files.</p>
+      </div>
+    );
+  }
   return (
     <div className="edit-banner">
       <p>Read-only: this server does not write files.</p>

@@ -1,5 +1,6 @@
 /** The head of the editor: the file, what is not saved, undo, save, run, and how it is looked at. */
 import { navigate } from "../../app/router";
+import { useMay } from "../../app/session";
 import { useEditorState, useOpenFile } from "../state";
 import { errorsOf, isChanged, isDirty, isReadOnly, type Mode } from "../state/store";
 import { editPath } from "../paths";
@@ -23,7 +24,6 @@ export function Head({ mode, isNarrow, query, onRun, onNew }: HeadProps) {
       <h1>
         {file} {dialect && <span className="badge tone-idle">{dialect}</span>}
       </h1>
-      <Changes />
       {canSave && <UndoButtons />}
       {canSave && <SaveButton />}
       {canSave && (
@@ -32,6 +32,8 @@ export function Head({ mode, isNarrow, query, onRun, onNew }: HeadProps) {
         </button>
       )}
       <RunButton onRun={onRun} />
+      {/* It comes and goes: after the buttons, so that they keep their places. */}
+      <Changes />
       <div className="view-modes" role="group" aria-label="view">
         {(Object.keys(MODES) as Mode[]).filter((one) => !isNarrow || !NEEDS_WIDTH.has(one)).map((one) => (
           <button key={one} type="button" className="button button-small" aria-pressed={mode === one} onClick={() => navigate(editPath(file), { ...query, mode: one }, { replace: true })}>
@@ -86,10 +88,11 @@ function SaveButton() {
 }
 
 function RunButton({ onRun }: { onRun: () => void }) {
+  const { may, why } = useMay("start");
   const problems = useEditorState((state) => errorsOf(state) + (state.isBroken ? 1 : 0));
   const isOff = useEditorState((state) => state.offer !== null || state.conflict !== null);
   return (
-    <button type="button" className="button" disabled={problems > 0 || isOff} title={problems > 0 ? "a file with problems cannot run" : undefined} onClick={onRun}>
+    <button type="button" className="button" disabled={problems > 0 || isOff || !may} title={why || (problems > 0 ? "a file with problems cannot run" : undefined)} onClick={onRun}>
       Run…
     </button>
   );

@@ -4,7 +4,7 @@ import type { ScreenProps } from "..";
 import { followExperiment, type ExperimentDetail } from "../../api";
 import { ErrorNotice, errorWords, Loading } from "../../app/Notice";
 import { Link } from "../../app/router";
-import { useClient, useLoad } from "../../app/session";
+import { useClient, useLoad, useMay } from "../../app/session";
 import { useTitle } from "../../app/title";
 import { Meter } from "../../charts";
 import { quoted } from "../../dialogs/commands";
@@ -64,6 +64,7 @@ function Head({ detail }: { detail: ExperimentDetail }) {
   const error = failed?.state === detail.state ? failed.error : null;
   const isRunning = detail.state === "running";
   const { file } = detail;
+  const [stop, start] = [useMay("stop experiment"), useMay("run experiment")];
   return (
     <>
       <header className="screen-head">
@@ -75,12 +76,12 @@ function Head({ detail }: { detail: ExperimentDetail }) {
         </span>
         <Meter label="spent" value={detail.spent_usd} max={detail.budget_usd ?? null} format={words.dollars} formatMax={words.budget} />
         {isRunning && (
-          <button type="button" className="button" title={`whorl experiment stop ${quoted(detail.name)}`} onClick={() => act(() => client.stopExperiment(detail.name))}>
+          <button type="button" className="button" disabled={!stop.may} title={stop.why || `whorl experiment stop ${quoted(detail.name)}`} onClick={() => act(() => client.stopExperiment(detail.name))}>
             Stop
           </button>
         )}
         {!isRunning && detail.state !== "done" && file && (
-          <button type="button" className="button button-main" title={`whorl experiment run ${quoted(file)}`} onClick={() => act(() => client.runExperiment(file))}>
+          <button type="button" className="button button-main" disabled={!start.may} title={start.why || `whorl experiment run ${quoted(file)}`} onClick={() => act(() => client.runExperiment(file))}>
             {detail.done === 0 ? "Run" : "Continue"}
           </button>
         )}

@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { ExperimentDetail } from "../../api";
 import { ErrorNotice, errorWords, Loading } from "../../app/Notice";
 import { useKeys } from "../../app/keys";
-import { useClient, useLoad } from "../../app/session";
+import { useClient, useLoad, useMay } from "../../app/session";
 import { Value } from "../../app/Value";
 import { words, type Json } from "../../journal";
 
@@ -39,10 +39,11 @@ interface GradingProps {
 
 function Grading({ item, left, onAnswered, onSkip }: GradingProps) {
   const client = useClient();
+  const { may, why } = useMay("approve");
   const [feedback, setFeedback] = useState("");
   const [state, setState] = useState<{ isBusy: boolean; error: unknown }>({ isBusy: false, error: null });
   const answer = (isYes: boolean) => {
-    if (state.isBusy) return;
+    if (state.isBusy || !may) return;
     setState({ isBusy: true, error: null });
     const call = isYes ? client.approve : client.reject;
     call(item.run, { address: item.address, feedback }).then(onAnswered, (error: unknown) => setState({ isBusy: false, error }));
@@ -62,10 +63,10 @@ function Grading({ item, left, onAnswered, onSkip }: GradingProps) {
       <label htmlFor="grading-feedback">Feedback</label>
       <textarea id="grading-feedback" rows={3} value={feedback} onChange={(event) => setFeedback(event.target.value)} />
       <div className="grading-answers">
-        <button type="button" className="button button-main" title={`whorl approve ${item.run}`} disabled={state.isBusy} onClick={() => answer(true)}>
+        <button type="button" className="button button-main" title={why || `whorl approve ${item.run}`} disabled={state.isBusy || !may} onClick={() => answer(true)}>
           Yes <kbd>y</kbd>
         </button>
-        <button type="button" className="button" title={`whorl reject ${item.run}`} disabled={state.isBusy} onClick={() => answer(false)}>
+        <button type="button" className="button" title={why || `whorl reject ${item.run}`} disabled={state.isBusy || !may} onClick={() => answer(false)}>
           No <kbd>n</kbd>
         </button>
         <button type="button" className="button button-quiet" onClick={onSkip}>

@@ -6,7 +6,7 @@ import { KEY_LABELS, useKeys } from "../../app/keys";
 import { Empty, ErrorNotice, LiveIndicator, Loading } from "../../app/Notice";
 import { Link, navigate, runPath } from "../../app/router";
 import { RunProvider, useJournal, useRunState, useRunView } from "../../app/run";
-import { useLoad } from "../../app/session";
+import { useLoad, useMay } from "../../app/session";
 import { useTitle } from "../../app/title";
 import { StatusBadge } from "../../charts";
 import type { Edits } from "../../dialogs/changes";
@@ -107,6 +107,7 @@ interface QuestionProps {
 
 function Question({ run, gate, next, onNext }: QuestionProps) {
   const subject = useJournal((journal) => subjectOf(gate.address, (loop) => journal.loops.get(loop)?.number ?? 1), [gate.address]);
+  const { why } = useMay("approve");
   const seen = useJournal((journal) => journal.lastSeq);
   const [feedback, setFeedback] = useDraft(run.id, gate.address);
   const [edited, setEdited] = useDraft(run.id, `${gate.address} edits`);
@@ -143,7 +144,9 @@ function Question({ run, gate, next, onNext }: QuestionProps) {
         <Subject run={run.id} gate={gate} subject={subject} />
         <div className="gate-side">
           {subject && <Judgement loop={subject.loop} number={subject.number} />}
-          {isOpen(gate) ? (
+          {isOpen(gate) && why ? (
+            <p className="problem">{why}</p>
+          ) : isOpen(gate) ? (
             <div className="gate-next" role="group" aria-label="answers">
               <Answers run={run} gate={gate} subject={subject} seen={seen} feedback={feedback} onFeedback={setFeedback} edits={edits} onEdits={(next) => setEdited(JSON.stringify(next))} sending={sending} />
             </div>

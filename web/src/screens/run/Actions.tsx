@@ -4,7 +4,7 @@ import type { Client, RunDetail } from "../../api";
 import { errorWords } from "../../app/Notice";
 import { navigate } from "../../app/router";
 import { statusOf, useRunStore, useRunView } from "../../app/run";
-import { useClient } from "../../app/session";
+import { useClient, useMay } from "../../app/session";
 import { openDialog } from "../../dialogs";
 import { CancelButton } from "../../dialogs/CancelButton";
 import { commands } from "../../dialogs/commands";
@@ -40,13 +40,14 @@ export function Actions({ id, detail, loop }: { id: string; detail: RunDetail; l
   const status = useRunView(statusOf);
   const { busy, error, steer, forget } = useSteering(id);
   const store = useRunStore();
+  const [mayStop, mayStart] = [useMay("stop").may, useMay("start").may];
   const hasLoop = useRunView((view) => view.journal.loops.size > 0);
   const can = (action: RunDetail["can"][number]) => detail.can.includes(action);
   const fork = () => {
     const { chosen } = store.getState();
     if (loop) openDialog({ kind: "fork", run: id, loop: loop.address, iteration: Math.max(1, numberLookedAt(loop, chosen)) });
   };
-  const stop = loop?.status === "running" && status === "running" ? loop : undefined;
+  const stop = mayStop && loop?.status === "running" && status === "running" ? loop : undefined;
   const isBusy = busy !== null;
   return (
     <div className="run-actions" role="group" aria-label="steer the run">
@@ -73,7 +74,7 @@ export function Actions({ id, detail, loop }: { id: string; detail: RunDetail; l
       <Action isAway={!can("fork") || !hasLoop} onPress={fork}>
         Fork…
       </Action>
-      <Action isAway={!detail.file} onPress={() => navigate("/workflows/start", { file: detail.file, named: detail.name, from: id })}>
+      <Action isAway={!detail.file || !mayStart} onPress={() => navigate("/workflows/start", { file: detail.file, named: detail.name, from: id })}>
         Re-run
       </Action>
       {error !== null && <Refused error={error} onClose={forget} />}

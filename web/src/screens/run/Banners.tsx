@@ -4,6 +4,7 @@ import type { RunDetail } from "../../api";
 import { useNow } from "../../app/clock";
 import { Link, runPath } from "../../app/router";
 import { chooseIteration, isReading, statusOf, useJournal, useRunState, useRunStore, useRunView } from "../../app/run";
+import { useMay } from "../../app/session";
 import { openDialog } from "../../dialogs";
 import { endCounts, iterationOf, nameOf, openGates, siblingsOf, words, type Fault, type LoopState, type Mark } from "../../journal";
 import { otherToReturn } from "./focus";
@@ -125,13 +126,14 @@ function Siblings({ loop }: { loop: LoopState }) {
 
 function Waiting({ id, gates }: { id: string; gates: ReturnType<typeof openGates> }) {
   const first = gates[0];
+  const { may } = useMay("approve");
   if (!first) return null;
   return (
     <Banner tone="wait" glyph="‖" title={gates.length === 1 ? "Waits for a person" : `${gates.length} questions wait for a person`}>
       {words.visible(first.message)}
       <BannerActions>
         <Link to={runPath(id, "/gate")} query={{ address: first.address }} className="button button-main">
-          Look and decide
+          {may ? "Look and decide" : "Look at it"}
         </Link>
       </BannerActions>
     </Banner>

@@ -2,14 +2,14 @@
 import { lazy, Suspense, useState } from "react";
 import { Loading } from "../../app/Notice";
 import { navigate } from "../../app/router";
-import { useLoad } from "../../app/session";
+import { useMay } from "../../app/session";
 
 const NewDialog = lazy(() => import("../../editor/new").then(({ NewDialog: found }) => ({ default: found })));
 
 export function NewButton() {
-  const project = useLoad((client, signal) => client.project(signal), []);
+  const { may } = useMay("new file");
   const [isOpen, setOpen] = useState(false);
-  if (!project.value?.edit) return null;
+  if (!may) return null;
   return (
     <>
       <button type="button" className="button" onClick={() => setOpen(true)}>

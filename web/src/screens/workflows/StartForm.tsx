@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { RunDetail, WorkflowItem } from "../../api";
 import { ErrorNotice, Loading } from "../../app/Notice";
 import { navigate, runPath } from "../../app/router";
-import { useClient, useLoad } from "../../app/session";
+import { useClient, useLoad, useMay } from "../../app/session";
 import { ActionForm } from "../../dialogs/ActionForm";
 import { commands } from "../../dialogs/commands";
 import { amountOf, AmountField, ValueField } from "../../dialogs/fields";
@@ -30,6 +30,7 @@ function Form({ item, worst, earlier }: { item: WorkflowItem; worst: string; ear
   const [most, setMost] = useState("");
   // A press that is sent twice, or again after a lost answer, starts one run.
   const [key] = useState(() => crypto.randomUUID());
+  const { why } = useMay("start");
   const { inputs, problem } = inputsFrom(item, texts);
   const [budget_usd, max_iterations] = [amountOf(budget), amountOf(most)];
   const act = async () => {
@@ -47,7 +48,7 @@ function Form({ item, worst, earlier }: { item: WorkflowItem; worst: string; ear
   return (
     <section className="card workflow-start" aria-label="start a run">
       <h3>{earlier ? `Run it again, with the inputs of ${earlier.id}` : "Start a run"}</h3>
-      <ActionForm label="Start" command={command} problem={problem} act={act}>
+      <ActionForm label="Start" command={command} problem={why || problem} act={act}>
         {fieldsOf(item).map((field) => (
           <ValueField
             key={field.name}

@@ -1,0 +1,76 @@
+"""What a token may not do is not offered, or says why it cannot be pressed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from browsed import Site, make_project
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Locator, Page
+
+STUDY = """
+experiment: 1
+name: study
+workflow: gated.yaml
+cases: [{id: a}]
+grade: {right: "true"}
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    project = make_project(tmp_path_factory.mktemp("site") / "shop")
+    (project / "study.experiment.yaml").write_text(STUDY)
+    site = Site(project, "--edit")
+    try:
+        yield site
+    finally:
+        site.close()
+
+
+def is_off(button: Locator) -> bool:
+    """Whether it can never be pressed; what has just appeared takes no press for a moment only."""
+    return bool(button.evaluate("button => button.disabled"))
+
+
+@pytest.mark.parametrize("role", ["read", "run"])
+def test_the_page_offers_only_what_the_token_may_do(site: Site, page: Page, role: str) -> None:
+    made = site.cli("token", "add", role, "--role", role)
+    page.goto(f"{site.address}/#token={made.stdout.split()[-1]}")
+    page.wait_for_selector(".header")
+    waiting = site.ran("gated.yaml")
+    why = f"A token with the role {role} may not do this"
+
+    site.open(page, f"/runs/{waiting}")
+    steer = page.get_by_role("group", name="steer the run")
+    page.get_by_role("link", name="Look at it").wait_for()
+    offered = ["Re-run"] if role == "run" else []
+    assert steer.locator(".button:visible").all_inner_texts() == offered
+
+    site.open(page, f"/runs/{waiting}/gate")
+    expect(page.get_by_text(f"{why}: approve.")).to_be_visible()
+    assert page.get_by_role("button", name="Approve").count() == 0
+
+    site.open(page, "/workflows/start?file=gated.yaml")
+    start = page.get_by_role("button", name="Start", exact=True)
+    expect(start).to_be_visible()
+    assert is_off(start) == (role == "read")
+    assert page.get_by_text(f"{why}: start.").count() == (role == "read")
+    assert page.get_by_role("button", name="New…").count() == 0
+
+    site.open(page, "/experiments/study")
+    study = page.get_by_role("button", name="Run", exact=True)
+    expect(study).to_be_visible()
+    assert is_off(study) == (role == "read")
+    if role == "read":
+        expect(study).to_have_attribute("title", f"{why}: run experiment.")
+
+    site.open(page, "/edit/gated.yaml")
+    expect(page.get_by_text(f"a token with the role {role} may not save files")).to_be_visible()
+    assert page.get_by_role("button", name="Save").count() == 0
+    assert is_off(page.get_by_role("button", name="Run…")) == (role == "read")
