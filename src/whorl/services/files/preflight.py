@@ -117,10 +117,14 @@ def refusals(workflow: Workflow, settings: Settings) -> Iterator[dict[str, Json]
 
 def missing_permissions(workflow: Workflow, settings: Settings) -> Iterator[Unknown]:
     """Every permission that is missing; a line that permits a program has those before it, too."""
-    allow = settings.allow
+    allow, closed = settings.allow, set[str]()
     for _, path, task in nodes_of(workflow):
         if not isinstance(task, Task):
             continue
+        address = address_in(task) if task.kind == "http" else ""
+        for each in _closed_address(path, "calls", address, settings, closed):
+            words = "calls an address that is not permitted" if task.secure else each.message
+            yield replace(each, message=f"step {task.name!r} {words}")
         for program, what in started(task, settings):
             allowed = allow.commands
             if allowed is True or (isinstance(allowed, tuple) and program in (*allowed, "")):
@@ -202,7 +206,9 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
         if asked.kind in MODELS and is_decided:
             yield from _unknown_model(asked, providers)
             url = asked.inputs.get("model_url")
-            yield from _closed_address(asked.address, "asks a model at", url, providers, closed)
+            yield from _closed_address(
+                asked.address, "asks a model at", url, providers.settings, closed
+            )
         if asked.kind == "ask":
             yield from _unknown_tools(asked, providers)
     for _, path, node in nodes_of(workflow):
@@ -210,10 +216,6 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
             continue
         if node.kind in ("use", "http"):
             yield from _unknown_task_or_key(path, node, providers)
-        if node.kind == "http":
-            for each in _closed_address(path, "calls", address_in(node), providers, closed):
-                hidden = replace(each, message="calls an address that is not permitted")
-                yield hidden if node.secure else each
         if node.kind == "tool":
             yield from _unknown_server(path, node, providers.settings)
         if node.kind == "agent":
@@ -293,7 +295,7 @@ def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
 
 
 def _closed_address(
-    path: str, what: str, url: Json, providers: Providers, known: set[str]
+    path: str, what: str, url: Json, settings: Settings, known: set[str]
 ) -> Iterator[Unknown]:
     """A private address that a file names without permission, said once for each.
 
@@ -308,7 +310,7 @@ def _closed_address(
         target = target_of(url)
         is_local = target.host == "localhost" or target.host.endswith(".localhost")
         address = "127.0.0.1" if is_local else str(literal_of(target.host) or "")
-        policy = Policy.of(providers.settings)
+        policy = Policy.of(settings)
         policy.check_host(target.scheme, target.host, target.port)
         policy.check(target.scheme, target.host, target.port, [address] if address else [])
     except ProviderError as fault:
