@@ -109,7 +109,7 @@ def test_who_steers_with_double_clicks_does_each_thing_once(
     head = page.get_by_role("group", name="steer the run")
 
     def press(name: str, status: str) -> None:
-        presses.twice(head.get_by_role("button", name=name, exact=True), delay_ms)
+        presses.twice(ready(head.get_by_role("button", name=name, exact=True)), delay_ms)
         site.wait(run, status)
 
     press("Pause", "paused")

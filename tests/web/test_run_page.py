@@ -490,6 +490,6 @@ def test_a_finished_run_is_shown_as_finished_before_its_journal_is_read(
 
     expect(page.get_by_text("Reading the journal")).to_be_visible()
     expect(page.locator(".run-title .badge")).to_contain_text("limit")
-    expect(page.locator(".run-spent")).to_contain_text(f"{found['cost_usd']:.2f}")
+    expect(page.locator(".run-spent")).to_contain_text(f"{found['cost_usd']:.3f}")
     expect(page.get_by_role("button", name="Stop after this iteration")).to_have_count(0)
     expect(page.locator(".side")).to_have_count(0)
