@@ -1,14 +1,11 @@
-# make demo: install and run an example loop.  make test: install what the tests need and pass them.
-# Parts of the tests: make test-engine, test-interfaces, test-hostile, test-page, test-programs, test-peers, test-cluster, test-release. make campaign: far more of what is random.
+# make demo: install and run an example loop.  make test: install what the tests need and pass them (ten minutes).
+# make check: before every commit.  make test-all: the rest of the tests.  make campaign: far more of what is random.
 PYTHON ?= python3
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python
 # Compiled files make every start faster; some environments turn them off.
 unexport PYTHONDONTWRITEBYTECODE
-
-# The tests run side by side, on two processors.
-PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 
 .PHONY: demo test check bench lock format clean browser page
 
@@ -27,43 +24,22 @@ demo: .venv/.installed
 		echo; echo "In the browser: .venv/bin/whorl serve   Next: docs/start.md   A real model: export OPENAI_API_KEY=..."; \
 	fi
 
-# All parts, also when one of them fails.
-test: .venv/.developed
-	$(MAKE) --no-print-directory --keep-going lint test-engine test-interfaces test-hostile test-page test-programs test-peers test-cluster test-release
-
-.PHONY: test-engine test-interfaces test-hostile test-page test-programs test-peers test-cluster campaign
+# Every capability with the real thing: browser, Temporal's server, agents, a model, peers.
 # Tests also wait, for timers and other processes: three side by side keep two processors busy.
-BUSY := $(BIN)/pytest -n 3 --dist worksteal -m "not programs"
-# How people and programs use the engine, and what they build with it.
-INTERFACES := tests/cli tests/documents tests/http tests/python tests/typing tests/editing tests/experiments
-# All that is no part of its own: language, dialects, interpreter, runtimes, providers.
-test-engine: .venv/.developed
-	$(BUSY) $(addprefix --ignore=,$(INTERFACES) tests/hostile tests/chaos tests/web tests/peers tests/temporal tests/site tests/packaging)
+PYTEST := $(BIN)/pytest -n 3 --dist worksteal
+REAL := .venv/.developed .venv/.clustered .venv/.peers .venv/peers/node_modules/.package-lock.json browser shells
+test: $(REAL)
+	$(PYTEST) -m "not slow"
 
-test-interfaces: .venv/.developed shells
-	$(BUSY) $(INTERFACES)
+# The rest: what takes long, more examples, the site, the wheel, a release.
+.PHONY: test-all test-cluster-cases campaign campaign-cluster
+test-all: $(REAL) .venv/.sited
+	$(MAKE) --no-print-directory --keep-going lint test-slow
+.PHONY: test-slow
+test-slow: $(REAL) .venv/.sited
+	$(PYTEST) -m slow
 
-# Folders and files of strangers, processes that are killed, clocks that are set, disks that are full.
-test-hostile: .venv/.developed
-	$(PYTEST) tests/hostile tests/chaos
-
-test-page: .venv/.developed browser
-	$(PYTEST) tests/web --ignore=tests/web/cluster
-
-# Real programs of others: agents that npm installs, the embedded model.
-test-programs: .venv/.developed
-	$(PYTEST) -m programs --ignore=tests/web --ignore=tests/peers --ignore=tests/temporal --ignore=tests/site --ignore=tests/packaging
-
-# What others wrote speaks with us: SDKs, MCP servers and clients, a model's server, a collector's types.
-test-peers: .venv/.peers .venv/peers/node_modules/.package-lock.json
-	$(PYTEST) tests/peers
-
-# Runs on a real server of Temporal, with workers that are killed, and the page of them.
-test-cluster: .venv/.clustered browser
-	$(PYTEST) tests/temporal tests/hostile/test_hostile_cluster.py tests/web/cluster
-
-# All conformance cases on the server, of which test-cluster tries a part, and far more chaos.
-.PHONY: test-cluster-cases campaign-cluster
+# All conformance cases on Temporal's server, of which the tests try a part, and far more chaos.
 test-cluster-cases: .venv/.clustered
 	WHORL_CASES=all $(BIN)/pytest tests/temporal/test_cluster_cases.py
 campaign-cluster: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
@@ -82,9 +58,9 @@ campaign: .venv/.developed
 security: .venv/.clustered
 	$(BIN)/python tools/security.py $(ROWS) $(if $(FULL),--full) $(if $(SHARE),--share $(SHARE))
 
-check: .venv/.developed
-	$(MAKE) --no-print-directory lint
-	$(PYTEST) -m "not slow and not programs" tests/unit tests/python tests/test_*.py
+# Before every commit: lint, types, contracts, and the tests near what was changed.
+check: lint
+	$(BIN)/python tools/near.py
 
 # The workflows of the repository and its action: their shape, and what is dangerous in them.
 .PHONY: lint-workflows
@@ -129,13 +105,9 @@ audit: .venv/.uv
 	cd web && npm audit --omit=dev
 
 # The documents as a site, in build/site; a link that leads nowhere is an error.
-.PHONY: site test-release
+.PHONY: site
 site: .venv/.sited
 	$(BIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-going docs build/site
-
-# What strangers get: the site, the wheel, a release.
-test-release: .venv/.sited browser
-	$(PYTEST) tests/site tests/packaging
 
 bench: .venv/.benched
 	$(BIN)/python -m bench

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 os.environ.update(TRUSTED)
 
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "costs"]
 
 
 def pytest_report_header() -> str:
@@ -58,8 +59,18 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Before any are left out, tests are counted for the table of what is promised."""
+    """Before any are left out, tests are counted for the table of what is promised.
+
+    `make test` takes one in so many of the examples of a test with the mark `sample`.
+    """
     note_rows(config, items)
+    numbers: Counter[str] = Counter()
+    for item in items:
+        if mark := item.get_closest_marker("sample"):
+            test = item.nodeid.partition("[")[0]
+            if numbers[test] % mark.args[0]:
+                item.add_marker("slow")
+            numbers[test] += 1
 
 
 def pytest_collection_finish() -> None:

@@ -1,35 +1,49 @@
 """Changes the code in small ways, one at a time, and says which changes no test notices.
 
-    python tools/mutate.py [--count 30] [--seed N] [--only PART] [--tests N]
+    python tools/mutate.py map TESTS...                    which test reaches which line
+    python tools/mutate.py mutants [--count N] [--seed N]  changes of core, by those who reach them
+    python tools/mutate.py superfluous FOLDER...           tests that notice nothing alone
 
-The same seed draws the same changes of the same code. The code itself is never touched: each
-change is made in a copy, with the tests of the part that it is in.
+`map` runs the tests under coverage.py (`make .venv/.covered`) and keeps its data in
+`build/mutate`; the other two read it. TESTS are words for pytest. The code itself is never
+touched: tests are collected once, and each change is made in a forked process, in the functions
+that are loaded there. What a test starts as a program of its own does not see it: such tests
+notice nothing here, and none of them is called superfluous. The same seed draws the same changes
+of the same code.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import gc
+import importlib
+import json
 import os
-import shutil
-import subprocess
+import pkgutil
+import signal
 import sys
-import tempfile
+import time
+from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 from random import Random, SystemRandom
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).parent.parent
-# The folders of src/whorl, and their tests; the quick ones come first, and the first that fails
-# ends them.
-FOLDERS = {"interpreter": "interpreter", "runtimes": "runtimes", "evaluator": "language/evaluator"}
-TESTS = {
-    "interpreter": "test_journals.py unit/test_interpreter*.py test_conformance.py simulation "
-    "crash/test_every_append.py",
-    "runtimes": "test_journals.py unit/test_sn*.py unit/test_sqlite*.py test_conformance.py store "
-    "crash",
-    "evaluator": "unit/language unit/language_logic test_conformance.py",
-}
-LIMIT_S = 1_800
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "mutate"
+CORE = ("interpreter", "runtimes", "providers", "language")
+# What these prove is not seen in lines: they stay, whatever others notice.
+KEPT = ("hostile", "chaos", "web", "temporal", "peers", "packaging", "site", "crash", "simulation")
+LIMIT_S = 60
+_TRIES = 8
+_SPAWNS = ("subprocess.Popen", "os.fork", "os.posix_spawn", "os.exec", "os.system")
 _SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -63,79 +77,388 @@ def change(node: ast.AST) -> str:
     return f"{before[:60]} -> {ast.unparse(node)[:60]}"
 
 
-def places(tree: ast.AST) -> list[int]:
-    """Which of the nodes of a file, in the order of a walk, are inside of functions."""
-    inside: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            inside.update(id(part) for body in node.body for part in ast.walk(body))
-            for part in ast.walk(node):
-                if isinstance(part, ast.Assert | ast.Raise):  # what they say is no behaviour
-                    inside.difference_update(id(word) for word in ast.walk(part))
-    return [index for index, node in enumerate(ast.walk(tree)) if id(node) in inside]
+class Place:
+    """A node that can be changed: its file, its line, the function around it, its number there."""
+
+    __slots__ = ("file", "function", "index", "line")
+
+    def __init__(self, file: str, line: int, function: str, index: int) -> None:
+        self.file, self.line, self.function, self.index = file, line, function, index
+
+    def apply(self) -> str:
+        """Changes what is loaded; gives the words for it, "" where it cannot be changed."""
+        tree = ast.parse((ROOT / self.file).read_text("utf-8"))
+        words = change(list(ast.walk(tree))[self.index])
+        if not words:
+            return ""
+        path = str(ROOT / self.file)
+        module = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
+        codes = [code for code in _codes(module) if code.co_qualname == self.function]
+        gc.unfreeze()
+        is_found = False
+        for one in gc.get_objects():
+            if type(one) is FunctionType and one.__code__.co_filename == path:
+                for code in codes:
+                    same = one.__code__.co_qualname == code.co_qualname
+                    if same and one.__code__.co_firstlineno == code.co_firstlineno:
+                        one.__code__ = code
+                        is_found = True
+        return f"{self.file}:{self.line}: {words}" if is_found else ""
 
 
-def draw(random: Random, part: str) -> tuple[Path, str, str]:
-    """A file of a part, what is changed in it, and its text with the change."""
-    files = sorted((ROOT / "src" / "whorl" / FOLDERS[part]).rglob("*.py"))
-    while True:
-        file = random.choices(files, [path.stat().st_size for path in files])[0]
-        tree = ast.parse(file.read_text())
-        found = places(tree)
-        node = list(ast.walk(tree))[random.choice(found)] if found else tree
-        words = change(node)
-        if words:
-            text = ast.unparse(ast.fix_missing_locations(tree))
-            return file, f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}: {words}", text
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield each
+            yield from _codes(each)
 
 
-def is_killed(file: Path, text: str, tests: list[str]) -> bool:
-    """Whether a test fails when a file has another text."""
-    with tempfile.TemporaryDirectory() as folder:
-        # The whole project, so that tests which start programs see the change too.
-        copy = Path(folder) / "project"
-        kept = shutil.ignore_patterns(".git", ".venv", "node_modules", "__pycache__", ".*_cache")
-        shutil.copytree(ROOT, copy, ignore=kept)
-        (copy / file.relative_to(ROOT)).write_text(text)
-        path = os.pathsep.join((str(copy / "src"), str(copy / "tests")))
-        asked = [
-            str(path.relative_to(copy))
-            for test in tests
-            for path in sorted(copy.glob(f"tests/{test}"))
-        ]
-        argv = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *asked]
-        done = subprocess.Popen(
-            [*argv, "-m", "not slow and not programs"],
-            cwd=copy, env=os.environ | {"PYTHONPATH": path}, start_new_session=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        try:
-            return done.wait(LIMIT_S) != 0
-        except subprocess.TimeoutExpired:  # it hangs, and somebody would notice that
-            os.killpg(done.pid, 9)
-            done.wait()
-            return True
+@cache
+def places(file: str) -> dict[int, list[Place]]:
+    """What can be changed in a file, by line."""
+    tree = ast.parse((ROOT / file).read_text("utf-8"))
+    owners: dict[int, str] = {}
+
+    def walk(node: ast.AST, names: tuple[str, ...], function: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Assert | ast.Raise):  # what they say is no behaviour
+                continue
+            inner, within = names, function
+            if isinstance(child, ast.ClassDef):
+                inner = (*names, child.name)
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) and not function:
+                for part in child.body:
+                    within = ".".join((*names, child.name))
+                    if within:
+                        owners[id(part)] = within
+                        walk(part, inner, within)
+                continue
+            if function:
+                owners[id(child)] = function
+            walk(child, inner, within)
+
+    walk(tree, (), "")
+    found: dict[int, list[Place]] = defaultdict(list)
+    for index, node in enumerate(ast.walk(tree)):
+        line = getattr(node, "lineno", 0)
+        if id(node) in owners and line and _fits(node):
+            found[line].append(Place(file, line, owners[id(node)], index))
+    return found
 
 
-def main() -> None:
-    """Draws changes and tries them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=30)
+def _fits(node: ast.AST) -> bool:
+    match node:
+        case ast.Compare(ops=[op]):
+            return type(op) in _SWAPS
+        case ast.BoolOp() | ast.BinOp() | ast.AugAssign():
+            return type(node.op) in _SWAPS
+        case ast.Constant(value=value):
+            return isinstance(value, int)
+        case ast.Return(value=value):
+            return value is not None and ast.unparse(value) != "None"
+        case ast.Expr(value=value):
+            return isinstance(value, ast.Call)
+    return isinstance(node, ast.If | ast.While | ast.IfExp)
+
+
+class Mapping:
+    """The plugin of `map`: coverage with the test as its context, and who starts programs."""
+
+    def __init__(self) -> None:
+        import coverage
+
+        self.test, self.spawning = "", set[str]()
+        self.data = coverage.Coverage(
+            data_file=str(BUILD / "coverage"), data_suffix=True, source=[str(ROOT / "src/whorl")]
+        )
+        self.data.start()
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, _: object) -> None:
+        if event in _SPAWNS and self.test:
+            self.spawning.add(self.test)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self.test = item.nodeid
+        self.data.switch_context(item.nodeid)
+        return (yield)
+
+    def pytest_unconfigure(self) -> None:
+        self.data.stop()
+        self.data.save()
+        (BUILD / f"spawning.{os.getpid()}").write_text("\n".join(sorted(self.spawning)))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """As a plugin (`-p mutate`), in every process that runs tests."""
+    is_runner = hasattr(config, "workerinput") or config.option.dist == "no"
+    if os.environ.get("WHORL_MAP") and is_runner:
+        config.pluginmanager.register(Mapping())
+
+
+class Reach:
+    """Which functions of tests reach which lines, what they cost, and who starts programs."""
+
+    def __init__(self) -> None:
+        from coverage import CoverageData
+
+        data = CoverageData(str(BUILD / "coverage"))
+        data.read()
+        self.of_line: dict[tuple[str, int], set[str]] = {}
+        self.of_test: dict[str, set[tuple[str, int]]] = defaultdict(set)
+        for path in data.measured_files():
+            file = str(Path(path).relative_to(ROOT))
+            for line, tests in data.contexts_by_lineno(path).items():
+                names = {_function(test) for test in tests if test}
+                if names:
+                    self.of_line[file, line] = names
+                for name in names:
+                    self.of_test[name].add((file, line))
+        self.cost: Counter[str] = Counter()
+        for text in (BUILD / "costs").read_text().splitlines():
+            one = json.loads(text)
+            self.cost[_function(one["test"])] += one["cpu_s"]
+        found = (path.read_text().splitlines() for path in BUILD.glob("spawning.*"))
+        self.spawning = {_function(test) for tests in found for test in tests}
+
+
+def _function(test: str) -> str:
+    return test.partition("[")[0]
+
+
+class Forks:
+    """Tests that are collected, and runs some of them in processes of their own."""
+
+    def __init__(self, items: Iterable[pytest.Item]) -> None:
+        self.items: dict[str, list[pytest.Item]] = defaultdict(list)
+        for item in items:
+            self.items[_function(item.nodeid)].append(item)
+
+    def first_failure(self, tests: Iterable[str], place: Place | None, limit_s: float) -> str:
+        """The first of the tests that fails with a change, or "hangs"; "" where none does."""
+        chosen = [item for test in tests for item in self.items.get(test, ())]
+        if not chosen:
+            return ""
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(reading)
+            os.setsid()
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for number in (0, 1, 2):
+                os.dup2(nothing, number)
+            try:
+                name = self._run(chosen, place)
+            except BaseException as fault:  # noqa: BLE001 - whatever it is, a test would meet it
+                name = f"{type(fault).__name__}: {fault}"
+            os.write(writing, name.encode()[:500])
+            os._exit(0)
+        os.close(writing)
+        end_at, found = time.monotonic() + limit_s, "hangs"
+        while time.monotonic() < end_at:
+            if os.waitpid(child, os.WNOHANG)[0]:
+                found = os.read(reading, 500).decode()
+                child = 0
+                break
+            time.sleep(0.005)
+        os.close(reading)
+        if child:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        return found
+
+    def _run(self, chosen: list[pytest.Item], place: Place | None) -> str:
+        failed: list[str] = []
+        hook = chosen[0].config.pluginmanager
+
+        class Notes:
+            def pytest_runtest_logreport(self, report: Any) -> None:
+                if report.failed:
+                    failed.append(report.nodeid)
+
+        hook.register(Notes())
+        if place and not place.apply():
+            return ""
+        for item, after in zip(chosen, [*chosen[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            if failed:
+                return _function(failed[0])
+        return ""
+
+    def notices(self, tests: list[str], place: Place, limit_s: float) -> str:
+        """Which of the tests notices a change; those that fail without it, too, do not count."""
+        left = list(tests)
+        while found := self.first_failure(left, place, limit_s):
+            if found not in self.items or not self.first_failure([found], None, limit_s):
+                return found
+            left.remove(found)
+        return ""
+
+
+class Work:
+    """The plugin that lets one command work with collected tests in the place of running them."""
+
+    def __init__(self, command: Callable[[Forks, Reach], None]) -> None:
+        self.command = command
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        import whorl
+
+        for module in pkgutil.walk_packages(whorl.__path__, "whorl."):
+            if not module.name.endswith("__main__"):
+                try:
+                    importlib.import_module(module.name)
+                except ImportError:
+                    continue
+        self.command(Forks(session.items), Reach())
+        return True
+
+
+def mutants(forks: Forks, reach: Reach, count: int, seed: int) -> None:
+    """Draws changes of core and tries them with the tests that reach them, the cheap ones first."""
+    random, noticed, drawn = Random(seed), 0, 0
+    files = [path for name in CORE for path in sorted((ROOT / "src/whorl" / name).rglob("*.py"))]
+    pool = [
+        place
+        for path in files
+        for found in places(str(path.relative_to(ROOT))).values()
+        for place in found
+    ]
+    for place in random.sample(pool, count):
+        drawn += 1
+        tests = sorted(reach.of_line.get((place.file, place.line), ()), key=reach.cost.__getitem__)
+        known = [test for test in tests if test in forks.items]
+        by = forks.notices(known, place, LIMIT_S)
+        noticed += bool(by)
+        child = json.dumps([place.file, place.line, place.function, place.index])
+        tree = ast.parse((ROOT / place.file).read_text("utf-8"))
+        words = change(list(ast.walk(tree))[place.index])
+        print(
+            f"{'killed  ' if by else 'SURVIVED'} {place.file}:{place.line}: {words} "
+            f"({by or f'{len(known)} tests reach it'})" + ("" if by else f" {child}"),
+            flush=True,
+        )
+    print(f"{noticed} of {drawn} killed, seed {seed}")
+
+
+def superfluous(forks: Forks, reach: Reach, folders: list[str], seed: int, shared: Path) -> None:
+    """Tests whose lines others reach, and of whose changes the others notice each that they do.
+
+    Each is judged with those before it gone. `shared` has what was found, also by others that
+    work on other folders at the same time.
+    """
+    random = Random(seed)
+    counts = Counter({line: len(tests) for line, tests in reach.of_line.items()})
+    gone: set[str] = set()
+    order = sorted(
+        (test for test in forks.items if _may_go(forks, reach, test, folders)),
+        key=lambda test: -_length(forks.items[test][0]),
+    )
+    for number, test in enumerate(order):
+        for other in set(shared.read_text().split("\n")) - gone - {""} if shared.exists() else ():
+            gone.add(other)
+            counts.subtract(reach.of_test[other])
+        lines = reach.of_test[test]
+        is_alone = any(counts[line] < 3 for line in lines)  # noqa: PLR2004 - two others are left
+        if is_alone or (why := _notices_alone(forks, reach, test, gone, counts, random)):
+            print(
+                f"{number}/{len(order)} keep {test} {'its lines' if is_alone else why}", flush=True
+            )
+            continue
+        gone.add(test)
+        counts.subtract(lines)
+        with shared.open("a") as out:
+            out.write(f"{test}\n")
+        print(f"{number}/{len(order)} superfluous {test}", flush=True)
+
+
+def _may_go(forks: Forks, reach: Reach, test: str, folders: list[str]) -> bool:
+    item = forks.items[test][0]
+    return (
+        test.startswith(tuple(folders))
+        and test not in reach.spawning
+        and test in reach.of_test
+        and not test.startswith(tuple(f"tests/{name}/" for name in KEPT))
+        and not hasattr(getattr(item, "function", None), "hypothesis")
+        and next(item.iter_markers("threat"), None) is None
+    )
+
+
+def _length(item: Any) -> int:
+    return len(_source(item.function))
+
+
+@cache
+def _source(function: Any) -> list[str]:
+    import inspect
+
+    try:
+        return inspect.getsourcelines(inspect.unwrap(function))[0]
+    except (OSError, TypeError):
+        return []
+
+
+def _notices_alone(
+    forks: Forks, reach: Reach, test: str, gone: set[str], counts: Counter[Any], random: Random
+) -> str:
+    """A change that this test notices and no other does; "" where there is none among those tried."""
+    can = [
+        (counts[file, line], random.random(), file, line)
+        for file, line in reach.of_test[test]
+        if places(file).get(line)
+    ]
+    rare = sorted(can)[: _TRIES // 2]
+    chosen = [*rare, *random.sample(can, min(len(can), _TRIES - len(rare)))]
+    for _, _, file, line in chosen:
+        place = random.choice(places(file)[line])
+        if not forks.notices([test], place, 20):
+            continue
+        others = sorted(
+            (one for one in reach.of_line[file, line] if one != test and one not in gone),
+            key=lambda one: reach.cost[one] / max(1, len(forks.items.get(one, ()))),
+        )
+        if not forks.notices([one for one in others if one in forks.items][:60], place, LIMIT_S):
+            return f"{file}:{line}"
+    return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("command", choices=("map", "mutants", "superfluous"))
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--tests", nargs="*", default=["tests"], help="what is collected")
+    parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(10**6))
-    parser.add_argument("--only", choices=TESTS)
-    parser.add_argument("--tests", type=int, default=99, help="how many of the listed tests")
-    given = parser.parse_args()
-    random = Random(given.seed)
+    given, more = parser.parse_known_args()
+    BUILD.mkdir(parents=True, exist_ok=True)
+    if given.command == "map":
+        for old in BUILD.iterdir():
+            if old.name.startswith(("coverage", "spawning", "costs")):
+                old.unlink()
+        os.environ |= {
+            "WHORL_MAP": "1", "WHORL_COSTS": str(BUILD / "costs"),
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")]),
+        }  # fmt: skip
+        sys.path.insert(0, str(ROOT / "tools"))
+        code = pytest.main(["-p", "mutate", *given.words, *more])
+        import coverage
+
+        every = coverage.Coverage(data_file=str(BUILD / "coverage"))
+        every.combine([str(BUILD)])
+        every.save()
+        return int(code)
     print(f"seed {given.seed}", flush=True)
-    killed = 0
-    for _ in range(given.count):
-        part = given.only or random.choice(("interpreter", "interpreter", "runtimes", "evaluator"))
-        file, words, text = draw(random, part)
-        is_noticed = is_killed(file, text, TESTS[part].split()[: given.tests])
-        killed += is_noticed
-        print("killed  " if is_noticed else "SURVIVED", words, flush=True)
-    print(f"{killed} of {given.count} killed, seed {given.seed}")
+    if given.command == "mutants":
+        work = Work(lambda forks, reach: mutants(forks, reach, given.count, given.seed))
+    else:
+        shared = BUILD / "superfluous"
+        work = Work(lambda forks, reach: superfluous(forks, reach, given.words, given.seed, shared))
+    options = ["-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
+    return int(pytest.main([*options, *given.tests, *more], plugins=[work]))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
