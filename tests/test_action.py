@@ -141,6 +141,7 @@ def test_the_hooks_check_what_is_committed(repository: Repository) -> None:
     assert repository.call(*validate, *files).returncode == 2
 
 
+@pytest.mark.slow
 @pytest.mark.threat(row="T23")
 def test_nothing_of_the_checkout_is_imported(repository: Repository) -> None:
     evil = "open('RAN', 'w').close()\n"

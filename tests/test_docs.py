@@ -39,6 +39,7 @@ def test_workflows_in_documents_load(name: str, text: str) -> None:
     assert read_workflow(text, name).workflow.body.nodes
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("name", "text"), blocks("python"), ids=[name for name, _ in blocks("python")]
 )
@@ -101,6 +102,7 @@ def test_each_end_in_the_tables_has_its_case() -> None:
     assert named == titles
 
 
+@pytest.mark.slow
 def test_generated_pages_are_fresh() -> None:
     script = ROOT / "tools" / "generate_docs.py"
     done = subprocess.run(

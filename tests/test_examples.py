@@ -44,6 +44,7 @@ def test_the_tests_of_the_guide_pass(
     assert (code, [test["failures"] for test in told["tests"]]) == (0, [[], [], []])
 
 
+@pytest.mark.slow
 def test_the_programs_of_examples_pass() -> None:
     """In a process of its own, in which nothing but the plugin knows the fixture."""
     code = (

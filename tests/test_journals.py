@@ -79,6 +79,7 @@ def test_a_journal_leads_to_the_same_notes_and_the_same_end(file: Path) -> None:
     tally("journals replayed")
 
 
+@pytest.mark.sample(3)
 @JOURNALS
 def test_a_journal_has_records_of_all_its_steps(file: Path) -> None:
     recorded = read(file.read_text(encoding="utf-8"))

@@ -44,6 +44,7 @@ def copy_of(case: Case) -> Case:
     return replace(case, dialect="native", workflow=text)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "case",
     [pytest.param(case, id=case.id) for case in RUN if "not_yet" not in case.options],
@@ -99,6 +100,7 @@ def test_what_is_written_of_a_file_is_read_as_the_same() -> None:
     assert count >= 20
 
 
+@pytest.mark.sample(3)
 @pytest.mark.campaign
 @pytest.mark.parametrize("first", PROGRAMS[::50])
 def test_what_is_written_of_a_program_is_read_as_the_same(

@@ -69,6 +69,7 @@ def _ran_alike(path: Path, workflow: Workflow, copy: Workflow) -> dict[str, Any]
     return before
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("path", "workflow"),
     [pytest.param(*own, id=f"{own[0].parent.name}/{own[0].name}") for own in OWN],
@@ -97,6 +98,7 @@ def test_copies_of_the_files_of_others_run_as_these(dialect: str) -> None:
     assert ran.total() >= 7, ran
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("part", "field", "value", "differs"),
     [

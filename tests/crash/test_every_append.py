@@ -36,6 +36,7 @@ _WAITING = (1, 64)
 _SNAPSHOTS = (3, 256)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("case", _PARAMS)
 def test_a_crash_at_any_append_changes_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     crashing = CrashingCase(case)

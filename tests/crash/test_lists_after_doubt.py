@@ -23,6 +23,7 @@ CASES = [case for case in load_cases() if case.title in TITLES]
 _DEAD_THREADS = "ignore::pytest.PytestUnhandledThreadExceptionWarning"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(_DEAD_THREADS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
 def test_the_row_of_a_run_agrees_with_its_result(case: Case, tmp_path: Path) -> None:

@@ -71,6 +71,7 @@ def _strikes(case: Case, path: Path) -> tuple[int, list[int]]:
     return stored.struck, list(stored.different.values())
 
 
+@pytest.mark.sample(11)
 @pytest.mark.campaign
 @pytest.mark.filterwarnings(_DEAD_THREADS)
 @pytest.mark.parametrize(
@@ -106,6 +107,7 @@ def test_the_store_may_die_anywhere_and_again(case: Case, tmp_path: Path) -> Non
     assert _check(case, tmp_path, pairs) >= len(pairs)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize(
     "case", [pytest.param(case, id=case.id) for case in CASES if case.title in _KILLED]

@@ -304,6 +304,7 @@ def test_a_server_that_is_not_configured() -> None:
     assert "did you mean 'tools'" in str(fault)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_written_with_the_official_package() -> None:
     program = [sys.executable, str(Path(__file__).parent / "sdk_server.py")]
 

@@ -130,6 +130,7 @@ def fault_of(call: Call, outbound: Outbound) -> ProviderError:
     return caught.value
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("scheme", ["https", "http"])
 @pytest.mark.parametrize("host", PRIVATE_HOSTS)
 def test_no_private_place_is_called(host: str, scheme: str) -> None:

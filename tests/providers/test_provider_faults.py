@@ -202,6 +202,7 @@ def _drive(fault: Fault, dialect: str, path: Path) -> tuple[str, list[Event], Se
         loop.close()
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("dialect", FILES)
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_of_a_provider_has_its_documented_end(

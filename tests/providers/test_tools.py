@@ -416,6 +416,7 @@ async def run_to_the_end(settings: Settings, journal: MemoryJournal) -> dict[str
             return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.kind)
 def test_a_crash_at_any_append_repeats_no_finished_call(form: Format) -> None:
     pytest.importorskip("mcp", reason="the extra `mcp` is not installed")

@@ -57,6 +57,7 @@ def _run(world: World, random: Random, *, crashes: float = 0.0) -> None:
     raise AssertionError("the run does not end")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("branches", [1, 8, 64, 256])
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize("in_loop", [False, True], ids=["run", "loop"])

@@ -70,12 +70,14 @@ def _fork(seed: int, *, budgets: bool) -> int:
     return 2
 
 
+@pytest.mark.sample(9)
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_fork_redoes_one_iteration_and_ends(seed: int) -> None:
     _fork(seed, budgets=False)
 
 
+@pytest.mark.sample(7)
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_fork_has_a_budget_of_its_own(seed: int) -> None:

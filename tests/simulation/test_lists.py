@@ -84,6 +84,7 @@ def run(seed: int) -> Listed:
     return listed
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(0, 400, 40))
 def test_lists_and_the_machine_count_the_same_iterations(seed: int) -> None:
     for one in range(seed, seed + 40):

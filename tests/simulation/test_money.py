@@ -165,6 +165,7 @@ def test_servers_that_ignore_limits_overspend_by_one_call_at_most(seed: int) -> 
         assert world.machine.state["usage"].get("cost_usd", 0) <= budget + world.dearest
 
 
+@pytest.mark.sample(2)
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", seeds(200, 5_000))
 def test_a_budget_is_never_overspent_and_what_fits_is_done(seed: int) -> None:

@@ -19,6 +19,7 @@ from whorl.interpreter.plan import Plan
 SEEDS = seeds(200, 4_000)
 
 
+@pytest.mark.sample(7)
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", SEEDS)
 def test_crashes_do_not_change_the_end_of_a_program(seed: int) -> None:
@@ -32,6 +33,7 @@ def test_crashes_do_not_change_the_end_of_a_program(seed: int) -> None:
         assert told(clean.notes) == told(again.notes), f"seed {seed}, crashes {number}"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", SEEDS)
 def test_budgets_hold_and_count_what_was_used(seed: int) -> None:

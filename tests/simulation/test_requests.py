@@ -18,6 +18,7 @@ from whorl.interpreter.plan import Plan
 _CONTROLS = ("run.paused", "run.resumed", "run.cancelled", "run.continued", "run.accepted")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", seeds(200, 4_000))
 def test_people_may_ask_for_anything_at_any_time(seed: int) -> None:

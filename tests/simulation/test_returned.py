@@ -172,6 +172,7 @@ def _check(seed: int) -> str:
     return "approved" if any(approved.values()) else "not approved"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", seeds(600, 6_000))
 def test_what_is_returned_is_allowed(seed: int) -> None:

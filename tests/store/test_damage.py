@@ -132,6 +132,7 @@ def _flipped(content: bytes, chance: random.Random) -> bytes:
     return bytes(damaged)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("seed", range(150))
 def test_flipped_bits_are_an_error_of_the_store_or_change_nothing_of_what_was_written(
     whole: Path, seed: int

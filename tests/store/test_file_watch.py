@@ -295,6 +295,7 @@ sys.exit(sum(os.waitpid(child, 0)[1] != 0 for child in children))
 """
 
 
+@pytest.mark.slow
 def test_many_processes_that_begin_on_a_new_store_at_once_all_run(path: Path) -> None:
     words = [sys.executable, "-c", _ALL_AT_ONCE, str(path.with_name("new.db")), "20"]
     assert subprocess.run(words, check=False).returncode == 0

@@ -60,6 +60,7 @@ def store(runs: tuple[Path, RunId, RunId]) -> Iterator[_Counting]:
     opened.close()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("number", [1, 5, 2_500, FORKED, FORKED + 1, 5_000, ITERATIONS])
 @pytest.mark.parametrize("which", [1, 2], ids=["run", "fork"])
 def test_an_iteration_is_read_and_not_what_follows(

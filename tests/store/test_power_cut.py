@@ -130,6 +130,7 @@ def cut_everywhere(tmp_path: Path, rounds: int, seed: int) -> int:
     return len(seen)
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_when_the_power_goes(tmp_path: Path) -> None:
     assert cut_everywhere(tmp_path, rounds=16, seed=1) >= 1000
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from whorl.dialects import read_workflow
 from whorl.providers.registry import Providers
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request, Usage
@@ -107,6 +109,7 @@ class _Workers:
         return Reply(f"by {request.address}", Usage(calls=1))
 
 
+@pytest.mark.slow
 def test_what_is_left_out_of_a_fold_changes_no_record(tmp_path: Path) -> None:
     """Long loops and lists are passed by with snapshots, in whichever part a place lies."""
     store = SqliteStore(tmp_path / "runs.db")

@@ -16,6 +16,7 @@ from bench.peers.picture import picture
 ROW = {"version": "1.0", "cpu_s": 2.0, "wall_s": 3.0, "bytes": 4000, "memory_mb": 5.0}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("program", table.PROGRAMS)
 @pytest.mark.parametrize("peer", ["by hand", "Whorl", "Whorl, with effects"])
 def test_a_program_is_measured_in_a_process_of_its_own(peer: str, program: str) -> None:

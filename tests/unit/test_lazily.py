@@ -191,6 +191,7 @@ def test_the_fields_of_a_class_are_found_when_somebody_asks() -> None:
     assert list(vars(Later)["__dataclass_fields__"]) == ["value"]
 
 
+@pytest.mark.slow
 def test_the_standard_library_finds_the_same_fields_in_every_class_of_the_package() -> None:
     found = set()
     for module in pkgutil.walk_packages(whorl.__path__, "whorl."):

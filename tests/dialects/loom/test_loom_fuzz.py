@@ -144,11 +144,13 @@ def test_everything_is_read() -> None:
     assert len(reading.workflow.body.nodes) == len(EVERYTHING["actions"])
 
 
+@pytest.mark.slow
 def test_each_part_may_be_missing() -> None:
     for path in PLACES:
         outcome(json.dumps(changed(path, None, removed=True)))
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 @settings(max_examples=amount(100, 800), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(PLACES), st.sampled_from(SCALARS))

@@ -52,6 +52,7 @@ def test_what_appending_keeps_grows_with_the_items_not_with_their_square() -> No
     assert len(ran.machine.snapshot()) < 400 * 300
 
 
+@pytest.mark.slow
 def test_many_wrong_names_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names are compared for those that are told, not for all that a hostile file has."""
     actions: dict[str, Any] = {

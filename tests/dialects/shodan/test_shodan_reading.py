@@ -45,6 +45,7 @@ def read_whatever(text: str) -> None:
     assert placeless == []
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_odd_values_anywhere_give_a_workflow_or_diagnostics(path: Path) -> None:
     lines = path.read_text().splitlines()

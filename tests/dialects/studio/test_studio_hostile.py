@@ -66,6 +66,7 @@ CANVASES = {
 }
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("name", CANVASES)
 def test_a_hostile_canvas_ends_soon(name: str) -> None:
     text, code = CANVASES[name]

@@ -47,6 +47,7 @@ def _codes(text: str, file: str) -> set[str]:
     return set()
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("text", "file"),
     [

@@ -124,6 +124,7 @@ def test_a_valid_file_with_values_replaced(changes: list[tuple[tuple[Any, ...], 
     outcome(json.dumps(whole), "a.json")
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("path", PATHS, ids=str)
 def test_each_field_left_out(path: tuple[Any, ...]) -> None:
     whole = json.loads(json.dumps(WHOLE))

@@ -169,6 +169,7 @@ def test_a_real_shell_gives_the_value_back(
     assert run(shell, source, [HOSTILE]) == f"{before}{HOSTILE}{after}"
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 @pytest.mark.skipif(not SHELLS, reason="there is no shell")
 @settings(max_examples=amount(25, 500), deadline=None)

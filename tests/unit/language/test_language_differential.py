@@ -361,6 +361,7 @@ REFUSALS = (
 )
 
 
+@pytest.mark.sample(6)
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", SEEDS)
 def test_templates_mean_what_they_mean_in_jinja2(seed: int) -> None:

@@ -93,6 +93,7 @@ SUBJECTS = ("a", "s", "n", "l", "u", "missing", "true", "1.5", "''", "[]", "{}",
 ARGUMENTS = ("1", "'x'", "l", "missing")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", ["filter", "test", "method", "function"])
 def test_any_function_on_any_values_gives_a_value_or_a_language_error(kind: str) -> None:
     forms = {"filter": "{0} | {1}({2})", "test": "{0} is {1}({2})", "method": "({0}).{1}({2})"}

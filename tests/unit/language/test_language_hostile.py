@@ -273,11 +273,13 @@ def test_a_bomb_is_refused_quickly(source: str) -> None:
     within(2, attempt)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("source", PRODUCTS, ids=lambda source: source[:60])
 def test_what_costs_a_product_is_answered_or_refused_quickly(source: str) -> None:
     within(2, lambda: _outcome(source))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("source", DEEP, ids=lambda source: source[:20])
 def test_a_deep_or_long_source_is_answered_or_refused_quickly(source: str) -> None:
     within(2, lambda: _outcome(source))

@@ -147,6 +147,7 @@ def test_what_can_make_much_of_little_is_not(source: str) -> None:
     assert not is_light(Expression("template", source))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("size", [1_500_000, 25_000_000])
 @pytest.mark.parametrize(
     ("source", "expected"),

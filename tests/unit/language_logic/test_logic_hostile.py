@@ -140,6 +140,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("source", HOSTILE, ids=[source[:60] for source in HOSTILE])
 def test_hostile_expression_is_quick(source: str) -> None:
     def attempt() -> None:
@@ -153,6 +154,7 @@ def test_hostile_expression_is_quick(source: str) -> None:
 GROWING = [source for source in HOSTILE if "xpath" not in source and len(source) < 20_000]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("source", GROWING, ids=[source[:60] for source in GROWING])
 def test_hostile_expression_is_small(source: str) -> None:
     tracemalloc.start()
