@@ -13,6 +13,8 @@ import pytest
 from browsed import Site, make_project, ready
 from playwright.sync_api import expect
 
+from waiting import wait_until
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -30,15 +32,33 @@ steps:
       steps: {write: {ask: "Draft {{ iteration }}", max_tokens: 20}}
 outputs: {text: "{{ work.write }}"}
 """
+HELD = """
+whorl: 1
+name: held
+steps: {hold: {run: "until [ -e go ]; do sleep 0.05; done; echo done"}}
+outputs: {text: "{{ hold }}"}
+"""
 STUDY = """
 experiment: 1
 name: study
-workflow: gated.yaml
-cases: [{id: a}]
-grade: {right: "true"}
+workflow: held.yaml
+cases: [{id: a}, {id: b}, {id: c}]
+grade: {taste: {person: "Would you send this?", show: "{{ outputs.text }}"}}
 """
 # What is only checked, drawn or asked changes nothing.
 HARMLESS = ("/validate", "/sketch", "/edit", "/names", "/what-if", "/session")
+# Both presses are in the page, so that no driver makes the time between them longer.
+TWICE = """async (button, delay) => {
+    button.scrollIntoView({block: 'nearest'})
+    const box = button.getBoundingClientRect()
+    const under = () => document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2)
+    const click = {bubbles: true, cancelable: true, detail: 1, view: window}
+    const press = () => under()?.dispatchEvent(new MouseEvent('click', click))
+    if (!button.contains(under())) throw new Error('something covers it')
+    press()
+    await new Promise(done => setTimeout(done, delay))
+    press()
+}"""
 STEERING = ("run.paused", "run.resumed", "run.accepted", "run.continued", "run.cancelled")
 
 
@@ -46,6 +66,7 @@ STEERING = ("run.paused", "run.resumed", "run.accepted", "run.continued", "run.c
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     project = make_project(tmp_path_factory.mktemp("site") / "shop")
     (project / "short.yaml").write_text(SHORT)
+    (project / "held.yaml").write_text(HELD)
     (project / "study.experiment.yaml").write_text(STUDY)
     site = Site(project, "--edit")
     try:
@@ -68,6 +89,7 @@ class Presses:
         self.page = page
         self.asked: list[str] = []
         self.refused: list[str] = []
+        self.wanted: list[str] = []
         self.delays = itertools.cycle(DELAYS_MS)
         page.on("request", self._note)
         page.on("response", lambda one: self._refuse(one.status, one.url))
@@ -82,16 +104,20 @@ class Presses:
 
     def twice(self, button: Locator, delay_ms: int = 0) -> list[str]:
         """What two presses at the same place ask for."""
-        ready(button)
-        box = button.bounding_box()
-        assert box is not None
-        point = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         before = len(self.asked)
-        self.page.mouse.click(*point)
-        self.page.wait_for_timeout(delay_ms or next(self.delays))
-        self.page.mouse.click(*point)
-        self.page.evaluate("0")
+        ready(button).evaluate(TWICE, delay_ms or next(self.delays))
         return self.asked[before:]
+
+    def screen(self, site: Site, path: str, *names: str, asks: str) -> None:
+        """Presses buttons of a screen one after the other; the last one asks. "": as it is."""
+        if path:
+            site.open(self.page, path)
+        *first, last = (self.page.get_by_role("button", name=name, exact=True) for name in names)
+        for button in first:
+            self.twice(button)
+        self.wanted.append(asks)
+        with self.page.expect_response(lambda answer: told(answer.request) == asks):
+            self.twice(last)
 
 
 def steered(site: Site, run: str) -> list[str]:
@@ -128,40 +154,86 @@ def test_who_steers_with_double_clicks_does_each_thing_once(
     assert places["Re-run"] == head.get_by_text("Re-run").bounding_box()
 
 
-def test_what_changes_something_changes_it_once_when_it_is_pressed_twice(
-    site: Site, page: Page
-) -> None:
+def test_what_changes_a_run_changes_it_once(site: Site, page: Page) -> None:
     limited, short = site.ran("review.yaml", {"task": "a parser"}), site.ran("short.yaml")
     approved, rejected, ended = (site.ran("gated.yaml") for _ in range(3))
+    edited, longer = (site.ran("asking.yaml") for _ in range(2))
+    failed = site.ran("failing.yaml")
     site.open(page)
     presses = Presses(page)
-
-    wanted: list[str] = []
-
-    def press(path: str, *names: str, asks: str) -> None:
-        """Opens a screen, and presses its buttons one after the other: the last one asks."""
-        wanted.append(asks)
-        site.open(page, path)
-        *first, last = (page.get_by_role("button", name=name, exact=True) for name in names)
-        for button in first:
-            presses.twice(button)
-        with page.expect_response(lambda answer: told(answer.request) == asks):
-            presses.twice(last)
+    press = presses.screen
 
     run = f"/runs/{limited}"
-    press(run, "Fork…", "Fork", asks=f"POST {run}/fork")
+    press(site, run, "Fork…", "Fork", asks=f"POST {run}/fork")
+    shown = f"{run}?loop=refine&iteration=2"
+    press(site, shown, "Return #2 instead", "Accept iteration 2", asks=f"POST {run}/accept")
+    site.wait(limited, "succeeded")
+    shown = f"{run}/compare?loop=refine&one=1&other=3"
+    press(site, shown, "Accept #3", "Accept iteration 3", asks=f"POST {run}/accept")
     run = f"/runs/{short}"
-    press(run, "Continue with more…", "Continue", asks=f"POST {run}/continue")
+    press(site, run, "Continue with more…", "Continue", asks=f"POST {run}/continue")
+    run = f"/runs/{failed}"
+    press(site, run, "Retry what failed", asks=f"POST {run}/resume")
     run = f"/runs/{approved}"
-    press(f"{run}/gate", "Approve", asks=f"POST {run}/approve")
-    press(run, "Re-run", "Start", asks="POST /runs")
+    press(site, f"{run}/gate", "Approve", asks=f"POST {run}/approve")
+    press(site, run, "Re-run", "Start", asks="POST /runs")
     run = f"/runs/{rejected}"
-    press(f"{run}/gate", "Reject", asks=f"POST {run}/reject")
+    press(site, f"{run}/gate", "Reject", asks=f"POST {run}/reject")
+    run = f"/runs/{edited}"
+    site.open(page, f"{run}/gate")
+    presses.twice(page.get_by_role("button", name="Accept with edits…"))
+    page.get_by_label("write").fill("Mine.")
+    press(site, "", "Accept with edits", asks=f"POST {run}/approve")
+    run = f"/runs/{longer}"
+    press(site, f"{run}/gate", "Continue", asks=f"POST {run}/continue")
     run = f"/runs/{ended}"
-    press(f"{run}/gate", "Cancel the run", "Really cancel?", asks=f"POST {run}/cancel")
-    press("/edit/gated.yaml", "Run…", "Start", asks="POST /runs")
-    press("/experiments/study", "Run", asks="POST /experiments")
-    assert (presses.asked, presses.refused) == (wanted, [])
+    press(site, f"{run}/gate", "Cancel the run", "Really cancel?", asks=f"POST {run}/cancel")
+    assert (presses.asked, presses.refused) == (presses.wanted, [])
+
+
+def test_what_the_editor_asks_for_it_asks_for_once(site: Site, page: Page) -> None:
+    site.open(page)
+    presses = Presses(page)
+    press = presses.screen
+
+    press(site, "/edit/gated.yaml", "Run…", "Start", asks="POST /runs")
+    press(site, "/edit/short.yaml", "New…", "Create", asks="POST /workflows")
+    site.open(page, "/edit/gated.yaml?select=draft")
+    page.get_by_text("Try this step").click()
+    for _ in DELAYS_MS:
+        press(site, "", "Try", asks="POST /tries")
+        press(site, "", "Keep draft as pin", asks="PUT /pins")
+        expect(page.get_by_text("Pinned: tries do not run it")).to_be_visible()
+        if not page.get_by_role("button", name="Unpin").is_visible():
+            page.get_by_text("Pinned: tries do not run it").click()
+        press(site, "", "Unpin", asks="PUT /pins")
+        expect(page.get_by_text("Pin a result")).to_be_visible()
+    assert (presses.asked, presses.refused) == (presses.wanted, [])
+    assert site.get("/pins", file="gated.yaml")["pins"] == {}
+
+    site.open(page, "/edit/speaking.yaml?select=speak")
+    page.get_by_text("Try this step").click()
+    press(site, "", "Try", "Allow this and try", asks="POST /tries")
+    assert presses.asked == [*presses.wanted, "POST /tries"]
+    assert [one.partition(" ")[0] for one in presses.refused] == ["409"]
+
+
+def test_an_experiment_is_run_stopped_and_graded_once(site: Site, page: Page) -> None:
+    site.open(page)
+    presses = Presses(page)
+    study, start = "/experiments/study", "POST /experiments"
+    presses.screen(site, study, "Run", asks=start)
+    presses.screen(site, "", "Stop", asks=f"POST {study}/stop")
+    presses.screen(site, "", "Run", asks=start)
+    (site.project / "go").touch()
+    wait_until(lambda: site.get(study)["people"] == 3)
+
+    site.open(page, f"{study}?tab=grade")
+    _, second, third = (one["run"] for one in site.get(f"{study}/queue")["gradings"])
+    presses.twice(page.get_by_role("button", name="Skip s", exact=True))
+    presses.screen(site, "", "Yes y", asks=f"POST /runs/{second}/approve")
+    presses.screen(site, "", "No n", asks=f"POST /runs/{third}/reject")
+    assert (presses.asked, presses.refused) == (presses.wanted, [])
 
 
 def test_a_file_is_saved_once(site: Site, page: Page) -> None:
@@ -176,3 +248,9 @@ def test_a_file_is_saved_once(site: Site, page: Page) -> None:
 
     assert presses.asked == ["PUT /workflows/source"] * len(DELAYS_MS)
     assert presses.refused == []
+
+    head = page.locator(".edit-head .button")
+    before = [one.bounding_box() for one in head.all()]
+    page.keyboard.insert_text("\nodd: 1")
+    expect(page.get_by_role("button", name="Save with 1 problem")).to_be_visible()
+    assert [one.bounding_box() for one in head.all()] == before

@@ -43,7 +43,7 @@ def test_the_page_offers_only_what_the_token_may_do(site: Site, page: Page, role
     made = site.cli("token", "add", role, "--role", role)
     page.goto(f"{site.address}/#token={made.stdout.split()[-1]}")
     page.wait_for_selector(".header")
-    waiting = site.ran("gated.yaml")
+    waiting, looped = site.ran("gated.yaml"), site.ran("review.yaml", {"task": "a parser"})
     why = f"A token with the role {role} may not do this"
 
     site.open(page, f"/runs/{waiting}")
@@ -51,6 +51,11 @@ def test_the_page_offers_only_what_the_token_may_do(site: Site, page: Page, role
     page.get_by_role("link", name="Look at it").wait_for()
     offered = ["Re-run"] if role == "run" else []
     assert steer.locator(".button:visible").all_inner_texts() == offered
+    site.open(page, f"/runs/{waiting}?node=check")
+    expect(page.get_by_role("dialog").get_by_role("link", name="Look at it")).to_be_visible()
+    site.open(page, f"/runs/{looped}")
+    expect(page.get_by_role("region", name="verdict").get_by_role("link")).to_be_visible()
+    assert page.get_by_role("button", name="Fork from").count() == 0
 
     site.open(page, f"/runs/{waiting}/gate")
     expect(page.get_by_text(f"{why}: approve.")).to_be_visible()
@@ -60,6 +65,8 @@ def test_the_page_offers_only_what_the_token_may_do(site: Site, page: Page, role
     start = page.get_by_role("button", name="Start", exact=True)
     expect(start).to_be_visible()
     assert is_off(start) == (role == "read")
+    expect(page.get_by_label("Budget")).to_be_enabled(enabled=role == "run")
+    assert page.get_by_text("and no more than that").count() == 2
     assert page.get_by_text(f"{why}: start.").count() == (role == "read")
     assert page.get_by_role("button", name="New…").count() == 0
 

@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from browsed import ROOT, picture
+from browsed import ROOT, picture, ready
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def test_of_a_file_with_several_workflows_the_chosen_one_is_shown_and_started(
 
 def test_a_form_is_filled_and_sent_by_keys(site: Site, page: Page) -> None:
     opened(site, page, "gated.yaml")
-    page.get_by_role("button", name="Start").focus()
+    ready(page.get_by_role("button", name="Start")).focus()
     page.keyboard.press("Enter")
 
     assert site.wait(run_on(page))["status"] == "waiting"

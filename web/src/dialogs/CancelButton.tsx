@@ -1,7 +1,5 @@
 /** Asks once more, at another place, before it does what cannot be undone. */
-import { useEffect, useState } from "react";
-
-const SURE_MS = 5_000;
+import { useEffect, useRef, useState } from "react";
 
 interface CancelButtonProps {
   label: string;
@@ -10,20 +8,25 @@ interface CancelButtonProps {
   onCancel: () => void;
 }
 
-/** A second click at the same place takes the question back, so that a double click cancels nothing. */
+/** The question stays until it is answered, or something else is pressed; a double click cancels nothing. */
 export function CancelButton({ label, isDisabled, title, onCancel }: CancelButtonProps) {
   const [isAsking, setAsking] = useState(false);
+  const part = useRef<HTMLSpanElement>(null);
   useEffect(() => {
     if (!isAsking) return;
-    const timer = setTimeout(() => setAsking(false), SURE_MS);
-    return () => clearTimeout(timer);
+    const leave = ({ target }: Event) => {
+      if (target instanceof Node && !part.current?.contains(target)) setAsking(false);
+    };
+    const elsewhere = ["pointerdown", "focusin"];
+    elsewhere.forEach((kind) => document.addEventListener(kind, leave));
+    return () => elsewhere.forEach((kind) => document.removeEventListener(kind, leave));
   }, [isAsking]);
   const confirm = () => {
     setAsking(false);
     onCancel();
   };
   return (
-    <span className="cancel">
+    <span ref={part} className="cancel">
       <button type="button" className="button" aria-expanded={isAsking} disabled={isDisabled} title={title} onClick={() => setAsking(!isAsking)}>
         {label}
       </button>

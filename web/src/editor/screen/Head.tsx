@@ -81,7 +81,7 @@ function SaveButton() {
   const isOff = useEditorState((state) => state.isSaving || state.offer !== null || state.conflict !== null);
   const words = problems === 0 ? "Save" : problems === 1 ? "Save with 1 problem" : `Save with ${problems} problems`;
   return (
-    <button type="button" className="button button-main" disabled={!changed || isOff} title="Ctrl+S" onClick={() => void saving.save()}>
+    <button type="button" className="button button-main edit-save" disabled={!changed || isOff} title="Ctrl+S" onClick={() => void saving.save()}>
       {words}
     </button>
   );

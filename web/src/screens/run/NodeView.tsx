@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "react";
 import type { Graph, GraphNode, NodeDetail, RecordItem } from "../../api";
 import { Link, runPath } from "../../app/router";
 import { useJournal, useNode, useRunView } from "../../app/run";
-import { useLoad } from "../../app/session";
+import { useLoad, useMay } from "../../app/session";
 import { Value } from "../../app/Value";
 import { StatusBadge } from "../../charts";
 import { canvasStates } from "../../graph";
@@ -30,6 +30,7 @@ export function NodeView({ id, address, graph, node, path, isElsewhere }: NodeVi
   const records = useRunView((view) => view.records);
   const status = useJournal((journal) => canvasStates(journal, graph, chosen, records).get(path)?.status ?? "idle", [graph, chosen, path, records]);
   const gate = useJournal((journal) => journal.gates.get(address), [address]);
+  const { may } = useMay("approve");
   const [picked, setPicked] = useState<string | null>(null);
   const attempts = state?.attempts ?? [];
   const attempt = attempts.find((one) => one.address === picked) ?? attempts.at(-1);
@@ -76,7 +77,7 @@ export function NodeView({ id, address, graph, node, path, isElsewhere }: NodeVi
             </p>
           ) : (
             <Link to={runPath(id, "/gate")} query={{ address }} className="button button-main">
-              Look and decide
+              {may ? "Look and decide" : "Look at it"}
             </Link>
           )}
           <Value run={id} value={gate.show} empty="There is nothing to show." />

@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { Link, runPath } from "../../app/router";
 import { useJournal, useRunView } from "../../app/run";
-import { useLoad } from "../../app/session";
+import { useLoad, useMay } from "../../app/session";
 import { Value } from "../../app/Value";
 import { StatusBadge } from "../../charts";
 import { openDialog } from "../../dialogs";
@@ -18,6 +18,7 @@ interface VerdictProps {
 export function Verdict({ id, loop, number }: VerdictProps) {
   const iteration = iterationOf(loop, number);
   const judges = useJournal((journal) => judgesOf(journal, loop.address, number), [loop.address, number]);
+  const { may } = useMay("fork");
   if (!iteration) return null;
   return (
     <section className="side-part" aria-label="verdict">
@@ -38,9 +39,11 @@ export function Verdict({ id, loop, number }: VerdictProps) {
             Compare #{number - 1} ↔ #{number}
           </Link>
         )}
-        <button type="button" className="link" onClick={() => openDialog({ kind: "fork", run: id, loop: loop.address, iteration: number })}>
-          Fork from #{number}
-        </button>
+        {may && (
+          <button type="button" className="link" onClick={() => openDialog({ kind: "fork", run: id, loop: loop.address, iteration: number })}>
+            Fork from #{number}
+          </button>
+        )}
       </p>
     </section>
   );

@@ -3,12 +3,14 @@ import type { Graph } from "../../api";
 import { KEY_LABELS, useKeys } from "../../app/keys";
 import { navigate, runPath } from "../../app/router";
 import { chooseIteration, followLatest, selectNode, useRunStore } from "../../app/run";
+import { useMay } from "../../app/session";
 import { openDialog } from "../../dialogs";
 import { openGates } from "../../journal";
 import { loopLookedAt, neighbour, numberLookedAt, readingOrder, stepped } from "./focus";
 
 export function useRunKeys(id: string, graph: Graph): void {
   const store = useRunStore();
+  const { may } = useMay("approve");
   const now = () => {
     const view = store.getState();
     return { ...view, looked: loopLookedAt(view.journal, view.loop, view.chosen) };
@@ -31,7 +33,7 @@ export function useRunKeys(id: string, graph: Graph): void {
   };
   const approve = () => {
     const gates = openGates(now().journal);
-    if (gates.length > 1) navigate(runPath(id, "/gate"));
+    if (gates.length > 1 || (gates[0] && !may)) navigate(runPath(id, "/gate"));
     else if (gates[0]) openDialog({ kind: "approve", run: id, address: gates[0].address });
   };
   useKeys({

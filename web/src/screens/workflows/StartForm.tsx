@@ -31,6 +31,7 @@ function Form({ item, worst, earlier }: { item: WorkflowItem; worst: string; ear
   // A press that is sent twice, or again after a lost answer, starts one run.
   const [key] = useState(() => crypto.randomUUID());
   const { why } = useMay("start");
+  const usual = useMay("raise limits").why ? "empty: as in the file, and no more than that" : "empty: as in the file";
   const { inputs, problem } = inputsFrom(item, texts);
   const [budget_usd, max_iterations] = [amountOf(budget), amountOf(most)];
   const act = async () => {
@@ -49,21 +50,23 @@ function Form({ item, worst, earlier }: { item: WorkflowItem; worst: string; ear
     <section className="card workflow-start" aria-label="start a run">
       <h3>{earlier ? `Run it again, with the inputs of ${earlier.id}` : "Start a run"}</h3>
       <ActionForm label="Start" command={command} problem={why || problem} act={act}>
-        {fieldsOf(item).map((field) => (
-          <ValueField
-            key={field.name}
-            name={field.name}
-            type={field.type}
-            text={texts[field.name] ?? ""}
-            isRequired={field.isRequired}
-            help={field.help}
-            onText={(text) => setTexts({ ...texts, [field.name]: text })}
-          />
-        ))}
-        <div className="field-row">
-          <AmountField label="Budget" unit="dollars" text={budget} onText={setBudget} help="empty: as in the file" />
-          <AmountField label="Max iterations" text={most} onText={setMost} help="of every loop; empty: as in the file" />
-        </div>
+        <fieldset className="start-fields" disabled={why !== ""}>
+          {fieldsOf(item).map((field) => (
+            <ValueField
+              key={field.name}
+              name={field.name}
+              type={field.type}
+              text={texts[field.name] ?? ""}
+              isRequired={field.isRequired}
+              help={field.help}
+              onText={(text) => setTexts({ ...texts, [field.name]: text })}
+            />
+          ))}
+          <div className="field-row">
+            <AmountField label="Budget" unit="dollars" text={budget} onText={setBudget} help={usual} />
+            <AmountField label="Max iterations" text={most} onText={setMost} help={`of every loop; ${usual}`} />
+          </div>
+        </fieldset>
         {worst && <p className="help">Worst case: {worst}</p>}
       </ActionForm>
     </section>

@@ -43,23 +43,23 @@ export function Try({ editor, node }: TryProps) {
 
 function PinPart({ node, pins, onSave }: { node: SketchNode; pins: Pins; onSave: (pins: Pins) => Promise<void> }) {
   const pin = pins[node.path];
+  // It opens and closes only by hand: what is below it keeps its place.
+  const [isOpen] = useState(pin !== undefined);
   const change = async (value: Json | undefined) => {
     const { [node.path]: _, ...others } = pins;
     await onSave(value === undefined ? others : { ...others, [node.path]: { value, stale: false } });
     return true;
   };
   return (
-    <details className="inspector-try" open={pin !== undefined}>
+    <details className="inspector-try" open={isOpen}>
       <summary>
         <Icon icon="pin" /> {pin ? (pin.stale ? "Pinned, but the step has changed since then" : "Pinned: tries do not run it") : "Pin a result"}
       </summary>
       {pin?.stale && <p className="faint">This pin is not used. Save it again if it is still right.</p>}
       <JsonField label="Result" help="as JSON; tries use it instead of running the step" value={pin?.value} onValue={change} />
-      {pin && (
-        <button type="button" className="button button-small" onClick={() => void change(undefined)}>
-          Unpin
-        </button>
-      )}
+      <button type="button" className="button button-small" disabled={!pin} onClick={() => void change(undefined)}>
+        Unpin
+      </button>
     </details>
   );
 }
@@ -106,7 +106,6 @@ function TryPart({ editor, node, pins, onKeep }: TryProps & { pins: Pins; onKeep
       {wish.run && <AmountField label="its iteration" text={wish.iteration} onText={(iteration) => setWish({ ...wish, iteration })} />}
       <AmountField label="Budget" unit="dollars" text={wish.budget} onText={(budget) => setWish({ ...wish, budget })} />
       <Held node={node} pins={pins} />
-      {error !== null && <ErrorNotice error={error} />}
       <div className="action-row">
         <button type="button" className="button button-main" onClick={() => start(false)}>
           Try
@@ -117,6 +116,7 @@ function TryPart({ editor, node, pins, onKeep }: TryProps & { pins: Pins; onKeep
           </button>
         )}
       </div>
+      {error !== null && <ErrorNotice error={error} />}
       <Command text={commandOf(editor, node, wish)} />
       {run && <Outcome key={run} run={run} node={node} onKeep={onKeep} />}
     </details>
