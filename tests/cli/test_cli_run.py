@@ -100,6 +100,13 @@ def test_json_is_the_result_document(whorl: Whorl) -> None:
     assert result["loops"][0]["best_iteration"] == 3
 
 
+def test_json_has_the_warnings_of_the_file(whorl: Whorl, project: Path) -> None:
+    steps = "{fine: {ask: Is it fine?}, then: {if: '{{ fine }}', set: {x: 1}}}"
+    (project / "odd.yaml").write_text(f"whorl: 1\nname: odd\nsteps: {steps}\n")
+
+    assert whorl("run", "odd.yaml", "--json").json["warnings"][0]["code"] == "W023"
+
+
 def test_events_are_the_journal_in_order(whorl: Whorl) -> None:
     done = whorl("run", "polish.yaml", "x", "--events")
 

@@ -123,6 +123,8 @@ class RunSession:
     show: Show
     was_stopped: bool = False
     report: Callable[[object], None] = print_json
+    loaded: Sequence[Any] = ()
+    """Warnings of the file, which are no part of the run."""
     _asking: asyncio.Task[bool] | None = None
 
     async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> int:
@@ -201,7 +203,7 @@ class RunSession:
         result = with_help(full_result(self.store, run))
         status = str(result["status"])
         if self.show.as_json:
-            self.report(result)
+            self.report({**result, "warnings": [*self.loaded, *result["warnings"]]})
         else:
             if status == "succeeded" and not self.show.events:
                 print_outputs(result["outputs"])

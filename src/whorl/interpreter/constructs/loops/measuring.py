@@ -91,7 +91,7 @@ def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
 
 def compared_max(stable: Stable) -> int:
     """How long texts may be that a condition compares: longer ones count as different."""
-    apart = max(0.05, 1.0 - stable.threshold)
+    apart = max(0.05, round(1.0 - stable.threshold, 6))
     return min(COMPARED_MAX, int((_WORK_MAX / apart) ** 0.5))
 
 

@@ -175,6 +175,10 @@ async def _run(
                 say(words)
     origin = "detached" if detach else "terminal"
     async with run_session(project, show, providers=providers, origin=origin) as session:
+        session.loaded = [
+            {"code": one.code, "message": one.message, "path": one.node or ""}
+            for one in reading.warnings
+        ]
         refused, at_once = start.refused, start.at_once
         permitted = [replace(each, refused=refused, at_once=at_once) for each in starts.each]
         made = [(each, *await session.runtime.start(reading.workflow, each)) for each in permitted]
