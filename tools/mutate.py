@@ -43,6 +43,7 @@ CORE = ("interpreter", "runtimes", "providers", "language")
 KEPT = ("hostile", "chaos", "web", "temporal", "peers", "packaging", "site", "crash", "simulation")
 LIMIT_S = 60
 _TRIES = 8
+_OTHERS = 60
 _SPAWNS = ("subprocess.Popen", "os.fork", "os.posix_spawn", "os.exec", "os.system")
 _SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
@@ -85,25 +86,39 @@ class Place:
     def __init__(self, file: str, line: int, function: str, index: int) -> None:
         self.file, self.line, self.function, self.index = file, line, function, index
 
-    def apply(self) -> str:
-        """Changes what is loaded; gives the words for it, "" where it cannot be changed."""
+    def change(self) -> tuple[str, ast.AST]:
+        """The words for the change, and the file with it."""
         tree = ast.parse((ROOT / self.file).read_text("utf-8"))
-        words = change(list(ast.walk(tree))[self.index])
+        return change(list(ast.walk(tree))[self.index]), tree
+
+    def apply(self) -> bool:
+        """Changes what is loaded, if it is."""
+        path, (words, tree) = str(ROOT / self.file), self.change()
         if not words:
-            return ""
-        path = str(ROOT / self.file)
-        module = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
-        codes = [code for code in _codes(module) if code.co_qualname == self.function]
-        gc.unfreeze()
-        is_found = False
-        for one in gc.get_objects():
-            if type(one) is FunctionType and one.__code__.co_filename == path:
-                for code in codes:
-                    same = one.__code__.co_qualname == code.co_qualname
-                    if same and one.__code__.co_firstlineno == code.co_firstlineno:
-                        one.__code__ = code
-                        is_found = True
-        return f"{self.file}:{self.line}: {words}" if is_found else ""
+            return False
+        module: Any = ast.fix_missing_locations(tree)
+        codes = [
+            code
+            for code in _codes(compile(module, path, "exec", dont_inherit=True))
+            if code.co_qualname == self.function
+        ]
+        for code in codes:
+            for one in functions().get((path, code.co_qualname, code.co_firstlineno), ()):
+                one.__code__ = code
+        return bool(codes)
+
+
+@cache
+def functions() -> dict[tuple[str, str, int], list[FunctionType]]:
+    """All that are loaded, by file, name and line."""
+    found = defaultdict(list)
+    gc.unfreeze()
+    for one in gc.get_objects():
+        if type(one) is FunctionType:
+            code = one.__code__
+            found[code.co_filename, code.co_qualname, code.co_firstlineno].append(one)
+    gc.freeze()
+    return found
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -311,6 +326,7 @@ class Work:
                     importlib.import_module(module.name)
                 except ImportError:
                     continue
+        functions()
         self.command(Forks(session.items), Reach())
         return True
 
@@ -331,12 +347,9 @@ def mutants(forks: Forks, reach: Reach, count: int, seed: int) -> None:
         known = [test for test in tests if test in forks.items]
         by = forks.notices(known, place, LIMIT_S)
         noticed += bool(by)
-        child = json.dumps([place.file, place.line, place.function, place.index])
-        tree = ast.parse((ROOT / place.file).read_text("utf-8"))
-        words = change(list(ast.walk(tree))[place.index])
         print(
-            f"{'killed  ' if by else 'SURVIVED'} {place.file}:{place.line}: {words} "
-            f"({by or f'{len(known)} tests reach it'})" + ("" if by else f" {child}"),
+            f"{'killed  ' if by else 'SURVIVED'} {place.file}:{place.line} #{place.index}: "
+            f"{place.change()[0]} ({by or f'{len(known)} tests reach it'})",
             flush=True,
         )
     print(f"{noticed} of {drawn} killed, seed {seed}")
@@ -348,7 +361,7 @@ def superfluous(forks: Forks, reach: Reach, folders: list[str], seed: int, share
     Each is judged with those before it gone. `shared` has what was found, also by others that
     work on other folders at the same time.
     """
-    random = Random(seed)
+    alone = Alone(forks, reach, Random(seed))
     counts = Counter({line: len(tests) for line, tests in reach.of_line.items()})
     gone: set[str] = set()
     order = sorted(
@@ -360,11 +373,11 @@ def superfluous(forks: Forks, reach: Reach, folders: list[str], seed: int, share
             gone.add(other)
             counts.subtract(reach.of_test[other])
         lines = reach.of_test[test]
-        is_alone = any(counts[line] < 3 for line in lines)  # noqa: PLR2004 - two others are left
-        if is_alone or (why := _notices_alone(forks, reach, test, gone, counts, random)):
-            print(
-                f"{number}/{len(order)} keep {test} {'its lines' if is_alone else why}", flush=True
-            )
+        # Two others have to be left, since a line that is reached is not yet noticed.
+        is_alone = any(counts[line] < 3 for line in lines)
+        why = "its lines" if is_alone else alone.notices(test, gone, counts)
+        if why:
+            print(f"{number}/{len(order)} keep {test} {why}", flush=True)
             continue
         gone.add(test)
         counts.subtract(lines)
@@ -399,28 +412,35 @@ def _source(function: Any) -> list[str]:
         return []
 
 
-def _notices_alone(
-    forks: Forks, reach: Reach, test: str, gone: set[str], counts: Counter[Any], random: Random
-) -> str:
-    """A change that this test notices and no other does; "" where there is none among those tried."""
-    can = [
-        (counts[file, line], random.random(), file, line)
-        for file, line in reach.of_test[test]
-        if places(file).get(line)
-    ]
-    rare = sorted(can)[: _TRIES // 2]
-    chosen = [*rare, *random.sample(can, min(len(can), _TRIES - len(rare)))]
-    for _, _, file, line in chosen:
-        place = random.choice(places(file)[line])
-        if not forks.notices([test], place, 20):
-            continue
-        others = sorted(
-            (one for one in reach.of_line[file, line] if one != test and one not in gone),
-            key=lambda one: reach.cost[one] / max(1, len(forks.items.get(one, ()))),
-        )
-        if not forks.notices([one for one in others if one in forks.items][:60], place, LIMIT_S):
-            return f"{file}:{line}"
-    return ""
+class Alone:
+    """Looks for changes that one test notices and no other does."""
+
+    def __init__(self, forks: Forks, reach: Reach, random: Random) -> None:
+        self.forks, self.reach, self.random = forks, reach, random
+
+    def notices(self, test: str, gone: set[str], counts: Counter[Any]) -> str:
+        """Where such a change is; "" where there is none among those tried.
+
+        Half of them are in the lines that the fewest others reach.
+        """
+        can = [
+            (counts[file, line], self.random.random(), file, line)
+            for file, line in self.reach.of_test[test]
+            if places(file).get(line)
+        ]
+        rare = sorted(can)[: _TRIES // 2]
+        for _, _, file, line in [*rare, *self.random.sample(can, min(len(can), _TRIES // 2))]:
+            place = self.random.choice(places(file)[line])
+            if not self.forks.notices([test], place, 20):
+                continue
+            others = sorted(
+                (one for one in self.reach.of_line[file, line] if one != test and one not in gone),
+                key=lambda one: self.reach.cost[one] / max(1, len(self.forks.items.get(one, ()))),
+            )
+            known = [one for one in others if one in self.forks.items]
+            if not self.forks.notices(known[:_OTHERS], place, LIMIT_S):
+                return f"{file}:{line}"
+        return ""
 
 
 def main() -> int:
