@@ -65,6 +65,7 @@ class Campaign:
     def __init__(self, options: Any) -> None:
         self.chance, self.patience_s = random.Random(options.seed), options.patience
         self.kills, self.faults, self.tally = 0, list[str](), Counter[str]()
+        self.continued = 1
         os.chdir(folder := Path(tempfile.mkdtemp(prefix="kill-campaign-")))
         self.log, port = folder / "witness.tsv", 20_000 + options.seed % 20_000
         self.log.touch()
@@ -147,12 +148,14 @@ class Campaign:
         keys, doubts = {line.partition("\t")[0] for line in sent}, int(usage["in_doubt"])
         again = len(sent) - len(keys)
         is_cut = any(loop.get("exit_reason") == "budget" for loop in result.get("loops", ()))
-        is_exact = calls and not is_cut and name in ("plain", "approve", "pause")
+        is_exact = calls and not is_cut and name in ("plain", "approve", "pause", "continue")
+        # A `continue` that was killed may be in the journal: given again, it adds as many calls.
+        more = max(calls or 0, len(keys)) + 1 if name != "continue" else self.continued
         wrong = {
             f"{again} sent again, {doubts} in doubt": again > doubts,
             "two bodies under a key": len(set(sent)) > len(keys),
             "told cost is too low": usage["cost_usd"] < len(sent) * CALL_USD - 1e-9,
-            f"{len(keys)} calls, not {calls}": is_exact and len(keys) != calls,
+            f"{len(keys)} calls, not {calls}": is_exact and (len(keys) - (calls or 0)) % more,
             f"it ended as {result.get('status')}": result.get("status") != "succeeded",
         }
         self.faults += [f"{name} {run}: {words}" for words, is_wrong in wrong.items() if is_wrong]
@@ -181,6 +184,7 @@ def main() -> int:
 
     try:
         calls = {n: campaign.check(n, campaign.play(n, f"whole-{n}", 0), None) for n in STEERING}
+        campaign.continued = calls["continue"] - calls["plain"]
         graded = campaign.experiment("whole", 0)
         while campaign.kills < options.kills and time.monotonic() < end:
             name, kills = campaign.chance.choice([*STEERING, "x"]), campaign.chance.randint(1, 3)
