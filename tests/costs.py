@@ -49,7 +49,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     return report
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        return
     costs: dict[str, tuple[float, float]] = {}
     for reports in terminalreporter.stats.values():
         for report in reports:
