@@ -76,6 +76,7 @@ def is_about_no_loop(done: Done) -> bool:
     return done.code == 2 and bool(re.search("has no loop|which loop|no finished", done.err))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("file", "words", "least"),
     [

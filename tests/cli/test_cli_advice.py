@@ -191,6 +191,7 @@ def test_advised_commands_have_the_configuration_and_the_store_of_this_one(
     assert advised_command(failed.err)[:6] == ["whorl", *given, "resume"]
 
 
+@pytest.mark.slow
 def test_resume_without_a_provider_says_who_answers(project: Path, whorl: Whorl) -> None:
     (project / "other.toml").write_text((project / "whorl.toml").read_text())
     (project / "whorl.toml").unlink()

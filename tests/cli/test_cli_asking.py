@@ -61,6 +61,7 @@ def decisions(whorl: Whorl) -> list[tuple[str, dict[str, object]]]:
     return [(one["place"], one["body"]) for one in told if one["kind"] == "gate.decided"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("typed", "approved", "feedback"),
     [

@@ -130,6 +130,7 @@ def prices(whorl: Whorl, run: str) -> dict[str, float]:
     return found
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "steps",
     [

@@ -114,6 +114,7 @@ def check(folder: Path, words: list[str]) -> Done:
 _STEERS = ("resume", "continue", "approve", "reject", "accept", "fork", "run")
 
 
+@pytest.mark.sample(17)
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", seeds(25, 1_000))
 def test_every_command_that_is_printed_makes_progress(

@@ -72,6 +72,7 @@ def whorl(folder: Path, *command: str, capsys: pytest.CaptureFixture[str]) -> st
     return told.out if "--json" in command else told.out + told.err
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("text", [LAST, FIRST, FAILS, GOES_ON, LOOP, TYPED])
 def test_no_command_tells_what_a_secure_step_gives(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

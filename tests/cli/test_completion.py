@@ -44,6 +44,7 @@ def program(project: Path) -> Path:
     return program
 
 
+@pytest.mark.slow
 def test_bash_completes_commands_runs_places_steps_and_files(program: Path, whorl: Whorl) -> None:
     run = whorl("run", "polish.yaml", "a song", "--json").json["run"]
     asked = {
@@ -107,6 +108,7 @@ def test_fish_completes_commands_runs_places_steps_and_files(
     assert words == list(asked.values()), done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "whole"),
     [
@@ -186,6 +188,7 @@ def test_bash_at_the_keyboard_runs_nothing_that_a_file_names(
     assert not Path("PWN1").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_no_shell_is_offered_what_it_might_run(
     program: Path, monkeypatch: pytest.MonkeyPatch, shell: str

@@ -40,6 +40,7 @@ def whorl(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("step", "calls"),
     [
@@ -89,6 +90,7 @@ def test_what_a_function_told_of_its_models_counts_when_it_fails(tmp_path: Path)
     assert (usage["calls"], usage["input_tokens"], usage["cost_usd"]) == (1, 10, 0.25)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("by", "names"),
     [

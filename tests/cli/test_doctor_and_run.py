@@ -193,6 +193,7 @@ def prepare(project: Path, case: Case, address: str, monkeypatch: pytest.MonkeyP
         monkeypatch.setenv(name, value.replace("URL", address))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_doctor_says_of_a_configuration_what_a_run_makes_of_it(
     case: Case, whorl: Whorl, project: Path, address: str, monkeypatch: pytest.MonkeyPatch

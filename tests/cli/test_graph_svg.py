@@ -61,6 +61,7 @@ def check(boxes: tuple[Box, ...], size: Size) -> None:
         check(box.inner, box.size)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_every_example_and_template_is_drawn(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)

@@ -74,6 +74,7 @@ def test_steps_side_by_side_of_which_one_asks() -> None:
     check("asking-5s-80", watched.pane(*SMALL))
 
 
+@pytest.mark.slow
 def test_a_thousand_items(many: Watched) -> None:
     many.go_to(60.0)
     check("many-60s-80", many.pane(*SMALL))
@@ -198,6 +199,7 @@ CALM = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("case", random.Random(7).sample(CALM, 40), ids=lambda case: case.id)
 def test_whatever_a_run_does_it_fits_the_screen(case: Case) -> None:
     """Each size shows every moment, wherever one looks, and is not left."""

@@ -144,6 +144,7 @@ def test_a_run_goes_on_for_a_client_that_comes_back(place: Path) -> None:
     assert late.content[0].text == "hi 2"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_calls_end(place: Path, number: int) -> None:
     (place / "whorl.toml").write_text('[allow]\ncommands = ["sh"]\n')

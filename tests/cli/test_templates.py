@@ -190,6 +190,7 @@ def test_there_is_a_case_for_every_template() -> None:
     assert set(CASES) == set(NAMES)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("name", "form"), EVERY)
 def test_a_template_turns_and_ends(whorl: Whorl, project: Path, name: str, form: str) -> None:
     case = CASES[name]

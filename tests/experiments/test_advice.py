@@ -32,6 +32,7 @@ def goes_on(words: list[str], billed: Billed) -> bool:
     return billed.calls > before
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("budget", ["", "0.4", "0.9", "1.3", "2.0"])
 @pytest.mark.parametrize("text", [ALONE, JUDGED], ids=["free", "judged"])
 @pytest.mark.parametrize("tokens", [3_000, 9_000])

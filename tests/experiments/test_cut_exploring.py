@@ -29,6 +29,7 @@ def explored(folder: Path, billed: Billed, flow: str = TWO, more: str = "", case
     (folder / "guess.yaml").write_text(flow)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("budget", [0.75, 1.05])
 @pytest.mark.parametrize("flow", [TWO, GOES_ON], ids=["halts", "goes on"])
 def test_an_answer_that_is_cut_while_exploring_is_asked_for_again_with_a_larger_budget(

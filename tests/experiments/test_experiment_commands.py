@@ -261,6 +261,7 @@ def test_where_a_judge_and_labels_differ_is_told_with_its_words(folder: Path) ->
     assert (labelled["results"], labelled["wrong_yes"][:2]) == (12, [9, 9])
 
 
+@pytest.mark.slow
 def test_votes_that_are_missing_are_asked_for_within_a_budget(folder: Path) -> None:
     """A judge with one vote is asked for two more on each of five guesses of twelve cases."""
     judged_flow(folder, '["NO", "NO", "YES"]')

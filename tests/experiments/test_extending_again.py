@@ -35,6 +35,7 @@ def rows(report: Any) -> list[Any]:
     return [[*(row[name] for name in names), round(row["cost_usd"], 9)] for row in report["rows"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", [LOOP, GOES_ON], ids=["halts", "goes on"])
 def test_an_iteration_whose_answer_the_budget_cut_is_no_result_and_is_asked_for_again(
     folder: Path, billed: Billed, flow: str

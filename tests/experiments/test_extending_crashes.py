@@ -34,6 +34,7 @@ def runs(folder: Path) -> list[RunRow]:
         return list(rows_of(store, "guess", 1).values())
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize(
     "later", [VOTES, FEWER, LONGER, (*OTHER, "--budget", "50")], ids=["same", "fewer", "rule", "no"]
 )

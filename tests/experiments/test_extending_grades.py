@@ -81,6 +81,7 @@ def test_an_iteration_that_is_there_already_is_graded_alone(folder: Path, billed
     assert "has no grade" not in done.stdout
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("budget", ["0", "0.02", "0.11", "0.14"])
 def test_gradings_stay_within_the_budget_and_the_command_that_is_told_goes_on(
     folder: Path, billed: Billed, budget: str
@@ -116,6 +117,7 @@ def test_without_a_budget_gradings_that_will_be_missing_are_told(
     assert whorl(*advised(asked.stderr)).exit_code == 0
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("at", [4, 9, 14, 19, 24])
 def test_a_crash_while_grading_is_gone_on_with(folder: Path, billed: Billed, at: int) -> None:
     recorded(folder, billed, cases=2)

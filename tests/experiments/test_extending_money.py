@@ -20,6 +20,7 @@ LONGER = ("what-if", FILE, "--until", "iteration >= 5", "--at-most", "5", "--ext
 JUDGING = LOOP.replace('"iteration >= 3"', '{judge: "It is short"}')
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("budget", [0.0, 0.05, 0.7, 1.0])
 def test_iterations_that_are_recorded_stay_within_the_budget_and_go_on(
     folder: Path, billed: Billed, budget: float
@@ -72,6 +73,7 @@ def test_votes_that_are_asked_for_stay_within_the_budget(
     assert "nothing to record" in again.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [3, 6, 9])
 def test_a_crash_while_recording_hides_no_result_and_the_next_one_tells_before_it_pays(
     folder: Path, billed: Billed, at: int

@@ -48,6 +48,7 @@ def is_answered(most: int) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_explored", [False, True])
 def test_every_longer_rule_goes_on_from_where_the_one_before_has_ended(
     folder: Path, billed: Billed, is_explored: bool

@@ -20,6 +20,7 @@ __all__ = ["billed", "folder"]
 VOTES = ("judge", FILE, "--against", "grade", "--votes", "5")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("words", [LONGER, VOTES], ids=["iterations", "votes"])
 @pytest.mark.parametrize("tokens", [3_000, 9_000])
 def test_recording_that_the_budget_stopped_names_a_budget_that_goes_on(

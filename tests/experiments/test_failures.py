@@ -259,6 +259,7 @@ LATER = 'outputs: {text: "{{ polish.write }}"}'
 BEHIND = '  sum: {value: "{{ 1 / (%s) }}"}\noutputs: {text: "{{ polish.write }}", sum: "{{ sum }}"}'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grade", ["outputs.text", "results.write"])
 def test_a_step_behind_the_loop_that_always_fails_fails_under_every_rule(
     folder: Path, grade: str

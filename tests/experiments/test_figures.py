@@ -43,6 +43,7 @@ def test_the_interval_of_a_mean_is_that_of_scipy(count: int) -> None:
     assert figures.t_interval(values) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("count", [8, 20, 200, 1_000])
 def test_a_paired_difference_is_that_of_scipy(count: int) -> None:
     """The t of pairs exactly; the bootstrap up to what is drawn."""
@@ -146,6 +147,7 @@ def test_where_the_noise_lies() -> None:
     assert figures.within_share([[1.0], [0.0]]) is None
 
 
+@pytest.mark.sample(3)
 @pytest.mark.campaign
 @pytest.mark.parametrize("count", [8, 20, 50, 200])
 @pytest.mark.parametrize("kind", ["grades", "solved", "mean"])
@@ -200,6 +202,7 @@ def test_equal_variants_are_seldom_called_better_or_worse(
     assert wrong / tried <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / tried)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("count", [8, 40, 300, 3_000])
 def test_costs_of_variants_are_drawn_together_and_are_those_drawn_alone(count: int) -> None:
     draw = random.Random(count)

@@ -25,6 +25,7 @@ def forecast(text: str) -> float:
 
 
 # Three answers are reckoned with 31 cents, and cost 90.
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("text", [ALONE, JUDGED], ids=["free", "judged"])
 @pytest.mark.parametrize("budget", ["0.7", "1.6", "3.1"])
 def test_trials_that_go_on_or_follow_dear_ones_are_forecast_by_what_was_paid(

@@ -136,6 +136,7 @@ def test_the_same_runs_with_lower_grades_fail_where_the_grader_was_not_saved(fol
     assert "these are the same runs, graded otherwise" in done.stdout
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("written", "margin", "verdict"),
     [

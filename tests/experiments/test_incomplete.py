@@ -69,6 +69,7 @@ def test_a_trial_that_the_provider_failed_is_missing(folder: Path) -> None:
     assert "`whorl --config whorl.toml resume " in found["not_recommended"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 20])
 def test_rules_that_trials_which_were_cut_do_not_answer_could_be_better(
     folder: Path, count: int

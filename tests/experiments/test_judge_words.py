@@ -96,6 +96,7 @@ def test_two_labels_of_one_result_are_refused(judged: Path) -> None:
     assert "labels.csv, line 4, column 'case': '1' has a label already" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("behind", "results"),
     [

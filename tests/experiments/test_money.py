@@ -94,6 +94,7 @@ def long_results(folder: Path) -> None:
     )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("part", [0.5, 1.5, 2.5, 5.0])
 def test_gradings_at_once_stay_within_the_budget_and_go_on_with_a_larger_one(
     folder: Path, part: float

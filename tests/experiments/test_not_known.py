@@ -164,6 +164,7 @@ BEHIND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BEHIND)
 def test_outputs_are_known_where_no_later_step_is_asked_something_else(
     folder: Path, name: str

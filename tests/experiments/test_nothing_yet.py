@@ -51,6 +51,7 @@ def judged(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("has_runs", [False, True])
 @pytest.mark.parametrize("words", ASKED, ids=" ".join)
 def test_whoever_asks_before_it_has_run_is_told_how_to_run_it(
@@ -72,6 +73,7 @@ def test_whoever_asks_before_it_has_run_is_told_how_to_run_it(
     assert whorl(*words).exit_code == 0
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("words", [words for words in ASKED if words[0] != "experiment"])
 def test_runs_of_other_versions_are_counted_where_none_of_this_one_has_ended(
     judged: Path, words: tuple[str, ...]
@@ -131,6 +133,7 @@ def test_a_report_of_nothing_has_no_numbers(folder: Path) -> None:
     assert advised(found.stdout)[2:] == ["experiment", "run", "guess"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("words", "said", "pasted"),
     [

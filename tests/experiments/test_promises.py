@@ -131,6 +131,7 @@ def test_what_if_is_what_variants_with_those_rules_really_do(folder: Path) -> No
         assert got == [(*map(pytest.approx, wanted), real[name]["iterations"])], name
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 def test_what_if_equals_runs_over_http_to_the_dollar_and_the_text(folder: Path, model: str) -> None:
     """Each rule in each run of the baseline, against the run of the variant that has the rule."""

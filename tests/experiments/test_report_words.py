@@ -109,6 +109,7 @@ def test_pairs_that_are_fewer_than_the_cases_of_a_row_are_counted(folder: Path) 
     assert "longer: 12 of 12 cases have a grade, 11 of them also under base" in lines
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("grade", "words"),
     [

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from experiments.vectors import FILE, made
 
 
+@pytest.mark.slow
 def test_the_vectors_of_the_page_are_what_python_answers() -> None:
     """`python -m experiments.vectors` writes them anew."""
     kept = json.loads(FILE.read_text())

@@ -128,6 +128,7 @@ def _plain(note: dict[str, Any]) -> dict[str, Any]:
     return {n: value for n, value in note.items() if n not in ("seconds", "usage", "explored")}
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 def test_what_if_of_a_run_that_went_on_later_equals_the_run() -> None:
     """Recorded under some rule, without exploring; the rest was recorded when it was missed."""
@@ -142,6 +143,7 @@ def test_what_if_of_a_run_that_went_on_later_equals_the_run() -> None:
     assert counts["answered"] * 2 > counts["not known"]
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 def test_what_if_of_an_exploring_run_equals_the_run() -> None:
     recorded = {"until": EVERYTHING, "at_most": 4, "return": "last"}
@@ -153,6 +155,7 @@ def test_what_if_of_an_exploring_run_equals_the_run() -> None:
     assert counts["answered"] > counts["not known"]
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 def test_what_if_of_an_ordinary_run_equals_the_run() -> None:
     counts: Counter[str] = Counter()

@@ -26,6 +26,7 @@ def pasted(text: str, start: str) -> list[str]:
     return shlex.split(line.rpartition(": whorl ")[2])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("grade", "said"),
     [

@@ -93,6 +93,7 @@ def door(
         yield server, f"{target}:{server.port}"
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("token", "way", "origin", "host"), CELLS)
 def test_each_cell_of_the_matrix(
     door: tuple[Running, str], token: str, way: str, origin: str, host: str
@@ -125,6 +126,7 @@ def session_of(target: str) -> dict[str, str]:
     return {"Cookie": pair, "X-Whorl-Page": "1"}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("session", SESSIONS)
 def test_each_cell_of_the_matrix_of_sessions(door: tuple[Running, str], session: str) -> None:
     _, target = door

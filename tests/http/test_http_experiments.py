@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from served import Client, connected, make_project, running
 
 from waiting import wait_until
@@ -113,6 +114,7 @@ def test_a_server_conducts_an_experiment_and_streams_how_far_it_is(tmp_path: Pat
     assert deeds.count(("run experiment", "tried.experiment.yaml")) == 2
 
 
+@pytest.mark.slow
 def test_another_server_goes_on_where_one_was_stopped(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     slow = FILE.replace("polish.yaml", "slow.yaml").replace("explore: {polish: 4}", "at_once: 1")

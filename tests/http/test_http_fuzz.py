@@ -114,6 +114,7 @@ def fuzz(client: Client, known: list[str], operation: tuple[str, str], examples:
     check()
 
 
+@pytest.mark.sample(64)
 @pytest.mark.campaign
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda pair: " ".join(reversed(pair)))
 def test_every_operation_holds_its_contract(

@@ -104,6 +104,7 @@ def test_the_next_server_goes_on_with_the_runs_of_the_last_one(project: Path) ->
         client.post(f"/runs/{run}/cancel")
 
 
+@pytest.mark.slow
 def test_a_server_goes_on_with_the_runs_of_one_that_was_killed(project: Path, spawn: Spawn) -> None:
     process = spawn("serve", "--port", "0", "--no-open")
     assert process.stdout is not None
@@ -141,6 +142,7 @@ def test_a_run_of_a_terminal_is_left_to_people(client: Client, spawn: Spawn) -> 
         client.post(f"/runs/{each['id']}/cancel")
 
 
+@pytest.mark.slow
 def test_what_a_person_stopped_stays_until_somebody_says_so(project: Path, spawn: Spawn) -> None:
     (project / "short.yaml").write_text(SHORT)
     with connected(project) as client:
@@ -175,6 +177,7 @@ def test_the_same_key_goes_on_with_a_run_that_nobody_drives(client: Client, spaw
     client.post(f"/runs/{run['id']}/cancel")
 
 
+@pytest.mark.slow
 def test_a_run_without_its_task_is_listed_with_the_reason(project: Path, spawn: Spawn) -> None:
     config = (project / "whorl.toml").read_text()
     (project / "whorl.toml").write_text(config + '\n[tasks]\nmine = "python:mine:mine"\n')
@@ -271,6 +274,7 @@ def test_a_timer_of_a_run_without_its_task_is_left_to_those_who_have_it(project:
     assert done.outputs == {"text": "done"}
 
 
+@pytest.mark.slow
 def test_a_server_takes_up_only_the_runs_of_its_own_project(tmp_path: Path) -> None:
     folders = [tmp_path / "one", tmp_path / "two"]
     home = TRUSTED | {"WHORL_HOME": str(tmp_path / "store")}

@@ -316,6 +316,7 @@ SIGNED = {
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.threat(row="T23")
 @pytest.mark.parametrize(("method", "address"), [row for row in ROUTES if row[0] != "GET"])
 def test_no_body_breaks_the_server_with_or_without_a_token(
@@ -346,6 +347,7 @@ def test_a_head_is_counted_whole_however_it_arrives(shared: Client) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.threat(row="T23")
 def test_whoever_holds_connections_with_half_a_head_silences_nobody(tmp_path: Path) -> None:
     """Two thousand of one address: the oldest of them give way, and those that are served stay."""

@@ -350,6 +350,7 @@ def test_files_outside_of_the_project_are_not_opened(shared: Client, file: str) 
         assert answer.status_code == 404, answer.text
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("path", ["source", "sketch", "etag", "graph"])
 def test_settings_beside_workflows_are_not_shown(client: Client, project: Path, path: str) -> None:
     (project / "local.settings.json").write_text('{"Values": {"key": "a secret of the folder"}}')

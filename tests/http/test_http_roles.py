@@ -157,6 +157,7 @@ def asked(http: httpx2.Client, method: str, address: str, token: str) -> tuple[i
     return answer.status_code, error.get("error", {}).get("code", "")
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("method", "address"), addresses())
 def test_each_cell_of_the_matrix_of_roles(
     served: tuple[Path, str, dict[str, str]], http: httpx2.Client, method: str, address: str

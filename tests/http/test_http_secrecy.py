@@ -112,6 +112,7 @@ replies = ["{SECRET}"]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["native.yaml", "ai.json", "http.json"])
 def test_the_last_step_gives_nobody_a_secure_result(tmp_path: Path, url: str, name: str) -> None:
     """It streams nothing, and is not the result of the run because it was the last."""
@@ -187,6 +188,7 @@ def all_answers(client: Client, run: str) -> list[str]:
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["secret", "string"])
 def test_a_secret_input_is_told_by_no_address(tmp_path: Path, kind: str) -> None:
     make_project(tmp_path, CONFIG)

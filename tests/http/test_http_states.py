@@ -75,6 +75,7 @@ def run_in(client: Client, state: str) -> str:
     return run
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("action", BODIES)
 @pytest.mark.parametrize("state", STATES)
 def test_a_request_is_carried_out_once_or_refused(shared: Client, state: str, action: str) -> None:
@@ -102,6 +103,7 @@ def test_a_request_is_carried_out_once_or_refused(shared: Client, state: str, ac
 KINDS = {"cancel": "run.cancelled", "resume": "run.resumed", "approve": "gate.decided"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("action", KINDS)
 @pytest.mark.parametrize("state", STATES)
 def test_a_request_that_comes_four_times_at_once_is_carried_out_once(

@@ -52,6 +52,7 @@ def _stopping(project: Path, spawn: Spawn) -> Iterator[tuple[subprocess.Popen[st
         process.communicate(timeout=PATIENCE_S)
 
 
+@pytest.mark.slow
 def test_a_server_answers_while_calls_end_and_takes_nothing_new(
     project: Path, spawn: Spawn
 ) -> None:
@@ -79,6 +80,7 @@ def test_a_server_answers_while_calls_end_and_takes_nothing_new(
         assert client.wait(run, "succeeded")["in_doubt"] == 0
 
 
+@pytest.mark.slow
 def test_a_run_can_be_watched_and_cancelled_while_its_server_stops(
     project: Path, spawn: Spawn
 ) -> None:
@@ -91,6 +93,7 @@ def test_a_run_can_be_watched_and_cancelled_while_its_server_stops(
         assert client.get(f"/runs/{run}")["status"] == "cancelled"
 
 
+@pytest.mark.slow
 def test_a_run_that_nobody_drives_is_left_to_the_next_server(project: Path, spawn: Spawn) -> None:
     with connected(project) as client:
         gated = client.start("gated.yaml")
@@ -104,6 +107,7 @@ def test_a_run_that_nobody_drives_is_left_to_the_next_server(project: Path, spaw
         assert client.wait(gated, "succeeded")["result"]["outputs"]["ok"] is True
 
 
+@pytest.mark.slow
 def test_a_second_signal_cuts_the_calls_off(project: Path, spawn: Spawn) -> None:
     with _stopping(project, spawn) as (process, _, run):
         process.send_signal(signal.SIGTERM)

@@ -88,6 +88,7 @@ def test_a_store_that_is_deleted_fails_the_health_and_every_write(
     assert not (project / ".whorl").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", ["delete the index", "empty the log", "put a link"])
 def test_harm_to_the_files_of_a_store_fails_the_health(
     client: Client, project: Path, harm: str

@@ -158,6 +158,7 @@ def _limit(process: subprocess.Popen[str], most: int) -> None:
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (most, hard))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_idle", [False, True], ids=["a run waits", "nothing else is written"])
 def test_a_store_without_room_is_neither_healthy_nor_ready(spawn: Spawn, is_idle: bool) -> None:
     process = spawn("serve", "--port", "0", "--no-open")

@@ -95,6 +95,7 @@ def test_who_waits_can_be_cancelled(queued: Path) -> None:
         client.wait(runs[2], "succeeded")
 
 
+@pytest.mark.slow
 def test_the_queue_outlives_its_servers(queued: Path, spawn: Spawn) -> None:
     """The server is killed; two others go on together, and the limit holds for both."""
     process = spawn("serve", "--port", "0", "--no-open")

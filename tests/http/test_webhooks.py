@@ -332,6 +332,7 @@ def test_hooks_are_made_listed_rotated_and_deleted(project: Path, spawn: Spawn) 
         assert _call(client, rotated["secret"], b'"x"', "m-4").status_code == 401
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -368,6 +369,7 @@ def _served(spawn: Spawn) -> tuple[subprocess.Popen[str], Client]:
     return process, Client(address, token)
 
 
+@pytest.mark.slow
 def test_a_call_counts_once_over_a_restart_of_everything(
     project: Path, spawn: Spawn, hook: dict[str, str]
 ) -> None:

@@ -168,6 +168,7 @@ def test_what_was_missed_is_left_out_and_said(folder: Path) -> None:
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_what_was_missed_is_made_up_for_in_order_and_within_a_bound(folder: Path) -> None:
     async def work() -> None:
         async with serving(folder) as server:
@@ -245,6 +246,7 @@ def test_a_paused_schedule_starts_nothing_unless_it_is_asked(folder: Path) -> No
     asyncio.run(work())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("back", [30, 3_600, 86_400 * 365])
 def test_a_clock_that_is_set_back_makes_nothing_twice_and_goes_on(folder: Path, back: int) -> None:
     async def work() -> None:
@@ -262,6 +264,7 @@ def test_a_clock_that_is_set_back_makes_nothing_twice_and_goes_on(folder: Path, 
     asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_clock_that_was_wrong_for_a_while_stops_no_schedule(folder: Path) -> None:
     async def work() -> None:
         async with serving(folder) as server:
