@@ -2995,7 +2995,7 @@ export interface components {
             /** Iterations */
             iterations: number;
             /** Mark */
-            mark?: ("limit" | "budget") | null;
+            mark?: ("limit" | "budget" | "warning") | null;
             /** Path */
             path: string;
             /** Returned Iteration */
@@ -3144,9 +3144,9 @@ export interface components {
             loop: string | null;
             /**
              * Mark
-             * @description of a run that succeeded with a loop that ended at a limit or budget
+             * @description of a run that succeeded with a loop that ended at a limit or budget, or with a warning of a text that was cut, left out or not clear
              */
-            mark: ("limit" | "budget") | null;
+            mark: ("limit" | "budget" | "warning") | null;
             /** Name */
             name: string;
             /**
@@ -3274,9 +3274,9 @@ export interface components {
             loop: string | null;
             /**
              * Mark
-             * @description of a run that succeeded with a loop that ended at a limit or budget
+             * @description of a run that succeeded with a loop that ended at a limit or budget, or with a warning of a text that was cut, left out or not clear
              */
-            mark: ("limit" | "budget") | null;
+            mark: ("limit" | "budget" | "warning") | null;
             /** Name */
             name: string;
             /**
