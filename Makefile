@@ -74,7 +74,7 @@ lint: .venv/.developed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
+	$(BIN)/lint-imports
 
 # The tests of the page drive a real browser; where none can be installed they are skipped.
 browser:
