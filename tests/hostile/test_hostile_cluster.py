@@ -66,6 +66,7 @@ def write_own(clone: Clone, text: str) -> None:
     path.write_text(text)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("way", ["variable", "own file"])
 def test_it_is_not_used_before_trust(

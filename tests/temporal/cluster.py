@@ -30,11 +30,14 @@ if TYPE_CHECKING:
 
 ATTRIBUTES = ("WhorlStatus", "WhorlWorkflow", "WhorlParent")
 # Runs that ask for it skip time in which nothing is to be done, and timers are as exact then as
-# outside of tests: the server usually gathers those of one second.
+# outside of tests: the server usually gathers those of one second. What is deleted is gone once
+# the server has noted that nothing is left to do for it, which it does every half a minute.
 CONFIG = {
     "frontend.WorkflowTimeSkippingEnabled": "true",
     "frontend.WorkflowTimeSkippingMaxSkipPerSession": "1000000",
     "history.timerProcessorMaxTimeShift": '"1ms"',
+    "history.transferProcessorUpdateAckInterval": '"1s"',
+    "history.visibilityProcessorUpdateAckInterval": '"1s"',
 }
 _LEAVE_S = 10.0
 
@@ -134,14 +137,20 @@ def whorl(folder: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=folder, **pipes)
 
 
-@contextmanager
-def worker(folder: Path) -> Iterator[subprocess.Popen[str]]:
+def worker_in(folder: Path) -> subprocess.Popen[str]:
     """A worker of a project that has begun to work."""
     process = whorl(folder, "worker")
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert "working on queue" in line, line + process.stdout.read()
+    return process
+
+
+@contextmanager
+def worker(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """One that is killed at the end."""
+    process = worker_in(folder)
     try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert "working on queue" in line, line + process.stdout.read()
         yield process
     finally:
         process.kill()

@@ -1,4 +1,4 @@
-"""One server for all tests of the cluster; each test has a queue of its own."""
+"""One server for all tests of this folder; each test has a queue of its own."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from whorl.interfaces.cli import COMMANDS
+from whorl.interfaces.cli.group import build_group, run_safely
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from temporal.cluster import Server
 
@@ -17,7 +21,8 @@ HAS_PACKAGE = find_spec("temporalio") is not None
 collect_ignore_glob = [] if HAS_PACKAGE else ["test_cluster_*.py"]
 
 
-@pytest.fixture(scope="session")
+# Not for longer: it takes some of a processor even if nobody asks it for anything.
+@pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     from temporal.cluster import Server, program
 
@@ -27,3 +32,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     running.start()
     yield running
     running.stop()
+
+
+@pytest.fixture
+def command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str, str]]:
+    """Runs a command in a folder as the installed script does, but in this process.
+
+    Gives its exit code, and what it printed to standard output and to standard error.
+    """
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    def run(folder: Path, *words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        monkeypatch.chdir(folder)
+        code = run_safely(build_group(COMMANDS), words)
+        return code, *capsys.readouterr()
+
+    return run

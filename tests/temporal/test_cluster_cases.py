@@ -38,7 +38,6 @@ IS_ALL = os.environ.get("WHORL_CASES") == "all"
 PARTS = 20
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS if IS_ALL else 1))
 def test_cases_mean_the_same(part: int, server: Server, tmp_path: Path) -> None:
     cases = TRIED[part::PARTS]

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
-
-import pytest
 
 from temporal.cluster import worker
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from temporal.cluster import Server
-
-pytestmark = pytest.mark.slow
 
 PROJECT = """
 [defaults]
@@ -98,19 +93,17 @@ _VARIES = [
 ]
 
 
-def _printed(folder: Path, words: list[str]) -> str:
-    command = [sys.executable, "-m", "whorl.interfaces.cli", *words]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    text = f"{done.returncode}\n{done.stdout}"
-    assert done.returncode == 0, text + done.stderr
+def _same_each_time(text: str, folder: Path) -> str:
     text = text.replace(str(folder), "FOLDER")
     for pattern, name in _VARIES:
         text = re.sub(pattern, name, text)
     return text
 
 
-def test_commands_print_the_same_as_of_local_runs(server: Server, tmp_path: Path) -> None:
-    printed = []
+def test_commands_print_the_same_as_of_local_runs(
+    server: Server, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    printed: list[list[str]] = []
     for more in ("", CLUSTER.format(address=server.address)):
         folder = tmp_path / ("cluster" if more else "local")
         folder.mkdir()
@@ -119,7 +112,11 @@ def test_commands_print_the_same_as_of_local_runs(server: Server, tmp_path: Path
         with ExitStack() as stack:
             for _ in range(2 if more else 0):
                 stack.enter_context(worker(folder))
-            printed.append([_printed(folder, words) for words in COMMANDS])
+            printed.append([])
+            for words in COMMANDS:
+                code, text, fault = command(folder, *words)
+                assert code == 0, text + fault
+                printed[-1].append(_same_each_time(text, folder))
 
     # Of calls that are made together either may be answered first.
     for words, local, cluster in zip(COMMANDS, *printed, strict=True):

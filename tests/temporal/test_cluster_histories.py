@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from temporalio.client import WorkflowHistory
 
+    from whorl.runtimes.temporal.messages import Beginning
+
 FILES = sorted(FOLDER.glob("*/*.json.gz"))
 
 
@@ -41,30 +43,31 @@ def _failures(histories: list[WorkflowHistory]) -> dict[str, Exception]:
 
 
 def test_every_history_is_replayed_with_the_same_commands() -> None:
+    """Among them are runs that went on, were reopened and forked."""
     recorded = [read(file) for file in FILES]
+    histories = [history for each in recorded for history in each.histories()]
+    kinds = {entry["kind"] for each in recorded for entry in each.entries}
 
-    assert _failures([history for each in recorded for history in each.histories()]) == {}
+    async def begun() -> list[Beginning]:
+        return [await beginning_of(history) for history in histories]
+
+    beginnings = asyncio.run(begun())
+
+    assert _failures(histories) == {}
     assert {file.parent.name for file in FILES} >= {str(BEHAVIOUR)}
     assert {int(file.parent.name) for file in FILES} <= set(DRIVEN)
+    assert {"run.continued", "run.resumed", "gate.decided", "timer.fired"} <= kinds
+    assert any(beginning.past for beginning in beginnings)
+    assert any(beginning.before for beginning in beginnings)
+    assert max(len(each.executions) for each in recorded) > 2
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name.partition(".")[0])
 def test_a_history_gives_the_entries_that_it_gave(file: Path) -> None:
     recorded = read(file)
 
     assert wordless(asyncio.run(entries_of(recorded))) == wordless(recorded.entries)
-
-
-def test_what_is_recorded_is_continued_reopened_and_forked() -> None:
-    recorded = [read(file) for file in FILES]
-    histories = [history for each in recorded for history in each.histories()]
-    begun = [asyncio.run(beginning_of(history)) for history in histories]
-    kinds = {entry["kind"] for each in recorded for entry in each.entries}
-
-    assert {"run.continued", "run.resumed", "gate.decided", "timer.fired"} <= kinds
-    assert any(beginning.past for beginning in begun)
-    assert any(beginning.before for beginning in begun)
-    assert max(len(each.executions) for each in recorded) > 2
 
 
 def test_another_address_is_found() -> None:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conformance.replies import Script, ScriptedWorkers
-from temporal.cluster import Server, whorl, worker
+from temporal.cluster import Server, worker
 from temporal.histories import CONVERTER, FOLDER, read, record
-from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import StoreError
 from whorl.language.libraries import Amendment
@@ -25,12 +24,11 @@ from whorl.runtimes.temporal.memory import ClusterMemories
 from whorl.runtimes.temporal.mirror import Mirror
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from whorl.language import Json
     from whorl.runtimes.temporal.runtime import TemporalRuntime
-
-pytestmark = pytest.mark.slow
 
 LESSONS = """
 whorl: 1
@@ -138,6 +136,7 @@ def test_a_run_has_ended_when_all_that_it_remembers_is_kept(tmp_path: Path) -> N
     assert done[-1] == "succeeded"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("server")
 def test_a_run_ends_whose_records_a_memory_does_not_take(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -230,23 +229,24 @@ def test_a_memory_that_grows_too_large_says_what_to_set(server: Server, tmp_path
     asyncio.run(go())
 
 
-def test_steps_and_commands_share_what_is_remembered(server: Server, tmp_path: Path) -> None:
+def test_steps_and_commands_share_what_is_remembered(
+    server: Server, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
     (tmp_path / "whorl.toml").write_text(PROJECT.format(address=server.address, queue="facts"))
     (tmp_path / "notes.yml").write_text(ORKA)
 
-    def said(*words: str, code: int = 0) -> str:
-        process = whorl(tmp_path, *words)
-        text, _ = process.communicate(timeout=PATIENCE_S)
-        assert process.returncode == code, text
-        return text
+    def printed(*words: str, code: int = 0) -> str:
+        found, text, fault = command(tmp_path, *words)
+        assert found == code, text + fault
+        return text + fault
 
     with worker(tmp_path):
-        said("run", "notes.yml", "Paris is the capital of France")
-        found = said("run", "notes.yml", "Rome is the capital of Italy")
+        printed("run", "notes.yml", "Paris is the capital of France")
+        found = printed("run", "notes.yml", "Rome is the capital of Italy")
         assert "Paris is the capital of France" in found
-        [row] = json.loads(said("memory", "ls", "--json"))
+        [row] = json.loads(printed("memory", "ls", "--json"))
         assert (row["key"], row["records"]) == ("memory/facts", 2)
         assert row["newest"][0]["content"] == "Rome is the capital of Italy"
-        assert "deleted 2 records" in said("memory", "rm", "memory/facts")
-        assert "nothing is remembered" in said("memory", "ls")
-        said("memory", "rm", "memory/facts", code=2)
+        assert "deleted 2 records" in printed("memory", "rm", "memory/facts")
+        assert "nothing is remembered" in printed("memory", "ls")
+        printed("memory", "rm", "memory/facts", code=2)

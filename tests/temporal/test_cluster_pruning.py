@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.temporal.runtime import TemporalRuntime
 
-pytestmark = pytest.mark.slow
-
 LOOP = """
 whorl: 1
 name: polish

@@ -28,11 +28,9 @@ sys.path.append(str(Path(__file__).parents[1] / "http"))
 from served import CONFIG, POLISH, Client, connected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from whorl.runtimes.journal.journal import RunId
-
-pytestmark = pytest.mark.slow
 
 CLUSTER = """
 [queue]
@@ -303,6 +301,7 @@ class Everything:
         self.stack.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["local", "temporal"])
 def test_schedules_and_webhooks_outlive_a_restart_of_everything(tmp_path: Path, kind: str) -> None:
     everything = Everything(tmp_path, kind)
@@ -365,36 +364,37 @@ def _called(client: Client, secret: str, delivery: str) -> str:
     return str(answer.json()["run"])
 
 
-def test_a_cluster_is_set_up_looked_at_and_left_for_once(server: Server, tmp_path: Path) -> None:
-    def command(*words: str) -> tuple[int, str]:
-        process = whorl(tmp_path, *words)
-        text, _ = process.communicate(timeout=PATIENCE_S)
-        return process.returncode, text
+def test_a_cluster_is_set_up_looked_at_and_left_for_once(
+    server: Server, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    def printed(*words: str) -> tuple[int, str]:
+        code, text, fault = command(tmp_path, *words)
+        return code, text + fault
 
     make_cluster_project(tmp_path, server, "looked-at")
     config = (tmp_path / "whorl.toml").read_text()
     config = config.replace("[runtime.temporal]", '[runtime.temporal]\nnamespace = "looked-at"')
     (tmp_path / "whorl.toml").write_text(config)
 
-    code, text = command("worker", "--setup")
+    code, text = printed("worker", "--setup")
     assert (code, "namespace looked-at" in text, "WhorlStatus" in text) == (0, True, True), text
-    assert "has all that it needs" in command("worker", "--setup")[1]
-    code, text = command("doctor")
+    assert "has all that it needs" in printed("worker", "--setup")[1]
+    code, text = printed("doctor")
     assert code == 1
     assert "start a worker: `whorl worker`" in text
     mirror = tmp_path / ".whorl" / "whorl.mirror.db"
     with worker(tmp_path):
-        code, text = command("run", "polish.yaml", "x")
+        code, text = printed("run", "polish.yaml", "x")
         assert code == 0, text
         before = mirror.read_bytes()
-        code, text = command("doctor")
+        code, text = printed("doctor")
         assert (code, text.count("workers poll it")) == (0, 3), text
         assert "it had all that has ended on the cluster" in text
-        code, text = command("run", "polish.yaml", "y")
+        code, text = printed("run", "polish.yaml", "y")
         assert code == 0, text
         mirror.write_bytes(before)
-        assert "it was behind by 1 run that ended on the cluster" in command("doctor")[1]
-        assert "it had all that has ended on the cluster" in command("doctor")[1]
-    code, text = command("run", "polish.yaml", "x", "--runtime", "local", "--json")
+        assert "it was behind by 1 run that ended on the cluster" in printed("doctor")[1]
+        assert "it had all that has ended on the cluster" in printed("doctor")[1]
+    code, text = printed("run", "polish.yaml", "x", "--runtime", "local", "--json")
     assert (code, '"succeeded"' in text) == (0, True), text
     assert (tmp_path / ".whorl" / "whorl.db").exists()

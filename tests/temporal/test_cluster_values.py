@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from temporal.cluster import Server
 
-pytestmark = pytest.mark.slow
-
 SECRET = "a-secret-of-the-bucket"
 TEXT = "whorl: 1\nname: n\nsteps: {write: {ask: Hi}}\noutputs: {text: '{{ write }}'}\n"
 

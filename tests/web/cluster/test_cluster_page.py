@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-pytestmark = pytest.mark.slow
-
 CLUSTER = """
 [runtime]
 kind = "temporal"
