@@ -27,7 +27,7 @@ from whorl.providers.task import Reply, Request
 if TYPE_CHECKING:
     from model_server import ModelServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.programs]
+pytestmark = pytest.mark.programs
 
 PACKAGES = {
     "claude": "@anthropic-ai/claude-code",
@@ -156,6 +156,7 @@ def test_claude_goes_on_with_its_conversation(tmp_path: Path) -> None:
     assert first.usage.cost_usd == second.usage.cost_usd
 
 
+@pytest.mark.slow
 def test_claude_takes_flags_for_everything_that_we_ask(tmp_path: Path) -> None:
     inputs = {
         "agent": "claude-code",
@@ -179,6 +180,7 @@ def test_claude_takes_flags_for_everything_that_we_ask(tmp_path: Path) -> None:
     assert not {"Bash", "Write", "Edit"} & names
 
 
+@pytest.mark.slow
 def test_claude_answers_by_schema(tmp_path: Path) -> None:
     schema = {
         "type": "object",
@@ -193,6 +195,7 @@ def test_claude_answers_by_schema(tmp_path: Path) -> None:
     assert reply.value == {"approved": True, "score": 0.9}
 
 
+@pytest.mark.slow
 def test_an_error_of_claudes_model_is_an_error(tmp_path: Path) -> None:
     with model_server("no", status=400) as model:
         machine = Machine(tmp_path, "claude", model)
@@ -203,6 +206,7 @@ def test_an_error_of_claudes_model_is_an_error(tmp_path: Path) -> None:
     assert caught.value.detail["status"] == 400
 
 
+@pytest.mark.slow
 def test_claude_says_when_a_session_is_gone(tmp_path: Path) -> None:
     with model_server("no") as model:
         machine = Machine(tmp_path, "claude", model)
@@ -244,6 +248,7 @@ def test_codex_goes_on_with_its_conversation(tmp_path: Path) -> None:
         assert usage.output_tokens == OUTPUT_TOKENS
 
 
+@pytest.mark.slow
 def test_a_loop_goes_on_with_codexs_conversation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,6 +268,7 @@ def test_a_loop_goes_on_with_codexs_conversation(
         assert words in texts_of(model.turns[2]["input"])
 
 
+@pytest.mark.slow
 def test_codex_takes_flags_for_everything_that_we_ask(tmp_path: Path) -> None:
     schema = {
         "type": "object",
@@ -290,6 +296,7 @@ def test_codex_takes_flags_for_everything_that_we_ask(tmp_path: Path) -> None:
     assert "workspace-write" in texts_of(model.turns[0])
 
 
+@pytest.mark.slow
 def test_an_error_of_codexs_model_is_an_error(tmp_path: Path) -> None:
     with model_server("no", status=400) as model:
         machine = Machine(tmp_path, "codex", model)
@@ -299,6 +306,7 @@ def test_an_error_of_codexs_model_is_an_error(tmp_path: Path) -> None:
     assert caught.value.code == "P130"
 
 
+@pytest.mark.slow
 def test_codex_says_when_a_session_is_gone(tmp_path: Path) -> None:
     with model_server("no") as model:
         machine = Machine(tmp_path, "codex", model)
@@ -325,6 +333,7 @@ def at_work_in(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="there is no /proc to look into")
 @pytest.mark.parametrize(("agent", "program"), [("claude-code", "claude"), ("codex", "codex")])
 def test_nothing_is_left_of_a_program_that_waits_too_long(

@@ -41,6 +41,7 @@ ACTIONS = amount(5, 40)
 WAIT_S = 2.0
 # A timer may be so much early by the measure of another process.
 SLACK_S = 0.02
+STRIKES = ("kill", "stop", "kill both", "clock", "disk")
 HOUR = 3600.0
 TOKEN = "0123456789abcdef" * 3
 LAUNCHER = Path(__file__).with_name("launcher.py")
@@ -194,8 +195,8 @@ class Server:
 class Chaos:
     """Two servers on one store, and all that happens to them."""
 
-    def __init__(self, folder: Path, witness: Witness, seed: int) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder, self.witness = folder, Witness()
         self._dice = random.Random(seed)
         self.events: Counter[str] = Counter()
         # All servers that there were, and when the disk was full.
@@ -205,7 +206,7 @@ class Chaos:
         (folder / "token").write_text(TOKEN)
         (folder / "token").chmod(0o600)
         for name in WORKFLOWS:
-            (folder / f"{name}.yaml").write_text(text_of(name, witness.port))
+            (folder / f"{name}.yaml").write_text(text_of(name, self.witness.port))
         self._set_clock(0.0)
         self.servers = [self._new(), self._new()]
 
@@ -226,11 +227,10 @@ class Chaos:
 
         wait_until(is_started)
 
-    def strike(self) -> None:
-        """Lets something happen to servers that are at work, drawn by lot."""
+    def strike(self, what: str) -> None:
+        """Lets something happen to servers that are at work."""
         wait_until(lambda: any(server.address for server in self.servers))
         time.sleep(self._dice.uniform(0.3, 1.5))
-        what = self._dice.choice(["kill", "stop", "kill both", "clock", "disk"])
         self.events[what] += 1
         match what:
             case "clock":
@@ -255,6 +255,7 @@ class Chaos:
         for server in self.servers:
             server.end(signal.SIGTERM)
             assert server.process.returncode == 0, "".join(server.errors)
+        self.witness.close()
 
     def up_s(self, since: float, until: float) -> float:
         """How long between two moments there was a server that could work."""
@@ -272,13 +273,13 @@ class Chaos:
         self.servers[index] = self._new()
 
     def _new(self) -> Server:
-        self._all.append(Server(self._folder))
+        self._all.append(Server(self.folder))
         return self._all[-1]
 
     def _set_clock(self, wrong_s: float) -> None:
-        new = self._folder / "clock.new"
+        new = self.folder / "clock.new"
         new.write_text(str(wrong_s))
-        new.replace(self._folder / "clock")
+        new.replace(self.folder / "clock")
 
 
 def _runs(store: SqliteStore) -> dict[str, tuple[RunId, str, str]]:
@@ -330,42 +331,54 @@ def _own_lags(entries: list[Entry]) -> Iterator[float]:
 def test_every_run_ends_by_itself(
     tmp_path: Path, seed: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    witness = Witness()
-    chaos = Chaos(tmp_path, witness, seed)
+    strikes = random.Random(seed).choices(STRIKES, k=ACTIONS)
+    _let_happen(Chaos(tmp_path, seed), RUNS, strikes, capsys)
+
+
+def test_a_few_runs_end_though_a_server_is_killed_and_the_clock_is_set(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _let_happen(Chaos(tmp_path, 1), 2 * len(WORKFLOWS), ["clock", "kill"], capsys)
+
+
+def _let_happen(
+    chaos: Chaos, runs: int, strikes: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     try:
         began = time.monotonic()
-        starting = [threading.Thread(target=_start, args=(chaos, first)) for first in range(5)]
+        starting = [
+            threading.Thread(target=_start, args=(chaos, range(first, runs, 5)))
+            for first in range(5)
+        ]
         for thread in starting:
             thread.start()
-        for _ in range(ACTIONS):
-            chaos.strike()
+        for what in strikes:
+            chaos.strike(what)
         for thread in starting:
             thread.join(PATIENCE_S)
-        with closing(SqliteStore(tmp_path / ".whorl" / "whorl.db")) as store:
+        with closing(SqliteStore(chaos.folder / ".whorl" / "whorl.db")) as store:
             wait_until(lambda: all(status == "succeeded" for *_, status in _runs(store).values()))
-            _check(store, chaos, witness, capsys, time.monotonic() - began)
+            assert len(_runs(store)) == runs
+            _check(store, chaos, capsys, time.monotonic() - began)
     finally:
         chaos.end()
-        witness.close()
 
 
-def _start(chaos: Chaos, first: int) -> None:
-    for number in range(first, RUNS, 5):
+def _start(chaos: Chaos, numbers: range) -> None:
+    for number in numbers:
         chaos.start(number)
 
 
 def _check(
     store: SqliteStore,
     chaos: Chaos,
-    witness: Witness,
     capsys: pytest.CaptureFixture[str],
     seconds: float,
 ) -> None:
-    runs = _runs(store)
-    assert len(runs) == RUNS
+    runs, calls = _runs(store), chaos.witness.calls
     for run, name, _ in runs.values():
         assert full_result(store, run)["outputs"] == WORKFLOWS[name][1]
-    again, unasked = repeated(store, witness.calls)
+    again, unasked = repeated(store, calls)
     assert unasked == []
     (memory,) = store.memories()
     records: list[Any] = store.memory(memory.key)
@@ -373,7 +386,7 @@ def _check(
     assert sorted(record["id"] for record in records) == sorted(
         f"{key}-{iteration}" for key in made for iteration in range(1, 5)
     )
-    waits = list(_waits(store, witness.calls))
+    waits = list(_waits(store, calls))
     assert min(came - began for began, came in waits) >= WAIT_S - SLACK_S
     own = [lag for run, *_ in runs.values() for lag in _own_lags(list(store.read(run)))]
     lags: dict[bool, list[float]] = {True: [], False: []}
@@ -384,9 +397,9 @@ def _check(
     tally("most s that a timer was late while a server was up", max(lags[True], default=0))
     with capsys.disabled():
         print(
-            f"\nchaos: {RUNS} runs in {seconds:.0f} s, {dict(chaos.events)},"
+            f"\nchaos: {len(runs)} runs in {seconds:.0f} s, {dict(chaos.events)},"
             f" load {os.getloadavg()[0]:.0f} on {os.cpu_count()} processors;"
-            f" {len(witness.calls)} calls sent, {again} again (all in doubt)"
+            f" {len(calls)} calls sent, {again} again (all in doubt)"
             f"\n  timers, late by: while a server was up {_figures(lags[True])};"
             f"\n  across an outage, without the time of it {_figures(lags[False])};"
             f"\n  all, as the runs say themselves {_figures(own)}"

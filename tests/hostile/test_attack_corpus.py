@@ -138,6 +138,7 @@ def _params() -> list[Any]:
     return [pytest.param(name, marks=[DEAR] if "regex_search" in name else []) for name in ATTACKS]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", _params())
 def test_a_hostile_file_does_nothing(project: Project, watched: list[str], name: str) -> None:
     attack = ATTACKS[name]

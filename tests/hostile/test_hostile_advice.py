@@ -56,6 +56,7 @@ def test_addresses_of_triggers_and_those_that_are_taken_back_are_listed(folder: 
     assert "calls actionon.example.com, actionoff.example.com, poll.example.com\n" in both
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("path", "words"),
     [
@@ -80,6 +81,7 @@ def with_links(folder: Path) -> None:
     (folder / "out" / "link").symlink_to("../other")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("step", "before"),
     [
@@ -106,6 +108,7 @@ def test_the_advised_line_permits_it(folder: Clone, step: str, before: str) -> N
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("path", ["toml.txt", "whorl.toml", "sub/../whorl.toml", ".whorl/whorl.db"])
 def test_what_can_never_be_opened_gets_no_advice(folder: Clone, path: str) -> None:
     with_links(folder.folder)

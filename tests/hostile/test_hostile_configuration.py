@@ -109,6 +109,7 @@ def test_a_key_that_stands_in_the_folder_is_not_called_a_variable_of_the_person(
     assert "error[W908]" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_folders_variables_decide_nothing_that_was_not_shown(other: Clone) -> None:
     """They are no environment: neither that of programs nor that of well-known providers."""
     (other.folder / "providers/mine.yaml").unlink()
@@ -131,6 +132,7 @@ def test_the_folders_variables_decide_nothing_that_was_not_shown(other: Clone) -
     assert other.listener.url not in doctor
 
 
+@pytest.mark.slow
 def test_a_variable_of_the_person_is_named_and_a_change_of_it_asks_again(other: Clone) -> None:
     first, second = f"{other.listener.url}/v1", f"{other.listener.url}/v2"
 
@@ -162,6 +164,7 @@ def test_a_secret_of_the_person_is_shown_by_its_name_only(other: Clone) -> None:
     ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["config.yaml", ".env", "settings.yaml", "whorl.toml"])
 def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(other: Clone, name: str) -> None:
     (other.folder / name).unlink(missing_ok=True)
@@ -179,6 +182,7 @@ def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(other: Clone, name: str) 
         assert each.returncode == 0 or f"{name}: is not a regular file" in each.stderr
 
 
+@pytest.mark.slow
 def test_a_pipe_that_the_person_names_is_refused_with_the_reason(other: Clone) -> None:
     os.mkfifo(other.folder / "pipe")
 
@@ -190,6 +194,7 @@ def test_a_pipe_that_the_person_names_is_refused_with_the_reason(other: Clone) -
     assert (config.returncode, token.returncode) == (2, 2)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -213,6 +218,7 @@ def test_a_whorl_toml_that_cannot_be_read_is_refused_with_help(
         assert done.returncode == 2
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("glob", ["/etc/*", "../*", "link/*"])
 def test_files_outside_of_the_folder_are_said_to_be_so(other: Clone, glob: str) -> None:
     (other.folder / "link").symlink_to("/etc")
@@ -225,6 +231,7 @@ def test_files_outside_of_the_folder_are_said_to_be_so(other: Clone, glob: str) 
     assert "does not exist" not in done.stderr
 
 
+@pytest.mark.sample(4)
 @ONLY_ROOT
 @pytest.mark.parametrize("name", ["config.yaml", ".env", "providers/mine.yaml", "providers"])
 def test_every_file_of_a_configuration_has_to_be_the_persons(other: Clone, name: str) -> None:
@@ -242,6 +249,7 @@ def test_every_file_of_a_configuration_has_to_be_the_persons(other: Clone, name:
     assert other.whorl("run", "pure.yaml", trusts=True).returncode == 0
 
 
+@pytest.mark.sample(2)
 @ONLY_ROOT
 @pytest.mark.parametrize("ways", [1, 2])
 def test_a_link_into_a_folder_of_another_user_is_refused(
@@ -262,6 +270,7 @@ def test_a_link_into_a_folder_of_another_user_is_refused(
     assert ["error[W909]" in each.stderr for each in done] == [True] * 2
 
 
+@pytest.mark.slow
 def test_the_address_of_a_server_for_others_counts_after_a_yes(other: Clone) -> None:
     (other.folder / "config.yaml").unlink()
     write(other, "whorl.toml", '[server]\nurl = "https://evil.example"\nhooks_per_minute = 5\n')
@@ -278,6 +287,7 @@ def test_the_address_of_a_server_for_others_counts_after_a_yes(other: Clone) -> 
     assert "https://evil.example" in trusted.stdout + trusted.stderr
 
 
+@pytest.mark.slow
 def test_no_expression_of_scripted_replies_holds_a_run_up(other: Clone) -> None:
     (other.folder / "config.yaml").unlink()
     rule = "replies = [{match = '(a+)+$', replies = ['x']}, {match = 'b', replies = ['found']}]"
@@ -290,6 +300,7 @@ def test_no_expression_of_scripted_replies_holds_a_run_up(other: Clone) -> None:
     assert "found" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_trusted_is_listed_with_a_word_about_changes(other: Clone) -> None:
     (other.folder / "config.yaml").unlink()
     write(other, "whorl.toml", "[allow]\ncommands = ['git']\n")
@@ -309,6 +320,7 @@ def test_what_is_trusted_is_listed_with_a_word_about_changes(other: Clone) -> No
     assert "no longer there" in gone
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "words", [("resume", "gate"), ("experiment", "run", "trial.yaml"), ("run", "nice.yaml")]
 )

@@ -107,6 +107,7 @@ def _named_columns(database: apsw.Connection) -> Iterator[tuple[str, str]]:
         yield from ((table, name) for name in sorted(names & columns))
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("words", COMMANDS)
 def test_no_command_prints_what_a_terminal_obeys(
     stranger: Clone, words: str, tmp_path: Path
@@ -119,12 +120,14 @@ def test_no_command_prints_what_a_terminal_obeys(
     assert "Traceback" not in everything
 
 
+@pytest.mark.slow
 def test_the_log_of_a_server_is_clean(stranger: Clone, tmp_path: Path) -> None:
     with served(replace(stranger, home=tmp_path)) as (_, said):
         pass
     assert not STEERING.search("".join(said))
 
 
+@pytest.mark.slow
 def test_what_is_converted_is_the_same_workflow(stranger: Clone, tmp_path: Path) -> None:
     made = stranger.whorl("convert", "n.yaml", "-o", str(tmp_path / "again.yaml"))
     assert made.returncode == 0, made.stderr

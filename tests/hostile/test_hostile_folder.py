@@ -72,6 +72,7 @@ LOOKING = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("words", DRIVING, ids=" ".join)
 def test_what_drives_a_run_is_refused(clone: Clone, words: tuple[str, ...]) -> None:
     before = clone.contents()
@@ -85,6 +86,7 @@ def test_what_drives_a_run_is_refused(clone: Clone, words: tuple[str, ...]) -> N
     assert clone.contents() == before
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("words", "code"), LOOKING, ids=lambda value: str(value)[:60])
 def test_what_looks_works_and_does_nothing(clone: Clone, words: tuple[str, ...], code: int) -> None:
     before = clone.contents()
@@ -105,6 +107,7 @@ def test_completion_runs_nothing(clone: Clone) -> None:
     assert clone.traces() == []
 
 
+@pytest.mark.slow
 def test_no_key_is_shown_or_stored_by_looking(clone: Clone) -> None:
     shown = clone.whorl("trust", "--json").stdout + clone.whorl("doctor").stdout
 
@@ -117,6 +120,7 @@ def test_no_key_is_shown_or_stored_by_looking(clone: Clone) -> None:
     }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("words", "trace"),
     [
@@ -155,6 +159,7 @@ def test_once_it_is_trusted_its_server_gets_the_keys_and_the_news(clone: Clone) 
     assert told["authorization"] == KEYS["ANTHROPIC_API_KEY"]
 
 
+@pytest.mark.slow
 def test_a_word_for_one_call_is_not_remembered(clone: Clone) -> None:
     once = clone.whorl("run", "cmd.yaml", "--trust")
     again = clone.whorl("run", "cmd.yaml")
@@ -171,6 +176,7 @@ def test_a_file_that_is_named_is_the_persons_own_word(clone: Clone) -> None:
     assert "command" in clone.traces()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("change", ["\n# nothing\n", '\n[keys.more]\nurl = "https://x.example"\n'])
 def test_a_change_asks_again_and_shows_the_difference(clone: Clone, change: str) -> None:
     clone.whorl("trust", "--yes")
@@ -217,6 +223,7 @@ def test_a_link_to_a_trusted_file_is_not_trusted(clone: Clone, tmp_path: Path) -
     assert clone.traces() == []
 
 
+@pytest.mark.slow
 def test_a_folder_above_counts_no_more_than_one_beside(clone: Clone) -> None:
     below = clone.folder / "below"
     below.mkdir()
@@ -229,6 +236,7 @@ def test_a_folder_above_counts_no_more_than_one_beside(clone: Clone) -> None:
     assert clone.traces() == []
 
 
+@pytest.mark.sample(3)
 @pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away"
 )
@@ -254,6 +262,7 @@ def test_what_another_user_owns_is_refused(clone: Clone, what: str) -> None:
     assert ("sent to /call" in clone.traces()) == (what != "harmless"), allowed.stderr
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [".whorl", ".whorl/whorl.db", ".whorl/whorl.db-wal"])
 def test_a_store_that_is_a_link_is_not_opened(clone: Clone, tmp_path: Path, name: str) -> None:
     target = tmp_path / "precious"
@@ -287,6 +296,7 @@ def test_a_detached_run_takes_no_module_of_the_folder(clone: Clone) -> None:
     assert clone.traces() == []
 
 
+@pytest.mark.slow
 def test_a_folder_without_a_configuration_has_no_rights_and_needs_no_trust(clone: Clone) -> None:
     (clone.folder / "whorl.toml").unlink()
 
@@ -340,6 +350,7 @@ def test_serving_drives_nothing(clone: Clone) -> None:
     assert clone.traces() == []
 
 
+@pytest.mark.slow
 def test_serving_drives_runs_once_it_is_trusted(clone: Clone) -> None:
     clone.whorl("trust", "--yes")
     with served(clone) as client:
@@ -374,6 +385,7 @@ def test_a_tool_of_a_client_starts_nothing(clone: Clone) -> None:
     assert clone.traces() == []
 
 
+@pytest.mark.slow
 def test_once_it_is_trusted_a_tool_of_a_client_starts_all_of_it(clone: Clone) -> None:
     """The program of the folder's own MCP server among it."""
     clone.whorl("trust", "--yes")
@@ -465,6 +477,7 @@ def test_what_is_hashed_is_what_is_read(clone: Clone, monkeypatch: pytest.Monkey
     assert reads == ["whorl.toml"] * 2
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "section",
     [

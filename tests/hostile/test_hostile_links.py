@@ -84,6 +84,7 @@ def bare(clone: Clone) -> Clone:
     return clone
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("name", "kind"), INIT)
 def test_init_follows_no_link(bare: Clone, victim: Path, name: str, kind: str) -> None:
     lay(bare.folder / name, victim, kind)
@@ -96,6 +97,7 @@ def test_init_follows_no_link(bare: Clone, victim: Path, name: str, kind: str) -
     assert (state(bare.folder), state(victim.parent)) == before
 
 
+@pytest.mark.slow
 def test_init_writes_once_the_link_is_gone(bare: Clone, victim: Path) -> None:
     """As its advice says."""
     lay(bare.folder / SCHEMAS[0], victim, FILE)
@@ -109,6 +111,7 @@ def test_init_writes_once_the_link_is_gone(bare: Clone, victim: Path) -> None:
     assert bare.whorl("test").returncode == 0
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("words", "kind"), NAMED, ids=str)
 def test_a_file_that_is_named_is_not_written_elsewhere(
     clone: Clone, victim: Path, words: tuple[str, ...], kind: str
@@ -123,6 +126,7 @@ def test_a_file_that_is_named_is_not_written_elsewhere(
     assert (clone.folder / "link").is_symlink()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("words", [words for words, kind in NAMED if kind == NOTHING], ids=str)
 def test_the_place_itself_can_be_named(clone: Clone, victim: Path, words: tuple[str, ...]) -> None:
     """As the advice says; a link that stays in the project is followed."""
@@ -136,6 +140,7 @@ def test_the_place_itself_can_be_named(clone: Clone, victim: Path, words: tuple[
     assert (clone.folder / "made").is_file()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("words", "name"), STORED, ids=str)
 def test_nothing_beside_the_store_is_written_elsewhere(
     clone: Clone, victim: Path, words: tuple[str, ...], name: str

@@ -57,31 +57,52 @@ FILES["two.yaml"] = (
 TOKEN = "whorl_A1b2C3d4E5f6G7h8J9k0L1m2N3p4Q5r6S7t8U9v0w1x"
 
 
-@pytest.fixture
-def stranger(tmp_path: Path) -> Clone:
-    """Somebody whose folder has workflows, and no store yet."""
-    clone = Clone(tmp_path / "clone", tmp_path / "canaries", tmp_path / "home", Listener())
-    for folder in (clone.folder, clone.home, tmp_path / "person"):
-        folder.mkdir(parents=True)
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all of them have the folder: a store counts at the path at which it was made."""
+    return tmp_path_factory.mktemp("strangers")
+
+
+def settle(place: Path) -> Clone:
+    clone = Clone(place / "clone", place / "canaries", place / "home", Listener())
+    for folder in (clone.folder, clone.home, place / "person"):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
     for name, text in FILES.items():
         (clone.folder / name).write_text(text)
     return clone
 
 
 @pytest.fixture
-def token(stranger: Clone) -> str:
-    """A store with a token, a schedule, a run that waits, and a memory."""
+def stranger(place: Path) -> Clone:
+    """Somebody whose folder has workflows, and no store yet."""
+    return settle(place)
+
+
+@pytest.fixture(scope="module")
+def full_store(place: Path) -> str:
+    """A store with a token, a schedule, a run that waits, and a memory; it is made once."""
+    stranger = settle(place)
     made = stranger.whorl("token", "add", "evil", "--role", "admin", "--json")
     assert stranger.whorl("schedule", "add", "tick.yaml", "--every", "1s").returncode == 0
     assert stranger.whorl("run", "wait.yaml", "--id", "wait").returncode == 4
     assert stranger.whorl("run", "past.yaml").returncode == 0
+    for folder in (stranger.folder, stranger.home):
+        shutil.copytree(folder, place / "kept" / folder.name)
     return str(document(made)["token"])
 
 
 @pytest.fixture
-def person(stranger: Clone, tmp_path: Path) -> Clone:
+def token(full_store: str, stranger: Clone, place: Path) -> str:
+    for folder in (stranger.folder, stranger.home):
+        shutil.copytree(place / "kept" / folder.name, folder, dirs_exist_ok=True)
+    return full_store
+
+
+@pytest.fixture
+def person(stranger: Clone, place: Path) -> Clone:
     """Who has cloned the folder; nothing of the stranger's is in the home folder."""
-    return replace(stranger, home=tmp_path / "person")
+    return replace(stranger, home=place / "person")
 
 
 def store_of(clone: Clone) -> Path:
@@ -167,6 +188,7 @@ def change(file: Path, attack: Callable[[apsw.Connection], None]) -> None:
     database.close()
 
 
+@pytest.mark.slow
 def test_a_planted_run_does_not_go_on(stranger: Clone, person: Clone) -> None:
     assert stranger.whorl("run", "wait.yaml", "--id", "wait").returncode == 4
     change(store_of(stranger), rename_table)
@@ -177,6 +199,7 @@ def test_a_planted_run_does_not_go_on(stranger: Clone, person: Clone) -> None:
     assert any(line.split()[:2] == ["✗", "store"] for line in checked.stdout.splitlines())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("attack", [hide_token, hide_trigger])
 def test_a_planted_token_opens_nothing(
     stranger: Clone, person: Clone, attack: Callable[[apsw.Connection], None]
@@ -187,6 +210,7 @@ def test_a_planted_token_opens_nothing(
     assert not lets_in(person, TOKEN)
 
 
+@pytest.mark.slow
 def test_a_planted_trigger_is_in_nothing_that_is_made_of_a_store(
     stranger: Clone, person: Clone, tmp_path: Path
 ) -> None:
@@ -219,6 +243,7 @@ WRITES = """run tick.yaml; run tick.yaml --detach; run past.yaml; resume wait; a
     prune --older-than 1s --yes"""
 
 
+@pytest.mark.slow
 def test_nothing_is_written_to_it(person: Clone, token: str) -> None:
     before = store_of(person).read_bytes()
     for words in WRITES.split(";"):
@@ -228,6 +253,7 @@ def test_nothing_is_written_to_it(person: Clone, token: str) -> None:
     assert store_of(person).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_it_can_be_looked_at(stranger: Clone, person: Clone, token: str) -> None:
     assert stranger.whorl("run", "two.yaml").returncode == 0
     before = store_of(person).read_bytes()
@@ -247,6 +273,7 @@ def test_it_can_be_looked_at(stranger: Clone, person: Clone, token: str) -> None
     assert not (person.home / "config").exists()
 
 
+@pytest.mark.slow
 def test_trust_is_about_the_configuration(person: Clone, token: str) -> None:
     (person.folder / "whorl.toml").write_text("[allow]\ncommands = true\n")
     assert person.whorl("trust", "--yes").returncode == 0
@@ -254,6 +281,7 @@ def test_trust_is_about_the_configuration(person: Clone, token: str) -> None:
     assert "error[W908]" in person.whorl("run", "tick.yaml").stderr
 
 
+@pytest.mark.slow
 def test_adopted_runs_are_history(person: Clone, token: str) -> None:
     done = person.whorl("adopt")
 
@@ -272,6 +300,7 @@ def test_adopted_runs_are_history(person: Clone, token: str) -> None:
     assert any(name.endswith(tuple("0123456789")) for name in aside)
 
 
+@pytest.mark.slow
 def test_the_own_store_needs_no_word(stranger: Clone, token: str) -> None:
     for _ in range(2):
         with served(stranger) as (client, said):
@@ -281,6 +310,7 @@ def test_the_own_store_needs_no_word(stranger: Clone, token: str) -> None:
     assert "POISONED" in stranger.whorl("run", "past.yaml").stdout
 
 
+@pytest.mark.slow
 def test_a_copy_counts_only_where_the_operator_names_it(
     stranger: Clone, token: str, tmp_path: Path
 ) -> None:
@@ -302,6 +332,7 @@ def test_a_copy_counts_only_where_the_operator_names_it(
     assert lets_in(stranger, token)
 
 
+@pytest.mark.slow
 def test_a_store_that_was_named_is_adopted_by_what_is_advised(person: Clone, token: str) -> None:
     store = store_of(person)
     words = ("token", "add", "mine", "--role", "read", "--store", str(store))
@@ -315,7 +346,10 @@ def test_a_store_that_was_named_is_adopted_by_what_is_advised(person: Clone, tok
     assert away.whorl(*words).returncode == 0
 
 
-def test_a_backup_counts_as_it_was_written(stranger: Clone, token: str, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_backup_counts_as_it_was_written(
+    stranger: Clone, person: Clone, token: str, tmp_path: Path
+) -> None:
     file, changed = tmp_path / "copy.db", tmp_path / "changed.db"
     assert stranger.whorl("backup", str(file)).returncode == 0
     shutil.copy(file, changed)
@@ -328,12 +362,10 @@ def test_a_backup_counts_as_it_was_written(stranger: Clone, token: str, tmp_path
     assert lets_in(stranger, token)
     assert "POISONED" in stranger.whorl("run", "past.yaml").stdout
     # To others it is history.
-    assert (
-        "were left out"
-        in replace(stranger, home=tmp_path / "person").whorl("restore", str(file), "--force").stderr
-    )
+    assert "were left out" in person.whorl("restore", str(file), "--force").stderr
 
 
+@pytest.mark.slow
 def test_an_id_that_others_have_written_is_none(person: Clone, token: str, tmp_path: Path) -> None:
     # That of a store which the person has made somewhere else.
     (tmp_path / "mine").mkdir()
@@ -360,6 +392,7 @@ def as_before(clone: Clone) -> None:
     database.close()
 
 
+@pytest.mark.slow
 def test_a_store_that_the_user_made_before_is_registered_once(
     stranger: Clone, person: Clone, token: str
 ) -> None:
@@ -377,6 +410,7 @@ def test_a_store_that_the_user_made_before_is_registered_once(
     assert "error[W908]" in stranger.whorl("run", "tick.yaml").stderr
 
 
+@pytest.mark.slow
 def test_where_no_store_can_be_registered_the_operator_names_one(stranger: Clone) -> None:
     (stranger.home / "config").write_text("")
 
@@ -404,6 +438,7 @@ def test_many_make_one_store_at_once(stranger: Clone) -> None:
     assert len(os.listdir(stranger.home / "config" / "whorl" / "stores")) == 1
 
 
+@pytest.mark.slow
 def test_a_mirror_of_others_is_not_used(stranger: Clone, person: Clone, token: str) -> None:
     """What a server on a cluster keeps here has tokens, too."""
     store_of(person).rename(person.folder / ".whorl" / "whorl.mirror.db")
@@ -424,6 +459,7 @@ def test_an_empty_file_in_the_place_of_a_store_is_made_the_persons(stranger: Clo
     assert lets_in(stranger, made["token"])
 
 
+@pytest.mark.slow
 def test_a_server_says_whether_its_store_is_new(stranger: Clone) -> None:
     """Whoever serves another folder than they mean, or has lost the file, sees it at once."""
     for words in (", with a new store; end with", "clone; end with"):
@@ -432,6 +468,7 @@ def test_a_server_says_whether_its_store_is_new(stranger: Clone) -> None:
         assert words in "".join(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [1e300, -1e300])
 def test_moments_that_are_none_are_looked_at(stranger: Clone, token: str, moment: float) -> None:
     database = apsw.Connection(str(store_of(stranger)))

@@ -28,6 +28,7 @@ def folder(tmp_path: Path, listener: Listener) -> Clone:
     return clone
 
 
+@pytest.mark.slow
 def test_a_real_step_needs_trust_also_without_a_whorl_toml(folder: Clone) -> None:
     config = folder.home / "own.toml"
     config.write_text("[defaults]\nmodel = 'm'\n")
@@ -60,6 +61,7 @@ def test_help_says_what_is_sent(folder: Clone) -> None:
     assert "Nothing is sent, but for the steps that a test file names in `real`" in words
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("deep", ["[" * 100_000, '{"a":' * 100_000, "[" * 5_000 + "]" * 5_000])
 def test_a_deep_cassette_is_refused(folder: Clone, deep: str) -> None:
     (folder.folder / "deep.json").write_text(deep)

@@ -83,6 +83,7 @@ def test_a_trigger_starts_nothing_before_a_person_lets_it(clone: Clone) -> None:
         first_looks(client, lambda: bool(shown(client)["paused"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["--trust", "variable", "trusted"])
 def test_it_starts_where_the_folder_is_trusted(clone: Clone, way: str) -> None:
     with served(clone) as (client, _):
@@ -96,6 +97,7 @@ def test_it_starts_where_the_folder_is_trusted(clone: Clone, way: str) -> None:
         assert not shown(client)["paused"]
 
 
+@pytest.mark.slow
 def test_what_a_person_has_paused_stays_so_where_it_is_trusted(clone: Clone) -> None:
     with served(clone, trusts=True) as (client, _):
         wait_until(lambda: bool(shown(client)))

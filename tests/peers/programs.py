@@ -10,7 +10,7 @@ import pytest
 
 
 def program(name: str) -> list[str]:
-    """The command line of a program; skips where `make test-peers` could not install it."""
+    """The command line of a program; skips where npm could not install it."""
     folder = Path(os.environ.get("WHORL_TEST_PEERS", str(Path(sys.prefix) / "peers")))
     found = folder / "node_modules" / ".bin" / name
     # The machine's own Node may be older than what the programs need.

@@ -16,10 +16,6 @@ import pytest
 from waiting import PATIENCE_S
 
 REASON = "the extra `otel` is not installed"
-pytest.importorskip("opentelemetry.sdk", reason=REASON)
-service = pytest.importorskip(
-    "opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason=REASON
-)
 ROOT = Path(__file__).parents[2]
 LOOP = """
 whorl: 1
@@ -46,6 +42,10 @@ replies = [
 @pytest.fixture(scope="module")
 def received(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     """The requests that a collector gets of a run, as its own types read them."""
+    pytest.importorskip("opentelemetry.sdk", reason=REASON)
+    service = pytest.importorskip(
+        "opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason=REASON
+    )
     folder, found = tmp_path_factory.mktemp("observed"), list[Any]()
 
     class Collector(BaseHTTPRequestHandler):

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-django = pytest.importorskip("django", reason="the packages of peers are not installed")
 # What it warns of is not ours to mend.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -62,6 +61,7 @@ async def streaming(request: Any) -> Any:
 
 @pytest.fixture(autouse=True)
 def views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    django = pytest.importorskip("django", reason="the packages of peers are not installed")
     from django.conf import settings
     from django.urls import path
 

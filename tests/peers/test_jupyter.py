@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 REASON = "the packages of peers are not installed"
-nbclient = pytest.importorskip("nbclient", reason=REASON)
-pytest.importorskip("ipykernel", reason=REASON)
 # What these packages warn of is not ours to mend.
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def test_a_run_is_shown_in_a_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nbclient = pytest.importorskip("nbclient", reason=REASON)
+    pytest.importorskip("ipykernel", reason=REASON)
     import nbformat
 
     write_project(tmp_path)

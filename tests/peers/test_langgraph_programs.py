@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-pytest.importorskip("langgraph.checkpoint.sqlite", reason="the packages of peers are not installed")
 # What these packages warn of is not ours to mend.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
+REASON = "the packages of peers are not installed"
 FOLDERS = {"ours": ROOT / "examples" / "python", "theirs": ROOT / "bench" / "peers"}
 CONFIG = """
 [defaults]
@@ -115,6 +115,7 @@ def side(
     request: pytest.FixtureRequest, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
     """Whose programs can be imported, in a folder where both find the model and the tools."""
+    pytest.importorskip("langgraph.checkpoint.sqlite", reason=REASON)
     tools = tmp_path / "tools.py"
     text = TOOLS.read_text().replace("shout", "find").replace('given["text"]', 'given["query"]')
     tools.write_text(text.replace('{"text": {"type"', '{"query": {"type"'))
@@ -179,6 +180,7 @@ def test_both_summarise_fifty_pages(side: str) -> None:
     assert given["sentences"] == [f"about {number}" for number in range(50)]
 
 
+@pytest.mark.slow
 def test_both_stream_twenty_requests_at_once(side: str) -> None:
     app: Any = import_module("service").app
 

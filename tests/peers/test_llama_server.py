@@ -77,6 +77,7 @@ def test_plain_and_streamed_answers_are_the_same(url: str) -> None:
     assert "usage_estimated" not in plain.detail | streamed.detail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
 def test_the_server_holds_the_model_to_our_schema(url: str, stream: bool) -> None:
     request = ask("Choose.", returns=SCHEMA, temperature=0, max_tokens=40)
@@ -88,6 +89,7 @@ def test_the_server_holds_the_model_to_our_schema(url: str, stream: bool) -> Non
     assert "left_out" not in reply.detail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
 def test_the_model_asks_for_a_tool_and_reads_its_result(url: str, stream: bool) -> None:
     limits = {"temperature": 0, "max_tokens": 40, "tools": ["shout"]}

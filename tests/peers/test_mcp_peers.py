@@ -147,12 +147,20 @@ def test_files_of_the_file_system_server(tmp_path: Path) -> None:
 
 def inspect(folder: Path, *words: str, wait: str = "20") -> Any:
     """What the inspector prints of an answer of `whorl mcp`."""
-    kept = {name: os.environ[name] for name in ("PYTHONPATH", *TRUSTED) if name in os.environ}
-    given = [word for pair in kept.items() for word in ("-e", "=".join(pair))]
-    patient = ["--connect-timeout", str(int(PATIENCE_S * 1_000))]
-    ours = [sys.executable, "-m", "whorl.interfaces.cli", "mcp", "slow.yaml", "--wait", wait]
+    ours = ["-m", "whorl.interfaces.cli", "mcp", "slow.yaml", "--wait", wait]
+    names = ("PYTHONPATH", *TRUSTED)
+    server = {
+        "type": "stdio",
+        "command": sys.executable,
+        "args": ours,
+        "env": {name: os.environ[name] for name in names if name in os.environ},
+        # By itself it gives up on a server that takes a minute to start.
+        **dict.fromkeys(("connectionTimeout", "requestTimeout"), int(PATIENCE_S * 1_000)),
+    }
+    (folder / "servers.json").write_text(json.dumps({"mcpServers": {"ours": server}}))
+    chosen = ["--config", "servers.json", "--server", "ours"]
     done = subprocess.run(
-        [*program("mcp-inspector"), "--cli", *given, *patient, "--method", *words, "--", *ours],
+        [*program("mcp-inspector"), "--cli", *chosen, "--method", *words],
         cwd=folder,
         env=os.environ | {"HOME": str(folder)},
         capture_output=True,
@@ -184,6 +192,7 @@ def test_the_inspector_lists_our_workflows_and_calls_one(place: Path) -> None:
     assert called["structuredContent"]["status"] == "succeeded"
 
 
+@pytest.mark.slow
 def test_what_takes_longer_than_a_client_waits_is_called_now_and_fetched_later(
     place: Path,
 ) -> None:

@@ -13,15 +13,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 REASON = "the packages of peers are not installed"
-pydantic_ai = pytest.importorskip("pydantic_ai", reason=REASON)
-langchain_core = pytest.importorskip("langchain_core", reason=REASON)
-langgraph = pytest.importorskip("langgraph", reason=REASON)
 # What these packages warn of is not ours to mend.
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("place")]
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("pydantic_ai", "langchain_core", "langgraph"):
+        pytest.importorskip(name, reason=REASON)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("WHORL_HOME", raising=False)
 
@@ -33,10 +32,11 @@ class Review(BaseModel):
 
 def test_an_agent_of_pydantic_ai_is_a_step() -> None:
     """Its output has fields in the workflow, and its tokens are counted."""
+    from pydantic_ai import Agent
     from pydantic_ai.models.test import TestModel
 
     model = TestModel(custom_output_args={"score": 0.5, "notes": ["shorter"]})
-    review = whorl.step(pydantic_ai.Agent(model, output_type=Review), name="review")
+    review = whorl.step(Agent(model, output_type=Review), name="review")
 
     @whorl.workflow
     def reviewing(text: str) -> dict[str, object]:

@@ -7,6 +7,7 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import pydantic
 import pytest
 from provider_server import ask, providers_for, send, serve
 from test_tools import functions, settings_with_tools, wanting
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from provider_server import Answerer, Seen
 
 REASON = "the SDKs of OpenAI and Anthropic are not installed"
-openai = pytest.importorskip("openai", reason=REASON)
-anthropic = pytest.importorskip("anthropic", reason=REASON)
-pydantic = pytest.importorskip("pydantic")
 
 both_formats = pytest.mark.parametrize("form", [OPENAI, ANTHROPIC], ids=lambda form: form.kind)
 both_ways = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
@@ -63,6 +61,12 @@ REQUESTS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def sdks() -> None:
+    for name in ("openai", "anthropic"):
+        pytest.importorskip(name, reason=REASON)
+
+
 @cache
 def types_of(form: Format) -> Any:
     """What the SDK accepts as a request; what it has no name for is refused."""
@@ -90,9 +94,13 @@ async def ask_by_sdk(form: Format, url: str, body: dict[str, Any]) -> list[Any]:
     """What the SDK reads in an answer: the message, or the events; it bears with no mistake."""
     options: Any = {"api_key": "k", "max_retries": 0, "_strict_response_validation": True}
     if form is OPENAI:
+        import openai
+
         client: Any = openai.AsyncOpenAI(base_url=f"{url}/v1", **options)
         create = client.chat.completions.create
     else:
+        import anthropic
+
         client = anthropic.AsyncAnthropic(base_url=url, **options)
         create = client.messages.create
     async with client:
@@ -245,6 +253,8 @@ def test_a_reply_that_is_none_of_the_format_is_noticed() -> None:
         async with serve(answer) as server:
             body = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
             await ask_by_sdk(OPENAI, server.url, body)
+
+    import openai
 
     with pytest.raises(openai.APIResponseValidationError):
         asyncio.run(main())

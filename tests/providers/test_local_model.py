@@ -52,6 +52,7 @@ def test_it_answers_where_nothing_is_configured_and_says_what_it_is() -> None:
 
 
 @installed
+@pytest.mark.slow
 def test_a_budget_may_hold_it_to_less() -> None:
     held, free = say(NOTHING, *(replace(ask("Tell a long story."), cap=cap) for cap in (5, 9_000)))
 
@@ -89,6 +90,7 @@ def test_typed_answers_fit() -> None:
         assert 0 <= reply.value["score"] <= 1
 
 
+@pytest.mark.sample(2)
 @installed
 @pytest.mark.parametrize("schema", [{"type": "integer"}, {"enum": ["a", "b"]}])
 def test_typed_answers_need_not_be_objects(schema: Any) -> None:
@@ -97,6 +99,7 @@ def test_typed_answers_need_not_be_objects(schema: Any) -> None:
     assert isinstance(reply.value, int) or reply.value in ("a", "b")
 
 
+@pytest.mark.sample(3)
 @installed
 @pytest.mark.parametrize("wishes", [{}, {"reason": False}, {"evidence": True}])
 def test_a_judge_says_yes_or_no_and_why(wishes: dict[str, Any]) -> None:
@@ -116,6 +119,7 @@ def test_a_judge_says_yes_or_no_and_why(wishes: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.slow
 @installed
 def test_a_score_has_the_form_that_was_asked_for() -> None:
     (reply,) = say(NOTHING, ask("Rate this text: 'The cat sat.' Format: SCORE: X.XX"))
@@ -150,6 +154,7 @@ def test_a_judge_that_read_a_part_has_no_verdict() -> None:
     assert f"reads {CONTEXT_TOKENS:,} tokens" in value["answer"]
 
 
+@pytest.mark.slow
 @installed
 def test_the_loop_goes_on_while_it_thinks() -> None:
     async def main() -> int:

@@ -32,6 +32,8 @@ PAGE_MAX_BYTES = 1_500_000
 # The rules of axe whose findings depend on how wide the screen is.
 NARROW = ("scrollable-region-focusable", "target-size", "meta-viewport")
 
+pytestmark = pytest.mark.slow
+
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
     """Serves files, and does not talk."""

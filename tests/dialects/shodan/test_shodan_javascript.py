@@ -114,7 +114,6 @@ def test_a_fault_of_the_body_is_no_fault_of_its_language(tmp_path: Path) -> None
     assert "TypeScript" not in str(caught.value)
 
 
-@pytest.mark.slow
 @pytest.mark.programs
 def test_a_newer_node_takes_typescript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tests" / "agents"))
