@@ -61,6 +61,7 @@ def decisions(whorl: Whorl) -> list[tuple[str, dict[str, object]]]:
     return [(one["place"], one["body"]) for one in told if one["kind"] == "gate.decided"]
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("typed", "approved", "feedback"),
@@ -96,6 +97,7 @@ def test_a_gate_is_answered_where_it_is_asked(
     assert (place, body["approved"], body.get("feedback")) == ("check", approved, feedback)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["l\n", "\x03", "\x04"])
 def test_a_question_is_left_for_later(whorl: Whorl, at: Callable[..., Terminal], key: str) -> None:
     terminal = at("run", "gated.yaml")
@@ -110,6 +112,7 @@ def test_a_question_is_left_for_later(whorl: Whorl, at: Callable[..., Terminal],
     assert whorl("status", "--json").json["status"] == "waiting"
 
 
+@pytest.mark.slow
 def test_resume_and_watch_ask_too(whorl: Whorl, at: Callable[..., Terminal]) -> None:
     whorl("run", "gated.yaml")
     for command in ("watch", "resume"):
@@ -120,6 +123,7 @@ def test_resume_and_watch_ask_too(whorl: Whorl, at: Callable[..., Terminal]) -> 
         assert terminal.code() == 4
 
 
+@pytest.mark.slow
 def test_programs_are_not_asked(project: Path, at: Callable[..., Terminal]) -> None:
     for how in ("--json", "--events"):
         terminal = at("run", "gated.yaml", how)
@@ -146,6 +150,7 @@ def test_one_answer_answers_one_question(
     assert [gate["address"] for gate in waiting] == ["both/other"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("typed", "asked"), [("\x03", 1), ("l\n", 2)])
 def test_ctrl_c_leaves_all_questions_and_later_one(
     project: Path, at: Callable[..., Terminal], typed: str, asked: int

@@ -86,6 +86,7 @@ def test_ctrl_c_leaves_the_run_resumable(terminal: Terminal) -> None:
     assert "⏸ interrupted" in terminal.shown
 
 
+@pytest.mark.slow
 def test_rows_that_no_longer_fit_stay_above_the_view(project: Path) -> None:
     slow = project / "slow.yaml"
     slow.write_text(slow.read_text().replace("wait: 100ms", "wait: 20ms"))
@@ -114,6 +115,7 @@ steps:
     assert "warning: loop 'l' reached its limit" in opened.shown
 
 
+@pytest.mark.slow
 def test_q_leaves_a_run_that_is_watched(project: Path, terminal: Terminal) -> None:
     terminal.read_until("/9000")
     watching = Terminal("watch")
@@ -127,6 +129,7 @@ def test_q_leaves_a_run_that_is_watched(project: Path, terminal: Terminal) -> No
     watching.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variable", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}])
 def test_a_terminal_without_signs_gets_letters(
     project: Path, monkeypatch: pytest.MonkeyPatch, variable: dict[str, str]

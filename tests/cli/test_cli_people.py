@@ -206,6 +206,7 @@ def test_a_fork_says_where_it_comes_from(whorl: Whorl) -> None:
     assert fork["parent"] == first["run"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["model", "run", "iteration"])
 def test_calls_of_a_fork_are_counted_once(whorl: Whorl, by: str) -> None:
     whorl("run", "polish.yaml", "x")

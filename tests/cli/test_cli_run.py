@@ -157,6 +157,7 @@ def test_inputs(
     assert whorl("show", "last", "--json").json["input"] == {"task": task}
 
 
+@pytest.mark.slow
 def test_an_input_may_hold_as_many_values_as_over_http(whorl: Whorl, project: Path) -> None:
     file = project / "list.yaml"
     file.write_text("whorl: 1\ninputs: {xs: list}\nsteps:\n  n: {value: '{{ xs | length }}'}\n")

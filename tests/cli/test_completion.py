@@ -161,6 +161,7 @@ STRANGE_INPUTS = """{"parameters": {"good": {"type": "string"}, "a;touch PWN2": 
 "actions": {"a": {"type": "Compose", "inputs": "x"}}}"""
 
 
+@pytest.mark.slow
 def test_bash_at_the_keyboard_runs_nothing_that_a_file_names(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

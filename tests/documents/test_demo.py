@@ -15,6 +15,7 @@ from waiting import PATIENCE_S
 from .blocks import ROOT
 
 
+@pytest.mark.slow
 @pytest.mark.programs
 def test_the_demo_shows_a_loop_that_gets_better(tmp_path: Path) -> None:
     """In a copy of what it needs; what it installs is there already."""

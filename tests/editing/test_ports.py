@@ -167,6 +167,7 @@ def test_ports_of_other_dialects_have_no_names() -> None:
     assert refused.value.diagnostic.code == "C107"
 
 
+@pytest.mark.slow
 def test_every_port_is_renamed_soundly_or_refused() -> None:
     """A renamed port leaves a file as valid as it was, and can be named back."""
     told = {"renamed": 0, "refused": 0}

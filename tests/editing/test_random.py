@@ -21,6 +21,7 @@ def _check(told: dict[str, dict[str, float]]) -> None:
             assert share["share"] >= LEAST.get(dialect, 95), dialect
 
 
+@pytest.mark.slow
 def test_random_changes_of_texts_can_be_taken_back() -> None:
     _check(shares(try_changes(own_files(), Random(1), 3)))
 

@@ -143,6 +143,7 @@ NO = '[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["NO"]\n'
 LIMITED = EXPERIMENT.replace("explore: {polish: 5}\n", "").replace("at_once: 6", "at_once: 1")
 
 
+@pytest.mark.slow
 @pytest.mark.threat(row="T1")
 def test_a_trial_that_lacks_what_a_crash_has_charged_goes_on(folder: Path) -> None:
     """What is reserved for a call in doubt may be all that its trial_budget has left."""

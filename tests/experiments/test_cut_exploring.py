@@ -29,6 +29,7 @@ def explored(folder: Path, billed: Billed, flow: str = TWO, more: str = "", case
     (folder / "guess.yaml").write_text(flow)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("budget", [0.75, 1.05])
 @pytest.mark.parametrize("flow", [TWO, GOES_ON], ids=["halts", "goes on"])
@@ -63,6 +64,7 @@ def test_an_answer_that_is_cut_while_exploring_is_asked_for_again_with_a_larger_
     assert "failed in the loop" not in checked.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [1_500, 3_000])
 def test_the_budget_that_is_advised_goes_on_exploring_until_all_is_done(
     folder: Path, billed: Billed, tokens: int

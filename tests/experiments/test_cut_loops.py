@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from experiments.guess import EXPERIMENT, FLOW, folder, run_json, whorl
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ SHORT = FLOW.replace('iteration }}"}', 'iteration }}", max_tokens: 100}').replac
 CUT = "the budget of the run ended the loop early"
 
 
+@pytest.mark.slow
 def test_loops_that_a_trial_budget_has_ended_go_on_with_a_larger_one(folder: Path) -> None:
     (folder / "guess.yaml").write_text(SHORT)
     (folder / FILE).write_text(PLAIN + "trial_budget: 0.0115\n")

@@ -30,6 +30,7 @@ GRADE = 'grade: "(outputs.text | length) / 10"\n'
 REPLY = '[[providers.demo.replies]]\nmatch = "How good"\nreplies = [{json = {grade = 0.25}}]\n'
 
 
+@pytest.mark.slow
 def test_a_model_and_a_command_grade_by_runs_of_their_own(folder: Path) -> None:
     graders = """
 grade:
@@ -288,6 +289,7 @@ def test_votes_that_are_missing_are_asked_for_within_a_budget(folder: Path) -> N
     assert any("judge (3 votes)" in row["rule"] for row in rows)
 
 
+@pytest.mark.slow
 def test_iterations_that_are_missing_are_recorded_and_change_no_result(folder: Path) -> None:
     """Runs of two iterations go on to four; what they returned, and their own cost, stays."""
     (folder / FILE).write_text(EXPERIMENT.replace("explore: {polish: 5}\n", ""))
@@ -364,6 +366,7 @@ def test_a_gate_passes_where_nothing_has_changed(folder: Path) -> None:
     assert "undecided" in again.stdout
 
 
+@pytest.mark.slow
 def test_a_gate_compares_with_what_another_experiment_found(folder: Path) -> None:
     other = "old.experiment.yaml"
     text = EXPERIMENT.replace("name: guess\n", "name: old\n")
@@ -420,6 +423,7 @@ def test_the_bars_of_an_experiment_under_way_fit_the_terminal() -> None:
     assert resumed[-1].endswith("about $2.00 in all")
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_a_bar_for_each_variant(folder: Path) -> None:
     program = (sys.executable, "-m", "whorl.interfaces.cli")
     opened = Terminal("experiment", "run", FILE, program=program)
@@ -432,6 +436,7 @@ def test_a_terminal_shows_a_bar_for_each_variant(folder: Path) -> None:
         opened.close()
 
 
+@pytest.mark.slow
 def test_answers_of_an_experiment_are_replayed_when_asked(folder: Path) -> None:
     run_json("experiment", "run", FILE)
 
@@ -444,6 +449,7 @@ def test_answers_of_an_experiment_are_replayed_when_asked(folder: Path) -> None:
     assert "--check replays the answers of one rule" in unclear.stderr
 
 
+@pytest.mark.slow
 def test_facts_may_be_deleted_or_broken_at_any_time_and_are_stale_with_their_grader(
     folder: Path,
 ) -> None:

@@ -43,6 +43,7 @@ def test_an_experiment_is_run_once_and_reported_again(folder: Path) -> None:
         assert len(store.runs(limit=100)) == 24
 
 
+@pytest.mark.slow
 def test_more_cases_run_only_those_and_a_new_generation_all(folder: Path) -> None:
     run_json("experiment", "run", "guess.experiment.yaml")
     with (folder / "cases.csv").open("a") as file:
@@ -59,6 +60,7 @@ def test_more_cases_run_only_those_and_a_new_generation_all(folder: Path) -> Non
     assert run_json("experiment", "ls") == []
 
 
+@pytest.mark.slow
 def test_what_if_over_an_experiment_makes_no_call(folder: Path) -> None:
     run_json("experiment", "run", "guess.experiment.yaml")
     with closing(SqliteStore(folder / ".whorl" / "whorl.db")) as store:
@@ -122,6 +124,7 @@ def test_a_budget_pauses_it_and_whole_cases_are_compared(folder: Path) -> None:
     assert run_json("experiment", "run", "guess.experiment.yaml")["done"] == 24
 
 
+@pytest.mark.slow
 def test_a_gate_passes_fails_and_is_undecided(folder: Path) -> None:
     run_json("experiment", "run", "guess.experiment.yaml")
     whorl("experiment", "report", "guess.experiment.yaml", "--save", "baseline.json")
@@ -306,6 +309,7 @@ def test_an_experiment_that_is_killed_ends_with_the_same_numbers(folder: Path) -
     assert found == wanted
 
 
+@pytest.mark.slow
 def test_python_runs_an_experiment_with_functions_as_graders(folder: Path) -> None:
     def right(outputs: Any, case: Any) -> bool:
         return bool(outputs["text"] == case["expected"])

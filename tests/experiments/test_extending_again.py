@@ -71,6 +71,7 @@ def test_an_iteration_whose_answer_the_budget_cut_is_no_result_and_is_asked_for_
     assert "8 answers replayed through the engine: all the same" in checked.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", [LOOP, GOES_ON], ids=["halts", "goes on"])
 def test_an_iteration_that_the_provider_failed_is_tried_again_and_then_left_to_the_next_one(
     folder: Path, billed: Billed, flow: str

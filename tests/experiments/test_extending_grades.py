@@ -81,6 +81,7 @@ def test_an_iteration_that_is_there_already_is_graded_alone(folder: Path, billed
     assert "has no grade" not in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("budget", ["0", "0.02", "0.11", "0.14"])
 def test_gradings_stay_within_the_budget_and_the_command_that_is_told_goes_on(

@@ -50,6 +50,7 @@ def test_iterations_that_are_recorded_stay_within_the_budget_and_go_on(
     assert "nothing to record" in again.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [0.2, 1.0, 2.5])
 def test_votes_that_are_asked_for_stay_within_the_budget(
     folder: Path, billed: Billed, budget: float

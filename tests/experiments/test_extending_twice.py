@@ -74,6 +74,7 @@ def test_every_longer_rule_goes_on_from_where_the_one_before_has_ended(
     assert last["spent_usd"] == pytest.approx(billed.billed_usd)
 
 
+@pytest.mark.slow
 def test_an_extension_that_its_budget_stopped_goes_on_to_a_longer_rule(
     folder: Path, billed: Billed
 ) -> None:
@@ -154,6 +155,7 @@ def test_a_trial_that_a_person_has_continued_is_left_out(folder: Path, billed: B
     assert run in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [("--at-most", "5"), ("--at-most", "1"), ("--return", "first")])
 def test_a_rule_that_is_named_has_its_row_wherever_it_stands(
     folder: Path, billed: Billed, given: tuple[str, ...]

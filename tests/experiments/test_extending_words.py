@@ -20,6 +20,7 @@ __all__ = ["billed", "folder"]
 VOTES = ("judge", FILE, "--against", "grade", "--votes", "5")
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("words", [LONGER, VOTES], ids=["iterations", "votes"])
 @pytest.mark.parametrize("tokens", [3_000, 9_000])

@@ -30,6 +30,7 @@ def _add_broken(folder: Path, divisor: str = "0", more: str = "") -> None:
     (folder / FILE).write_text(EXPERIMENT.replace("variants:", variants) + more)
 
 
+@pytest.mark.slow
 def test_a_variant_that_always_fails_is_graded_0_and_its_failures_are_told(folder: Path) -> None:
     _add_broken(folder)
 
@@ -50,6 +51,7 @@ def test_a_variant_that_always_fails_is_graded_0_and_its_failures_are_told(folde
     assert whorl(*gate).exit_code == 1
 
 
+@pytest.mark.slow
 def test_failures_that_are_left_out_are_told_and_a_gate_can_refuse_them(folder: Path) -> None:
     _add_broken(folder, more="on_failure: leave_out\n")
 
@@ -74,6 +76,7 @@ def test_failures_that_are_left_out_are_told_and_a_gate_can_refuse_them(folder: 
     assert "record longer ones" not in asked.stderr
 
 
+@pytest.mark.slow
 def test_a_rule_that_reaches_a_failure_is_graded_as_a_run_that_fails(folder: Path) -> None:
     """The third iteration fails for half of the cases: rules that end before are not harmed."""
     _add_broken(folder, divisor="0 if iteration == 3 and n % 2 else 1")
@@ -114,6 +117,7 @@ def test_a_loop_that_waits_for_nothing_is_told_as_it_was(folder: Path) -> None:
     assert (answer["iterations"], answer["exit_reason"]) == (2, "max_iterations")
 
 
+@pytest.mark.slow
 def test_a_workflow_that_changes_between_two_parts_is_run_anew_and_that_is_told(
     folder: Path,
 ) -> None:
@@ -183,6 +187,7 @@ def _resumed(folder: Path) -> list[int]:
         return [sum(1 for _ in store.read(run, kinds=kinds)) for run in failed]
 
 
+@pytest.mark.slow
 def test_what_the_outside_fails_is_resumed_three_times_and_then_left_out(folder: Path) -> None:
     _reply_first(folder, "Guess 3 now", "{status = 404}")
 
@@ -303,6 +308,7 @@ def test_a_step_behind_the_loop_that_fails_for_some_iterations_fails_under_their
     assert real["base"]["grade"]["value"] == pytest.approx(0.2)
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_behind_its_loop_is_no_fault_of_the_judge(folder: Path) -> None:
     """The judge says yes from the second guess on, and so does the label."""
     score = 'until: [{score: {from: "{{ review.score }}", at_least: 0.9}}]'

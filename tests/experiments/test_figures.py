@@ -180,6 +180,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(
     assert hits / tried <= 0.97 + slack or kind == "solved"
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 @pytest.mark.parametrize("variants", [1, 4])
 def test_equal_variants_are_seldom_called_better_or_worse(

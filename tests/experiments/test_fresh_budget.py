@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["billed", "folder"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", ["0.01", "0.2", "1.2"])
 def test_the_command_that_goes_on_with_a_fresh_experiment_runs_it(
     folder: Path, billed: Billed, budget: str

@@ -53,6 +53,7 @@ def test_a_gate_that_passes_has_no_test_that_fails(folder: Path) -> None:
     assert set(_tests(folder / "tests.xml").values()) == {""}
 
 
+@pytest.mark.slow
 def test_repeated_runs_of_a_case_are_one_test(folder: Path) -> None:
     (folder / FILE).write_text((folder / FILE).read_text() + "repeat: 2\n")
 
@@ -136,6 +137,7 @@ def test_the_same_runs_with_lower_grades_fail_where_the_grader_was_not_saved(fol
     assert "these are the same runs, graded otherwise" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("written", "margin", "verdict"),

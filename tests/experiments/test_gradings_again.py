@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["billed", "folder"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", ["", "90"])
 def test_gradings_that_the_provider_failed_are_tried_again_by_the_next_run(
     folder: Path, billed: Billed, budget: str

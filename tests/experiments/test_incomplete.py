@@ -24,6 +24,7 @@ def _cases(folder: Path, numbers: range) -> None:
     (folder / "cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in numbers))
 
 
+@pytest.mark.slow
 def test_a_recommendation_says_how_many_trials_stand_behind_it(folder: Path) -> None:
     run_json("experiment", "run", FILE)
 
@@ -34,6 +35,7 @@ def test_a_recommendation_says_how_many_trials_stand_behind_it(folder: Path) -> 
     assert "12 of 12 trials stand behind it" in told
 
 
+@pytest.mark.slow
 def test_nothing_is_recommended_that_trials_which_have_not_run_could_change(folder: Path) -> None:
     run_json("experiment", "run", FILE)
     _cases(folder, range(15))
@@ -52,6 +54,7 @@ def test_nothing_is_recommended_that_trials_which_have_not_run_could_change(fold
     assert whole["recommended"]
 
 
+@pytest.mark.slow
 def test_a_trial_that_the_provider_failed_is_missing(folder: Path) -> None:
     run_json("experiment", "run", FILE)
     _cases(folder, range(13))

@@ -123,6 +123,7 @@ def test_results_that_nobody_can_judge_are_not_said_to_lack_a_verdict(
     assert found["results"] == results
 
 
+@pytest.mark.slow
 def test_runs_that_fail_are_no_results_that_a_judge_agrees_on(judged: Path) -> None:
     """Both graders give 0 to a run that failed, and neither has looked at anything."""
     flow = (judged / "guess.yaml").read_text()
@@ -156,6 +157,7 @@ def test_kappa_has_a_word_on_either_side_of_chance(kappa: Estimate, words: str) 
     assert kappa_words(kappa) == words
 
 
+@pytest.mark.slow
 def test_a_grader_is_judged_by_the_results_of_all_variants_as_its_help_says(judged: Path) -> None:
     run_json("experiment", "run", FILE)
     asked = ("judge", FILE, "good", "--against", "right")

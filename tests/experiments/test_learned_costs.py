@@ -28,6 +28,7 @@ def limited(folder: Path, model: Billed, text: str = ALONE, cases: int = 12) -> 
     (folder / "guess.yaml").write_text(LIMITED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [ALONE, JUDGED])
 def test_trials_that_are_far_cheaper_than_their_worst_case_all_run(
     folder: Path, billed: Billed, text: str
@@ -60,6 +61,7 @@ def test_a_trial_budget_is_what_every_trial_needs(folder: Path, billed: Billed) 
     assert 0 < found["done"] < 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [1.5, 3.0])
 def test_trials_that_become_dearer_stay_within_the_budget(
     folder: Path, billed: Billed, budget: float
@@ -78,6 +80,7 @@ def test_trials_that_become_dearer_stay_within_the_budget(
     assert {row["iterations"] for row in whole["rows"]} == {3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grows_by", [0, 60])
 def test_iterations_that_are_recorded_later_need_what_they_cost(
     folder: Path, billed: Billed, grows_by: int

@@ -97,6 +97,7 @@ def test_a_million_trials_and_not_one_more(folder: Path) -> None:
     assert refused(folder) == ("X100", "1,000,004 trials are too many: at most 1,000,000")
 
 
+@pytest.mark.slow
 def test_so_many_cases_with_the_same_ids_are_told_without_comparing_all_with_all(
     folder: Path,
 ) -> None:

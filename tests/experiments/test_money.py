@@ -50,6 +50,7 @@ def test_what_is_recorded_later_has_a_budget_in_dollars(folder: Path, amount: st
     assert "W900" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_enough_one_after_the_other_records_all(folder: Path) -> None:
     """What is reserved for a call fits once; each costs far less, so all are recorded in turn."""
     (folder / FILE).write_text(EXPERIMENT.replace("explore: {polish: 5}\n", ""))
@@ -212,6 +213,7 @@ def test_a_grader_that_changes_is_told_to_cost_calls(folder: Path) -> None:
     assert (after["calls"], after.get("to grade")) == (0, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("explore", [1, 3, 9])
 def test_exploring_less_than_its_limit_makes_a_loop_no_cheaper(folder: Path, explore: int) -> None:
     text = PLAIN.replace(JUDGED, FREE)
@@ -250,6 +252,7 @@ def expected(told: str) -> list[float]:
     return [float(amount) for amount in re.findall(r"about \$([\d.]+) in all", told)]
 
 
+@pytest.mark.slow
 def test_what_all_of_it_will_cost_is_told_by_whole_cases(folder: Path) -> None:
     """All cases cost the same here, so that the first one tells exactly."""
     judged(folder, PLAIN + "trial_budget: 1.2\n")
@@ -296,6 +299,7 @@ def test_a_model_without_a_price_costs_what_nobody_knows(folder: Path, model: st
     assert "not known" not in base
 
 
+@pytest.mark.slow
 def test_a_trial_budget_that_is_too_small_is_named_and_one_that_is_raised_goes_on(
     folder: Path,
 ) -> None:

@@ -131,6 +131,7 @@ def test_a_rule_that_the_record_does_not_answer_says_why(
     assert answered.exact, answered.why
 
 
+@pytest.mark.slow
 def test_outputs_that_later_steps_decide_are_not_graded(folder: Path) -> None:
     flow = (folder / "guess.yaml").read_text()
     later = '  tell: {ask: "Guess {{ polish.write }}"}\noutputs: {text: "{{ tell }}"}'

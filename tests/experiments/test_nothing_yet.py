@@ -51,6 +51,7 @@ def judged(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.sample(14)
 @pytest.mark.parametrize("has_runs", [False, True])
 @pytest.mark.parametrize("words", ASKED, ids=" ".join)
@@ -109,6 +110,7 @@ def test_a_grade_that_is_missing_is_named_with_what_to_do(folder: Path) -> None:
     assert "correct grader 'grade': no trial runs again" in asked.stderr
 
 
+@pytest.mark.slow
 def test_a_grade_that_a_person_has_to_give_is_named(folder: Path) -> None:
     taste = 'grade: {taste: {person: "Would you send this?", show: "{{ outputs.text }}"}}\n'
     (folder / FILE).write_text(EXPERIMENT.replace('grade: "(outputs.text | length) / 10"\n', taste))

@@ -58,6 +58,7 @@ def test_a_difference_above_the_margin_is_told_without_it(folder: Path) -> None:
     assert "12 better, 0 the same, 0 worse (margin 0.02)" in told
 
 
+@pytest.mark.slow
 def test_the_report_and_the_gate_show_the_same_interval(folder: Path, model: str) -> None:
     found = _served(folder, model)["variants"]["longer"]
     assert found["difference"]["low"] < found["difference"]["value"] < found["difference"]["high"]
@@ -73,6 +74,7 @@ def test_the_report_and_the_gate_show_the_same_interval(folder: Path, model: str
     assert f"({low} to {high})" in whorl("experiment", "report", FILE).stdout
 
 
+@pytest.mark.slow
 def test_a_comparison_the_other_way_round_is_the_same_one(folder: Path, model: str) -> None:
     found = _served(folder, model)["variants"]["longer"]["difference"]
 
@@ -82,6 +84,7 @@ def test_a_comparison_the_other_way_round_is_the_same_one(folder: Path, model: s
     assert (turned["low"], turned["high"]) == pytest.approx((-found["high"], -found["low"]))
 
 
+@pytest.mark.slow
 def test_intervals_for_all_variants_together_are_named_so(folder: Path, model: str) -> None:
     two = "  shorter: {loops: {polish: {at_most: 1}}}\n"
     text = EXPERIMENT.replace("variants:\n", f"variants:\n{two}")
@@ -123,6 +126,7 @@ def test_costs_of_calls_in_doubt_fail_no_gate(folder: Path, model: str) -> None:
     assert not [reason for reason in every["reasons"] if "times as much" in reason]
 
 
+@pytest.mark.slow
 def test_exploring_that_variants_share_is_counted_once(folder: Path, model: str) -> None:
     found = _served(folder, model, "explore: {polish: 5}\n")
     text = (folder / FILE).read_text()

@@ -110,6 +110,7 @@ RULES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 def test_what_if_is_what_variants_with_those_rules_really_do(folder: Path) -> None:
     """Over runs in a store, with prices: grade, dollars and iterations of each rule."""
     loops = {name: {"loops": {"polish": rule}} for name, rule in RULES.items()}

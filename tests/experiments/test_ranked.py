@@ -38,6 +38,7 @@ def test_the_best_iteration_is_told_by_the_score_of_the_file(folder: Path) -> No
     assert (best["answer"]["returned"], last["answer"]["returned"]) == (4, 5)
 
 
+@pytest.mark.slow
 def test_a_plateau_watches_the_score_of_the_file(folder: Path) -> None:
     _score(folder, "0.1", "0.3", "0.2", "0.8", "0.7")
     run_json("experiment", "run", FILE)
@@ -69,6 +70,7 @@ def test_what_is_recommended_can_be_pasted(folder: Path) -> None:
     assert whorl("validate", "guess.yaml").exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "words"),
     [

@@ -109,6 +109,7 @@ def test_pairs_that_are_fewer_than_the_cases_of_a_row_are_counted(folder: Path) 
     assert "longer: 12 of 12 cases have a grade, 11 of them also under base" in lines
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("grade", "words"),
@@ -130,6 +131,7 @@ def test_how_far_the_score_goes_with_the_grade_is_said_by_its_value(
     assert f"the score that the loop sees {words}" in whorl("experiment", "run", FILE).stdout
 
 
+@pytest.mark.slow
 def test_a_trial_that_a_person_steers_is_left_out_and_named(folder: Path) -> None:
     (folder / "own.yaml").write_text("whorl: 1\nname: own\nsteps: {w: {ask: Guess}}\n")
     own = run_json("run", "own.yaml")["run"]

@@ -135,6 +135,7 @@ def test_an_iteration_that_timed_out_answers_only_rules_that_end_before() -> Non
     assert (whole.exact, whole.iterations) == (True, 2)
 
 
+@pytest.mark.slow
 def test_a_variable_that_the_body_sets_is_known_behind_the_loop_of_a_run(folder: Path) -> None:
     """One run is played with the rule; grades by iteration do not know how many there were."""
     flow = (folder / "guess.yaml").read_text()

@@ -167,6 +167,7 @@ def test_nothing_is_recommended_where_a_rule_that_is_not_ranked_is_surely_better
     )
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 def test_what_is_recommended_is_better_on_cases_it_was_not_chosen_with() -> None:
     loop = made_loop()
@@ -223,6 +224,7 @@ def test_what_later_iterations_spoil_is_told_and_cost_against_grade_is_drawn() -
     assert max(map(len, drawn)) <= 80
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 def test_what_is_held_out_is_honest_where_all_rules_are_alike() -> None:
     """The best of many rules looks better than it is; on cases that it was not chosen with, not."""

@@ -39,6 +39,7 @@ def figures(found: dict[str, Any]) -> dict[str, tuple[float | None, float | None
 
 
 # In 3 of 12 cases the first iteration is returned, in the others the second one.
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ['"n < 3"', '"n > 99"'], ids=["some runs", "all runs"])
 def test_rows_that_nobody_can_run_are_not_known_without_the_grades_they_need(
     folder: Path, rule: str
@@ -73,6 +74,7 @@ def test_the_curve_has_no_grade_where_a_run_has_none(folder: Path) -> None:
     assert "nan" not in shown + (folder / "sweep.svg").read_text()
 
 
+@pytest.mark.slow
 def test_with_all_grades_everything_is_known(folder: Path) -> None:
     paid(folder, '"n < 3"', more="")
 

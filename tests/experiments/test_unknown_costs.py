@@ -47,6 +47,7 @@ def _run(folder: Path, url: str, text: str = UNLISTED) -> list[dict[str, str]]:
     return [row for row in found["rows"] if row["variant"] == "other"]
 
 
+@pytest.mark.slow
 def test_rules_over_runs_without_a_price_cost_what_nobody_knows(folder: Path, model: str) -> None:
     _run(folder, model)
 

@@ -176,6 +176,7 @@ def test_a_call_that_waited_for_its_budget_tells_nothing_of_the_clock() -> None:
     assert counts == {"answered": 1, "not known": 5}
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 def test_what_is_not_known_really_could_not_be() -> None:
     """Providers that agree on everything recorded, and differ behind it, give several results.
@@ -207,6 +208,7 @@ def test_what_is_not_known_really_could_not_be() -> None:
     assert tried > 8
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 def test_exploring_changes_no_result() -> None:
     """Neither what the loop returns nor how it ended, nor what comes after it."""

@@ -109,6 +109,7 @@ def test_the_picture_of_grades_ends_at_1_where_all_of_them_are_1(folder: Path) -
     assert max(marks) == 1
 
 
+@pytest.mark.slow
 def test_the_titles_say_which_judge_and_which_run_and_progress_what_was_graded(
     folder: Path,
 ) -> None:

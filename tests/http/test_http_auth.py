@@ -266,6 +266,7 @@ def test_wrong_tokens_are_limited_and_the_right_one_is_not(
     assert right.status_code == 200
 
 
+@pytest.mark.slow
 def test_forwarded_headers_count_behind_a_proxy_only(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

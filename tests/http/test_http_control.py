@@ -42,6 +42,7 @@ def slow(client: Client) -> str:
     return run
 
 
+@pytest.mark.slow
 def test_a_run_is_started_once_for_a_key(client: Client) -> None:
     body = {"workflow": "polish.yaml", "inputs": {"task": "x"}, "key": "order 7"}
 
@@ -57,6 +58,7 @@ def test_a_run_is_started_once_for_a_key(client: Client) -> None:
     assert len(client.get("/runs")["runs"]) == 1
 
 
+@pytest.mark.slow
 def test_a_key_is_refused_for_another_request(client: Client, project: Path) -> None:
     body = {"workflow": "polish.yaml", "inputs": {"task": "x"}, "key": "order 7"}
     run = client.post("/runs", body, 201)["run"]
@@ -74,6 +76,7 @@ def test_a_key_is_refused_for_another_request(client: Client, project: Path) -> 
     assert len(client.get("/runs")["runs"]) == 1
 
 
+@pytest.mark.slow
 def test_the_same_key_leaves_a_run_as_a_person_left_it(client: Client) -> None:
     body = {"workflow": "slow.yaml", "key": "order 7"}
     run = client.post("/runs", body, 201)["run"]
@@ -148,6 +151,7 @@ def test_mistakes_of_a_file_are_answered_with_their_places(shared: Client) -> No
     assert (first["file"], first["line"]) == ("flows/broken.yaml", 3)
 
 
+@pytest.mark.slow
 def test_pause_and_resume(client: Client) -> None:
     run = slow(client)
     assert client.get(f"/runs/{run}")["driver"] == "here"
@@ -174,6 +178,7 @@ def test_cancel_keeps_the_words(client: Client) -> None:
         assert client.post(f"/runs/{run}/{path}", status=409)["error"]["code"] == "W905"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["pause", "cancel"])
 def test_a_request_in_parallel_has_one_effect(client: Client, path: str) -> None:
     run = slow(client)
@@ -186,6 +191,7 @@ def test_a_request_in_parallel_has_one_effect(client: Client, path: str) -> None
     assert kinds(client, run).count("run.finished") == (path == "cancel")
 
 
+@pytest.mark.slow
 def test_resume_in_parallel_has_one_effect(client: Client) -> None:
     run = slow(client)
     client.post(f"/runs/{run}/pause")
@@ -196,6 +202,7 @@ def test_resume_in_parallel_has_one_effect(client: Client) -> None:
     client.post(f"/runs/{run}/cancel")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["approve", "reject"])
 def test_a_decision_in_parallel_is_taken_once(client: Client, path: str) -> None:
     run = client.start("gated.yaml")
@@ -226,6 +233,7 @@ def test_approve_and_reject_at_once_exclude_each_other(client: Client) -> None:
     assert statuses == [202, 409]
 
 
+@pytest.mark.slow
 def test_continue_in_parallel_gives_more_once(client: Client) -> None:
     run = client.start("polish.yaml", inputs={"task": "x"}, max_iterations=1)
     client.wait(run, "succeeded")
@@ -248,6 +256,7 @@ def test_seen_makes_a_second_press_harmless(client: Client) -> None:
     assert client.wait(run, "succeeded")["iteration"] == 2
 
 
+@pytest.mark.slow
 def test_continue_of_a_loop_that_runs_needs_seen(client: Client) -> None:
     run = slow(client)
 
@@ -260,6 +269,7 @@ def test_continue_of_a_loop_that_runs_needs_seen(client: Client) -> None:
     client.post(f"/runs/{run}/cancel")
 
 
+@pytest.mark.slow
 def test_accept_takes_an_iteration_once(client: Client) -> None:
     run = client.start("polish.yaml", inputs={"task": "x"})
     client.wait(run, "succeeded")
@@ -320,6 +330,7 @@ def test_fork_redoes_an_iteration_with_other_values(client: Client) -> None:
     client.post(f"/runs/{run}/fork", {"at": "polish[2]", "set": {"no": 1}}, 400)
 
 
+@pytest.mark.slow
 def test_a_fork_has_the_budget_of_its_run_unless_it_is_given_one(client: Client) -> None:
     run = client.start("polish.yaml", inputs={"task": "x"}, budget_usd=2.5)
     client.wait(run, "succeeded")
@@ -331,6 +342,7 @@ def test_a_fork_has_the_budget_of_its_run_unless_it_is_given_one(client: Client)
     assert client.wait(other, "succeeded")["budget_usd"] == 1.0
 
 
+@pytest.mark.slow
 def test_resume_tries_again_what_failed(client: Client) -> None:
     run = client.start("failing.yaml")
     found = client.wait(run, "failed")
@@ -364,6 +376,7 @@ def test_a_run_of_another_process_is_steered_through_its_inbox(
     client.wait(run, "cancelled")
 
 
+@pytest.mark.slow
 def test_a_person_who_does_not_decide_in_time_is_not_waited_for(client: Client) -> None:
     run = client.start("timed.yaml")
 
@@ -371,6 +384,7 @@ def test_a_person_who_does_not_decide_in_time_is_not_waited_for(client: Client) 
     assert "run.waiting" in kinds(client, run)
 
 
+@pytest.mark.slow
 def test_runs_are_started_with_labels_and_listed_by_them(client: Client) -> None:
     new = {"workflow": "polish.yaml", "inputs": {"task": "x"}}
     red = client.post("/runs", new | {"labels": {"team": "red", "n": "1"}}, 201)["run"]
@@ -384,6 +398,7 @@ def test_runs_are_started_with_labels_and_listed_by_them(client: Client) -> None
     assert "only for runs of experiments" in refused["error"]["message"]
 
 
+@pytest.mark.slow
 def test_an_input_holds_no_more_values_than_one_of_a_command(client: Client, project: Path) -> None:
     text = "whorl: 1\ninputs: {xs: list}\nsteps:\n  n: {value: '{{ xs | length }}'}\n"
     (project / "list.yaml").write_text(text)

@@ -25,6 +25,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.sample(7)
 @pytest.mark.parametrize(("dialect", "file", "inputs"), CASES)
 def test_events_fall_onto_the_graph(

@@ -31,6 +31,7 @@ def test_the_document_in_the_repository_is_fresh() -> None:
     assert (ROOT / "web" / "openapi.json").read_text("utf-8") == openapi_text()
 
 
+@pytest.mark.slow
 def test_every_model_is_closed_and_every_operation_told() -> None:
     found = document(build_app())
 
@@ -44,6 +45,7 @@ def test_every_model_is_closed_and_every_operation_told() -> None:
             assert {"400", "401", "403", "404", "409"} <= set(operation["responses"])
 
 
+@pytest.mark.slow
 def test_a_server_tells_its_document(shared: Client) -> None:
     assert shared.get("/openapi.json")["openapi"].startswith("3.1")
 

@@ -40,6 +40,7 @@ def put(client: Client, **body: Any) -> tuple[int, Any]:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_a_file_is_drawn_with_its_problems(editor: Client) -> None:
     drawn = editor.get("/workflows/sketch", file="polish.yaml")
     broken = editor.post(
@@ -163,6 +164,7 @@ def test_other_data_is_not_written_over(editor: Client, folder: Path) -> None:
     assert put(editor, file="more.json", text='{"some": "data"}', etag=None)[0] == 403
 
 
+@pytest.mark.slow
 def test_without_permission_nothing_is_written(client: Client) -> None:
     drawn = client.get("/workflows/sketch", file="polish.yaml")
 
@@ -190,6 +192,7 @@ def test_new_files_come_from_templates_copies_and_nothing(editor: Client, folder
     assert editor.post("/workflows", {"file": "x.yaml"}, 400)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", ["native", "studio", "shodan"])
 def test_each_kind_of_a_palette_can_be_added(editor: Client, dialect: str) -> None:
     from whorl.dialects.editing.palette import changes_of

@@ -88,6 +88,7 @@ def _end(process: subprocess.Popen[str], number: signal.Signals) -> None:
     process.communicate(timeout=PATIENCE_S)
 
 
+@pytest.mark.slow
 def test_the_next_server_goes_on_with_the_runs_of_the_last_one(project: Path) -> None:
     with connected(project) as client:
         run, paused = slow(client), slow(client)
@@ -229,6 +230,7 @@ def test_a_server_fires_the_timer_that_a_command_left(
         assert kinds(client, run["id"]).count("timer.fired") == 1
 
 
+@pytest.mark.slow
 def test_a_wait_goes_on_in_the_next_server(project: Path) -> None:
     (project / "nap.yaml").write_text(NAP)
     with connected(project) as client:

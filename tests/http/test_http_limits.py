@@ -190,6 +190,7 @@ def test_words_for_people_have_no_control_characters(shared: Client) -> None:
         assert "\u202e" not in words
 
 
+@pytest.mark.slow
 def test_secrets_of_the_operator_are_not_told(tmp_path: Path) -> None:
     """Not even where a run was given one as its input."""
     provider = '\n[providers.other]\nkind = "openai"\napi_key = "sk-1234567890abcdef"\n'

@@ -50,6 +50,7 @@ def test_a_row_of_the_list_has_all_that_the_page_shows(shared: Client, polished:
     )
 
 
+@pytest.mark.slow
 def test_lists_are_filtered_searched_and_paged(client: Client) -> None:
     runs = [client.start("polish.yaml", inputs={"task": str(n)}) for n in range(5)]
     runs.append(client.start("gated.yaml"))
@@ -68,6 +69,7 @@ def test_lists_are_filtered_searched_and_paged(client: Client) -> None:
     assert [r["id"] for r in client.get("/runs", search=runs[2][-6:])["runs"]] == [runs[2]]
 
 
+@pytest.mark.slow
 def test_lists_are_filtered_by_input_reason_date_and_cost_and_sorted(client: Client) -> None:
     long = client.start("polish.yaml", inputs={"task": "a harbour"})
     short = client.start("polish.yaml", inputs={"task": "a hill"}, max_iterations=1)
@@ -89,6 +91,7 @@ def test_lists_are_filtered_by_input_reason_date_and_cost_and_sorted(client: Cli
     assert client.get("/runs")["runs"][0]["seconds"] > 0
 
 
+@pytest.mark.slow
 def test_costs_are_added_up_over_a_time(client: Client) -> None:
     runs = [client.start("polish.yaml", inputs={"task": "a hill"}) for _ in range(2)]
     results = [client.wait(run)["result"] for run in runs]
@@ -247,6 +250,7 @@ def test_records_come_page_by_page_to_any_depth(shared: Client, polished: str) -
     assert addresses == [record["address"] for record in whole["records"]][:8]
 
 
+@pytest.mark.slow
 def test_a_large_value_of_a_record_is_fetched_by_its_reference(
     client: Client, project: Path
 ) -> None:
@@ -350,6 +354,7 @@ def test_files_outside_of_the_project_are_not_opened(shared: Client, file: str) 
         assert answer.status_code == 404, answer.text
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("path", ["source", "sketch", "etag", "graph"])
 def test_settings_beside_workflows_are_not_shown(client: Client, project: Path, path: str) -> None:
@@ -359,6 +364,7 @@ def test_settings_beside_workflows_are_not_shown(client: Client, project: Path, 
     assert "a secret of the folder" not in answer.text
 
 
+@pytest.mark.slow
 def test_a_file_with_mistakes_is_shown(client: Client, project: Path) -> None:
     (project / "broken.yaml").write_text("whorl: 1\nname: x\nsteps: {a: {asq: b}}\n")
     source = client.get("/workflows/source", file="broken.yaml")
@@ -419,6 +425,7 @@ def _path(address: str) -> str:
     return re.sub(r"\[[0-9]+\]|#[0-9]+", "", address)
 
 
+@pytest.mark.slow
 def test_a_run_that_ended_at_a_limit_is_marked(client: Client, project: Path) -> None:
     run = client.start("polish.yaml", inputs={"task": "x"}, max_iterations=2)
     client.wait(run, "succeeded")
@@ -433,6 +440,7 @@ def test_a_run_that_ended_at_a_limit_is_marked(client: Client, project: Path) ->
     assert client.get(f"/runs/{marked}")["status"] == "succeeded"
 
 
+@pytest.mark.slow
 def test_a_loop_in_a_list_has_its_limit(client: Client, project: Path) -> None:
     (project / "all.yaml").write_text(
         """
@@ -480,6 +488,7 @@ steps:
 """
 
 
+@pytest.mark.slow
 def test_the_limit_of_a_loop_inside_a_list_is_told(tmp_path: Path) -> None:
     make_project(tmp_path)
     (tmp_path / "beside.yaml").write_text(SIDE_BY_SIDE)
@@ -492,6 +501,7 @@ def test_the_limit_of_a_loop_inside_a_list_is_told(tmp_path: Path) -> None:
     assert row["iterations_max"] == 5
 
 
+@pytest.mark.slow
 def test_a_list_tells_how_many_runs_there_are_and_what_they_were_given(client: Client) -> None:
     runs = [client.start("polish.yaml", inputs={"task": f"counted {n}"}) for n in range(3)]
     for run in runs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from served import Client, connected, make_project
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def test_an_iteration_is_sent_back_and_the_next_one_taken(tmp_path: Path) -> Non
     assert (found["iteration"], found["exit_reason"]) == (2, "condition_met")
 
 
+@pytest.mark.slow
 def test_an_answer_never_reaches_another_question(tmp_path: Path) -> None:
     make_project(tmp_path)
     (tmp_path / "letter.yaml").write_text(PUBLISHED)
@@ -82,6 +84,7 @@ def test_an_answer_never_reaches_another_question(tmp_path: Path) -> None:
     assert found["result"]["outputs"] == {"letter": "draft one", "published": True}
 
 
+@pytest.mark.slow
 def test_a_loop_that_waits_at_its_limit_is_continued_or_taken(tmp_path: Path) -> None:
     make_project(tmp_path)
     (tmp_path / "letter.yaml").write_text(AT_LIMIT)

@@ -54,6 +54,7 @@ def test_a_program_is_listed_drawn_started_and_driven(folder: Path) -> None:
     assert records[0]["output"] == 8
 
 
+@pytest.mark.slow
 def test_code_that_is_not_named_is_not_imported(folder: Path) -> None:
     (folder / "other_flow.py").write_text("raise AssertionError")
     with connected(folder) as client:

@@ -172,6 +172,7 @@ def test_each_cell_of_the_matrix_of_roles(
         assert status < 500
 
 
+@pytest.mark.slow
 def test_without_edit_nobody_gives_a_text_that_is_not_saved(tmp_path: Path) -> None:
     with connected(make_project(tmp_path)) as client:
         http = client.http
@@ -322,6 +323,7 @@ def status(http: httpx2.Client, headers: dict[str, str]) -> tuple[int, str]:
     return started, httpx2.get(f"{url}/api/project", **options).json().get("role", "")
 
 
+@pytest.mark.slow
 def test_a_session_has_the_role_of_its_token_and_cannot_get_another(
     served: tuple[Path, str, dict[str, str]], http: httpx2.Client
 ) -> None:
@@ -393,6 +395,7 @@ def test_only_a_hash_is_stored(served: tuple[Path, str, dict[str, str]]) -> None
         assert token.removeprefix("whorl_").encode() not in content
 
 
+@pytest.mark.slow
 def test_the_audit_says_who_did_what(tmp_path: Path) -> None:
     folder = make_project(tmp_path)
     with running(folder) as server:

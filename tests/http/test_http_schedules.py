@@ -79,6 +79,7 @@ def test_what_does_not_fit_is_refused(
     assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
 
 
+@pytest.mark.slow
 def test_health_counts_schedules_that_cannot_start_anything(tmp_path: Path) -> None:
     folder = make_project(tmp_path)
     with connected(folder) as client:

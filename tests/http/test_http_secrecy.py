@@ -69,6 +69,7 @@ def definition(url: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_secure_outputs_are_told_nowhere(tmp_path: Path, url: str) -> None:
     config = CONFIG.replace("[allow]", "[allow]\nprivate_network = true")
     make_project(tmp_path, config)

@@ -41,6 +41,7 @@ def test_a_server_deletes_what_the_operator_does_not_keep(
         assert listed() - {waiting} <= set(ended)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_deleted_while_it_is_listed_hides_no_others(
     client: Client, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +116,7 @@ def test_harm_to_the_files_of_a_store_fails_the_health(
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, error["code"])
 
 
+@pytest.mark.slow
 def test_a_store_that_comes_back_is_used_by_the_next_server(project: Path) -> None:
     """A server that has left its runs says so until it is started again, and no run is lost."""
     store = project / ".whorl" / "whorl.db"

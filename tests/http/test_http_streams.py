@@ -39,6 +39,7 @@ def entries(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [event["data"] for event in events if "id" in event]
 
 
+@pytest.mark.slow
 def test_a_stream_replays_all_and_tells_the_end(client: Client) -> None:
     run = client.start("polish.yaml", inputs={"task": "x"})
     client.wait(run)
@@ -51,6 +52,7 @@ def test_a_stream_replays_all_and_tells_the_end(client: Client) -> None:
     assert found[-1]["data"] == {"status": "succeeded", "last_seq": 24}
 
 
+@pytest.mark.slow
 def test_an_entry_is_encoded_once_for_all_who_watch(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,6 +74,7 @@ def test_an_entry_is_encoded_once_for_all_who_watch(
     assert encoded == list(range(1, 25))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["header", "query"])
 def test_a_stream_goes_on_where_the_reader_was(client: Client, how: str) -> None:
     run = client.start("polish.yaml", inputs={"task": "x"})
@@ -85,6 +88,7 @@ def test_a_stream_goes_on_where_the_reader_was(client: Client, how: str) -> None
     assert [entry["seq"] for entry in entries(found)] == [21, 22, 23, 24]
 
 
+@pytest.mark.slow
 def test_a_live_stream_has_no_gap_and_outlives_the_end(client: Client) -> None:
     run = client.start("gated.yaml")
     found: list[dict[str, Any]] = []
@@ -118,6 +122,7 @@ def test_a_stream_goes_on_when_an_ended_run_is_continued(client: Client) -> None
     assert client.get(f"/runs/{run}")["iteration"] == 2
 
 
+@pytest.mark.slow
 def test_an_end_that_comes_at_once_after_the_last_one_is_told(
     client: Client, project: Path
 ) -> None:
@@ -219,6 +224,7 @@ def test_text_of_another_process_is_told_as_it_comes(
     assert not any(delta["whole"] for delta in others)
 
 
+@pytest.mark.slow
 def test_an_entry_is_streamed_before_the_next_one_is_written(client: Client, project: Path) -> None:
     """Another writer of the same store, which writes on when its last entry has arrived."""
     run = client.start("gated.yaml")
@@ -289,6 +295,7 @@ def _interrupted(event: dict[str, Any]) -> bool:
     return bool(event["data"]["status"] == "interrupted")
 
 
+@pytest.mark.slow
 def test_streams_are_counted_and_given_back(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -307,6 +314,7 @@ def test_streams_are_counted_and_given_back(
         wait_until(is_open)
 
 
+@pytest.mark.slow
 def test_streams_end_when_the_server_does(project: Path) -> None:
     seen: list[dict[str, Any]] = []
     with running(project) as server:

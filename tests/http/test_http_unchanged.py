@@ -29,6 +29,7 @@ def test_what_is_known_is_not_sent_again(shared: Client, path: str) -> None:
     assert "content-type" not in again.headers
 
 
+@pytest.mark.slow
 def test_what_is_new_is_sent_with_a_new_tag(client: Client) -> None:
     before = client.http.get("/api/runs").headers["etag"]
     run = client.start("polish.yaml", inputs={"task": "a haiku"})

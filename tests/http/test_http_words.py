@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from served import POLISH
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from served import Client
 
 
+@pytest.mark.slow
 def test_a_run_says_that_its_file_has_changed_since_it_began(client: Client, project: Path) -> None:
     run = client.start("polish.yaml", inputs={"task": "a haiku"})
     assert client.wait(run)["changed_file"] is None

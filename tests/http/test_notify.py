@@ -142,6 +142,7 @@ def test_mistakes_of_the_section_are_told(tmp_path: Path, written: str, words: s
         find_project(TRUSTED, folder=tmp_path).settings()
 
 
+@pytest.mark.slow
 def test_occasions_can_be_chosen(project: Path, hook: Listening) -> None:
     config = (project / "whorl.toml").read_text()
     (project / "whorl.toml").write_text(config + 'on = ["failed"]\n')

@@ -62,6 +62,7 @@ def _settled(client: Client, ended: int) -> dict[str, dict[tuple[str, ...], floa
     return found
 
 
+@pytest.mark.slow
 def test_metrics_tell_what_runs_did(client: Client) -> None:
     done = client.wait(client.start("polish.yaml", inputs={"task": "x"}))
     client.wait(client.start("gated.yaml"), "waiting")
@@ -86,6 +87,7 @@ def test_metrics_tell_what_runs_did(client: Client) -> None:
     assert found["whorl_event_loop_lag_seconds"][()] >= 0
 
 
+@pytest.mark.slow
 def test_money_and_tokens_are_those_of_the_runs(client: Client) -> None:
     done = client.wait(client.start("polish.yaml", inputs={"task": "x"}))
     found = _settled(client, 1)

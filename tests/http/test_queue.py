@@ -145,6 +145,7 @@ def test_a_run_at_a_terminal_waits_for_nobody(queued: Path, spawn: Spawn) -> Non
         _go(queued, 0)
 
 
+@pytest.mark.slow
 def test_of_a_list_no_more_run_at_once_than_a_server_takes_up(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
     with (tmp_path / "whorl.toml").open("a") as file:

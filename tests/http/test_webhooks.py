@@ -186,6 +186,7 @@ def stranger(project: Path, hook: dict[str, str]) -> Iterator[tuple[Client, Clie
         other.close()
 
 
+@pytest.mark.slow
 def test_a_signed_call_starts_one_run(
     stranger: tuple[Client, Client], hook: dict[str, str]
 ) -> None:
@@ -206,6 +207,7 @@ def test_a_signed_call_starts_one_run(
     assert len(client.get("/runs")["runs"]) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.threat(row="T12")
 def test_what_is_not_signed_starts_nothing(
     stranger: tuple[Client, Client], hook: dict[str, str]
@@ -229,6 +231,7 @@ def test_what_is_not_signed_starts_nothing(
     assert client.get("/runs")["runs"] == []
 
 
+@pytest.mark.slow
 def test_bodies_that_do_not_fit_are_refused(
     stranger: tuple[Client, Client], hook: dict[str, str]
 ) -> None:
@@ -244,6 +247,7 @@ def test_bodies_that_do_not_fit_are_refused(
     assert _call(other, hook["secret"], b" " * 2_000_001, "l").status_code == 413
 
 
+@pytest.mark.slow
 def test_any_signed_body_is_taken_or_refused(
     stranger: tuple[Client, Client], hook: dict[str, str]
 ) -> None:
@@ -264,6 +268,7 @@ def test_any_signed_body_is_taken_or_refused(
         client.wait(run)
 
 
+@pytest.mark.slow
 def test_a_hook_takes_so_many_calls_a_minute(project: Path, hook: dict[str, str]) -> None:
     with (project / "whorl.toml").open("a") as file:
         file.write("\n[server]\nhooks_per_minute = 2\n")

@@ -39,6 +39,7 @@ REVIEW = {
 }
 
 
+@pytest.mark.slow
 @installed
 def test_it_answers_where_nothing_is_configured_and_says_what_it_is() -> None:
     (reply,) = say(NOTHING, ask("Say hello.", max_tokens=12))
@@ -60,6 +61,7 @@ def test_a_budget_may_hold_it_to_less() -> None:
     assert free.usage.output_tokens > 5
 
 
+@pytest.mark.slow
 @installed
 def test_the_same_call_gives_the_same_answer_and_is_streamed() -> None:
     async def main() -> list[Any]:
@@ -90,6 +92,7 @@ def test_typed_answers_fit() -> None:
         assert 0 <= reply.value["score"] <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @installed
 @pytest.mark.parametrize("schema", [{"type": "integer"}, {"enum": ["a", "b"]}])
@@ -99,6 +102,7 @@ def test_typed_answers_need_not_be_objects(schema: Any) -> None:
     assert isinstance(reply.value, int) or reply.value in ("a", "b")
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @installed
 @pytest.mark.parametrize("wishes", [{}, {"reason": False}, {"evidence": True}])
@@ -173,6 +177,7 @@ def test_the_loop_goes_on_while_it_thinks() -> None:
     assert asyncio.run(main()) > 5
 
 
+@pytest.mark.slow
 @installed
 def test_what_is_cancelled_stops() -> None:
     async def main() -> int:
@@ -204,6 +209,7 @@ def test_it_is_stopped_by_its_deadline() -> None:
     assert (fault.code, fault.retryable) == ("P108", True)
 
 
+@pytest.mark.slow
 @installed
 def test_one_thread_and_no_door_to_the_outside() -> None:
     async def main() -> list[str]:

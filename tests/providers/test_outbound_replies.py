@@ -55,6 +55,7 @@ def test_no_call_may_ask_for_more_than_the_hard_limit() -> None:
     assert "25,000,000" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_gzip_bomb_is_counted_as_it_grows() -> None:
     squeezed = zlib.compressobj(9, zlib.DEFLATED, 31)
     bomb = b"".join(squeezed.compress(b"\0" * 1_000_000) for _ in range(300)) + squeezed.flush()

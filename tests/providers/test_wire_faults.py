@@ -199,6 +199,7 @@ def test_characters_split_over_chunks(form: Format, stream: bool) -> None:
     assert server.seen[0].path == form.path
 
 
+@pytest.mark.slow
 @pytest.mark.sample(5)
 @every_format
 @STREAMED

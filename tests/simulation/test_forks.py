@@ -84,6 +84,7 @@ def test_a_fork_has_a_budget_of_its_own(seed: int) -> None:
     _fork(seed, budgets=True)
 
 
+@pytest.mark.slow
 def test_many_of_these_programs_have_iterations() -> None:
     """Otherwise the tests above would show nothing."""
     assert sum(_fork(seed, budgets=False) for seed in range(50)) > 25

@@ -44,6 +44,7 @@ def test_budgets_hold_and_count_what_was_used(seed: int) -> None:
         crashed(plan, seed, Random(seed * 10 + number))
 
 
+@pytest.mark.slow
 def test_crashes_do_lose_replies_that_can_be_had_again() -> None:
     """Otherwise the tests above would show nothing about them."""
     lost = [crashed(plan_of(seed), seed, Random(seed)).lost for seed in range(120)]

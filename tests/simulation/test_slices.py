@@ -123,6 +123,7 @@ def _sliced(plan: Plan, events: list[Event], random: Random) -> tuple[list[Event
     return machine.take_notes(), machine.snapshot()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [COUNTING % "", ITEMS], ids=["repeat", "each"])
 def test_slices_change_neither_notes_nor_state(source: str) -> None:
     plan = Plan(read_workflow(source, "test.whorl.yaml").workflow)

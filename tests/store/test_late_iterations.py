@@ -111,6 +111,7 @@ def store(long_run: tuple[Path, RunId]) -> Iterator[_Counting]:
     opened.close()
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("number", [1, 2, 1_400, 1_401, 2_500, ITERATIONS])
 def test_an_iteration_is_opened_from_the_snapshot_before_it(

@@ -44,6 +44,7 @@ def test_every_kind_of_event_has_a_number_of_its_own() -> None:
     assert len(set(KIND_NUMBERS.values())) == len(KIND_NUMBERS)
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), json_values, max_size=5))
 @settings(max_examples=amount(100, 800), deadline=None)

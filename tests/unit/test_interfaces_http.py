@@ -131,6 +131,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 @settings(max_examples=amount(100, 800), deadline=None)
 @given(body=st.dictionaries(NAMES, JSON, max_size=4))

@@ -196,6 +196,7 @@ def test_the_strict_form_of_a_schema() -> None:
     assert "additionalProperties" not in schema
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("schema", "value"),

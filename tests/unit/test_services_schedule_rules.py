@@ -100,6 +100,7 @@ def plainly(field: str, low: int, high: int) -> set[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 @settings(max_examples=amount(60, 3_000), deadline=None)
 @given(

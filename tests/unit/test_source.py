@@ -354,6 +354,7 @@ def test_surrogates_are_joined_or_replaced() -> None:
     assert plain(read_yaml("a\ud800", "f").root) == "a\ufffd"
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "text",

@@ -25,6 +25,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 @settings(max_examples=amount(100, 800), deadline=None)
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=3))

@@ -224,6 +224,7 @@ def test_of_several_workflows_one_has_to_be_named() -> None:
         read_workflow(json.dumps(template(resource(1))), "single.json", workflow="one")
 
 
+@pytest.mark.slow
 def test_values_that_grow_without_end_are_refused() -> None:
     names = [f"v{number}" for number in range(30)]
     variables: dict[str, Any] = {"v0": ["x"] * 10}

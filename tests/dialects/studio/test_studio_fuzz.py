@@ -104,6 +104,7 @@ def test_values_are_replaced(changes: list[tuple[tuple[Any, ...], Any]]) -> None
     outcome(json.dumps(drawn))
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 @settings(
     max_examples=amount(100, 800), deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -65,6 +65,7 @@ def test_a_file_with_too_much_in_it_is_refused_quickly(text: str, file: str) -> 
     assert "W002" in within(3, lambda: _codes(text, file))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "file"),
     [(_native(1_500), "x.yaml"), (_orka(700, "parallel", "{{ get_input() }}"), "x.yml")],

@@ -62,6 +62,7 @@ def test_an_enum_without_options_is_no_type() -> None:
     assert outcome(text) == ["W007"]
 
 
+@pytest.mark.slow
 @pytest.mark.campaign
 @settings(
     max_examples=amount(100, 800), deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -81,6 +81,7 @@ def test_time_is_seconds_since_the_epoch(written: str, seconds: float) -> None:
     assert parse_time(written) == seconds
 
 
+@pytest.mark.slow
 @given(st.text(max_size=30))
 def test_any_text_is_a_value_or_a_value_error(text: str) -> None:
     for parse in (parse_duration, parse_count, parse_time):

@@ -361,6 +361,7 @@ REFUSALS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.sample(6)
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", SEEDS)

@@ -34,12 +34,14 @@ def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     return
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_a_value_is_written_as_in_one_call(value: Any) -> None:
     assert "".join(write_pieces(value, ENCODE)) == ENCODE(value)
     assert "".join(write_pieces(value, json.dumps, " ")) == json.dumps(value)
 
 
+@pytest.mark.slow
 @given(VALUES, st.sampled_from([None, 0, 2]), st.booleans())
 def test_a_text_is_read_as_in_one_call(value: Any, indent: int | None, is_ascii: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=is_ascii)
@@ -47,6 +49,7 @@ def test_a_text_is_read_as_in_one_call(value: Any, indent: int | None, is_ascii:
     assert repr(read_pieces(text, DECODER)) == repr(DECODER.decode(text))
 
 
+@pytest.mark.slow
 @given(VALUES, st.integers(0), st.sampled_from(["", *',]}":1x ']), st.booleans())
 def test_a_broken_text_is_read_or_refused_as_in_one_call(
     value: Any, place: int, put: str, takes: bool
