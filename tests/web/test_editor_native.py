@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from browsed import Site, make_project, picture
+from browsed import picture
 from playwright.sync_api import expect
 
 from editing import (
@@ -22,8 +22,9 @@ from editing import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
+    from browsed import Site
     from playwright.sync_api import Page
 
 POLISHED = """\
@@ -50,17 +51,6 @@ steps:
 outputs:
   text: "{{ publish }}"
 """
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A project whose files may be written."""
-    project = make_project(tmp_path_factory.mktemp("site") / "shop")
-    site = Site(project, "--edit")
-    try:
-        yield site
-    finally:
-        site.close()
 
 
 @pytest.fixture(autouse=True)
@@ -119,6 +109,7 @@ def test_a_loop_is_built_by_mouse(
     picture(page, "editor-native-run")
 
 
+@pytest.mark.slow
 def test_undo_and_redo_give_the_same_bytes(site: Site, page: Page) -> None:
     opened(site, page, "levels.yaml")
     settle(page)
@@ -138,6 +129,7 @@ def test_undo_and_redo_give_the_same_bytes(site: Site, page: Page) -> None:
     assert saved(site, page, "levels.yaml") == out
 
 
+@pytest.mark.slow
 def test_a_step_is_dragged_into_two_levels(site: Site, page: Page) -> None:
     opened(site, page, "levels.yaml")
     settle(page)
@@ -155,7 +147,7 @@ def test_a_step_is_dragged_into_two_levels(site: Site, page: Page) -> None:
     expect(said(page)).to_contain_text("first moved into outer, after inner")
 
 
-def test_escape_ends_a_drag_and_a_double_click_does_not_drag(site: Site, page: Page) -> None:
+def test_escape_ends_a_drag_and_a_double_click_does_not_begin_one(site: Site, page: Page) -> None:
     opened(site, page, "levels.yaml")
     settle(page)
     drag(page, title(page, "last"), middle(step(page, "outer/inner/deep")), drops=False)
@@ -171,12 +163,7 @@ def test_escape_ends_a_drag_and_a_double_click_does_not_drag(site: Site, page: P
     page.go_back()
     expect(step(page, "first")).to_be_visible()
 
-    expect(page.locator(".edit-changes")).to_have_count(0)
-    assert (site.project / "levels.yaml").read_text() == TWO_LEVELS
-
-
-def test_delete_in_a_field_deletes_text(site: Site, page: Page) -> None:
-    opened(site, page, "levels.yaml")
+    # Delete in a field deletes text.
     title(page, "first").click()
     page.get_by_label("find a kind of step").fill("ask")
     page.keyboard.press("Home")
@@ -184,3 +171,4 @@ def test_delete_in_a_field_deletes_text(site: Site, page: Page) -> None:
     expect(page.get_by_label("find a kind of step")).to_have_value("sk")
     expect(step(page, "first")).to_be_visible()
     expect(page.locator(".edit-changes")).to_have_count(0)
+    assert (site.project / "levels.yaml").read_text() == TWO_LEVELS
