@@ -9,8 +9,6 @@ from browsed import picture
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from browsed import Site
     from playwright.sync_api import Page
 
@@ -29,9 +27,7 @@ def compared(site: Site, run: str, page: Page) -> Page:
     return page
 
 
-def test_two_iterations_stand_beside_each_other(
-    compared: Page, site: Site, run: str, check_access: Callable[[Page], None]
-) -> None:
+def test_two_iterations_stand_beside_each_other(compared: Page, site: Site, run: str) -> None:
     diff = compared.get_by_role("table", name="changes of code from #2 to #4")
 
     expect(diff.locator(".diff-text.diff-removed")).to_have_text(["-    return json.loads(s)"])
@@ -40,7 +36,6 @@ def test_two_iterations_stand_beside_each_other(
     )
     expect(compared.get_by_text("similarity")).to_contain_text("0.9")
     picture(compared, "compare")
-    check_access(compared)
 
     # A flag of the command is not broken in two.
     command = compared.locator(".compare-side .same-command code")

@@ -40,7 +40,6 @@ def test_the_dialogs_say_what_they_would_do(
     dialog = opened(page, "Accept #2")
     expect(dialog).to_contain_text(f"whorl accept {run} --iteration 2 --at refine")
     picture(page, "dialog-accept")
-    check_access(page)
     dialog.get_by_label("Iteration of refine").select_option("1")
     expect(dialog).to_contain_text("score 0.41 < 0.85")
     expect(dialog.get_by_role("button", name="Accept iteration 1")).to_be_visible()
@@ -58,7 +57,6 @@ def test_the_dialogs_say_what_they_would_do(
     expect(page.get_by_role("button", name="Accept #2")).to_be_focused()
 
     opened(page, "Continue")
-    check_access(page)
     dialog.get_by_label("More iterations").fill("")
     expect(dialog.get_by_role("button", name="Continue")).to_be_disabled()
     expect(dialog).to_contain_text("Enter more iterations")

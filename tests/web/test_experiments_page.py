@@ -11,7 +11,7 @@ from browsed import ROOT, Site, picture
 from waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from playwright.sync_api import Page, Response
 
@@ -238,15 +238,3 @@ def test_failures_and_other_versions_are_told_and_few_cases_are_enough(
     flow.write_text(COUNTING.replace("name: counting", "name: counted"))
     site.open(page, "/experiments/failing")
     page.get_by_text("6 runs are of cases, variants or versions that it has no more").wait_for()
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("tab", ["", "?tab=what-if"])
-def test_anybody_can_use_it(
-    site: Site, page: Page, check_access: Callable[[Page], None], tab: str
-) -> None:
-    site.open(page, f"/experiments/describe{tab}")
-    page.locator(".experiment-table").first.wait_for()
-    check_access(page)
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0

@@ -121,9 +121,14 @@ def test_who_steers_with_double_clicks_does_each_thing_once(
         site.wait(run, status)
 
     press("Pause", "paused")
+    page.locator(".banner").filter(has_text="Paused").wait_for()
     press("Resume", "running")
     places = {name: head.get_by_text(name).bounding_box() for name in ("Cancel", "Re-run")}
     press("Stop after this iteration", "succeeded")
+    page.locator(".exit-banner").filter(has_text="a person stopped it").wait_for()
+    found = site.get(f"/runs/{run}")
+    assert (found["exit_reason"], found["stopped_by"]) == ("accepted", "person")
+    assert page.get_by_role("button", name="Stop after this iteration").count() == 0
     page.get_by_role("button", name="Continue +3").click()
     page.get_by_role("dialog").get_by_label("More iterations").fill("500")
     presses.twice(page.get_by_role("dialog").get_by_role("button", name="Continue"), delay_ms)
@@ -132,6 +137,7 @@ def test_who_steers_with_double_clicks_does_each_thing_once(
     press("Really cancel?", "cancelled")
 
     expect(page.locator(".run-title")).to_contain_text("cancelled")
+    page.locator('[data-path="turns"][data-status="cancelled"]').wait_for()
     assert steered(site, run) == ["paused", "resumed", "accepted", "continued", "cancelled"]
     assert (presses.refused, page.get_by_role("dialog").count()) == ([], 0)
     assert places["Re-run"] == head.get_by_text("Re-run").bounding_box()

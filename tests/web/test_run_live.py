@@ -104,22 +104,6 @@ def test_the_page_follows_until_an_iteration_is_chosen(site: Site, page: Page, s
     wait_until(lambda: chosen_number(page) > number)
 
 
-def test_a_run_is_paused_resumed_and_cancelled(site: Site, page: Page, slow: str) -> None:
-    shows(site, page, f"/runs/{slow}")
-    head = page.locator(".run-title")
-
-    page.get_by_role("button", name="Pause").click()
-    head.filter(has_text="paused").wait_for()
-    page.locator(".banner").filter(has_text="Paused").wait_for()
-    page.get_by_role("button", name="Resume").click()
-    head.filter(has_text="running").wait_for()
-    page.get_by_role("button", name="Cancel").click()
-    page.get_by_role("button", name="Really cancel?").click()
-    head.filter(has_text="cancelled").wait_for()
-    assert site.get(f"/runs/{slow}")["status"] == "cancelled"
-    page.locator('[data-path="turns"][data-status="cancelled"]').wait_for()
-
-
 def test_what_a_task_says_is_shown_as_it_comes(site: Site, page: Page) -> None:
     (site.project / "telling.yaml").write_text(TELLING)
     run = site.start("telling.yaml")
@@ -246,14 +230,3 @@ def ran_example(site: Site, dialect: str) -> str:
         check=False,
     )
     return str(json.loads(done.stdout)["run"])
-
-
-def test_a_loop_is_stopped_after_its_iteration(site: Site, page: Page, slow: str) -> None:
-    shows(site, page, f"/runs/{slow}")
-    page.get_by_role("button", name="Stop after this iteration").click()
-    page.locator(".exit-banner").filter(has_text="a person stopped it").wait_for()
-    found = site.wait(slow, "succeeded")
-
-    assert (found["exit_reason"], found["stopped_by"]) == ("accepted", "person")
-    assert found["iteration"] < 900
-    assert page.get_by_role("button", name="Stop after this iteration").count() == 0

@@ -38,9 +38,7 @@ def side(page: Page, part: str) -> Locator:
     return page.get_by_role("region", name=part, exact=True)
 
 
-def test_a_run_is_looked_at(
-    site: Site, page: Page, review: str, check_access: Callable[[Page], None]
-) -> None:
+def test_a_run_is_looked_at(site: Site, page: Page, review: str) -> None:
     shows(site, page, f"/runs/{review}")
 
     head = page.locator(".run-head").inner_text()
@@ -78,7 +76,6 @@ def test_a_run_is_looked_at(
     # The words of reviewers stand in the table.
     side(page, "iterations").get_by_text("No test, and an empty text fails.").wait_for()
     side(page, "iterations").get_by_text("Good. <b>Keep</b> it.").wait_for()
-    check_access(page)
     picture(page, "run")
 
     banner = page.locator(".exit-banner")
@@ -147,9 +144,7 @@ def test_an_older_result_is_returned_instead(site: Site, page: Page) -> None:
         page.get_by_role("dialog").wait_for(state="detached")
 
 
-def test_a_node_shows_what_it_was_given_and_gave(
-    site: Site, page: Page, review: str, check_access: Callable[[Page], None]
-) -> None:
+def test_a_node_shows_what_it_was_given_and_gave(site: Site, page: Page, review: str) -> None:
     shows(site, page, f"/runs/{review}?loop=refine&iteration=4")
 
     step(page, "refine/review").click()
@@ -162,7 +157,6 @@ def test_a_node_shows_what_it_was_given_and_gave(
     assert "json.loads(s.strip())" in drawer.get_by_role("region", name="Given").inner_text()
     assert "canned/scripted" in drawer.inner_text()
     assert page.evaluate("() => document.activeElement.textContent") == "review"
-    check_access(page)
     picture(page, "run-node")
 
     page.keyboard.press("[")
@@ -247,9 +241,7 @@ def test_keys_move_through_iterations_and_nodes(site: Site, page: Page, review: 
     page.wait_for_url("**/compare?loop=refine&one=3&other=4*")
 
 
-def test_the_tabs_show_timeline_journal_and_data(
-    site: Site, page: Page, review: str, check_access: Callable[[Page], None]
-) -> None:
+def test_the_tabs_show_timeline_journal_and_data(site: Site, page: Page, review: str) -> None:
     shows(site, page, f"/runs/{review}")
 
     page.get_by_role("tab", name="Timeline").click()
@@ -262,26 +254,21 @@ def test_the_tabs_show_timeline_journal_and_data(
     page.get_by_label("Search the journal").fill("loop.finished")
     page.get_by_role("row").filter(has_text="loop.finished").click()
     page.get_by_role("region", name="event ").get_by_text("max_iterations").wait_for()
-    check_access(page)
     page.get_by_role("tab", name="Input / Output").click()
     page.get_by_role("region", name="inputs").get_by_text("a parser").wait_for()
     assert "json.loads(s.strip())" in page.get_by_role("region", name="outputs").inner_text()
     page.get_by_text("The workflow as it was").click()
     page.get_by_text("description: Writes code until").wait_for()
-    check_access(page)
     assert "tab=data" in page.url
 
 
-def test_a_failed_run_says_what_failed_and_is_retried(
-    site: Site, page: Page, check_access: Callable[[Page], None]
-) -> None:
+def test_a_failed_run_says_what_failed_and_is_retried(site: Site, page: Page) -> None:
     run = site.ran("failing.yaml")
     shows(site, page, f"/runs/{run}")
 
     page.locator(".banner").filter(has_text="no such model").wait_for()
     step(page, "second").click()
     page.locator(".problem-box").filter(has_text="no such model").wait_for()
-    check_access(page)
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Retry what failed").click()
     page.wait_for_function("() => document.querySelectorAll('.gantt .bar').length >= 3")
@@ -289,9 +276,7 @@ def test_a_failed_run_says_what_failed_and_is_retried(
     page.get_by_role("group", name="attempts").get_by_role("button", name="Attempt 2").wait_for()
 
 
-def test_a_question_is_shown_and_answered(
-    site: Site, page: Page, check_access: Callable[[Page], None]
-) -> None:
+def test_a_question_is_shown_and_answered(site: Site, page: Page) -> None:
     run = site.ran("asking.yaml")
     shows(site, page, f"/runs/{run}")
 
@@ -299,7 +284,6 @@ def test_a_question_is_shown_and_answered(
     banner.wait_for()
     assert "take it, or go on?" in banner.inner_text()
     assert step(page, "work").get_attribute("data-status") == "waiting"
-    check_access(page)
     page.keyboard.press("a")
     page.get_by_role("dialog").wait_for()
     page.keyboard.press("Escape")

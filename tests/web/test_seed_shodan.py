@@ -194,6 +194,10 @@ def test_the_panel_says_while_what_the_loop_goes_on_how_often_and_with_what(
     expect(table.get_by_role("listitem")).to_have_count(4)
     table.get_by_label("source of input mapping 4").select_option("previous coder.code")
     table.get_by_label("target of input mapping 4").select_option("review.code")
+    table.get_by_role("button", name="Move input mapping 4 up").click()
+    expect(table.get_by_label("source of input mapping 3")).to_have_value("previous coder.code")
+    table.get_by_role("button", name="Move input mapping 3 down").click()
+    expect(table.get_by_label("source of input mapping 4")).to_have_value("previous coder.code")
     table.get_by_role("button", name="Remove input mapping 1").click()
     expect(table.get_by_role("listitem")).to_have_count(3)
 
@@ -211,6 +215,7 @@ def test_the_panel_says_while_what_the_loop_goes_on_how_often_and_with_what(
     expect(table.get_by_role("listitem")).to_have_count(3)
 
     data = loop_saved(site, page)
+    assert site.cli("validate", "edit.yaml").returncode == 0
     assert data["continueWhile"] == {
         "output": "review.approved",
         "operator": "!=",

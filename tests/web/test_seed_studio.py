@@ -85,20 +85,3 @@ def test_a_loop_has_its_ports_on_the_page_of_a_run_too(site: Site, page: Page) -
 
     expect(node.locator(".piece-port-in")).to_have_text(["input"])
     expect(node.locator(".piece-port-out")).to_have_text(OUTPUTS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("template", ["self-refine", "agentic-search"])
-def test_both_templates_are_in_new(site: Site, page: Page, template: str) -> None:
-    opened(site, page, "refine.json")
-    page.get_by_role("button", name="New…").click()
-    dialog = page.get_by_role("dialog", name="New workflow")
-    radios = dialog.get_by_role("radio", name=template)
-    radios.and_(dialog.get_by_role("radio", name="studio")).check()
-    dialog.get_by_label("File", exact=True).fill(f"{template}-new.json")
-    dialog.get_by_role("button", name="Create").click()
-    page.get_by_role("heading", name=f"{template}-new.json").wait_for()
-
-    bundled = ROOT / "src" / "whorl" / "templates" / "studio" / f"{template}.json"
-    made = json.loads((site.project / f"{template}-new.json").read_text())
-    assert made["nodes"] == json.loads(bundled.read_text())["nodes"]

@@ -11,8 +11,6 @@ from browsed import ROOT, picture, ready
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from browsed import Site
     from playwright.sync_api import Page
 
@@ -84,9 +82,7 @@ def test_workflows_of_every_dialect_are_shown(site: Site, page: Page, dialect: s
     picture(page, f"workflow-{dialect}")
 
 
-def test_problems_have_their_place_in_the_file(
-    site: Site, page: Page, check_access: Callable[[Page], None]
-) -> None:
+def test_problems_have_their_place_in_the_file(site: Site, page: Page) -> None:
     opened(site, page, "flows/broken.yaml")
     problems = page.get_by_role("region", name="problems")
 
@@ -95,7 +91,6 @@ def test_problems_have_their_place_in_the_file(
     expect(problems).to_contain_text("did you mean 'ask'?")
     assert page.get_by_role("button", name="Start", exact=True).count() == 0
     picture(page, "workflow-broken")
-    check_access(page)
 
     # They show their lines in the order of the file.
     bad = "whorl: 1\nname: bad\nsteps:\n  a: {asq: hello}\n  b: {ask: hello, modle: x}\n"
@@ -113,11 +108,8 @@ def test_problems_have_their_place_in_the_file(
     (site.project / "bad.yaml").unlink()
 
 
-def test_typed_inputs_make_a_form_that_starts_a_run(
-    site: Site, page: Page, check_access: Callable[[Page], None]
-) -> None:
+def test_typed_inputs_make_a_form_that_starts_a_run(site: Site, page: Page) -> None:
     opened(site, page, "order.yaml")
-    check_access(page)
     expect(page.get_by_label("pages")).to_have_value("3")
     expect(page.get_by_label("strict")).to_be_checked()
     expect(page.get_by_role("button", name="Start")).to_be_disabled()
