@@ -16,7 +16,7 @@ from trusted import TRUSTED
 from waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import BrowserContext, Locator, Page
 
 ROOT = Path(__file__).parent.parent.parent
 WEB = ROOT / "web"
@@ -192,6 +192,19 @@ steps:
 outputs: {text: "{{ work.write }}"}
 """
 
+TONE = """
+whorl: 1
+name: tone
+steps:
+  tone:
+    repeat:
+      until: {judge: "Does the tone fit?"}
+      at_most: 4
+      steps:
+        write: {ask: "Draft it"}
+outputs: {text: "{{ tone.write }}"}
+"""
+
 # A quarter of an hour: it does not end while somebody looks at it, however slowly the page opens.
 SLOW = """
 whorl: 1
@@ -258,6 +271,19 @@ steps:
 outputs: {text: "{{ draft }}"}
 """
 
+# It ends by its limit of dollars.
+SHORT = """
+whorl: 1
+name: short
+steps:
+  work:
+    repeat:
+      until: "false"
+      at_most: {iterations: 9, cost: 0.01}
+      steps: {write: {ask: "Draft {{ iteration }}", max_tokens: 20}}
+outputs: {text: "{{ work.write }}"}
+"""
+
 BROKEN = "whorl: 1\nname: broken\nsteps:\n  a: {asq: hello}\n"
 
 WORKFLOWS = {
@@ -266,21 +292,22 @@ WORKFLOWS = {
     "gated.yaml": GATED,
     "asking.yaml": ASKING,
     "judged.yaml": JUDGED,
+    "tone.yaml": TONE,
     "slow.yaml": SLOW,
     "many.yaml": MANY,
     "failing.yaml": FAILING,
     "big.yaml": BIG,
     "speaking.yaml": SPEAKING,
     "order.yaml": ORDER,
+    "short.yaml": SHORT,
     "flows/broken.yaml": BROKEN,
 }
 
 
-def make_project(folder: Path) -> Path:
-    """Writes a project into a folder."""
+def make_project(folder: Path, files: dict[str, str] | None = None) -> Path:
+    """Writes a project into a folder, with more files or other ones."""
     (folder / "flows").mkdir(parents=True)
-    (folder / "whorl.toml").write_text(CONFIG)
-    for name, text in WORKFLOWS.items():
+    for name, text in ({"whorl.toml": CONFIG} | WORKFLOWS | (files or {})).items():
         (folder / name).write_text(text)
     return folder
 
@@ -296,8 +323,10 @@ class Site:
 
     def __init__(self, project: Path, *options: str) -> None:
         self.project = project
+        self._examples: dict[str, str] = {}
+        self.visitors: set[BrowserContext] = set()
         self._process = subprocess.Popen(
-            [*_WHORL, "serve", "--no-open", "--port", "0", *options],
+            [*WHORL, "serve", "--no-open", "--port", "0", *options],
             cwd=project,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -314,7 +343,10 @@ class Site:
             base_url=self.address, headers=headers, timeout=PATIENCE_S, trust_env=False
         )
 
-    def close(self) -> None:
+    def __enter__(self) -> Site:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Ends the server as Ctrl-C would."""
         self.http.close()
         self._process.terminate()
@@ -349,6 +381,13 @@ class Site:
         self.wait(run)
         return run
 
+    def example(self, workflow: str, inputs: dict[str, Any] | None = None) -> str:
+        """A run that tests only look at: all of them at the same one."""
+        key = json.dumps([workflow, inputs])
+        if key not in self._examples:
+            self._examples[key] = self.ran(workflow, inputs)
+        return self._examples[key]
+
     def wait(self, run: str, *statuses: str) -> Any:
         """The run once it has one of these statuses (by default: once it rests)."""
         found: dict[str, Any] = {}
@@ -363,7 +402,7 @@ class Site:
     def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Runs a `whorl` command in the project, in a process of its own, to its end."""
         return subprocess.run(
-            [*_WHORL, *words],
+            [*WHORL, *words],
             cwd=self.project,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -385,7 +424,7 @@ class Site:
     def spawn(self, *words: str) -> subprocess.Popen[str]:
         """Starts a `whorl` command in a process of its own; the caller ends it."""
         return subprocess.Popen(
-            [*_WHORL, *words],
+            [*WHORL, *words],
             cwd=self.project,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -396,16 +435,18 @@ class Site:
 
     def open(self, page: Page, path: str = "/") -> None:
         """Opens a screen of the page: `/`, `/runs/ID`, `/runs/ID/compare?one=1&other=2`."""
-        if page.url.startswith(self.address):
-            page.evaluate("path => { location.hash = path }", path)
-        else:
+        if page.context not in self.visitors:
             page.goto(self.link)
             page.wait_for_selector(".header")
-            if path != "/":
-                page.evaluate("path => { location.hash = path }", path)
+            self.visitors.add(page.context)
+        if page.url.startswith(f"{self.address}/#"):
+            page.evaluate("path => { location.hash = path }", path)
+        else:
+            page.goto(f"{self.address}/#{path}")
+            page.wait_for_selector(".header")
 
 
-_WHORL = [sys.executable, "-m", "whorl.interfaces.cli"]
+WHORL = [sys.executable, "-m", "whorl.interfaces.cli"]
 
 
 def ready(button: Locator) -> Locator:

@@ -1,12 +1,15 @@
 """The page in a real browser, on a real `whorl serve` process.
 
-- `site` (for a module): a temporary project with scripted replies, served; see `browsed.Site`:
-  `site.ran("review.yaml", {"task": "x"})`, `site.cli_run(...)`, `site.start(...)`, `site.get(...)`.
-- `page` (for a test): a tab of its own, 1440 x 900; `site.open(page, "/runs/ID")` shows a screen.
+- `site`: a temporary project with scripted replies, served, whose files may be written; all tests
+  of a process share it, but for modules with one of their own. See `browsed.Site`:
+  `site.ran("review.yaml", {"task": "x"})`, `site.example(...)` for a run that is only looked at,
+  `site.cli_run(...)`, `site.start(...)`, `site.get(...)`.
+- `page` (for a test): a tab, 1440 x 900; `site.open(page, "/runs/ID")` shows a screen.
   A test fails when the page throws, logs an error, or breaks its own content policy.
-- `shown` (for a test): the same, with the runs list open already.
 - `browsed.picture(page, "name")` saves a screenshot if WHORL_SCREENSHOTS names a folder.
 - `check_access(page)` fails on serious findings of axe-core, in light and in dark.
+
+What is seen when a test fails is kept in build/traces; with WHORL_TRACE also how it came to that.
 """
 
 from __future__ import annotations
@@ -14,37 +17,73 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
-from browsed import AXE, CHROMIUM, FLAGS, Site, findings, make_project
+from browsed import AXE, CHROMIUM, FLAGS, ROOT, Site, findings, make_project
 
 from waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
-    from playwright.sync_api import Browser, BrowserContext, Page, Route
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page
+
+Made = TypeVar("Made")
+FOLDER = Path(__file__).parent
+TRACES = ROOT / "build" / "traces"
+SHARED = pytest.StashKey[dict[Any, Any]]()
+FAILED = pytest.StashKey[bool]()
+TRACED = "WHORL_TRACE" in os.environ
+SIZE: Any = {"width": 1440, "height": 900}
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A served project that the tests of a module share."""
-    site = Site(make_project(tmp_path_factory.mktemp("site") / "shop"))
-    try:
-        yield site
-    finally:
-        site.close()
+def shared(
+    request: pytest.FixtureRequest, make: Callable[[], AbstractContextManager[Made]]
+) -> Made:
+    """What the tests of this folder share in a process: made once, ended when others follow.
 
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium, started once for a module.
-
-    Not once for all: as long as it is there, nothing else can run an event loop in this thread.
+    As long as a browser is there, nothing else can run an event loop in this thread.
     """
-    if not os.path.exists(CHROMIUM):
-        pytest.skip(f"there is no {CHROMIUM}: the page is tested with Debian's chromium")
+    folder = next(one for one in request.node.iter_parents() if one.path == FOLDER)
+    made = folder.stash.setdefault(SHARED, {})
+    if make not in made:
+        manager = make()
+        made[make] = manager.__enter__()
+
+        def end() -> None:
+            del made[make]
+            manager.__exit__(None, None, None)
+
+        folder.addfinalizer(end)
+    return made[make]  # type: ignore[no-any-return]
+
+
+@contextmanager
+def _served() -> Iterator[Site]:
+    with (
+        TemporaryDirectory() as folder,
+        Site(make_project(Path(folder) / "shop"), "--edit") as site,
+    ):
+        yield site
+
+
+@contextmanager
+def _served_empty() -> Iterator[Site]:
+    from walking import REPLIES
+
+    with TemporaryDirectory() as folder:
+        Path(folder, "whorl.toml").write_text(REPLIES)
+        with Site(Path(folder), "--edit") as site:
+            yield site
+
+
+@contextmanager
+def _launched() -> Iterator[Browser]:
     sync_api = pytest.importorskip("playwright.sync_api")
     sync_api.expect.set_options(timeout=PATIENCE_S * 1_000)
     with sync_api.sync_playwright() as playwright:
@@ -54,57 +93,100 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """What the tabs of a module share: compiled scripts, so that they open quickly."""
-    context = browser.new_context(
-        viewport={"width": 1440, "height": 900}, color_scheme="light", reduced_motion="reduce"
-    )
-    yield context
-    context.close()
+def site(request: pytest.FixtureRequest) -> Site:
+    """A served project."""
+    return shared(request, _served)
 
 
 @pytest.fixture
-def page(context: BrowserContext) -> Iterator[Page]:
-    """A new tab; whatever the page complains of fails the test."""
-    page = context.new_page()
+def empty_site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    """A served project without any workflow; one that a test makes is gone afterwards."""
+    site = shared(request, _served_empty)
+    yield site
+    for file in [*site.project.glob("*.yaml"), *site.project.glob("*.json")]:
+        file.unlink()
+
+
+@pytest.fixture(scope="module")
+def browser(request: pytest.FixtureRequest) -> Browser:
+    """Chromium."""
+    if not os.path.exists(CHROMIUM):
+        pytest.skip(f"there is no {CHROMIUM}: the page is tested with Debian's chromium")
+    return shared(request, _launched)
+
+
+@pytest.fixture(scope="module")
+def context(browser: Browser) -> BrowserContext:
+    """What tabs share: compiled scripts, so that they open quickly."""
+    if browser.contexts:
+        return browser.contexts[0]
+    return browser.new_context(viewport=SIZE, color_scheme="light", reduced_motion="reduce")
+
+
+@pytest.fixture
+def page(request: pytest.FixtureRequest, context: BrowserContext) -> Iterator[Page]:
+    """A tab as if it were new; whatever the page complains of fails the test."""
+    page = context.pages[0] if context.pages else context.new_page()
     page.set_default_timeout(PATIENCE_S * 1_000)
     complaints: list[str] = []
-    page.on("pageerror", lambda fault: complaints.append(f"thrown: {fault}"))
-    page.on("console", lambda message: _note(complaints, message.type, message.text))
+
+    def note_error(message: ConsoleMessage) -> None:
+        # The browser itself logs each answer of 4xx; tests of refusals cause them on purpose.
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            complaints.append(f"logged: {message.text}")
+
+    def note_thrown(fault: Error) -> None:
+        complaints.append(f"thrown: {fault}")
+
+    page.on("console", note_error)
+    page.on("pageerror", note_thrown)
+    if TRACED:
+        context.tracing.start(screenshots=True, snapshots=True)
     yield page
-    page.close()
+    has_failed = request.node.stash.get(FAILED, False)
+    if TRACED:
+        context.tracing.stop(path=_trace(request.node, "zip") if has_failed else None)
+    if not page.is_closed():
+        page.evaluate("() => 0")  # What it has complained of until now arrives before the answer.
+        page.remove_listener("console", note_error)
+        page.remove_listener("pageerror", note_thrown)
+    if has_failed:
+        for tab in context.pages:
+            tab.close()
+    elif not page.is_closed():
+        _clear(page)
     assert complaints == []
 
 
-def _note(complaints: list[str], kind: str, text: str) -> None:
-    # The browser itself logs each answer of 4xx; tests of refusals cause them on purpose.
-    if kind == "error" and "Failed to load resource" not in text:
-        complaints.append(f"logged: {text}")
+def _clear(page: Page) -> None:
+    """Leaves nothing of a test in its tab; the process behind it stays, and with it its scripts."""
+    page.unroute_all(behavior="ignoreErrors")
+    if page.url.startswith("http"):
+        page.goto(f"{page.url.partition('/#')[0]}/assets/icon.svg")
+        page.evaluate("() => { localStorage.clear(); sessionStorage.clear() }")
+    page.set_viewport_size(SIZE)
+    page.emulate_media(color_scheme="light")
+    page.mouse.move(0, 0)
 
 
-@pytest.fixture
-def shown(site: Site, page: Page) -> Page:
-    """The page, with the list of runs."""
-    site.open(page)
-    return page
+def _trace(item: pytest.Item, kind: str) -> Path:
+    TRACES.mkdir(parents=True, exist_ok=True)
+    name = re.sub(r"[^\w-]+", "-", item.name).strip("-")
+    return TRACES / f"{name}.{kind}"
 
 
-@pytest.fixture
-def marked(page: Page) -> Callable[[str, str], None]:
-    """Has answers of the server say that a run of theirs has a mark, whatever it ended by."""
-
-    marks: dict[str, str] = {}
-
-    def answer(route: Route) -> None:
-        # Nothing is "unchanged": the page has to be told the mark.
-        given = route.fetch(headers={**route.request.headers, "if-none-match": ""})
-        told = given.json()
-        for one in told.get("runs", [told]):
-            one["mark"] = marks.get(one["id"], one["mark"])
-        route.fulfill(response=given, json=told)
-
-    page.route(re.compile(r"/api/runs(/[^/?]+)?(\?.*)?$"), answer)
-    return marks.__setitem__
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Function) -> Iterator[None]:
+    """Of a test that failed, what was on the page is kept."""
+    report: Any = yield
+    if report.when == "call" and report.failed:
+        item.stash[FAILED] = True
+        page = item.funcargs.get("page")
+        if page and not page.is_closed():
+            picture = _trace(item, "png")
+            page.screenshot(path=picture, timeout=PATIENCE_S * 100)
+            report.sections.append(("what was seen", str(picture)))
+    return report
 
 
 @pytest.fixture

@@ -55,8 +55,9 @@ FILES = {"drafts.yaml": DRAFTS, "levels.yaml": TWO_LEVELS}
 
 def opened(site: Site, page: Page, file: str, query: str = "") -> None:
     """Opens a file in the editor, without the drafts of other tests."""
-    site.open(page)
-    page.evaluate("() => localStorage.clear()")
+    if page.url.startswith(f"{site.address}/#"):
+        site.open(page)
+        page.evaluate("() => localStorage.clear()")
     site.open(page, f"/edit/{file}{query}")
     page.wait_for_selector(".edit-head")
 

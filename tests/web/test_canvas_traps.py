@@ -7,15 +7,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browsed import Site, make_project
 from playwright.sync_api import expect
 
 from editing import FILES, TWO_LEVELS, drag, fit, middle, opened, said, saved, settle, step, title
 from waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from browsed import Site
     from playwright.sync_api import Page, Route
 
 EMPTY_LOOP = """\
@@ -46,16 +44,6 @@ def canvas_file() -> str:
         {"id": "e2", "source": "write", "target": "result"},
     ]
     return json.dumps({"nodes": nodes, "edges": edges}, indent=2) + "\n"
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    project = make_project(tmp_path_factory.mktemp("site") / "shop")
-    site = Site(project, "--edit")
-    try:
-        yield site
-    finally:
-        site.close()
 
 
 @pytest.fixture(autouse=True)
@@ -120,6 +108,7 @@ class Held:
                 route.continue_()
 
 
+@pytest.mark.slow
 def test_a_container_cannot_be_dropped_into_itself(site: Site, page: Page) -> None:
     opened(site, page, "levels.yaml")
     settle(page)
@@ -143,6 +132,7 @@ def test_a_container_keeps_its_size_while_something_is_dragged_out(site: Site, p
     assert size(page, "outer/inner")[0] < before["outer/inner"][1][0]
 
 
+@pytest.mark.slow
 def test_a_step_is_dropped_anywhere_into_an_empty_loop(site: Site, page: Page) -> None:
     opened(site, page, "hollow.yaml")
     settle(page)
@@ -155,6 +145,7 @@ def test_a_step_is_dropped_anywhere_into_an_empty_loop(site: Site, page: Page) -
     expect(step(page, "hollow/first")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_what_is_not_touched_stays_where_it_is(site: Site, page: Page) -> None:
     opened(site, page, "levels.yaml")
     settle(page)
@@ -174,6 +165,7 @@ def test_what_is_not_touched_stays_where_it_is(site: Site, page: Page) -> None:
     assert place(page, "first") == before
 
 
+@pytest.mark.slow
 def test_on_a_canvas_the_other_nodes_stay_and_tidying_is_one_step_back(
     site: Site, page: Page
 ) -> None:
@@ -242,6 +234,7 @@ def test_removing_a_container_asks_first(site: Site, page: Page) -> None:
     expect(step(page, "outer/deep")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_selection_outlives_a_text_that_is_read_again(site: Site, page: Page) -> None:
     opened(site, page, "levels.yaml", "?mode=split")
     title(page, "last").click()
@@ -276,6 +269,7 @@ def test_two_quick_drags_are_two_operations_in_their_order(site: Site, page: Pag
     assert positions(site, "row.json") == both | {"result": (600, 100)}
 
 
+@pytest.mark.slow
 def test_an_answer_during_a_drag_does_not_take_the_step_back(site: Site, page: Page) -> None:
     """A text is checked a moment after each change, which may be in the middle of the next drag."""
     opened(site, page, "row.json")
@@ -298,6 +292,7 @@ def test_an_answer_during_a_drag_does_not_take_the_step_back(site: Site, page: P
     assert positions(site, "row.json")["result"][1] > 150
 
 
+@pytest.mark.slow
 def test_a_file_that_changes_on_the_disk_does_not_disturb_a_drag(site: Site, page: Page) -> None:
     opened(site, page, "row.json")
     settle(page)
@@ -321,6 +316,7 @@ def test_a_file_that_changes_on_the_disk_does_not_disturb_a_drag(site: Site, pag
     assert positions(site, "row.json")["result"][1] > 100
 
 
+@pytest.mark.slow
 def test_only_what_is_in_view_is_drawn(site: Site, page: Page) -> None:
     opened(site, page, "long.yaml", "?select=s150")
     expect(step(page, "s150")).to_be_visible()
@@ -336,6 +332,7 @@ def test_only_what_is_in_view_is_drawn(site: Site, page: Page) -> None:
     assert nodes.count() < 200
 
 
+@pytest.mark.slow
 def test_a_large_file_opens_at_its_beginning(site: Site, page: Page) -> None:
     kinds = ["input", *["llm"] * 98, "output"]
     nodes = [
@@ -374,6 +371,7 @@ def zoomed(page: Page, frame: str, *, is_pinch: bool) -> float:
     return float(page.evaluate(scale, frame)) / float(before)
 
 
+@pytest.mark.slow
 def test_wheel_and_pinch_zoom_as_on_the_page_of_a_workflow(site: Site, page: Page) -> None:
     opened(site, page, "levels.yaml")
     settle(page)

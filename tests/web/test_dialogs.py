@@ -32,27 +32,55 @@ def opened(page: Page, button: str) -> Locator:
     return dialog
 
 
-def test_an_iteration_is_accepted(site: Site, page: Page, run: str) -> None:
+def test_the_dialogs_say_what_they_would_do(
+    site: Site, page: Page, check_access: Callable[[Page], None]
+) -> None:
+    run = site.example("review.yaml", {"task": "a parser"})
+    site.open(page, f"/runs/{run}/compare?loop=refine&one=2&other=3")
     dialog = opened(page, "Accept #2")
     expect(dialog).to_contain_text(f"whorl accept {run} --iteration 2 --at refine")
     picture(page, "dialog-accept")
-    dialog.get_by_role("button", name="Accept iteration 2").click()
+    dialog.get_by_label("Iteration of refine").select_option("1")
+    expect(dialog).to_contain_text("score 0.41 < 0.85")
+    expect(dialog.get_by_role("button", name="Accept iteration 1")).to_be_visible()
+
+    # The page behind takes no keys; focus stays inside, and comes back.
+    dialog.get_by_role("button", name="Close").focus()
+    page.keyboard.press("k")
+    assert "other=3" in page.url
+    inside = "() => document.querySelector('dialog').contains(document.activeElement)"
+    for _ in range(8):
+        assert page.evaluate(f"() => document.activeElement === document.body || ({inside})()"), run
+        page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
     dialog.wait_for(state="detached")
+    expect(page.get_by_role("button", name="Accept #2")).to_be_focused()
+
+    opened(page, "Continue")
+    dialog.get_by_label("More iterations").fill("")
+    expect(dialog.get_by_role("button", name="Continue")).to_be_disabled()
+    expect(dialog).to_contain_text("Enter more iterations")
+    assert run in dialog.locator(".same-command").inner_text()
+    page.keyboard.press("Escape")
+
+    opened(page, "Fork from #3")
+    check_access(page)
+    dialog.get_by_label("Redo from iteration").select_option("4")
+    expect(dialog.get_by_label("feedback")).to_have_value("Clever, but harder to read than before.")
+    expect(dialog).to_contain_text(f"whorl fork {run} --at 'refine[4]'")
+
+
+def test_an_iteration_is_accepted_by_keys_alone(site: Site, page: Page, run: str) -> None:
+    ready(page.get_by_role("button", name="Accept #2")).focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog").get_by_label("Iteration of refine")).to_be_focused()
+    ready(page.get_by_role("dialog").get_by_role("button", name="Accept iteration 2"))
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").wait_for(state="detached")
 
     loop = site.wait(run, "succeeded")["result"]["loops"][0]
     assert (loop["exit_reason"], loop["returned_iteration"]) == ("accepted", 2)
-
-
-def test_another_iteration_can_be_chosen_before_it_is_accepted(
-    site: Site, page: Page, run: str
-) -> None:
-    dialog = opened(page, "Accept #2")
-    dialog.get_by_label("Iteration of refine").select_option("1")
-    expect(dialog).to_contain_text("score 0.41 < 0.85")
-    dialog.get_by_role("button", name="Accept iteration 1").click()
-    dialog.wait_for(state="detached")
-
-    assert site.wait(run, "succeeded")["result"]["loops"][0]["returned_iteration"] == 1
 
 
 def test_a_loop_is_continued(site: Site, page: Page, run: str) -> None:
@@ -67,15 +95,6 @@ def test_a_loop_is_continued(site: Site, page: Page, run: str) -> None:
 
     found = site.wait(run, "succeeded")
     assert (found["iteration"], found["budget_usd"]) == (6, 2.25)
-
-
-def test_nothing_more_is_not_sent(page: Page, run: str) -> None:
-    dialog = opened(page, "Continue")
-    dialog.get_by_label("More iterations").fill("")
-
-    expect(dialog.get_by_role("button", name="Continue")).to_be_disabled()
-    expect(dialog).to_contain_text("Enter more iterations")
-    assert run in dialog.locator(".same-command").inner_text()
 
 
 def test_a_fork_redoes_an_iteration_with_other_values(site: Site, page: Page, run: str) -> None:
@@ -103,8 +122,15 @@ def test_a_fork_redoes_an_iteration_with_other_values(site: Site, page: Page, ru
     asked = site.get(f"/runs/{fork}/node", address="refine[3]/code")["attempts"][0]["inputs"]
     assert "a lexer. Mind: strip it first" in str(asked)
     assert site.get(f"/runs/{run}")["forks"] == [fork]
+    expect(page.locator(".score-curve polyline.other title")).to_have_text(f"forked from {run}")
+    picture(page, "fork-run")
+    site.open(page, f"/runs/{run}/compare?loop=refine&one=2&other=3")
+    opened(page, "Fork from #3")
+    expect(dialog.locator(".score-curve polyline.line")).to_have_count(2)
+    expect(dialog.locator(".score-curve polyline.other title")).to_have_text(f"fork {fork}")
 
 
+@pytest.mark.slow
 def test_a_fork_has_another_model_and_another_prompt(site: Site, page: Page, run: str) -> None:
     site.open(page, f"/runs/{run}")
     dialog = opened(page, "Fork…")
@@ -129,33 +155,14 @@ def test_a_fork_has_another_model_and_another_prompt(site: Site, page: Page, run
     assert code["model"].endswith("scripted-2")
     assert review["inputs"]["prompt"].startswith("Review this: def parse")
 
-
-def test_a_fork_offers_inputs_that_had_defaults(site: Site, page: Page) -> None:
-    run = site.ran("many.yaml")
-    site.open(page, f"/runs/{run}")
-    dialog = opened(page, "Fork…")
+    # Inputs that had defaults are offered, too.
+    site.open(page, f"/runs/{site.example('many.yaml')}")
+    opened(page, "Fork…")
     dialog.get_by_text("Inputs of the run").click()
-
     expect(dialog.get_by_label("count")).to_have_value("1000")
 
 
-def test_a_fork_from_another_iteration_shows_what_that_was_given(page: Page, run: str) -> None:
-    dialog = opened(page, "Fork from #3")
-    dialog.get_by_label("Redo from iteration").select_option("4")
-
-    expect(dialog.get_by_label("feedback")).to_have_value("Clever, but harder to read than before.")
-    expect(dialog).to_contain_text(f"whorl fork {run} --at 'refine[4]'")
-
-
-def test_both_curves_are_on_one_chart(site: Site, page: Page, run: str) -> None:
-    fork = str(site.post(f"/runs/{run}/fork", {"at": "refine[2]"})["run"])
-    site.wait(fork)
-    dialog = opened(page, "Fork from #3")
-
-    expect(dialog.locator(".score-curve polyline.line")).to_have_count(2)
-    expect(dialog.locator(".score-curve polyline.other title")).to_have_text(f"fork {fork}")
-
-
+@pytest.mark.slow
 def test_a_press_after_somebody_else_steered_is_refused(site: Site, page: Page, run: str) -> None:
     dialog = opened(page, "Accept #2")
     site.post(f"/runs/{run}/accept", {"loop": "refine", "iteration": 3})
@@ -174,6 +181,7 @@ def test_a_press_after_somebody_else_steered_is_refused(site: Site, page: Page, 
     assert site.wait(run, "succeeded")["result"]["loops"][0]["returned_iteration"] == 2
 
 
+@pytest.mark.slow
 def test_the_shown_commands_do_the_same(site: Site, page: Page, run: str) -> None:
     opened(page, "Continue").get_by_label("More budget").fill("0.25")
     continued = site.cli_shell(page.locator("dialog .same-command code").inner_text())
@@ -209,6 +217,7 @@ def test_a_gate_is_answered_from_the_page_of_the_run(site: Site, page: Page) -> 
     assert site.wait(run, "succeeded")["result"]["outputs"] == {"ok": True, "words": "go on"}
 
 
+@pytest.mark.slow
 def test_words_for_a_gate_are_kept_when_somebody_else_answers(site: Site, page: Page) -> None:
     run = site.ran("gated.yaml")
     site.open(page, f"/runs/{run}")
@@ -224,56 +233,3 @@ def test_words_for_a_gate_are_kept_when_somebody_else_answers(site: Site, page: 
     expect(dialog).to_contain_text("There is no open question at check any more")
     expect(dialog).to_contain_text("not before Monday")
     assert site.wait(run, "succeeded")["result"]["outputs"] == {"ok": False, "words": ""}
-
-
-def test_a_fork_and_its_origin_are_drawn_on_one_chart(site: Site, page: Page) -> None:
-    run = site.ran("review.yaml", {"task": "a parser"})
-    fork = str(site.post(f"/runs/{run}/fork", {"at": "refine[2]"})["run"])
-    site.wait(fork)
-    site.open(page, f"/runs/{fork}")
-
-    expect(page.locator(".score-curve polyline.other title")).to_have_text(f"forked from {run}")
-    picture(page, "fork-run")
-
-
-def test_focus_stays_inside_and_comes_back(page: Page, run: str) -> None:
-    opened(page, "Accept #2")
-    inside = "() => document.querySelector('dialog').contains(document.activeElement)"
-    for _ in range(8):
-        assert page.evaluate(f"() => document.activeElement === document.body || ({inside})()"), run
-        page.keyboard.press("Tab")
-    page.keyboard.press("Escape")
-    page.get_by_role("dialog").wait_for(state="detached")
-
-    expect(page.get_by_role("button", name="Accept #2")).to_be_focused()
-
-
-def test_a_dialog_is_used_by_keys_alone(site: Site, page: Page, run: str) -> None:
-    ready(page.get_by_role("button", name="Accept #2")).focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog").get_by_label("Iteration of refine")).to_be_focused()
-    ready(page.get_by_role("dialog").get_by_role("button", name="Accept iteration 2"))
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    page.get_by_role("dialog").wait_for(state="detached")
-
-    assert site.wait(run, "succeeded")["result"]["loops"][0]["returned_iteration"] == 2
-
-
-def test_the_page_behind_takes_no_keys(page: Page, run: str) -> None:
-    opened(page, "Accept #2")
-    page.get_by_role("dialog").get_by_role("button", name="Close").focus()
-    page.keyboard.press("k")
-
-    assert "other=3" in page.url
-    assert run in page.url
-
-
-def test_anybody_can_use_the_dialogs(
-    page: Page, run: str, check_access: Callable[[Page], None]
-) -> None:
-    for button in ("Accept #2", "Continue", "Fork from #3"):
-        opened(page, button)
-        check_access(page)
-        page.keyboard.press("Escape")
-    assert run in page.url

@@ -5,26 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from browsed import Site, make_project
 from playwright.sync_api import expect
 
 from editing import DRAFTS, FILES, drag, middle, opened, saved, settle, step, title
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
+    from browsed import Site
     from playwright.sync_api import Page
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A project whose files may be written."""
-    project = make_project(tmp_path_factory.mktemp("site") / "shop")
-    site = Site(project, "--edit")
-    try:
-        yield site
-    finally:
-        site.close()
 
 
 @pytest.fixture(autouse=True)
@@ -56,9 +45,7 @@ def test_a_draft_is_offered_after_a_reload(site: Site, page: Page) -> None:
 
     assert (site.project / "drafts.yaml").read_text() == DRAFTS
 
-
-def test_a_draft_can_be_discarded(site: Site, page: Page) -> None:
-    opened(site, page, "drafts.yaml")
+    # It can also be discarded.
     rename(page, "publish", "tell")
     page.reload()
     page.get_by_role("button", name="Discard").click()
@@ -93,6 +80,7 @@ def test_changes_are_replayed_on_what_another_program_wrote(
     assert text == theirs.replace("publish:", "tell:").replace("{{ publish }}", "{{ tell }}")
 
 
+@pytest.mark.slow
 def test_without_changes_the_new_text_is_shown(site: Site, page: Page) -> None:
     opened(site, page, "drafts.yaml")
     expect(step(page, "publish")).to_be_visible()
@@ -149,6 +137,7 @@ def test_a_step_goes_to_a_file_and_back(site: Site, page: Page) -> None:
     assert body.exists()
 
 
+@pytest.mark.slow
 def test_a_new_file_is_saved_when_it_is_opened(site: Site, page: Page) -> None:
     body = site.project / "both.yaml"
     opened(site, page, "drafts.yaml")
@@ -171,6 +160,7 @@ def test_a_new_file_is_saved_when_it_is_opened(site: Site, page: Page) -> None:
     body.unlink()
 
 
+@pytest.mark.slow
 def test_a_new_file_that_is_not_saved_can_be_tried(site: Site, page: Page) -> None:
     opened(site, page, "drafts.yaml")
     title(page, "write").click()

@@ -1,13 +1,13 @@
 """Every screen and every mode of the editor: axe finds nothing, and nothing lies beside the window.
 
-Light and dark, 1440 and 390 wide; where WHORL_SCREENSHOTS names a folder, what is seen is kept.
+Light at a width of 1440, dark at 390; where WHORL_SCREENSHOTS names a folder, pictures are kept.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from browsed import AXE, CONFIG, ROOT, Site, findings, make_project, picture
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-WIDTHS = {1440: 900, 390: 844}
-# Other colours change nothing but contrasts.
-COLOURS: dict[str, tuple[str, ...]] = {"light": (), "dark": ("color-contrast",)}
+LOOKS: tuple[tuple[int, int, Literal["light", "dark"]], ...] = (
+    (1440, 900, "light"),
+    (390, 844, "dark"),
+)
 EXAMPLES = {
     "checked.yaml": "shodan/review.yaml",
     "self-refine.json": "studio/self-refine.json",
@@ -101,11 +102,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     }
     for name, text in files.items():
         (project / name).write_text(text)
-    site = Site(project, "--edit")
-    try:
+    with Site(project, "--edit") as site:
         yield site
-    finally:
-        site.close()
 
 
 @pytest.fixture(scope="module")
@@ -199,16 +197,15 @@ OPENED: dict[str, tuple[str, Callable[[Page], Any]]] = {
 
 
 def look(page: Page, name: str) -> list[str]:
-    """What is wrong with what is shown, in both widths and both colours."""
+    """What is wrong with what is shown, in both widths, each in its colours."""
     wrong: list[str] = []
-    for width, height in WIDTHS.items():
+    for width, height, scheme in LOOKS:
         page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)
         expect(page.get_by_text(re.compile("^Loading .*…$"))).to_have_count(0)
-        for scheme, rules in COLOURS.items():
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            where = f"{name}-{width}-{scheme}"
-            picture(page, where)
-            wrong += [f"{where}: {one}" for one in findings(page, *rules)]
+        where = f"{name}-{width}-{scheme}"
+        picture(page, where)
+        wrong += [f"{where}: {one}" for one in findings(page)]
         if page.evaluate("() => document.documentElement.scrollWidth - innerWidth") > 0:
             wrong.append(f"{name}-{width}: something lies beside the window")
     return wrong
@@ -216,7 +213,7 @@ def look(page: Page, name: str) -> list[str]:
 
 @pytest.fixture
 def seen(site: Site, page: Page, request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Opens a screen that has something to show, without drafts of other tests."""
+    """Opens a screen that has something to show."""
     if not AXE.exists():
         pytest.skip("there is no axe-core: `npm ci` in web/ installs it")
 
@@ -225,13 +222,12 @@ def seen(site: Site, page: Page, request: pytest.FixtureRequest) -> Callable[[st
             request.getfixturevalue("studied")
         elif not path.startswith("/edit"):
             path = path.format(**request.getfixturevalue("runs"))
-        site.open(page)
-        page.evaluate("() => localStorage.clear()")
         site.open(page, path)
 
     return open_screen
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", SCREENS)
 def test_a_screen_has_no_findings(page: Page, seen: Callable[[str], None], name: str) -> None:
     path, mark = SCREENS[name]
@@ -241,6 +237,7 @@ def test_a_screen_has_no_findings(page: Page, seen: Callable[[str], None], name:
     assert look(page, name) == []
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", OPENED)
 def test_a_dialog_has_no_findings(page: Page, seen: Callable[[str], None], name: str) -> None:
     path, act = OPENED[name]
@@ -251,6 +248,7 @@ def test_a_dialog_has_no_findings(page: Page, seen: Callable[[str], None], name:
     assert look(page, f"dialog-{name}") == []
 
 
+@pytest.mark.slow
 def test_python_code_is_not_offered_to_the_editor(
     site: Site, page: Page, seen: Callable[[str], None]
 ) -> None:

@@ -11,7 +11,7 @@ from browsed import ROOT, Site, picture
 from waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from playwright.sync_api import Page, Response
 
@@ -58,13 +58,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     shutil.copytree(EXAMPLE, project)
     shutil.copy(project / "scripted.toml", project / "whorl.toml")
     (project / "replies.toml").write_text(REPLIES + (project / "replies.toml").read_text())
-    site = Site(project)
-    try:
+    with Site(project) as site:
         site.post("/experiments", {"file": "describe.experiment.yaml"})
         wait_until(lambda: site.get("/experiments/describe")["state"] == "done")
         yield site
-    finally:
-        site.close()
 
 
 def test_experiments_are_listed_with_their_best_variant(site: Site, page: Page) -> None:
@@ -78,6 +75,7 @@ def test_experiments_are_listed_with_their_best_variant(site: Site, page: Page) 
     page.get_by_role("navigation", name="views of the experiment").wait_for()
 
 
+@pytest.mark.slow
 def test_a_list_in_which_nothing_is_new_is_not_sent_again(site: Site, page: Page) -> None:
     answers: list[Response] = []
     site.open(page)
@@ -143,6 +141,7 @@ def test_rules_are_asked_for_without_a_call(site: Site, page: Page) -> None:
     page.get_by_role("status").filter(has_not_text="score").wait_for()
 
 
+@pytest.mark.slow
 def test_a_run_is_asked_what_another_rule_would_have_done(site: Site, page: Page) -> None:
     trials = site.get("/experiments/describe/cases")["cases"][0]["cells"]["patient"]["trials"]
     site.open(page, f"/runs/{trials[0]['run']}")
@@ -204,6 +203,7 @@ explore: {work: 4}
 """
 
 
+@pytest.mark.slow
 def test_failures_and_other_versions_are_told_and_few_cases_are_enough(
     site: Site, page: Page
 ) -> None:
@@ -238,14 +238,3 @@ def test_failures_and_other_versions_are_told_and_few_cases_are_enough(
     flow.write_text(COUNTING.replace("name: counting", "name: counted"))
     site.open(page, "/experiments/failing")
     page.get_by_text("6 runs are of cases, variants or versions that it has no more").wait_for()
-
-
-@pytest.mark.parametrize("tab", ["", "?tab=what-if"])
-def test_anybody_can_use_it(
-    site: Site, page: Page, check_access: Callable[[Page], None], tab: str
-) -> None:
-    site.open(page, f"/experiments/describe{tab}")
-    page.locator(".experiment-table").first.wait_for()
-    check_access(page)
-    page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0

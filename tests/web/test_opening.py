@@ -15,7 +15,10 @@ KEPT = """() => JSON.stringify(
 
 
 def test_no_script_can_find_the_token_or_the_session(site: Site, page: Page) -> None:
-    site.open(page)
+    run = site.ran("gated.yaml")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(site.link)
 
     page.get_by_role("heading", name="Runs", exact=True).wait_for()
 
@@ -25,13 +28,9 @@ def test_no_script_can_find_the_token_or_the_session(site: Site, page: Page) -> 
     assert site.token not in kept
     assert cookie["value"] not in kept
     assert "token" not in page.url
+    assert [url for url in asked if not url.startswith(site.address)] == []
 
-
-def test_new_tabs_and_sent_links_need_no_token(site: Site, page: Page) -> None:
-    run = site.ran("gated.yaml")
-    site.open(page)
-    page.get_by_role("heading", name="Runs", exact=True).wait_for()
-
+    # New tabs and links that are sent need no token.
     with page.context.expect_page() as opening:
         page.get_by_role("link", name=run).click(modifiers=["Control"])
     opening.value.locator(".run-title", has_text="gated").wait_for()
@@ -43,7 +42,7 @@ def test_new_tabs_and_sent_links_need_no_token(site: Site, page: Page) -> None:
 
 
 def test_without_a_session_the_page_asks_for_the_token(site: Site, browser: Browser) -> None:
-    run = site.ran("gated.yaml")
+    run = site.example("gated.yaml")
     context = browser.new_context()
     page = context.new_page()
     page.goto(f"{site.address}/#/runs/{run}")
@@ -55,12 +54,3 @@ def test_without_a_session_the_page_asks_for_the_token(site: Site, browser: Brow
     page.keyboard.press("Enter")
     page.locator(".run-title", has_text="gated").wait_for()
     context.close()
-
-
-def test_nothing_is_loaded_from_elsewhere(site: Site, page: Page) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    site.open(page)
-    page.get_by_role("heading", name="Runs", exact=True).wait_for()
-
-    assert [url for url in asked if not url.startswith(site.address)] == []

@@ -10,38 +10,26 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pytest
-from browsed import Site, make_project, ready
+from browsed import ready
 from playwright.sync_api import expect
 
 from waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from browsed import Site
     from playwright.sync_api import Locator, Page, Request
 
 DELAYS_MS = (100, 300, 600)
-SHORT = """
-whorl: 1
-name: short
-steps:
-  work:
-    repeat:
-      until: "false"
-      at_most: {iterations: 9, cost: 0.01}
-      steps: {write: {ask: "Draft {{ iteration }}", max_tokens: 20}}
-outputs: {text: "{{ work.write }}"}
-"""
 HELD = """
 whorl: 1
-name: held
-steps: {hold: {run: "until [ -e go ]; do sleep 0.05; done; echo done"}}
+name: pressed
+steps: {hold: {run: "until [ -e study-go ]; do sleep 0.05; done; echo done"}}
 outputs: {text: "{{ hold }}"}
 """
 STUDY = """
 experiment: 1
 name: study
-workflow: held.yaml
+workflow: pressed.yaml
 cases: [{id: a}, {id: b}, {id: c}]
 grade: {taste: {person: "Would you send this?", show: "{{ outputs.text }}"}}
 """
@@ -62,17 +50,10 @@ TWICE = """async (button, delay) => {
 STEERING = ("run.paused", "run.resumed", "run.accepted", "run.continued", "run.cancelled")
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    project = make_project(tmp_path_factory.mktemp("site") / "shop")
-    (project / "short.yaml").write_text(SHORT)
-    (project / "held.yaml").write_text(HELD)
-    (project / "study.experiment.yaml").write_text(STUDY)
-    site = Site(project, "--edit")
-    try:
-        yield site
-    finally:
-        site.close()
+@pytest.fixture(scope="module", autouse=True)
+def files(site: Site) -> None:
+    (site.project / "pressed.yaml").write_text(HELD)
+    (site.project / "study.experiment.yaml").write_text(STUDY)
 
 
 def told(request: Request) -> str:
@@ -125,6 +106,7 @@ def steered(site: Site, run: str) -> list[str]:
     return [one["kind"].partition(".")[2] for one in events if one["kind"] in STEERING]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("delay_ms", DELAYS_MS)
 def test_who_steers_with_double_clicks_does_each_thing_once(
     site: Site, page: Page, delay_ms: int
@@ -139,21 +121,29 @@ def test_who_steers_with_double_clicks_does_each_thing_once(
         site.wait(run, status)
 
     press("Pause", "paused")
+    page.locator(".banner").filter(has_text="Paused").wait_for()
     press("Resume", "running")
     places = {name: head.get_by_text(name).bounding_box() for name in ("Cancel", "Re-run")}
     press("Stop after this iteration", "succeeded")
+    page.locator(".exit-banner").filter(has_text="a person stopped it").wait_for()
+    found = site.get(f"/runs/{run}")
+    assert (found["exit_reason"], found["stopped_by"]) == ("accepted", "person")
+    assert page.get_by_role("button", name="Stop after this iteration").count() == 0
     page.get_by_role("button", name="Continue +3").click()
+    page.get_by_role("dialog").get_by_label("More iterations").fill("500")
     presses.twice(page.get_by_role("dialog").get_by_role("button", name="Continue"), delay_ms)
     site.wait(run, "running")
     presses.twice(head.get_by_role("button", name="Cancel", exact=True), delay_ms)
     press("Really cancel?", "cancelled")
 
     expect(page.locator(".run-title")).to_contain_text("cancelled")
+    page.locator('[data-path="turns"][data-status="cancelled"]').wait_for()
     assert steered(site, run) == ["paused", "resumed", "accepted", "continued", "cancelled"]
     assert (presses.refused, page.get_by_role("dialog").count()) == ([], 0)
     assert places["Re-run"] == head.get_by_text("Re-run").bounding_box()
 
 
+@pytest.mark.slow
 def test_what_changes_a_run_changes_it_once(site: Site, page: Page) -> None:
     limited, short = site.ran("review.yaml", {"task": "a parser"}), site.ran("short.yaml")
     approved, rejected, ended = (site.ran("gated.yaml") for _ in range(3))
@@ -191,6 +181,7 @@ def test_what_changes_a_run_changes_it_once(site: Site, page: Page) -> None:
     assert (presses.asked, presses.refused) == (presses.wanted, [])
 
 
+@pytest.mark.slow
 def test_what_the_editor_asks_for_it_asks_for_once(site: Site, page: Page) -> None:
     site.open(page)
     presses = Presses(page)
@@ -218,6 +209,7 @@ def test_what_the_editor_asks_for_it_asks_for_once(site: Site, page: Page) -> No
     assert [one.partition(" ")[0] for one in presses.refused] == ["409"]
 
 
+@pytest.mark.slow
 def test_an_experiment_is_run_stopped_and_graded_once(site: Site, page: Page) -> None:
     site.open(page)
     presses = Presses(page)
@@ -225,7 +217,7 @@ def test_an_experiment_is_run_stopped_and_graded_once(site: Site, page: Page) ->
     presses.screen(site, study, "Run", asks=start)
     presses.screen(site, "", "Stop", asks=f"POST {study}/stop")
     presses.screen(site, "", "Run", asks=start)
-    (site.project / "go").touch()
+    (site.project / "study-go").touch()
     wait_until(lambda: site.get(study)["people"] == 3)
 
     site.open(page, f"{study}?tab=grade")

@@ -42,7 +42,7 @@ def read(site: Site) -> str:
     return site.ran("reading.yaml", {"text": LETTER, "data": DATA})
 
 
-def test_markdown_is_rendered_without_html_and_without_images(
+def test_values_are_shown_as_what_they_are(
     site: Site, page: Page, read: str, check_access: Callable[[Page], None]
 ) -> None:
     asked: list[str] = []
@@ -62,30 +62,24 @@ def test_markdown_is_rendered_without_html_and_without_images(
     check_access(page)
     output.get_by_role("button", name="Source").click()
     assert output.locator("pre.value").inner_text() == LETTER
+    output.get_by_role("button", name="Rendered").click()
 
-
-def test_values_are_copied_downloaded_and_expanded(site: Site, page: Page, read: str) -> None:
+    # Values are copied, downloaded and expanded.
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    site.open(page, f"/runs/{read}?node=letter")
-
-    tools = page.locator(".drawer").get_by_role("region", name="Output", exact=True)
-    tools.get_by_role("button", name="Copy").click()
-    tools.get_by_role("button", name="Copied").wait_for()
+    output.get_by_role("button", name="Copy").click()
+    output.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("() => navigator.clipboard.readText()") == LETTER
     with page.expect_download() as download:
-        tools.get_by_role("button", name="Download").click()
+        output.get_by_role("button", name="Download").click()
     assert Path(download.value.path()).read_text() == LETTER
-    tools.get_by_role("button", name="Expand").click()
+    output.get_by_role("button", name="Expand").click()
     large = page.get_by_role("dialog", name="the whole value")
     large.locator("strong", has_text="first").wait_for()
     page.keyboard.press("Escape")
     large.wait_for(state="detached")
     assert page.locator(".drawer").is_visible()
 
-
-def test_data_is_a_tree(site: Site, page: Page, read: str) -> None:
     site.open(page, f"/runs/{read}?node=tree")
-
     tree = page.locator(".drawer").get_by_role("region", name="Output", exact=True)
     tree.get_by_text("k19").wait_for()
     assert not tree.get_by_text("found").is_visible()
@@ -95,8 +89,8 @@ def test_data_is_a_tree(site: Site, page: Page, read: str) -> None:
     picture(page, "reading-tree")
 
 
-def test_back_closes_what_was_opened(site: Site, page: Page) -> None:
-    run = site.ran("review.yaml", {"task": "a parser"})
+def test_the_address_is_what_is_looked_at(site: Site, page: Page) -> None:
+    run = site.example("review.yaml", {"task": "a parser"})
     site.open(page)
     site.open(page, f"/runs/{run}")
     page.locator('[data-path="refine/code"]').click()
@@ -113,9 +107,7 @@ def test_back_closes_what_was_opened(site: Site, page: Page) -> None:
     page.go_forward()
     page.locator(".drawer").wait_for()
 
-
-def test_a_link_to_another_place_of_the_open_run_is_followed(site: Site, page: Page) -> None:
-    run = site.ran("review.yaml", {"task": "a parser"})
+    # A link to another place of the open run is followed.
     site.open(page, f"/runs/{run}?node=plan")
     page.get_by_role("dialog", name="node plan").wait_for()
 

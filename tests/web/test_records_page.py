@@ -50,19 +50,6 @@ steps:
         say: {ask: "Draft {{ share }}"}
 """
 
-JUDGED = """
-whorl: 1
-name: judged
-steps:
-  tone:
-    repeat:
-      until: {judge: "Does the tone fit?"}
-      at_most: 4
-      steps:
-        write: {ask: "Draft it"}
-outputs: {text: "{{ tone.write }}"}
-"""
-
 # Of three loops one reaches its limit.
 MANY = """
 whorl: 1
@@ -102,7 +89,6 @@ def files(site: Site) -> None:
     for name, text in {
         "steps.yaml": STEPS,
         "bad.yaml": BAD,
-        "tone.yaml": JUDGED,
         "loops.yaml": MANY,
         "later.yaml": WAITING,
         "pause.yaml": PAUSE,
@@ -131,7 +117,7 @@ def part(drawer: Locator, name: str) -> Locator:
     return found
 
 
-def test_computed_steps_show_what_they_read_and_gave(
+def test_steps_show_what_they_read_and_gave_or_why_not(
     site: Site, page: Page, check_access: Callable[[Page], None]
 ) -> None:
     run = site.ran("steps.yaml")
@@ -145,12 +131,9 @@ def test_computed_steps_show_what_they_read_and_gave(
     assert "total" in part(drawer, "Output").inner_text()
     picture(page, "records-computed")
     check_access(page)
+    page.keyboard.press("Escape")
 
-
-def test_skipped_steps_say_why_and_branches_have_names(site: Site, page: Page) -> None:
-    run = site.ran("steps.yaml")
-    site.open(page, f"/runs/{run}")
-
+    # Skipped steps say why, and branches have names.
     drawer = opened(page, "maybe", "skipped")
     drawer.get_by_text("its condition is not true: first > 100").wait_for()
     page.keyboard.press("Escape")
@@ -159,12 +142,9 @@ def test_skipped_steps_say_why_and_branches_have_names(site: Site, page: Page) -
     drawer = opened(page, "way/other", "skipped")
     drawer.get_by_text("Skipped: case '0' was taken.").wait_for()
     picture(page, "records-branch")
+    page.keyboard.press("Escape")
 
-
-def test_items_of_a_list_that_only_computes_are_there(site: Site, page: Page) -> None:
-    run = site.ran("steps.yaml")
-    site.open(page, f"/runs/{run}")
-
+    # Items of a list that only computes are there.
     chips = step(page, "all", "succeeded").get_by_role("button", name="iteration ")
     chips.nth(1).wait_for()
     assert chips.count() == 2
@@ -194,20 +174,11 @@ def test_a_step_that_failed_before_it_began_is_drawn_as_failed(site: Site, page:
     picture(page, "records-failed")
 
 
-def test_the_words_of_reviewers_stand_in_the_table(site: Site, page: Page) -> None:
-    run = site.ran("review.yaml", {"task": "a parser"})
-    site.open(page, f"/runs/{run}")
-
-    table = page.get_by_role("region", name="iterations", exact=True)
-    table.get_by_text("No test, and an empty text fails.").wait_for()
-    table.get_by_text("Good. <b>Keep</b> it.").wait_for()
-    picture(page, "records-reviews")
-
-
+@pytest.mark.slow
 def test_judges_say_why_with_what_they_quote(
     site: Site, page: Page, noted: Callable[[str, dict[tuple[str, str], dict[str, object]]], None]
 ) -> None:
-    run = site.ran("tone.yaml")
+    run = site.example("tone.yaml")
     fact = {"by": "judge", "met": True, "question": "Does the tone fit?", "answer": "YES"}
     fact |= {"reason": "it is warm", "evidence": "a second, longer draft"}
     noted(run, {("iteration.finished", "tone[2]"): {"facts": [fact]}})
@@ -226,6 +197,7 @@ def test_judges_say_why_with_what_they_quote(
     picture(page, "records-judged")
 
 
+@pytest.mark.slow
 def test_many_loops_are_counted_and_those_that_missed_are_a_click_away(
     site: Site, page: Page
 ) -> None:
@@ -240,7 +212,7 @@ def test_many_loops_are_counted_and_those_that_missed_are_a_click_away(
     picture(page, "records-loops")
 
 
-def test_a_question_with_a_timeout_says_when_that_is_over(site: Site, page: Page) -> None:
+def test_what_waits_says_until_when(site: Site, page: Page) -> None:
     run = site.start("later.yaml")
     site.wait(run, "waiting")
     site.open(page, f"/runs/{run}")
@@ -249,9 +221,6 @@ def test_a_question_with_a_timeout_says_when_that_is_over(site: Site, page: Page
     step(page, "first", "succeeded")
     site.open(page, "/")
     page.get_by_role("row", name=run).get_by_text("continues in 1h").wait_for()
-
-
-def test_a_wait_under_way_says_until_when(site: Site, page: Page) -> None:
     run = site.start("pause.yaml")
     site.open(page, f"/runs/{run}")
 

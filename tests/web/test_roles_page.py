@@ -5,32 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from browsed import Site, make_project
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Locator, Page
+    from browsed import Site
+    from playwright.sync_api import Browser, Locator
 
 STUDY = """
 experiment: 1
-name: study
+name: roles
 workflow: gated.yaml
 cases: [{id: a}]
 grade: {right: "true"}
 """
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    project = make_project(tmp_path_factory.mktemp("site") / "shop")
-    (project / "study.experiment.yaml").write_text(STUDY)
-    site = Site(project, "--edit")
-    try:
-        yield site
-    finally:
-        site.close()
 
 
 def is_off(button: Locator) -> bool:
@@ -39,11 +26,18 @@ def is_off(button: Locator) -> bool:
 
 
 @pytest.mark.parametrize("role", ["read", "run"])
-def test_the_page_offers_only_what_the_token_may_do(site: Site, page: Page, role: str) -> None:
+def test_the_page_offers_only_what_the_token_may_do(
+    site: Site, browser: Browser, role: str
+) -> None:
+    (site.project / "roles.experiment.yaml").write_text(STUDY)
     made = site.cli("token", "add", role, "--role", role)
+    context = browser.new_context()
+    page = context.new_page()
+    site.visitors.add(context)
     page.goto(f"{site.address}/#token={made.stdout.split()[-1]}")
     page.wait_for_selector(".header")
-    waiting, looped = site.ran("gated.yaml"), site.ran("review.yaml", {"task": "a parser"})
+    waiting = site.example("gated.yaml")
+    looped = site.example("review.yaml", {"task": "a parser"})
     why = f"A token with the role {role} may not do this"
 
     site.open(page, f"/runs/{waiting}")
@@ -70,7 +64,7 @@ def test_the_page_offers_only_what_the_token_may_do(site: Site, page: Page, role
     assert page.get_by_text(f"{why}: start.").count() == (role == "read")
     assert page.get_by_role("button", name="New…").count() == 0
 
-    site.open(page, "/experiments/study")
+    site.open(page, "/experiments/roles")
     study = page.get_by_role("button", name="Run", exact=True)
     expect(study).to_be_visible()
     assert is_off(study) == (role == "read")
@@ -81,3 +75,4 @@ def test_the_page_offers_only_what_the_token_may_do(site: Site, page: Page, role
     expect(page.get_by_text(f"a token with the role {role} may not save files")).to_be_visible()
     assert page.get_by_role("button", name="Save").count() == 0
     assert is_off(page.get_by_role("button", name="Run…")) == (role == "read")
+    context.close()

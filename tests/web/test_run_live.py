@@ -6,11 +6,10 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browsed import ROOT, environment, picture
+from browsed import ROOT, WHORL, environment, picture
 
 from waiting import PATIENCE_S, wait_until
 
@@ -35,7 +34,7 @@ name: lockstep
 steps:
   l:
     repeat:
-      at_most: 12
+      at_most: 4
       steps:
         w: {run: "until [ -e shown-{{ iteration }} ]; do sleep 0.02; done"}
 """
@@ -83,7 +82,7 @@ def test_an_event_is_on_the_page_before_the_next_one_can_happen(site: Site, page
     (site.project / "lockstep.yaml").write_text(LOCKSTEP)
     run = site.start("lockstep.yaml")
     shows(site, page, f"/runs/{run}")
-    for number in range(1, 13):
+    for number in range(1, 5):
         page.locator(".canvas").filter(has_text=f"Iteration {number}/").wait_for()
         (site.project / f"shown-{number}").touch()
 
@@ -93,32 +92,16 @@ def test_an_event_is_on_the_page_before_the_next_one_can_happen(site: Site, page
 def test_the_page_follows_until_an_iteration_is_chosen(site: Site, page: Page, slow: str) -> None:
     shows(site, page, f"/runs/{slow}")
     first = chosen_number(page)
-    wait_until(lambda: chosen_number(page) > first + 2)
+    wait_until(lambda: chosen_number(page) > max(first, 2))
     assert "left in the budget" in page.locator(".forecast").inner_text()
 
     # The chips move while iterations come: the one that is meant is told, wherever it is by then.
     page.get_by_title("iteration 2, ").first.dispatch_event("click")
     number = site.get(f"/runs/{slow}")["iteration"]
-    wait_until(lambda: site.get(f"/runs/{slow}")["iteration"] > number + 3)
+    wait_until(lambda: site.get(f"/runs/{slow}")["iteration"] > number)
     assert chosen_number(page) == 2
     page.get_by_role("button", name="follow latest").click()
     wait_until(lambda: chosen_number(page) > number)
-
-
-def test_a_run_is_paused_resumed_and_cancelled(site: Site, page: Page, slow: str) -> None:
-    shows(site, page, f"/runs/{slow}")
-    head = page.locator(".run-title")
-
-    page.get_by_role("button", name="Pause").click()
-    head.filter(has_text="paused").wait_for()
-    page.locator(".banner").filter(has_text="Paused").wait_for()
-    page.get_by_role("button", name="Resume").click()
-    head.filter(has_text="running").wait_for()
-    page.get_by_role("button", name="Cancel").click()
-    page.get_by_role("button", name="Really cancel?").click()
-    head.filter(has_text="cancelled").wait_for()
-    assert site.get(f"/runs/{slow}")["status"] == "cancelled"
-    page.locator('[data-path="turns"][data-status="cancelled"]').wait_for()
 
 
 def test_what_a_task_says_is_shown_as_it_comes(site: Site, page: Page) -> None:
@@ -138,17 +121,14 @@ def test_what_a_task_says_is_shown_as_it_comes(site: Site, page: Page) -> None:
 
 
 def test_a_run_whose_process_died_is_taken_up_again(site: Site, page: Page) -> None:
+    before = site.get("/runs", limit=1)["runs"][0]["id"]
     process = site.spawn("run", "slow.yaml")
-    found: list[dict[str, Any]] = []
 
-    def is_turning() -> bool:
-        found[:] = [
-            one for one in site.get("/runs", status="running")["runs"] if one["iteration"] > 2
-        ]
-        return bool(found)
+    def newest() -> dict[str, Any]:
+        return dict(site.get("/runs", limit=1)["runs"][0])
 
-    wait_until(is_turning)
-    run = found[0]["id"]
+    wait_until(lambda: newest()["id"] != before and newest()["iteration"] > 1)
+    run = newest()["id"]
     shows(site, page, f"/runs/{run}")
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
@@ -160,6 +140,7 @@ def test_a_run_whose_process_died_is_taken_up_again(site: Site, page: Page) -> N
     site.post(f"/runs/{run}/cancel")
 
 
+@pytest.mark.slow
 def test_a_call_that_may_have_been_made_is_labelled(site: Site, page: Page) -> None:
     (site.project / "doubtful.yaml").write_text(DOUBTFUL)
     process = site.spawn("run", "doubtful.yaml")
@@ -176,6 +157,7 @@ def test_a_call_that_may_have_been_made_is_labelled(site: Site, page: Page) -> N
     assert "1 in doubt" in page.locator(".run-head").inner_text()
 
 
+@pytest.mark.slow
 def test_of_a_thousand_iterations_only_what_is_in_view_is_drawn(site: Site, page: Page) -> None:
     run = site.ran("many.yaml")
     site.open(page, f"/runs/{run}")
@@ -189,7 +171,7 @@ def test_of_a_thousand_iterations_only_what_is_in_view_is_drawn(site: Site, page
     assert page.locator(".chip").count() < 30
     page.keyboard.press("f")
     page.evaluate(NOTE_CHANGED)
-    changed = [changed_while_it_goes_on(site, page, run, number) for number in range(1001, 1004)]
+    changed = [changed_while_it_goes_on(site, page, run, number) for number in (1001, 1002)]
     assert max(changed) < 2_000
     picture(page, "run-thousand")
 
@@ -215,6 +197,7 @@ DIALECTS = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_runs_of_every_dialect_are_shown(site: Site, page: Page, dialect: str) -> None:
     run = ran_example(site, dialect)
@@ -237,17 +220,7 @@ def ran_example(site: Site, dialect: str) -> str:
     config = ["--config", "demo.toml"] if dialect == "orka" else []
     store = ["--store", str(site.project / ".whorl")]
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "whorl.interfaces.cli",
-            "run",
-            file,
-            text,
-            "--json",
-            *config,
-            *store,
-        ],
+        [*WHORL, "run", file, text, "--json", *config, *store],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -257,14 +230,3 @@ def ran_example(site: Site, dialect: str) -> str:
         check=False,
     )
     return str(json.loads(done.stdout)["run"])
-
-
-def test_a_loop_is_stopped_after_its_iteration(site: Site, page: Page, slow: str) -> None:
-    shows(site, page, f"/runs/{slow}")
-    page.get_by_role("button", name="Stop after this iteration").click()
-    page.locator(".exit-banner").filter(has_text="a person stopped it").wait_for()
-    found = site.wait(slow, "succeeded")
-
-    assert (found["exit_reason"], found["stopped_by"]) == ("accepted", "person")
-    assert found["iteration"] < 900
-    assert page.get_by_role("button", name="Stop after this iteration").count() == 0

@@ -45,7 +45,7 @@ steps:
 
 @pytest.fixture(scope="module")
 def review(site: Site) -> str:
-    return site.ran("review.yaml", {"task": "a parser"})
+    return site.example("review.yaml", {"task": "a parser"})
 
 
 @pytest.fixture
@@ -77,19 +77,7 @@ def test_a_closed_loop_is_one_node_with_ports_and_its_iteration(
     page.get_by_label("open work").click()
     page.locator("[data-path='work/hold']").wait_for()
 
-
-def _is_inside(box: object, frame: object) -> bool:
-    assert isinstance(box, dict)
-    assert isinstance(frame, dict)
-    middle = box["x"] + box["width"] / 2 - frame["x"] - frame["width"] / 2
-    return abs(middle) < frame["width"] / 4
-
-
-def test_a_running_iteration_has_time_cost_and_what_is_being_written(
-    site: Site, page: Page, held: str
-) -> None:
-    site.open(page, f"/runs/{held}")
-
+    # The running iteration has a time, a cost, and what is being written.
     row = page.get_by_role("region", name="iterations of the loop").locator("tr", has_text="3 ")
     row = row.last
     row.locator(".written", has_text="hold: so far").wait_for()
@@ -100,6 +88,14 @@ def test_a_running_iteration_has_time_cost_and_what_is_being_written(
     picture(page, "run-running-iteration")
 
 
+def _is_inside(box: object, frame: object) -> bool:
+    assert isinstance(box, dict)
+    assert isinstance(frame, dict)
+    middle = box["x"] + box["width"] / 2 - frame["x"] - frame["width"] / 2
+    return abs(middle) < frame["width"] / 4
+
+
+@pytest.mark.slow
 def test_of_a_run_elsewhere_the_drawer_says_why_no_text_comes(site: Site, page: Page) -> None:
     (site.project / "lone.yaml").write_text(HELD.replace("held", "lone").replace("-e go", "-e on"))
     process = site.spawn("run", "lone.yaml")
@@ -107,7 +103,7 @@ def test_of_a_run_elsewhere_the_drawer_says_why_no_text_comes(site: Site, page: 
         found: list[str] = []
 
         def is_there() -> bool:
-            found[:] = [one["id"] for one in site.get("/runs")["runs"] if one["name"] == "lone"]
+            found[:] = [one["id"] for one in site.get("/runs", workflow="lone")["runs"]]
             return bool(found) and site.get(f"/runs/{found[0]}")["iteration"] == 3
 
         wait_until(is_there)
@@ -118,21 +114,25 @@ def test_of_a_run_elsewhere_the_drawer_says_why_no_text_comes(site: Site, page: 
         process.communicate()
 
 
+@pytest.mark.slow
 def test_a_waiting_run_has_no_exit_in_the_list(site: Site, page: Page) -> None:
     later = 'outputs: {text: "{{ work.write }}"}\n'
     asked = '  check: {approve: {message: "Go on?", show: "{{ work.write }}"}}\n'
     loop = "  work: {repeat: {at_most: 2, until: iteration == 1, steps: {write: {ask: Draft}}}}\n"
-    (site.project / "later.yaml").write_text(f"whorl: 1\nname: later\nsteps:\n{loop}{asked}{later}")
-    site.ran("later.yaml")
-    site.open(page, "/?workflow=later")
+    (site.project / "published.yaml").write_text(
+        f"whorl: 1\nname: published\nsteps:\n{loop}{asked}{later}"
+    )
+    site.ran("published.yaml")
+    site.open(page, "/?workflow=published")
 
-    row = page.get_by_role("row").filter(has_text="later")
+    row = page.get_by_role("row").filter(has_text="published")
     row.get_by_text("waiting").wait_for()
     heads = page.locator("th").all_inner_texts()
     exit_at = [head.strip() for head in heads].index("Exit")
     assert row.locator("td").nth(exit_at).inner_text() == "–"
 
 
+@pytest.mark.slow
 def test_items_that_run_at_once_stand_under_each_other_over_a_time_axis(
     site: Site, page: Page
 ) -> None:
@@ -149,6 +149,7 @@ def test_items_that_run_at_once_stand_under_each_other_over_a_time_axis(
     picture(page, "run-timeline-items")
 
 
+@pytest.mark.slow
 def test_of_many_iterations_the_unrolled_graph_says_which_it_shows(site: Site, page: Page) -> None:
     loop = "  turns: {repeat: {at_most: 40, steps: {a: {value: 1}}}}\n"
     (site.project / "forty.yaml").write_text(f"whorl: 1\nname: forty\nsteps:\n{loop}")
@@ -182,7 +183,7 @@ def test_a_fork_has_a_legend_and_marks_what_it_kept(site: Site, page: Page, revi
 
 
 def test_the_journal_says_what_each_event_came_to(site: Site, page: Page, review: str) -> None:
-    failed = site.ran("failing.yaml")
+    failed = site.example("failing.yaml")
     site.open(page, f"/runs/{failed}?tab=journal")
 
     page.get_by_role("row").filter(has_text="task.finished").get_by_text("tokens").wait_for()
@@ -194,10 +195,11 @@ def test_the_journal_says_what_each_event_came_to(site: Site, page: Page, review
     ended.get_by_text("limit of iterations").wait_for()
 
 
+@pytest.mark.slow
 def test_the_small_map_is_there_only_for_what_does_not_fit(
     site: Site, page: Page, review: str
 ) -> None:
-    run = site.ran("nested.yaml", {"task": "x"})
+    run = site.example("nested.yaml", {"task": "a parser"})
     site.open(page, f"/runs/{run}")
     page.locator("[data-path='draft/fix/check']").wait_for()
     assert page.locator(".react-flow__minimap").count() == 0
@@ -205,41 +207,9 @@ def test_the_small_map_is_there_only_for_what_does_not_fit(
         page.get_by_role("button", name="Zoom In").click()
     page.locator(".react-flow__minimap").wait_for()
 
-
-def test_on_a_phone_the_graph_goes_down_and_begins_in_the_upper_half(
-    site: Site, page: Page, review: str
-) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    site.open(page, f"/runs/{review}")
-
-    code, judge = (page.locator(f"[data-path='refine/{name}']") for name in ("code", "review"))
-    wait_until(lambda: _top(judge.bounding_box()) > _top(code.bounding_box()) + 20)
-    assert _top(page.locator(".graph-frame").bounding_box()) < 844 / 2
-    text = code.locator(".piece-title")
-    assert _height(text.bounding_box()) > 11
-    assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
-    picture(page, "run-phone")
-
-
-def _top(box: object) -> float:
-    return float(box["y"]) if isinstance(box, dict) else 0.0
-
-
-def test_workflows_stand_in_their_folders_with_their_last_run(
-    site: Site, page: Page, review: str
-) -> None:
-    site.open(page, "/workflows")
-
-    page.get_by_role("region", name="flows").get_by_text("flows/broken.yaml").wait_for()
-    entry = page.get_by_role("link", name="review.yaml")
-    entry.get_by_text("last run").wait_for()
-
-
-def test_the_graph_is_in_the_middle_of_its_frame(site: Site, page: Page) -> None:
-    site.open(page, f"/runs/{site.ran('failing.yaml')}")
+    # A graph is in the middle of its frame.
+    site.open(page, f"/runs/{site.example('failing.yaml')}")
     page.get_by_role("group", name="timeline").wait_for()
-    page.locator(".react-flow__node").first.wait_for()
-
     page.wait_for_function(
         """() => {
             const middle = box => [box.x + box.width / 2, box.y + box.height / 2]
@@ -252,12 +222,24 @@ def test_the_graph_is_in_the_middle_of_its_frame(site: Site, page: Page) -> None
     )
 
 
-def test_the_chosen_chip_is_seen_in_a_small_window_too(site: Site, page: Page, review: str) -> None:
+def test_on_a_phone_the_graph_goes_down_and_begins_in_the_upper_half(
+    site: Site, page: Page, review: str
+) -> None:
     site.open(page, f"/runs/{review}")
-    chosen = page.locator('.chips [aria-pressed="true"]')
-    chosen.wait_for()
+    page.locator('.chips [aria-pressed="true"]').wait_for()
     page.set_viewport_size({"width": 390, "height": 844})
 
+    code, judge = (page.locator(f"[data-path='refine/{name}']") for name in ("code", "review"))
+    wait_until(lambda: _top(judge.bounding_box()) > _top(code.bounding_box()) + 20)
+    assert _top(page.locator(".graph-frame").bounding_box()) < 844 / 2
+    text = code.locator(".piece-title")
+    assert _height(text.bounding_box()) > 11
+    assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
+    picture(page, "run-phone")
+    rows = page.get_by_role("region", name="iterations", exact=True).get_by_role("row")
+    assert rows.count() == 5
+
+    # The chosen chip is seen, too.
     page.wait_for_function(
         """() => {
             const chip = document.querySelector('.chips [aria-pressed="true"]')
@@ -267,3 +249,7 @@ def test_the_chosen_chip_is_seen_in_a_small_window_too(site: Site, page: Page, r
                 && document.querySelector(".chips").dataset.cut === "before"
         }"""
     )
+
+
+def _top(box: object) -> float:
+    return float(box["y"]) if isinstance(box, dict) else 0.0

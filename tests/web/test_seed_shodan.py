@@ -1,4 +1,4 @@
-"""What the design of the loop container promises to those who look at it, one test each.
+"""What the design of the loop container promises to those who look at it.
 
 The editor and the page of a run; while a loop is in its turn, a model holds its answer back.
 """
@@ -44,11 +44,8 @@ def site(tmp_path_factory: pytest.TempPathFactory, model: HeldModel) -> Iterator
         file.write('\n[providers.held]\nkind = "openai"\napi_key = "k"\nstream = false\n')
         file.write(f'base_url = "{model.url}"\n')
     (project / "run.yaml").write_text(REVIEW.replace("runner: demo", "runner: held"))
-    site = Site(project, "--edit")
-    try:
+    with Site(project, "--edit") as site:
         yield site
-    finally:
-        site.close()
 
 
 @pytest.fixture
@@ -91,7 +88,7 @@ def loop_saved(site: Site, page: Page) -> Any:
     return loop["data"]
 
 
-def test_a_collapsed_loop_is_one_node_with_its_ports(site: Site, page: Page) -> None:
+def test_a_loop_is_collapsed_expanded_and_drilled_into(site: Site, page: Page) -> None:
     edited(site, page)
     page.get_by_role("button", name="collapse Review Loop").click()
 
@@ -99,8 +96,24 @@ def test_a_collapsed_loop_is_one_node_with_its_ports(site: Site, page: Page) -> 
     expect(step(page, LOOP).locator(".port-in")).to_have_text(INPUTS)
     expect(step(page, LOOP).locator(".port-out")).to_have_text(OUTPUTS)
 
+    page.get_by_role("button", name="expand Review Loop").click()
 
-def test_a_collapsed_loop_has_its_ports_on_the_page_of_a_run_too(
+    expect(step(page, f"{LOOP}/coder")).to_be_visible()
+    expect(step(page, f"{LOOP}/review")).to_be_visible()
+    label = f"{LOOP}/coder.code to {LOOP}/review"
+    expect(page.locator(f'.react-flow__edge[aria-label="{label}"]')).to_have_count(1)
+
+    step(page, LOOP).locator(".piece-head").first.dblclick()
+    expect(page.locator(".crumbs")).to_contain_text(LOOP)
+    expect(step(page, LOOP)).to_have_count(0)
+    expect(step(page, f"{LOOP}/coder")).to_be_visible()
+    page.locator(".crumbs").get_by_role("button", name="edit.yaml").click()
+
+    expect(step(page, LOOP)).to_be_visible()
+
+
+@pytest.mark.slow
+def test_a_loop_is_collapsed_and_expanded_on_the_page_of_a_run_too(
     site: Site, page: Page, ended: str
 ) -> None:
     site.open(page, f"/runs/{ended}")
@@ -111,57 +124,16 @@ def test_a_collapsed_loop_has_its_ports_on_the_page_of_a_run_too(
     expect(node.locator(".piece-port-out")).to_have_text(OUTPUTS)
     expect(page.locator(".canvas .piece")).to_have_count(1)
     picture(page, "seed-run-closed")
-
-
-def test_an_expanded_loop_shows_its_body(site: Site, page: Page) -> None:
-    edited(site, page)
-    page.get_by_role("button", name="collapse Review Loop").click()
-    page.get_by_role("button", name="expand Review Loop").click()
-
-    expect(step(page, f"{LOOP}/coder")).to_be_visible()
-    expect(step(page, f"{LOOP}/review")).to_be_visible()
-    label = f"{LOOP}/coder.code to {LOOP}/review"
-    expect(page.locator(f'.react-flow__edge[aria-label="{label}"]')).to_have_count(1)
-
-
-def test_an_expanded_loop_shows_its_body_on_the_page_of_a_run_too(
-    site: Site, page: Page, ended: str
-) -> None:
-    site.open(page, f"/runs/{ended}")
-    page.get_by_label(f"close {LOOP}").click()
     page.get_by_label(f"open {LOOP}").click()
 
     expect(page.locator(f'[data-path="{LOOP}/coder"][data-status="succeeded"]')).to_be_visible()
     expect(page.locator(f'[data-path="{LOOP}/review"][data-status="succeeded"]')).to_be_visible()
 
+    # The banner names the condition that was met.
+    banner = page.locator(".exit-banner")
+    expect(banner).to_contain_text("an expression became true: review.approved != false is true")
 
-def test_a_loop_in_its_turn_says_iteration_3_of_5(site: Site, page: Page, turning: str) -> None:
-    site.open(page, f"/runs/{turning}")
-    loop = page.locator(f'[data-path="{LOOP}"]')
-
-    expect(loop.get_by_text("Iteration 3/5")).to_be_visible()
-    page.get_by_label(f"close {LOOP}").click()
-    expect(page.locator(f'[data-path="{LOOP}"].is-closed')).to_contain_text("Iteration 3/5")
-    picture(page, "seed-run-turning-closed")
-
-
-def test_the_running_iteration_is_marked(
-    site: Site, page: Page, turning: str, model: HeldModel
-) -> None:
-    site.open(page, f"/runs/{turning}")
-    chips = page.get_by_role("group", name=f"iterations of {LOOP}").get_by_role("button")
-
-    expect(chips).to_have_count(3)
-    expect(chips.nth(0)).to_have_attribute("title", "iteration 1, succeeded")
-    expect(chips.nth(2)).to_have_attribute("title", "iteration 3, running")
-    expect(page.locator(f'[data-path="{LOOP}/coder"]')).to_have_attribute("data-status", "running")
-    picture(page, "seed-run-turning")
-    model.go.set()
-    expect(chips.nth(2)).to_have_attribute("title", re.compile("^iteration 3, succeeded"))
-    expect(page.locator(f'[data-path="{LOOP}"]')).to_contain_text("3/5")
-
-
-def test_the_history_shows_what_each_iteration_gave(site: Site, page: Page, ended: str) -> None:
+    # The history shows what each iteration gave.
     site.open(page, f"/runs/{ended}?node={LOOP}/coder")
     rows = page.get_by_role("region", name="iterations", exact=True).get_by_role("row")
     expect(rows).to_have_count(4)
@@ -174,53 +146,45 @@ def test_the_history_shows_what_each_iteration_gave(site: Site, page: Page, ende
         expect(output).to_contain_text(f"return a + b  # {number}")
 
 
-def test_the_banner_names_the_condition_that_was_met(site: Site, page: Page, ended: str) -> None:
-    site.open(page, f"/runs/{ended}")
+def test_the_running_iteration_is_counted_and_marked(
+    site: Site, page: Page, turning: str, model: HeldModel
+) -> None:
+    site.open(page, f"/runs/{turning}")
+    loop = page.locator(f'[data-path="{LOOP}"]')
 
-    banner = page.locator(".exit-banner")
-    expect(banner).to_contain_text("an expression became true: review.approved != false is true")
+    expect(loop.get_by_text("Iteration 3/5")).to_be_visible()
+    page.get_by_label(f"close {LOOP}").click()
+    expect(page.locator(f'[data-path="{LOOP}"].is-closed')).to_contain_text("Iteration 3/5")
+    picture(page, "seed-run-turning-closed")
+    page.get_by_label(f"open {LOOP}").click()
+    chips = page.get_by_role("group", name=f"iterations of {LOOP}").get_by_role("button")
+
+    expect(chips).to_have_count(3)
+    expect(chips.nth(0)).to_have_attribute("title", "iteration 1, succeeded")
+    expect(chips.nth(2)).to_have_attribute("title", "iteration 3, running")
+    expect(page.locator(f'[data-path="{LOOP}/coder"]')).to_have_attribute("data-status", "running")
+    picture(page, "seed-run-turning")
+    model.go.set()
+    expect(chips.nth(2)).to_have_attribute("title", re.compile("^iteration 3, succeeded"))
+    expect(page.locator(f'[data-path="{LOOP}"]')).to_contain_text("3/5")
 
 
-def test_the_panel_opens_the_inner_workflow_inline(site: Site, page: Page) -> None:
-    inner = panel(site, page).get_by_role("group", name="Inner workflow")
-    inner.get_by_role("button", name="Edit inline").click()
-
-    expect(page.locator(".crumbs")).to_contain_text(LOOP)
-    expect(step(page, f"{LOOP}/coder")).to_be_visible()
-
-
-def test_the_panel_selects_a_file(site: Site, page: Page) -> None:
-    inner = panel(site, page).get_by_role("group", name="Inner workflow")
-    inner.get_by_role("button", name="Select file").click()
-    inner.get_by_label("File", exact=True).select_option("run.yaml")
-
-    expect(inner.locator("code")).to_have_text("run.yaml")
-    assert loop_saved(site, page)["workflowRef"] == "run.yaml"
-
-
-def test_the_panel_says_while_what_the_loop_goes_on(site: Site, page: Page) -> None:
-    condition = panel(site, page).get_by_role("group", name="Continue while")
+def test_the_panel_says_while_what_the_loop_goes_on_how_often_and_with_what(
+    site: Site, page: Page
+) -> None:
+    form = panel(site, page)
+    condition = form.get_by_role("group", name="Continue while")
     operators = condition.get_by_label("Operator").locator("option")
     expect(condition.get_by_label("Output")).to_have_value("review.approved")
     expect(operators).to_have_text(["== (default)", "==", "!=", "<", ">", "<=", ">="])
     expect(condition.get_by_label("Value")).to_have_value("false")
     condition.get_by_label("Operator").select_option("!=")
     condition.get_by_label("Value").select_option("true")
-
-    wanted = {"output": "review.approved", "operator": "!=", "value": True}
-    assert loop_saved(site, page)["continueWhile"] == wanted
-
-
-def test_the_panel_says_the_maximum(site: Site, page: Page) -> None:
-    most = panel(site, page).get_by_label("Max iterations")
+    most = form.get_by_label("Max iterations")
     expect(most).to_have_value("5")
     most.fill("7")
 
-    assert loop_saved(site, page)["maxIterations"] == 7
-
-
-def test_input_mappings_are_added_and_removed(site: Site, page: Page) -> None:
-    table = panel(site, page).get_by_role("group", name="Input mappings")
+    table = form.get_by_role("group", name="Input mappings")
     expect(table.get_by_label("source of input mapping 1")).to_have_value("task (outer)")
     expect(table.get_by_label("target of input mapping 2")).to_have_value("coder.context")
     third = table.get_by_label("iterations of input mapping 3")
@@ -230,16 +194,14 @@ def test_input_mappings_are_added_and_removed(site: Site, page: Page) -> None:
     expect(table.get_by_role("listitem")).to_have_count(4)
     table.get_by_label("source of input mapping 4").select_option("previous coder.code")
     table.get_by_label("target of input mapping 4").select_option("review.code")
+    table.get_by_role("button", name="Move input mapping 4 up").click()
+    expect(table.get_by_label("source of input mapping 3")).to_have_value("previous coder.code")
+    table.get_by_role("button", name="Move input mapping 3 down").click()
+    expect(table.get_by_label("source of input mapping 4")).to_have_value("previous coder.code")
     table.get_by_role("button", name="Remove input mapping 1").click()
     expect(table.get_by_role("listitem")).to_have_count(3)
 
-    rows = loop_saved(site, page)["inputMappings"]
-    assert [row["target"]["input"] for row in rows] == ["context", "context", "code"]
-    assert rows[2]["source"] == {"type": "previous", "node": "coder", "output": "code"}
-
-
-def test_output_mappings_are_added_and_removed(site: Site, page: Page) -> None:
-    table = panel(site, page).get_by_role("group", name="Output mappings")
+    table = form.get_by_role("group", name="Output mappings")
     expect(table.get_by_label("source of output mapping 1")).to_have_value("coder.code")
     expect(table.get_by_label("source of output mapping 3")).to_have_value("iteration count")
     takes = table.get_by_label("take of output mapping 1").locator("option")
@@ -252,12 +214,24 @@ def test_output_mappings_are_added_and_removed(site: Site, page: Page) -> None:
     table.get_by_role("button", name="Remove output mapping 2").click()
     expect(table.get_by_role("listitem")).to_have_count(3)
 
-    rows = loop_saved(site, page)["outputMappings"]
+    data = loop_saved(site, page)
+    assert site.cli("validate", "edit.yaml").returncode == 0
+    assert data["continueWhile"] == {
+        "output": "review.approved",
+        "operator": "!=",
+        "value": True,
+    }
+    assert data["maxIterations"] == 7
+    rows = data["inputMappings"]
+    assert [row["target"]["input"] for row in rows] == ["context", "context", "code"]
+    assert rows[2]["source"] == {"type": "previous", "node": "coder", "output": "code"}
+    rows = data["outputMappings"]
     assert [row["target"] for row in rows] == ["final_code", "iterations", "words"]
     assert rows[2]["source"] == {"node": "review", "output": "feedback"}
     assert rows[2]["take"] == "all"
 
 
+@pytest.mark.slow
 def test_ports_of_the_loop_are_a_table_with_their_mappings(site: Site, page: Page) -> None:
     form = panel(site, page)
     table = form.get_by_role("group", name="Inputs", exact=True)
@@ -270,9 +244,7 @@ def test_ports_of_the_loop_are_a_table_with_their_mappings(site: Site, page: Pag
     ends = ["← coder.code", "← review.approved", "← iteration count"]
     expect(given.locator(".port-mapped")).to_have_text(ends)
 
-
-def test_a_renamed_port_takes_its_mappings_along(site: Site, page: Page) -> None:
-    form = panel(site, page)
+    # A port that is renamed takes its mappings along.
     form.get_by_role("group", name="Inputs", exact=True).get_by_label("name of input 1").fill("job")
     page.keyboard.press("Enter")
     expect(step(page, LOOP).locator(".port-in")).to_have_text(["job", "guidelines"])
@@ -283,10 +255,7 @@ def test_a_renamed_port_takes_its_mappings_along(site: Site, page: Page) -> None
     expect(step(page, LOOP).locator(".port-in")).to_have_text(INPUTS)
     assert saved(site, page, "edit.yaml") == REVIEW
 
-
-def test_ports_are_added_typed_and_removed(site: Site, page: Page) -> None:
-    form = panel(site, page)
-    table = form.get_by_role("group", name="Inputs", exact=True)
+    # Ports are added, typed and removed.
     table.get_by_role("button", name="Add an input").click()
     expect(table.get_by_label("name of input 3")).to_have_value("input")
     expect(table.locator(".port-mapped").last).to_have_text("not mapped")
@@ -304,6 +273,7 @@ def test_ports_are_added_typed_and_removed(site: Site, page: Page) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_ports_inside_are_a_table_too(site: Site, page: Page) -> None:
     edited(site, page)
     step(page, f"{LOOP}/coder").locator(".piece-head").first.click()
@@ -317,19 +287,17 @@ def test_ports_inside_are_a_table_too(site: Site, page: Page) -> None:
     assert inner["sourceHandle"] == "output:draft"
 
 
-def test_drill_down_opens_the_body_and_leads_out_again(site: Site, page: Page) -> None:
-    edited(site, page)
-    step(page, LOOP).locator(".piece-head").first.dblclick()
-    expect(page.locator(".crumbs")).to_contain_text(LOOP)
-    expect(step(page, LOOP)).to_have_count(0)
-    expect(step(page, f"{LOOP}/coder")).to_be_visible()
-    page.locator(".crumbs").get_by_role("button", name="edit.yaml").click()
+@pytest.mark.slow
+def test_the_body_is_another_file_or_edited_inline(site: Site, page: Page) -> None:
+    inner = panel(site, page).get_by_role("group", name="Inner workflow")
+    inner.get_by_role("button", name="Select file").click()
+    inner.get_by_label("File", exact=True).select_option("run.yaml")
 
-    expect(step(page, LOOP)).to_be_visible()
+    expect(inner.locator("code")).to_have_text("run.yaml")
+    assert loop_saved(site, page)["workflowRef"] == "run.yaml"
 
-
-def test_the_body_is_edited_inline(site: Site, page: Page) -> None:
     panel(site, page).get_by_role("button", name="Edit inline").click()
+    expect(page.locator(".crumbs")).to_contain_text(LOOP)
     step(page, f"{LOOP}/coder").locator(".piece-head").click()
     label = page.get_by_role("region", name="inspector").get_by_label("Label", exact=True)
     label.fill("Author")

@@ -7,42 +7,31 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from browsed import ROOT, Site, make_project, picture
+from browsed import ROOT, picture
 from playwright.sync_api import expect
 
 from editing import opened, saved, settle, step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from browsed import Site
     from playwright.sync_api import Locator, Page
 
 PURPLE = "rgb(74, 42, 106)"  # #4a2a6a
 OUTPUTS = ["output", "iterations", "count"]
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    project = make_project(tmp_path_factory.mktemp("seeds") / "shop")
+@pytest.fixture(scope="module", autouse=True)
+def files(site: Site) -> None:
     text = (ROOT / "examples" / "studio" / "self-refine.json").read_text()
-    (project / "refine.json").write_text(text)
-    site = Site(project, "--edit")
-    try:
-        yield site
-    finally:
-        site.close()
+    (site.project / "refine.json").write_text(text)
 
 
-def test_loop_and_exit_stand_in_logic_in_the_order_of_the_design(site: Site, page: Page) -> None:
+def test_loop_and_exit_look_as_in_the_design(site: Site, page: Page) -> None:
     opened(site, page, "refine.json")
     logic = page.get_by_role("complementary", name="palette").get_by_role("region", name="LOGIC")
     wanted = ["Approval", "Transform", "Validator", "Iterator", "Aggregator", "Loop", "Exit"]
 
     expect(logic.get_by_role("button")).to_have_text([re.compile(name) for name in wanted])
-
-
-def test_loop_and_exit_have_their_icons(site: Site, page: Page) -> None:
-    opened(site, page, "refine.json")
     kinds = {
         kind["kind"]: kind
         for group in site.get("/palette", dialect="studio")["groups"]
@@ -55,12 +44,6 @@ def test_loop_and_exit_have_their_icons(site: Site, page: Page) -> None:
         expect(head.locator("svg")).to_be_visible()
         drawn = palette.locator(f'[data-kind="{kind}"] svg').first.inner_html()
         assert head.locator("svg").first.inner_html() == drawn
-
-
-def test_loop_and_exit_are_purple(site: Site, page: Page) -> None:
-    opened(site, page, "refine.json")
-
-    for head in heads(page).values():
         expect(head).to_have_css("background-color", PURPLE)
     picture(page, "seed-studio")
 
@@ -73,10 +56,11 @@ def heads(page: Page) -> dict[str, Locator]:
     }
 
 
-def test_a_loop_has_three_fields_on_its_node(site: Site, page: Page) -> None:
+def test_a_loop_has_three_fields_and_three_outputs_on_its_node(site: Site, page: Page) -> None:
     opened(site, page, "refine.json")
     settle(page)
     loop = step(page, "refine")
+    expect(loop.locator(".port-out")).to_have_text(OUTPUTS)
     expect(loop.locator(".card-field > span")).to_have_text(["Max iterations", "Exit", "Feedback"])
     loop.get_by_label("Max iterations").fill("2")
     loop.get_by_label("Exit").select_option("stable_output")
@@ -92,12 +76,7 @@ def test_a_loop_has_three_fields_on_its_node(site: Site, page: Page) -> None:
     )
 
 
-def test_a_loop_has_three_outputs_on_its_node(site: Site, page: Page) -> None:
-    opened(site, page, "refine.json")
-
-    expect(step(page, "refine").locator(".port-out")).to_have_text(OUTPUTS)
-
-
+@pytest.mark.slow
 def test_a_loop_has_its_ports_on_the_page_of_a_run_too(site: Site, page: Page) -> None:
     run = site.ran("refine.json", {"topic": "rain"})
     site.open(page, f"/runs/{run}")
@@ -106,19 +85,3 @@ def test_a_loop_has_its_ports_on_the_page_of_a_run_too(site: Site, page: Page) -
 
     expect(node.locator(".piece-port-in")).to_have_text(["input"])
     expect(node.locator(".piece-port-out")).to_have_text(OUTPUTS)
-
-
-@pytest.mark.parametrize("template", ["self-refine", "agentic-search"])
-def test_both_templates_are_in_new(site: Site, page: Page, template: str) -> None:
-    opened(site, page, "refine.json")
-    page.get_by_role("button", name="New…").click()
-    dialog = page.get_by_role("dialog", name="New workflow")
-    radios = dialog.get_by_role("radio", name=template)
-    radios.and_(dialog.get_by_role("radio", name="studio")).check()
-    dialog.get_by_label("File", exact=True).fill(f"{template}-new.json")
-    dialog.get_by_role("button", name="Create").click()
-    page.get_by_role("heading", name=f"{template}-new.json").wait_for()
-
-    bundled = ROOT / "src" / "whorl" / "templates" / "studio" / f"{template}.json"
-    made = json.loads((site.project / f"{template}-new.json").read_text())
-    assert made["nodes"] == json.loads(bundled.read_text())["nodes"]

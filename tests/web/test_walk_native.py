@@ -7,30 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from browsed import ROOT, Site, picture
+from browsed import ROOT, picture
 from playwright.sync_api import expect
-from walking import Hands, Keys, Mouse, compare_and_accept, empty_site, inspector, run_and_watch
+from walking import Hands, Keys, Mouse, compare_and_accept, inspector, run_and_watch
 
 from editing import drag, middle, settle, step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
+    from browsed import Site
     from playwright.sync_api import Page
 
 WRITE = "Write {{ task }}. Feedback: {{ feedback | default('none') }}"
 REVIEW = "Review this and score it from 0 to 1: {{ write }}"
 RETURNS = '{"approved":"boolean","feedback":"string","score":"number"}'
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    site = empty_site(tmp_path / "empty")
-    try:
-        yield site
-    finally:
-        site.close()
 
 
 def readme() -> Any:
@@ -83,9 +72,9 @@ def fill_loop(hands: Hands) -> None:
     hands.choose(form.get_by_label("return", exact=True), "best")
 
 
-def test_readmes_loop_by_mouse(site: Site, page: Page) -> None:
+def test_readmes_loop_by_mouse(empty_site: Site, page: Page) -> None:
     hands = Mouse(page)
-    hands.new_file(site, "native", "polish.yaml")
+    hands.new_file(empty_site, "native", "polish.yaml")
     form = inspector(page)
     hands.write(form.get_by_label("name", exact=True), "polish")
     write = step(page, "write").bounding_box()
@@ -110,17 +99,18 @@ def test_readmes_loop_by_mouse(site: Site, page: Page) -> None:
     hands.save()
     picture(page, "walk-native")
 
-    assert yaml.safe_load((site.project / "polish.yaml").read_text()) == readme()
+    assert yaml.safe_load((empty_site.project / "polish.yaml").read_text()) == readme()
 
     other = run_and_watch(
-        hands, site, "polish.yaml", {"task": "a haiku"}, loop="polish", turns="2/5"
+        hands, empty_site, "polish.yaml", {"task": "a haiku"}, loop="polish", turns="2/5"
     )
-    compare_and_accept(hands, site, loop="polish", other=other)
+    compare_and_accept(hands, empty_site, loop="polish", other=other)
 
 
-def test_readmes_loop_by_keyboard(site: Site, page: Page) -> None:
+@pytest.mark.slow
+def test_readmes_loop_by_keyboard(empty_site: Site, page: Page) -> None:
     hands = Keys(page)
-    hands.new_file(site, "native", "polish.yaml")
+    hands.new_file(empty_site, "native", "polish.yaml")
     form = inspector(page)
     hands.write(form.get_by_label("name", exact=True), "polish")
     hands.focus(step(page, "write"))
@@ -148,9 +138,9 @@ def test_readmes_loop_by_keyboard(site: Site, page: Page) -> None:
     expect(dialog).to_have_count(0)
     hands.save()
 
-    assert yaml.safe_load((site.project / "polish.yaml").read_text()) == readme()
+    assert yaml.safe_load((empty_site.project / "polish.yaml").read_text()) == readme()
 
     other = run_and_watch(
-        hands, site, "polish.yaml", {"task": "a haiku"}, loop="polish", turns="2/5"
+        hands, empty_site, "polish.yaml", {"task": "a haiku"}, loop="polish", turns="2/5"
     )
-    compare_and_accept(hands, site, loop="polish", other=other)
+    compare_and_accept(hands, empty_site, loop="polish", other=other)

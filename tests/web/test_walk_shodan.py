@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from browsed import Site, picture
+from browsed import picture
 from playwright.sync_api import expect
-from walking import Hands, Keys, Mouse, compare_and_accept, empty_site, inspector, run_and_watch
+from walking import Hands, Keys, Mouse, compare_and_accept, inspector, run_and_watch
 
 from editing import step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
+    from browsed import Site
     from playwright.sync_api import Page
 
 CODER = "Task: {{ task }}\nContext: {{ context }}\n\nWrite code to complete this task."
@@ -72,15 +70,6 @@ MAPPED = {
         },
     ],
 }
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    site = empty_site(tmp_path / "empty")
-    try:
-        yield site
-    finally:
-        site.close()
 
 
 def name_it(hands: Hands, name: str, path: str) -> None:
@@ -180,13 +169,15 @@ def check_and_run(hands: Hands, site: Site) -> None:
     compare_and_accept(hands, site, loop="review-loop", other=other)
 
 
-def test_code_review_by_mouse(site: Site, page: Page) -> None:
+@pytest.mark.slow
+def test_code_review_by_mouse(empty_site: Site, page: Page) -> None:
     hands = Mouse(page)
-    build(hands, site)
-    check_and_run(hands, site)
+    build(hands, empty_site)
+    check_and_run(hands, empty_site)
 
 
-def test_code_review_by_keyboard(site: Site, page: Page) -> None:
+@pytest.mark.slow
+def test_code_review_by_keyboard(empty_site: Site, page: Page) -> None:
     hands = Keys(page)
-    build(hands, site)
-    check_and_run(hands, site)
+    build(hands, empty_site)
+    check_and_run(hands, empty_site)

@@ -6,30 +6,19 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browsed import ROOT, Site, picture
+from browsed import ROOT, picture
 from playwright.sync_api import expect
-from walking import Hands, Keys, Mouse, compare_and_accept, empty_site, inspector, run_and_watch
+from walking import Hands, Keys, Mouse, compare_and_accept, inspector, run_and_watch
 
 from editing import drag, edge_middle, fit, said, step, title
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
+    from browsed import Site
     from playwright.sync_api import Page
 
 DRAFT = "Write/revise based on feedback: {{input}}"
 CRITIQUE = "Critique this draft. List specific improvements needed.\n\n{{draft.output}}"
 MERGE = "DRAFT: {{draft.output}}\nCRITIQUE: {{critique.output}}"
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    site = empty_site(tmp_path / "empty")
-    try:
-        yield site
-    finally:
-        site.close()
 
 
 def shape(text: str) -> tuple[Any, Any]:
@@ -70,9 +59,9 @@ def check_and_run(hands: Hands, site: Site) -> None:
     compare_and_accept(hands, site, loop="loop", other=other)
 
 
-def test_self_refine_by_mouse(site: Site, page: Page) -> None:
+def test_self_refine_by_mouse(empty_site: Site, page: Page) -> None:
     hands = Mouse(page)
-    hands.new_file(site, "studio", "refine.json")
+    hands.new_file(empty_site, "studio", "refine.json")
     palette = page.get_by_role("complementary", name="palette")
     loop = palette.get_by_role("region", name="LOGIC").get_by_role("button", name="Loop")
     drag(page, loop, edge_middle(page, "task to write"))
@@ -93,7 +82,7 @@ def test_self_refine_by_mouse(site: Site, page: Page) -> None:
     hands.choose(step(page, "loop").get_by_label("Exit of loop"), "max_iterations")
     hands.write(step(page, "loop").get_by_label("Max iterations of loop"), "3")
     picture(page, "walk-studio")
-    check_and_run(hands, site)
+    check_and_run(hands, empty_site)
 
 
 def add_by_key(page: Page, kind: str, path: str) -> None:
@@ -105,9 +94,10 @@ def add_by_key(page: Page, kind: str, path: str) -> None:
     page.keyboard.press("Enter")
 
 
-def test_self_refine_by_keyboard(site: Site, page: Page) -> None:
+@pytest.mark.slow
+def test_self_refine_by_keyboard(empty_site: Site, page: Page) -> None:
     hands = Keys(page)
-    hands.new_file(site, "studio", "refine.json")
+    hands.new_file(empty_site, "studio", "refine.json")
     hands.select("write")
     name_and_tell(hands, "draft", "Prompt", DRAFT)
     hands.focus(step(page, "draft"))
@@ -126,4 +116,4 @@ def test_self_refine_by_keyboard(site: Site, page: Page) -> None:
     hands.choose(form.get_by_label("Exit"), "max_iterations")
     hands.choose(form.get_by_label("Feedback"), "replace")
     hands.write(form.get_by_label("Max iterations"), "3")
-    check_and_run(hands, site)
+    check_and_run(hands, empty_site)

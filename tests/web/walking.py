@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from browsed import Site
 from playwright.sync_api import expect
 
 from editing import drag, fit, middle, said, settle, step
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from browsed import Site
     from playwright.sync_api import Locator, Page
 
 # A writer whose second text is better, a reviewer who is content with it, and a critic.
@@ -55,13 +53,6 @@ WAY = """one => {
     const isBefore = here.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_PRECEDING
     return here !== document.body && isBefore ? 'Shift+Tab' : 'Tab'
 }"""
-
-
-def empty_site(folder: Path) -> Site:
-    """A served project without any workflow, whose files may be written."""
-    folder.mkdir()
-    (folder / "whorl.toml").write_text(REPLIES)
-    return Site(folder, "--edit")
 
 
 def inspector(page: Page) -> Locator:

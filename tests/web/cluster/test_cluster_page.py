@@ -48,12 +48,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     try:
         with (folder / "whorl.toml").open("a") as config:
             config.write(CLUSTER.format(address=server.address))
-        with worker(folder):
-            site = Site(folder)
-            try:
-                yield site
-            finally:
-                site.close()
+        with worker(folder), Site(folder) as site:
+            yield site
     finally:
         server.stop()
 
