@@ -191,6 +191,11 @@ lock: .venv/.uv
 	cp tests/peers/package.json tests/peers/package-lock.json .venv/peers
 	-npm install --prefix .venv/peers --no-fund --no-audit --loglevel=error
 
+# For tools/mutate.py: which test reaches which line.
+.venv/.covered: .venv/.developed
+	$(UV) 'coverage>=7.10'
+	touch $@
+
 .venv/.benched: .venv/.developed
 	$(UV) langgraph langgraph-checkpoint-sqlite
 	touch $@

@@ -259,7 +259,7 @@ class Forks:
         child = os.fork()
         if not child:
             os.close(reading)
-            os.setsid()
+            os.setpgid(0, 0)
             nothing = os.open(os.devnull, os.O_RDWR)
             for number in (0, 1, 2):
                 os.dup2(nothing, number)
@@ -372,9 +372,10 @@ def superfluous(forks: Forks, reach: Reach, folders: list[str], seed: int, share
         for other in set(shared.read_text().split("\n")) - gone - {""} if shared.exists() else ():
             gone.add(other)
             counts.subtract(reach.of_test[other])
+        if test in gone:
+            continue
         lines = reach.of_test[test]
-        # Two others have to be left, since a line that is reached is not yet noticed.
-        is_alone = any(counts[line] < 3 for line in lines)
+        is_alone = any(counts[line] < 2 for line in lines)
         why = "its lines" if is_alone else alone.notices(test, gone, counts)
         if why:
             print(f"{number}/{len(order)} keep {test} {why}", flush=True)
