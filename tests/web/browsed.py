@@ -95,7 +95,7 @@ replies = ["A first draft.", "A second, longer draft.", "A third draft, the long
 
 [[providers.canned.replies]]
 match = "^Fail"
-replies = [{status = 400, text = "no such model"}, {status = 400, text = "no such model"}, "well"]
+replies = [{status = 400, text = "no such model"}]
 
 [[providers.canned.replies]]
 match = "^You judge"

@@ -158,6 +158,13 @@ def page(request: pytest.FixtureRequest, context: BrowserContext) -> Iterator[Pa
     assert complaints == []
 
 
+@pytest.fixture
+def stranger(browser: Browser) -> Iterator[Page]:
+    """A tab of somebody who was never here: without a session, with nothing kept."""
+    with browser.new_context() as context:
+        yield context.new_page()
+
+
 def _clear(page: Page) -> None:
     """Leaves nothing of a test in its tab; the process behind it stays, and with it its scripts."""
     page.unroute_all(behavior="ignoreErrors")

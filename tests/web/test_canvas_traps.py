@@ -194,6 +194,7 @@ def is_chosen(page: Page, path: str) -> bool:
     return step(page, path).get_attribute("aria-selected") == "true"
 
 
+@pytest.mark.slow
 def test_steps_are_copied_across_rims_in_both_directions(site: Site, page: Page) -> None:
     opened(site, page, "levels.yaml")
     title(page, "outer/inner/deep").click()
@@ -218,6 +219,7 @@ def test_steps_are_copied_across_rims_in_both_directions(site: Site, page: Page)
     assert text == TWO_LEVELS.replace(first, first + copied).replace(here, here + inside)
 
 
+@pytest.mark.slow
 def test_removing_a_container_asks_first(site: Site, page: Page) -> None:
     opened(site, page, "levels.yaml")
     title(page, "outer/inner").click()

@@ -227,7 +227,7 @@ def seen(site: Site, page: Page, request: pytest.FixtureRequest) -> Callable[[st
     return open_screen
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", SCREENS)
 def test_a_screen_has_no_findings(page: Page, seen: Callable[[str], None], name: str) -> None:
     path, mark = SCREENS[name]

@@ -288,6 +288,7 @@ def test_edits_are_kept_when_somebody_else_answers(site: Site, page: Page) -> No
     expect(card.get_by_label("what you wrote")).to_have_text("Mine.")
 
 
+@pytest.mark.slow
 def test_another_iteration_is_asked_for_with_feedback(site: Site, page: Page) -> None:
     run = asked(site, page, "asking.yaml")
     page.get_by_label("Feedback").fill("longer, please")
@@ -379,6 +380,7 @@ def test_at_a_limit_the_words_of_the_judge_are_shown(site: Site, page: Page) -> 
     assert (found["iteration"], found["stopped_by"]) == (2, "judge")
 
 
+@pytest.mark.slow
 def test_more_iterations_and_budget_are_given(site: Site, page: Page) -> None:
     run = asked(site, page, "asking.yaml")
     page.get_by_label("More iterations").fill("4")
@@ -395,6 +397,7 @@ def test_more_iterations_and_budget_are_given(site: Site, page: Page) -> None:
     assert site.get(f"/runs/{run}")["budget_usd"] == 1.5
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("screen", "label"), [("/gate", "Cancel the run"), ("", "Cancel")])
 def test_a_double_click_cancels_nothing(site: Site, page: Page, screen: str, label: str) -> None:
     run = site.ran("asking.yaml")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from browsed import Site
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 
 KEPT = """() => JSON.stringify(
@@ -14,7 +14,8 @@ KEPT = """() => JSON.stringify(
 )"""
 
 
-def test_no_script_can_find_the_token_or_the_session(site: Site, page: Page) -> None:
+def test_no_script_can_find_the_token_or_the_session(site: Site, stranger: Page) -> None:
+    page = stranger
     run = site.ran("gated.yaml")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -41,10 +42,9 @@ def test_no_script_can_find_the_token_or_the_session(site: Site, page: Page) -> 
     sent.close()
 
 
-def test_without_a_session_the_page_asks_for_the_token(site: Site, browser: Browser) -> None:
+def test_without_a_session_the_page_asks_for_the_token(site: Site, stranger: Page) -> None:
+    page = stranger
     run = site.example("gated.yaml")
-    context = browser.new_context()
-    page = context.new_page()
     page.goto(f"{site.address}/#/runs/{run}")
     page.get_by_label("Token").fill("wrong")
     page.keyboard.press("Enter")
@@ -53,4 +53,3 @@ def test_without_a_session_the_page_asks_for_the_token(site: Site, browser: Brow
     page.get_by_label("Token").fill(site.token)
     page.keyboard.press("Enter")
     page.locator(".run-title", has_text="gated").wait_for()
-    context.close()

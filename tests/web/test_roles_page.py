@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 if TYPE_CHECKING:
     from browsed import Site
-    from playwright.sync_api import Browser, Locator
+    from playwright.sync_api import Locator, Page
 
 STUDY = """
 experiment: 1
@@ -25,15 +25,13 @@ def is_off(button: Locator) -> bool:
     return bool(button.evaluate("button => button.disabled"))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("role", ["read", "run"])
-def test_the_page_offers_only_what_the_token_may_do(
-    site: Site, browser: Browser, role: str
-) -> None:
+def test_the_page_offers_only_what_the_token_may_do(site: Site, stranger: Page, role: str) -> None:
     (site.project / "roles.experiment.yaml").write_text(STUDY)
     made = site.cli("token", "add", role, "--role", role)
-    context = browser.new_context()
-    page = context.new_page()
-    site.visitors.add(context)
+    page = stranger
+    site.visitors.add(page.context)
     page.goto(f"{site.address}/#token={made.stdout.split()[-1]}")
     page.wait_for_selector(".header")
     waiting = site.example("gated.yaml")
@@ -75,4 +73,3 @@ def test_the_page_offers_only_what_the_token_may_do(
     expect(page.get_by_text(f"a token with the role {role} may not save files")).to_be_visible()
     assert page.get_by_role("button", name="Save").count() == 0
     assert is_off(page.get_by_role("button", name="Run…")) == (role == "read")
-    context.close()

@@ -59,6 +59,7 @@ def check_and_run(hands: Hands, site: Site) -> None:
     compare_and_accept(hands, site, loop="loop", other=other)
 
 
+@pytest.mark.slow
 def test_self_refine_by_mouse(empty_site: Site, page: Page) -> None:
     hands = Mouse(page)
     hands.new_file(empty_site, "studio", "refine.json")

@@ -67,7 +67,7 @@ def test_all_workflows_are_listed_with_their_dialect(site: Site, page: Page) -> 
     picture(page, "workflow")
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dialect", EXAMPLES)
 def test_workflows_of_every_dialect_are_shown(site: Site, page: Page, dialect: str) -> None:
     folder = site.project / dialect
@@ -83,6 +83,8 @@ def test_workflows_of_every_dialect_are_shown(site: Site, page: Page, dialect: s
 
 
 def test_problems_have_their_place_in_the_file(site: Site, page: Page) -> None:
+    bad = "whorl: 1\nname: bad\nsteps:\n  a: {asq: hello}\n  b: {ask: hello, modle: x}\n"
+    (site.project / "bad.yaml").write_text(bad)
     opened(site, page, "flows/broken.yaml")
     problems = page.get_by_role("region", name="problems")
 
@@ -93,8 +95,6 @@ def test_problems_have_their_place_in_the_file(site: Site, page: Page) -> None:
     picture(page, "workflow-broken")
 
     # They show their lines in the order of the file.
-    bad = "whorl: 1\nname: bad\nsteps:\n  a: {asq: hello}\n  b: {ask: hello, modle: x}\n"
-    (site.project / "bad.yaml").write_text(bad)
     opened(site, page, "bad.yaml")
     problems = page.get_by_role("region", name="problems")
     expect(problems.get_by_label("line 4")).to_contain_text("a: {asq: hello}")
