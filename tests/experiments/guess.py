@@ -118,10 +118,11 @@ def dies_at(number: int, words: tuple[str, ...], *, ends: tuple[int, ...] = (0,)
         async def append(self: Any, *given: Any, **options: Any) -> Any:
             nonlocal count
             count += 1
-            if count == number and number % 2:
+            is_last = count == number
+            if is_last and number % 2:
                 os._exit(9)
             done = await real(self, *given, **options)
-            if count == number:
+            if is_last:
                 os._exit(9)
             return done
 
