@@ -38,6 +38,7 @@ def run_on(page: Page) -> str:
 
 
 def test_all_workflows_are_listed_with_their_dialect(site: Site, page: Page) -> None:
+    site.example("review.yaml", {"task": "a parser"})
     site.open(page, "/workflows")
     entries = page.get_by_role("navigation", name="workflows").get_by_role("link")
 
@@ -46,7 +47,6 @@ def test_all_workflows_are_listed_with_their_dialect(site: Site, page: Page) -> 
     assert entries.count() == len(site.get("/workflows")["workflows"])
     # They stand in their folders, with their last run.
     page.get_by_role("region", name="flows").get_by_text("flows/broken.yaml").wait_for()
-    site.example("review.yaml", {"task": "a parser"})
     entries.filter(has_text="review.yaml").get_by_text("last run").wait_for()
     entries.filter(has_text="review.yaml").click()
     page.get_by_role("heading", name="Start a run").wait_for()
