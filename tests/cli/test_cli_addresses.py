@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from command_line import Whorl
+    from command_line import Done, Whorl
 
 BRANCH = """
 whorl: 1
@@ -59,6 +59,59 @@ def printed(text: str, steps: set[str]) -> set[str]:
     """The addresses in a text: those whose first part names a step of the file."""
     found = {match[1] for match in _ADDRESS.finditer(text)}
     return {address for address in found if re.split(r"[/\[#]", address)[0] in steps}
+
+
+def looked_at(whorl: Whorl, run: str, said: str) -> str:
+    """All that is said about a run."""
+    texts = [said, whorl("show", run).out, whorl("why", run).out, whorl("status", run).out]
+    loops = [loop["path"] for loop in whorl("show", run, "--json").json["loops"]]
+    for loop in loops[:3]:
+        texts += [whorl("show", f"{run}/{loop}").out, whorl("show", f"{run}/{loop}[1]").out]
+        texts.append(whorl("diff", f"{run}/{loop}", "1", "1").out)
+    return "\n".join([*texts, whorl("ls", run).out])
+
+
+def is_about_no_loop(done: Done) -> bool:
+    """Whether a place is refused because no loop, or more than one, is there."""
+    return done.code == 2 and bool(re.search("has no loop|which loop|no finished", done.err))
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize(
+    ("file", "words", "least"),
+    [
+        ("polish.yaml", ("x",), {"polish", "report", "polish[1]/write"}),
+        ("gated.yaml", (), {"draft", "check"}),
+        ("branch.yaml", (), {"fix", "fix/work", "fix/work[1]/edit", "fix/work[1]/bad#2"}),
+        ("book.yaml", (), {f"chapters[1]/{LONG}[2]/inner", f"chapters[2]/{LONG}"}),
+        ("book.yaml", ("-i", "count:=4"), {f"chapters/{LONG}", "end"}),
+    ],
+)
+def test_what_is_printed_can_be_asked_for(
+    whorl: Whorl, project: Path, file: str, words: tuple[str, ...], least: set[str]
+) -> None:
+    for name, text in FILES.items():
+        (project / name).write_text(text)
+    with (project / "whorl.toml").open("a") as config:
+        config.write('[[providers.canned.replies]]\nmatch = "good"\nreplies = ["NO"]\n')
+    said = whorl("run", file, *words).err
+    run = whorl("ls", "--json").json[0]["run"]
+    if file == "branch.yaml":
+        said += whorl("resume", run).err
+    steps = {re.split(r"[/\[#]", address)[0] for address in least}
+    addresses = printed(looked_at(whorl, run, said), steps)
+
+    assert least <= addresses
+    for address in sorted(addresses):
+        place = f"{run}/{address}"
+        for command in ("show", "cost"):
+            done = whorl(command, place)
+            assert done.code == 0, f"{command} {place}: {done.err}"
+        assert whorl("cost", run, "--at", address).out == whorl("cost", place).out
+        why, diff = whorl("why", place), whorl("diff", place, "1", "1")
+        assert why.code == 0 or is_about_no_loop(why), f"why {place}: {why.err}"
+        assert diff.code == 0 or is_about_no_loop(diff), f"diff {place}: {diff.err}"
+        assert why.code == 0 or "[" not in address, f"why {place}: {why.err}"
 
 
 def test_a_step_means_the_iteration_that_it_lies_in(whorl: Whorl, project: Path) -> None:

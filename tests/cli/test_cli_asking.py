@@ -62,6 +62,42 @@ def decisions(whorl: Whorl) -> list[tuple[str, dict[str, object]]]:
 
 
 @pytest.mark.slow
+@pytest.mark.sample(4)
+@pytest.mark.parametrize(
+    ("typed", "approved", "feedback"),
+    [
+        (("a\n",), True, None),
+        (("perhaps\n", "APPROVE\n"), True, None),
+        (("r\n", "too wet\n"), False, "too wet"),
+        (("r\n", "\n"), False, None),
+        (("f\n", "\n", "mention the price\n", "a\n"), True, "mention the price"),
+        (("f\n", "too wet\n", "rej\n"), False, "too wet"),
+    ],
+)
+def test_a_gate_is_answered_where_it_is_asked(
+    whorl: Whorl,
+    at: Callable[..., Terminal],
+    typed: tuple[str, ...],
+    approved: bool,
+    feedback: str | None,
+) -> None:
+    terminal = at("run", "gated.yaml")
+    terminal.read_until(GATE)
+    assert "check asks: Publish it?" in terminal.shown
+    assert "    draft one" in terminal.shown
+
+    for line in typed:
+        before = terminal.shown.count(": ")
+        terminal.press(line)
+        terminal.read_while(lambda seen=before: terminal.shown.count(": ") <= seen)
+
+    terminal.read_until("next: whorl show")
+    assert terminal.code() == 0
+    [(place, body)] = decisions(whorl)
+    assert (place, body["approved"], body.get("feedback")) == ("check", approved, feedback)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["l\n", "\x03", "\x04"])
 def test_a_question_is_left_for_later(whorl: Whorl, at: Callable[..., Terminal], key: str) -> None:
     terminal = at("run", "gated.yaml")

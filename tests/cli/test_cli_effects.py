@@ -180,3 +180,36 @@ def test_only_named_hosts_are_called(project: Path, whorl: Whorl) -> None:
 
     assert done.code == 1
     assert "other.example:443 is not among the hosts" in done.err
+
+
+@pytest.mark.parametrize(
+    ("url", "allowed", "is_warned"),
+    [
+        ("http://localhost:1234", "", True),
+        ("http://10.0.0.7:8000/v1", "", True),
+        ("https://models.example.com", "", False),
+        ("http://localhost:1234", '[allow]\nprivate_network = ["localhost:1234"]\n', False),
+        ("https://models.example.com", '[allow]\nhosts = ["other.example.com"]\n', True),
+        (
+            "http://localhost:1234",
+            '[providers.own]\nbase_url = "http://localhost:1234/v1"\n',
+            False,
+        ),
+    ],
+)
+def test_validate_says_once_which_address_needs_permission(
+    project: Path, whorl: Whorl, url: str, allowed: str, is_warned: bool
+) -> None:
+    agent = {"type": "local_llm", "provider": "lm_studio", "model": "m", "prompt": "x"}
+    agents = [{"id": name, "model_url": url, **agent} for name in ("a", "b")]
+    (project / "flow.json").write_text(json.dumps({"orchestrator": {}, "agents": agents}))
+    (project / "whorl.toml").write_text(allowed)
+
+    [document] = whorl("validate", "flow.json", "--json").json
+
+    warned = [found for found in document["diagnostics"] if found["code"] == "P107"]
+    assert document["ok"]
+    assert len(warned) == is_warned
+    for found in warned:
+        assert "step 'a' asks a model at" in found["message"]
+        assert "[allow]" in found["message"]

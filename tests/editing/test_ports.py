@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-from drawn import ROOT, read
+from typing import Any
 
-from whorl.dialects import NoFiles
-from whorl.dialects.editing.edit import Edited, edit
+import pytest
+from drawn import ROOT, corpora, own_files, read
+
+from whorl.dialects import NoFiles, ProjectFiles
+from whorl.dialects.editing.edit import Edited, edit, open_text
 from whorl.dialects.editing.operations import read_operations
 from whorl.dialects.reader import read_workflow
 from whorl.errors import EditRefused
@@ -163,3 +165,39 @@ def test_ports_of_other_dialects_have_no_names() -> None:
         )
 
     assert refused.value.diagnostic.code == "C107"
+
+
+@pytest.mark.slow
+def test_every_port_is_renamed_soundly_or_refused() -> None:
+    """A renamed port leaves a file as valid as it was, and can be named back."""
+    told = {"renamed": 0, "refused": 0}
+    for dialect, path in [*own_files(), *corpora()[::4]]:
+        if dialect != "shodan":
+            continue
+        text, around = read(path), ProjectFiles(str(path.parent))
+        try:
+            _, changes = open_text(text, str(path), around)
+        except EditRefused:
+            continue
+        for node in changes.sketch.nodes:
+            for port in [
+                *(f"input:{n}" for n in node.inputs),
+                *(f"output:{n}" for n in node.outputs),
+            ]:
+                there: dict[str, Any] = {"operation": "rename", "at": node.path, "port": port}
+                back = {
+                    **there,
+                    "port": f"{port.partition(':')[0]}:zz",
+                    "name": port.partition(":")[2],
+                }
+                operations = read_operations([{**there, "name": "zz"}, back])
+                try:
+                    edited = edit(text, str(path), operations, around)
+                except EditRefused:
+                    told["refused"] += 1
+                    continue
+                told["renamed"] += 1
+                assert edited.text == text, (path, node.path, port)
+
+    print(told)
+    assert told["renamed"] > 4 * told["refused"]

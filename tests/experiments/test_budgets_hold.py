@@ -78,6 +78,35 @@ def test_trials_of_unknown_price_wait_for_what_is_reserved_for_others(
     assert (code, found["done"]) == (0, 4)
 
 
+def test_trials_that_the_budget_ended_are_no_result_and_go_on_with_more(
+    folder: Path, billed: Billed
+) -> None:
+    served(folder, billed, cases=3)
+
+    code, found = ran("--budget", "0.7")
+    told = whorl("experiment", "report", FILE).stdout
+    spent, billed_then = billed.billed_usd, billed.calls
+    more, whole = ran("--budget", "9")
+    again, same = ran("--budget", "9")
+    answered = whorl("what-if", FILE, "--at-most", "2", "--check", "3")
+
+    (cut,) = found["rows"]
+    assert (code, more, again) == (5, 0, 0)
+    assert (found["done"], found["cases"], billed_then) == (0, 0, 2)
+    assert (cut["status"], cut["solved"], cut["grades"]) == ("paused", None, {})
+    assert found["notes"] == ["the budget ended 1 trial of 'base': a larger one continues it"]
+    assert found["notes"][0] in told
+    assert spent <= 0.7
+    # Nothing that was paid for is paid for again.
+    assert billed.calls == 9
+    assert [row["iterations"] for row in whole["rows"]] == [3, 3, 3]
+    assert (whole["notes"], whole["done"]) == ([], 3)
+    assert {row["run"] for row in same["rows"]} >= {cut["run"]}
+    assert same["spent_usd"] == pytest.approx(billed.billed_usd)
+    # Who gave it more money changed nothing of what another rule would have done.
+    assert "3 answers replayed through the engine: all the same" in answered.stderr
+
+
 def test_an_answer_that_the_budget_cut_is_no_result_and_is_asked_for_again(
     folder: Path, billed: Billed
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from experiments.guess import folder, run_json, whorl
 from experiments.served import Billed, billed
 from experiments.test_advice import advised
-from experiments.test_budgets_hold import ALONE, FILE, LOOP, ran, served
+from experiments.test_budgets_hold import ALONE, EACH_USD, FILE, LOOP, ran, served
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +27,41 @@ def explored(folder: Path, billed: Billed, flow: str = TWO, more: str = "", case
     """An experiment whose loops end after two iterations, and explore four."""
     served(folder, billed, EXPLORING + more, cases=cases)
     (folder / "guess.yaml").write_text(flow)
+
+
+@pytest.mark.slow
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("budget", [0.75, 1.05])
+@pytest.mark.parametrize("flow", [TWO, GOES_ON], ids=["halts", "goes on"])
+def test_an_answer_that_is_cut_while_exploring_is_asked_for_again_with_a_larger_budget(
+    folder: Path, billed: Billed, flow: str, budget: float
+) -> None:
+    explored(folder, billed, flow)
+
+    code, found = ran("--budget", str(budget))
+    told, calls = whorl("experiment", "report", FILE).stdout, billed.calls
+    before = whorl(*ALL)
+    more, whole = ran("--budget", "20")
+    swept, checked = run_json(*ALL), whorl(*ALL, "--check", "2")
+    again, _ = ran("--budget", "20")
+
+    assert (code, more, again) == (5, 0, 0)
+    assert billed.calls > calls
+    assert found["spent_usd"] <= budget
+    assert "the budget ended 1 trial of 'base': a larger one continues it" in told
+    assert "failed in the loop" not in before.stdout
+    names = ("status", "iterations", "returned", "exit_reason")
+    rows = [[row[name] for name in names] for row in whole["rows"]]
+    assert rows == [["succeeded", 2, 2, "condition_met"]] * 2
+    assert [row["cost_usd"] for row in whole["rows"]] == pytest.approx([2 * EACH_USD] * 2)
+    assert whole["spent_usd"] == pytest.approx(billed.billed_usd)
+    # Two runs of four iterations, and the answer that was cut.
+    assert billed.calls == 2 * 4 + 1
+    # A run under that rule would not have paid for it.
+    (rule,) = [rule for rule in swept["rules"] if rule["iterations"] == 4]
+    assert rule["cost_usd"] == pytest.approx(4 * EACH_USD)
+    assert "2 answers replayed through the engine: all the same" in checked.stderr
+    assert "failed in the loop" not in checked.stdout
 
 
 @pytest.mark.slow

@@ -289,6 +289,37 @@ def test_votes_that_are_missing_are_asked_for_within_a_budget(folder: Path) -> N
     assert any("judge (3 votes)" in row["rule"] for row in rows)
 
 
+@pytest.mark.slow
+def test_iterations_that_are_missing_are_recorded_and_change_no_result(folder: Path) -> None:
+    """Runs of two iterations go on to four; what they returned, and their own cost, stays."""
+    (folder / FILE).write_text(EXPERIMENT.replace("explore: {polish: 5}\n", ""))
+    before = run_json("experiment", "run", FILE)
+    asked = ("what-if", FILE, "--at-most", "4", "--return", "last")
+
+    short = run_json(*asked)
+    poor = whorl(*asked, "--extend", "--budget", "0")
+    paid = whorl(*asked, "--extend", "--budget", "90", "--json")
+    again = whorl(*asked, "--extend", "--budget", "90")
+    after = run_json("experiment", "report", FILE)
+
+    assert short["not_ranked"][0]["why"] == "would have gone on after iteration 2"
+    assert "budget: 24 iterations not recorded" in poor.stderr
+    assert "24 iterations to record, about $" in paid.stderr
+    found = [row for row in json.loads(paid.stdout)["rules"] if "at_most 4" in row["rule"]]
+    assert [(row["grade"], row["iterations"]) for row in found] == [(pytest.approx(0.4), 4)]
+    assert "nothing to record" in again.stderr
+    # What was recorded later is told as what exploring cost; the trials are as they were.
+    assert after.pop("extra_usd") > before.pop("extra_usd") == 0
+    assert after.pop("spent_usd") > before.pop("spent_usd")
+    changing = ("seconds", "cost_usd")
+    for each in (before, after):
+        each["costs"] = [round(row["cost_usd"], 9) for row in each["rows"]]
+        each["rows"] = [{k: v for k, v in row.items() if k not in changing} for row in each["rows"]]
+        del each["variants"]["base"]["cost_usd"], each["variants"]["base"]["per_solved"]
+        del each["variants"]["longer"]["cost_usd"], each["variants"]["longer"]["per_solved"]
+    assert after == before
+
+
 def test_a_loop_that_continues_a_conversation_is_not_reopened(folder: Path) -> None:
     flow = (folder / "guess.yaml").read_text()
     (folder / "guess.yaml").write_text(

@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from campaign import IS_CAMPAIGN, amount
 from experiments.guess import EXPERIMENT, folder, run_json, whorl
 from waiting import wait_until
+from whorl import Experiment, what_if
 from whorl.errors import InvalidWorkflow
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.experiments.document import experiment_schema, read_experiment
@@ -306,3 +307,35 @@ def test_an_experiment_that_is_killed_ends_with_the_same_numbers(folder: Path) -
         each["variants"] = {name: one["grade"] for name, one in each["variants"].items()}
         del each["spent_usd"], each["extra_usd"], each["notes"]
     assert found == wanted
+
+
+@pytest.mark.slow
+def test_python_runs_an_experiment_with_functions_as_graders(folder: Path) -> None:
+    def right(outputs: Any, case: Any) -> bool:
+        return bool(outputs["text"] == case["expected"])
+
+    rows = [{"id": str(n), "n": n, "expected": "ab" if n % 2 else "zz"} for n in range(10)]
+    experiment = Experiment(
+        "guess.yaml",
+        cases=rows,
+        grade={"right": right, "long": "(outputs.text | length) / 10"},
+        variants={"longer": {"loops": {"polish": {"at_most": 4}}}},
+        explore={"polish": 4},
+        config="whorl.toml",
+    )
+
+    report = experiment.run_sync()
+    again = experiment.report()
+    run = report.frame()[0]["run"]
+    answer = what_if(run, at_most=1, config="whorl.toml")
+
+    assert report.variants["base"].grade.value == 0.5
+    assert report.variants["longer"].difference is not None
+    assert again.document() == report.document()
+    assert len(report.frame()) == 20
+    sweep = report.what_if("polish")
+    assert sweep.own is not None
+    assert sweep.not_recommended == "no rule is seen to be better than yours"
+    assert sweep.runs == 10
+    assert (answer.exact, answer.iterations, answer.outputs) == (True, 1, {"text": "a"})
+    assert answer.results == {"write": "a", "review": {"score": 0.1}}

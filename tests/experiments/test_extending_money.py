@@ -20,6 +20,36 @@ LONGER = ("what-if", FILE, "--until", "iteration >= 5", "--at-most", "5", "--ext
 JUDGING = LOOP.replace('"iteration >= 3"', '{judge: "It is short"}')
 
 
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("budget", [0.0, 0.05, 0.7, 1.0])
+def test_iterations_that_are_recorded_stay_within_the_budget_and_go_on(
+    folder: Path, billed: Billed, budget: float
+) -> None:
+    served(folder, billed, cases=4)
+    found = run_json("experiment", "run", FILE)
+    before = billed.billed_usd
+
+    some = whorl(*LONGER, "--budget", str(budget))
+    paid = billed.billed_usd - before
+    between = run_json("experiment", "report", FILE)
+    rest = whorl(*LONGER, "--budget", "9")
+    again = whorl(*LONGER, "--budget", "9")
+
+    assert "8 iterations to record, about $" in some.stderr
+    assert f"; at most ${budget:.2f}, the budget" in some.stderr
+    assert "not recorded" in some.stderr
+    assert "I900" not in some.stderr
+    assert paid <= budget
+    grades = [[row["grades"] for row in one["rows"]] for one in (found, between)]
+    assert grades[0] == grades[1]
+    assert between["spent_usd"] == pytest.approx(before + paid)
+    assert rest.exit_code == 0
+    assert "not recorded" not in rest.stderr
+    # Nothing is recorded twice.
+    assert billed.calls == 4 * 5
+    assert "nothing to record" in again.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [0.2, 1.0, 2.5])
 def test_votes_that_are_asked_for_stay_within_the_budget(

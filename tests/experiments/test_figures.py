@@ -147,6 +147,39 @@ def test_where_the_noise_lies() -> None:
     assert figures.within_share([[1.0], [0.0]]) is None
 
 
+@pytest.mark.sample(3)
+@pytest.mark.campaign
+@pytest.mark.parametrize("count", [8, 20, 50, 200])
+@pytest.mark.parametrize("kind", ["grades", "solved", "mean"])
+def test_intervals_hold_the_truth_as_often_as_they_say(
+    kind: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resampling, "RESAMPLES", amount(300, 1_000))
+    draw, tried, hits = random.Random(f"{kind} {count}"), amount(120, 2_000), 0
+    truth = {"grades": 4 / 5.5 - 3 / 4.5, "solved": 0.10, "mean": 4 / 5.5}[kind]
+    for number in range(tried):
+        if kind == "solved":
+            values = draw.choices([1.0, -1.0, 0.0], [0.18, 0.08, 0.74], k=count)
+        elif kind == "grades":
+            pairs = [(draw.betavariate(4, 1.5), draw.betavariate(3, 1.5)) for _ in range(count)]
+            values = [one - other for one, other in pairs]
+        else:
+            values = [draw.betavariate(4, 1.5) for _ in range(count)]
+        found = (
+            figures.mean_estimate(values)
+            if kind == "mean"
+            else figures.difference_estimate(values, seed=str(number))
+        )
+        assert found.low is not None
+        assert found.high is not None
+        hits += found.low <= truth <= found.high
+
+    # Two errors of what is tried below what is promised, or above.
+    slack = 2 * math.sqrt(0.95 * 0.05 / tried)
+    assert hits / tried >= 0.93 - slack
+    assert hits / tried <= 0.97 + slack or kind == "solved"
+
+
 @pytest.mark.slow
 @pytest.mark.campaign
 @pytest.mark.parametrize("variants", [1, 4])

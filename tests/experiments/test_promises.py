@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from campaign import amount
-from experiments.guess import EXPERIMENT, folder, run_json, whorl
+from experiments.guess import CONFIG, EXPERIMENT, folder, run_json, whorl
 from experiments.served import SERVED, model
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.inspecting.results import result_of
@@ -55,6 +55,51 @@ def test_a_budget_ends_it_after_any_trial_and_whole_cases_are_compared(
     assert f"{found['done']} of 6 trials done" in paused.stderr
     more = paused.stderr.rpartition("--budget ")[2].split()[0]
     assert run_json("experiment", "run", FILE, "--budget", more)["done"] > found["done"]
+
+
+def test_grading_is_blind(folder: Path) -> None:
+    """No word of the variant, nor of its model, stands in what a judge or a person is shown."""
+    graders = """
+grade:
+  good: {judge: "It is short", of: "{{ outputs.text }}", votes: 3}
+  asked: {ask: "How good is {{ outputs.text }} for {{ case.n }}?", returns: {grade: number}}
+  taste: {person: "Would you send this?", show: "{{ outputs.text }}"}
+grade_iterations: returned
+"""
+    variants = "  concealed: {model: hushed, loops: {polish: {at_most: 4, return: best}}}\n"
+    text = EXPERIMENT.replace(GRADE, graders).replace(
+        "  longer: {loops", variants + "  longer: {loops"
+    )
+    (folder / FILE).write_text(text)
+    (folder / "cases.csv").write_text("n\n1\n2\n")
+    replies = """
+[[providers.demo.replies]]
+match = "It is short"
+replies = ["YES"]
+[[providers.demo.replies]]
+match = "How good"
+replies = [{json = {grade = 0.5}}]
+[prices.hushed]
+input = 10.0
+output = 100.0
+"""
+    (folder / "whorl.toml").write_text(CONFIG + replies)
+
+    found = run_json("experiment", "run", FILE)
+
+    assert {row["variant"] for row in found["rows"]} == {"base", "concealed", "longer"}
+    with closing(stored(folder)) as store:
+        gradings = [row for row in store.runs(limit=100) if row.name.startswith("grade-")]
+        entries = [
+            (row.name, json.dumps(entry.event.body))
+            for row in gradings
+            for entry in store.read(row.id)
+        ]
+    assert {name for name, _ in entries} == {"grade-good", "grade-asked", "grade-taste"}
+    told = [
+        words for words in ("concealed", "hushed", "longer") for _, body in entries if words in body
+    ]
+    assert told == []
 
 
 RULES: dict[str, dict[str, Any]] = {

@@ -12,7 +12,7 @@ import whorl
 from experiments.guess import EXPERIMENT, folder, run_json
 from experiments.guess import whorl as command
 from experiments.programs import loop_in
-from experiments.test_not_known import asked, made
+from experiments.test_not_known import AFTER, OTHER, SCORE, asked, made
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +24,7 @@ __all__ = ["folder"]
 FILE = "guess.experiment.yaml"
 MORE = "iteration >= 2"
 LIMIT = "are told their limit, so another at_most would have changed them"
+RANKED = "which another score would have changed"
 
 
 def seeing(fact: Any, until: Any, at_most: int = 4, **repeat: Any) -> Workflow:
@@ -57,6 +58,37 @@ def nested(until: Any, at_most: int = 4) -> Workflow:
 
 
 NEVER, ONCE = "review.score > 2", "review.score > 0.5"
+TOP = {"top": {"best": "{{ write }}"}}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "unknown", "known", "words"),
+    [
+        (carried(NEVER), carried(NEVER, 2), carried(ONCE), LIMIT),
+        (nested(NEVER), nested(NEVER, 2), nested(ONCE), LIMIT),
+        (
+            seeing("score", [SCORE, NEVER]),
+            seeing("score", [OTHER, NEVER]),
+            seeing("score", [SCORE, ONCE]),
+            f"see score, {RANKED}",
+        ),
+        (
+            made([SCORE, AFTER], collect=TOP),
+            made([OTHER, AFTER], collect=TOP),
+            made([SCORE, MORE], collect=TOP),
+            f"see best, {RANKED}",
+        ),
+    ],
+    ids=["limit carried", "limit in a loop inside", "score", "collect the best"],
+)
+def test_what_iterations_see_of_the_rule_is_found_wherever_they_see_it(
+    recorded: Workflow, unknown: Workflow, known: Workflow, words: str
+) -> None:
+    refused, answered = asked(recorded, unknown), asked(recorded, known)
+
+    assert (refused.exact, refused.code) == (False, "X106")
+    assert words in refused.why
+    assert answered.exact, answered.why
 
 
 def test_more_votes_than_were_cast_are_not_known_and_fewer_are() -> None:

@@ -440,6 +440,36 @@ def test_a_run_that_ended_at_a_limit_is_marked(client: Client, project: Path) ->
     assert client.get(f"/runs/{marked}")["status"] == "succeeded"
 
 
+@pytest.mark.slow
+def test_a_loop_in_a_list_has_its_limit(client: Client, project: Path) -> None:
+    (project / "all.yaml").write_text(
+        """
+whorl: 1
+name: all
+steps:
+  all:
+    each: [1, 2, 3, 4]
+    at_once: 2
+    steps:
+      polish:
+        repeat:
+          at_most: 3
+          until: [{score: {from: "{{ review.score }}", at_least: 0.8}}]
+          steps:
+            review:
+              ask: "Review {{ item }}"
+              returns: {approved: boolean, score: number}
+"""
+    )
+    run = client.start("all.yaml")
+    row = client.wait(run, "succeeded")
+
+    assert row["loop"].startswith("all[")
+    assert (row["iteration"], row["iterations_max"], row["target"]) == (3, 3, 0.8)
+    loops = client.get(f"/runs/{run}/loops")["loops"]
+    assert [(loop["iterations_max"], loop["target"]) for loop in loops] == [(3, 0.8)] * 4
+
+
 SIDE_BY_SIDE = """
 whorl: 1
 name: side-by-side

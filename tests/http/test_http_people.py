@@ -22,6 +22,9 @@ steps:
         write: {ask: "Write a letter. {{ person.feedback | default('') }}"}
 outputs: {letter: "{{ letter.write }}"}
 """
+PUBLISHED = LETTER.replace(
+    "outputs: {", '  publish: {approve: {message: "Publish it?"}}\noutputs: {'
+).replace('write }}"}', 'write }}", published: "{{ publish.approved }}"}')
 AT_LIMIT = LETTER.replace("ask_person: each", "on_limit: pause").replace("at_most: 3", "at_most: 1")
 
 
@@ -47,6 +50,38 @@ def test_an_iteration_is_sent_back_and_the_next_one_taken(tmp_path: Path) -> Non
     assert asked["attempts"][0]["output"]["feedback"] == "shorter"
     assert "already" in late["error"]["message"]
     assert (found["iteration"], found["exit_reason"]) == (2, "condition_met")
+
+
+@pytest.mark.slow
+def test_an_answer_never_reaches_another_question(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    (tmp_path / "letter.yaml").write_text(PUBLISHED)
+    with connected(tmp_path) as client:
+        run = client.start("letter.yaml")
+        (first,) = client.wait(run, "waiting")["gates"]
+        body = {"address": first["address"]}
+        client.post(f"/runs/{run}/approve", body)
+        (second,) = client.wait(run, "waiting")["gates"]
+        assert (first["address"], second["address"]) == ("letter[1]/:ask", "publish")
+
+        late = [client.post(f"/runs/{run}/{verb}", body, 409) for verb in ("approve", "reject")]
+        unknown = client.post(f"/runs/{run}/reject", {"address": "letter[2]/:ask"}, 409)
+        unnamed = [
+            client.post(f"/runs/{run}/reject", nothing, 400)
+            for nothing in ({}, {"address": ""}, {"address": None})
+        ]
+
+        found = client.get(f"/runs/{run}")
+        assert [gate["address"] for gate in found["gates"]] == ["publish"]
+        client.post(f"/runs/{run}/approve", {"address": "publish"})
+        found = client.wait(run, "succeeded")
+
+    for refused in late:
+        assert refused["error"]["message"] == "'letter[1]' was approved already"
+        assert refused["error"]["help"] == "open now: publish"
+    assert "no question is open at 'letter[2]/:ask'" in unknown["error"]["message"]
+    assert all("address" in one["error"]["message"] for one in unnamed)
+    assert found["result"]["outputs"] == {"letter": "draft one", "published": True}
 
 
 @pytest.mark.slow

@@ -116,6 +116,36 @@ def test_harm_to_the_files_of_a_store_fails_the_health(
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, error["code"])
 
 
+@pytest.mark.slow
+def test_a_store_that_comes_back_is_used_by_the_next_server(project: Path) -> None:
+    """A server that has left its runs says so until it is started again, and no run is lost."""
+    store = project / ".whorl" / "whorl.db"
+    with connected(project) as client:
+        slow = client.start("slow.yaml", key="a")
+        wait_until(lambda: client.get(f"/runs/{slow}")["iteration"] >= 2)
+        os.rename(store, store.with_name("away.db"))
+        wait_until(lambda: client.http.get("/healthz").status_code == 503)
+        os.rename(store.with_name("away.db"), store)
+
+        for path in ("/healthz", "/readyz"):
+            answer = client.http.get(path)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "R907")
+            assert "start again" in answer.json()["error"]["help"]
+        for path in ("", f"/{slow}/resume", f"/{slow}/cancel"):
+            body = {} if path else {"workflow": "slow.yaml", "key": "a"}
+            answer = client.http.post(f"/api/runs{path}", json=body)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "R907")
+
+    # Both are of this process, whose sign of life has to grow old.
+    with closing(apsw.Connection(str(store))) as other:
+        other.execute("UPDATE processes SET beat_monotonic = beat_monotonic - 60")
+    with connected(project) as client:
+        wait_until(lambda: client.get(f"/runs/{slow}")["driver"] == "here")
+        before = client.get(f"/runs/{slow}")["iteration"]
+        wait_until(lambda: client.get(f"/runs/{slow}")["iteration"] > before)
+        client.post(f"/runs/{slow}/cancel")
+
+
 def test_damage_that_nobody_reads_fails_the_health(client: Client, project: Path) -> None:
     client.wait(client.start("polish.yaml", inputs={"task": "x"}), "succeeded")
     store = project / ".whorl" / "whorl.db"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -121,6 +122,43 @@ def test_wrong_usage_cannot_lower_spending(bad: Any) -> None:
 
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (5, 5)
     assert reply.detail["usage_estimated"] is True
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
+def test_an_answer_by_schema_comes_through_a_tool(stream: bool) -> None:
+    value = {"approved": True, "score": 0.5}
+
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        block = {"type": "tool_use", "id": "t", "name": "give_answer", "input": value}
+        if not stream:
+            send(writer, anthropic_message("", content=[block], stop_reason="tool_use"))
+            return
+        text = json.dumps(value)
+        pieces: list[dict[str, Any]] = [
+            {"type": "message_start", "message": anthropic_message("", content=[])},
+            {"type": "content_block_start", "index": 0, "content_block": block | {"input": {}}},
+            *(
+                {
+                    "type": "content_block_delta",
+                    "index": 0,
+                    "delta": {"type": "input_json_delta", "partial_json": piece},
+                }
+                for piece in (text[:9], text[9:])
+            ),
+            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+            {"type": "message_stop"},
+        ]
+        send(writer, b"".join(map(anthropic_event, pieces)), kind="text/event-stream")
+
+    reply, server, said = perform(ANTHROPIC, answer, ask(returns=SCHEMA), stream=stream)
+
+    assert reply.value == value
+    assert json.loads("".join(said)) == value
+    assert reply.detail["finish"] == "stop"
+    sent = server.seen[0].json
+    assert sent["tool_choice"] == {"type": "tool", "name": "give_answer"}
+    assert sent["tools"][0]["input_schema"] == SCHEMA
+    assert '"approved"' in sent["system"]
 
 
 @pytest.mark.parametrize("structured", [True, False])

@@ -12,6 +12,8 @@ from wires import ANTHROPIC, OLLAMA, OPENAI, Format, every_format, fault_of, per
 
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
+from whorl.interpreter.events import Send
+from whorl.interpreter.machine import Machine
 from whorl.providers.models.conversation import Answer, Conversation, Limit, fault_in
 from whorl.providers.task import Cap, Request
 from whorl.runtimes.local import LocalRuntime
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provider_server import Answerer, Seen
+
+    from whorl.interpreter.events import Command
 
 
 PRICES = {"prices": {"m": {"input": 1.0, "output": 10.0}, "dear": {"input": 2.0, "output": 50.0}}}
@@ -225,6 +229,34 @@ def test_a_scripted_reply_is_cut_at_the_cap() -> None:
     assert isinstance(cut, ProviderError)
     assert (cut.code, cut.detail["partial"]) == ("P118", "one two")
     assert cut.detail["usage"]["output_tokens"] == 2  # type: ignore[index]
+
+
+def test_the_driver_journals_what_is_open_and_sends_what_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    polled = Machine.poll
+
+    def poll(machine: Machine) -> list[Command]:
+        return [
+            replace(one, cap=1_500) if isinstance(one, Send) else one for one in polled(machine)
+        ]
+
+    monkeypatch.setattr(Machine, "poll", poll)
+
+    async def main() -> tuple[Any, list[Seen]]:
+        async with serve(saying(OPENAI)) as server, SqliteStore(tmp_path / "runs.db") as store:
+            async with providers_for(settings_for(server.url, PRICES)) as providers:
+                runtime = LocalRuntime(store, ProviderWorkers(providers))
+                text = "whorl: 1\nsteps: {a: {ask: Hello}, b: {ask: Hello, max_tokens: 9}}\n"
+                run, _ = await runtime.start(read_workflow(text, "case.yaml").workflow, Start())
+                assert await runtime.drive(run) == "succeeded"
+            events = [entry.event for entry in store.read(run)]
+            return [e.body.get("cap") for e in events if e.kind == "task.started"], server.seen
+
+    intents, seen = asyncio.run(main())
+
+    assert intents == [{"least": 1024, "most": 16_384, "usd_per_token": pytest.approx(1e-5)}, None]
+    assert [one.json["max_tokens"] for one in seen] == [1_500, 9]
 
 
 MANY = """

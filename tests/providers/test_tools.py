@@ -182,6 +182,37 @@ def _offered(form: Format, sent: dict[str, Any]) -> dict[str, Any]:
     return {f["name"]: (f["description"], f["parameters"]) for f in functions}
 
 
+@every_format
+def test_in_its_last_turn_a_model_must_answer(form: Format) -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, form.plain("well then"))
+
+    async def main() -> Any:
+        async with serve(answer) as server:
+            settings = settings_with_tools(form, server.url)
+            async with providers_for(settings, functions=functions()) as providers:
+                call = {"id": "c", "name": "shout", "arguments": {}}
+                turns = [
+                    {"role": "assistant", "content": "", "calls": [call]},
+                    {"role": "tool", "id": "c", "error": "it broke"},
+                ]
+                request = ask(tools=["shout"], turns=turns, max_turns=2)
+                await providers.kind("ask").perform(request, lambda _: None)
+            return server.seen[0].json
+
+    sent = asyncio.run(main())
+
+    assert "error: it broke" in json.dumps(sent["messages"][-1])
+    match form.kind:
+        case "openai":
+            assert sent["tool_choice"] == "none"
+        case "anthropic":
+            assert sent["tool_choice"] == {"type": "none"}
+            assert sent["messages"][-1]["content"][0]["is_error"] is True
+        case "ollama":
+            assert "tools" not in sent
+
+
 def scripted_call(name: str, arguments: Any = None) -> dict[str, Any]:
     return {"calls": [{"name": name, "arguments": arguments or {}}]}
 

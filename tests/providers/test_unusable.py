@@ -136,7 +136,47 @@ def openai_error(code: str, message: str) -> dict[str, Any]:
     return {"error": {"message": message, "type": code, "param": None, "code": code}}
 
 
+def anthropic_error(kind: str, message: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": kind, "message": message}}
+
+
 NO_CREDIT = "the account has no credit left"
+TOO_LONG = "the prompt is longer than the model can read"
+CONTENT = "the provider refuses this content"
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "body", "advice"),
+    [
+        (OPENAI, 429, openai_error("insufficient_quota", "You exceeded your quota"), NO_CREDIT),
+        (OPENAI, 429, openai_error("billing_not_active", "Not active"), NO_CREDIT),
+        (OPENAI, 402, {"error": {"message": "Insufficient Balance"}}, NO_CREDIT),
+        (
+            ANTHROPIC,
+            400,
+            anthropic_error("invalid_request_error", "Your credit balance is too low to access"),
+            NO_CREDIT,
+        ),
+        (OPENAI, 400, openai_error("context_length_exceeded", "too many"), TOO_LONG),
+        (
+            ANTHROPIC,
+            400,
+            anthropic_error("invalid_request_error", "prompt is too long: 9 > 8 maximum"),
+            TOO_LONG,
+        ),
+        (OPENAI, 400, openai_error("content_policy_violation", "not allowed"), CONTENT),
+        (OPENAI, 401, openai_error("invalid_api_key", "Incorrect API key"), "check the key"),
+        (OPENAI, 403, openai_error("denied", "no"), "check what the key"),
+        (OPENAI, 404, openai_error("model_not_found", "no such model"), "the model's name"),
+    ],
+)
+def test_what_no_wait_mends_is_not_tried_again(
+    form: Format, status: int, body: dict[str, Any], advice: str
+) -> None:
+    fault = fault_of(form, answering(body, status))
+
+    assert (fault.code, fault.retryable) == ("P104", False)
+    assert advice in str(fault)
 
 
 def test_no_credit_inside_of_a_stream_is_not_tried_again() -> None:

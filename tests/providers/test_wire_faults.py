@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tracemalloc
+import zlib
 from typing import TYPE_CHECKING
 
 import pytest
-from provider_server import ask, begin, chunk, send
-from wires import Format, every_format, fault_of, perform
+from provider_server import ask, begin, chunk, providers_for, send, serve
+from wires import ANTHROPIC, FORMATS, OPENAI, Format, every_format, fault_of, perform
+
+from waiting import PATIENCE_S
+from whorl.errors import ProviderError
 
 if TYPE_CHECKING:
     from provider_server import Answerer, Seen
 
 STREAMED = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
+MEMORY_MAX = 64_000_000
 
 
 def answering(status: int, body: object, **headers: str) -> Answerer:
@@ -47,6 +53,38 @@ def test_statuses(form: Format, stream: bool, status: int, code: str, retryable:
     assert fault.detail["status"] == status
     assert "no such luck" in str(fault)
     assert f"{form.path} gave status {status}" in str(fault)
+
+
+@pytest.mark.parametrize("form", [OPENAI, ANTHROPIC], ids=lambda form: form.kind)
+@pytest.mark.parametrize("said", ["the upstream server is away", "no stream today"])
+def test_a_refusal_of_one_question_does_not_end_streaming(form: Format, said: str) -> None:
+    """A refusal that another body does not mend says nothing about the fields of the body."""
+
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        if "Bad" in seen.body.decode():
+            send(writer, form.error(said), status=400)
+            return
+        begin(writer, kind=form.stream_type)
+        for piece in (*form.pieces(["good"]), b""):
+            chunk(writer, piece)
+
+    async def main() -> tuple[list[Seen], str]:
+        async with (
+            serve(answer) as server,
+            providers_for(form.settings(server.url)) as providers,
+        ):
+            kind = providers.kind("ask")
+            with pytest.raises(ProviderError) as caught:
+                await kind.perform(ask("Bad"), lambda _: None)
+            reply = await kind.perform(ask("Good"), lambda _: None)
+            assert reply.value == "good"
+            assert "left_out" not in reply.detail
+            return server.seen, str(caught.value)
+
+    seen, fault = asyncio.run(main())
+    assert said in fault
+    assert seen[-1].json["stream"] is True
+    assert len(seen) == (2 if "upstream" in said else 3)
 
 
 @every_format
@@ -161,6 +199,37 @@ def test_characters_split_over_chunks(form: Format, stream: bool) -> None:
     assert server.seen[0].path == form.path
 
 
+@pytest.mark.slow
+@pytest.mark.sample(5)
+@every_format
+@STREAMED
+@pytest.mark.parametrize("packed", [False, True], ids=["50 MB", "gzip bomb"])
+def test_replies_without_end_cost_no_memory(form: Format, stream: bool, packed: bool) -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        kind = form.stream_type if stream else "application/json"
+        begin(writer, kind=kind, extra="content-encoding: gzip\r\n" if packed else "")
+        press = zlib.compressobj(wbits=31) if packed else None
+        for _ in range(50):
+            piece = b"x" * 1_000_000
+            raw = piece if press is None else press.compress(piece)
+            if raw:
+                chunk(writer, raw)
+                await writer.drain()
+        if press is not None:
+            chunk(writer, press.flush())
+        chunk(writer, b"")
+
+    tracemalloc.start()
+    try:
+        fault = fault_of(form, answer, ask(timeout_s=PATIENCE_S), stream=stream)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert (fault.code, fault.retryable) == ("P106", False)
+    assert peak < MEMORY_MAX
+
+
 @every_format
 @STREAMED
 def test_a_server_that_drips_is_stopped_by_the_deadline(form: Format, stream: bool) -> None:
@@ -204,3 +273,38 @@ def test_a_server_that_does_not_end_its_stream_holds_nothing_up(form: Format) ->
     reply, _, _ = perform(form, answer)
 
     assert reply.value == "whole"
+
+
+@pytest.mark.parametrize("first", FORMATS, ids=lambda form: form.kind)
+@pytest.mark.parametrize("second", FORMATS, ids=lambda form: form.kind)
+def test_another_wire_takes_over(first: Format, second: Format) -> None:
+    from provider_server import providers_for, serve
+
+    from whorl.providers.settings.sections import settings_from
+
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        if seen.json["model"] == "bad":
+            send(writer, first.error("overloaded"), status=529)
+        else:
+            send(writer, b"".join(second.pieces(["rescued"])), kind=second.stream_type)
+
+    async def main() -> tuple[object, object, list[str]]:
+        async with serve(answer) as server:
+            table = {
+                "providers": {
+                    "one": {"kind": first.kind, "base_url": server.url, "api_key": "key-of-one"},
+                    "two": {"kind": second.kind, "base_url": server.url, "api_key": "key-of-two"},
+                }
+            }
+            async with providers_for(settings_from(table, {})) as providers:
+                request = ask(model=["one/bad", "two/good"])
+                reply = await providers.kind("ask").perform(request, lambda _: None)
+                return reply.value, reply.detail, [seen.path for seen in server.seen]
+
+    value, detail, paths = asyncio.run(main())
+
+    assert value == "rescued"
+    assert isinstance(detail, dict)
+    assert detail["model"] == "two/good"
+    assert "one/bad: POST" in detail["tried"][0]
+    assert paths == [first.path, second.path]

@@ -126,6 +126,35 @@ def test_a_person_decides_from_python(place: Path) -> None:
     assert asyncio.run(steer()) == ("waiting", "fine")
 
 
+def test_a_failed_run_is_resumed_and_only_what_failed_is_tried_again(place: Path) -> None:
+    calls: list[str] = []
+    tasks = whorl.Tasks()
+
+    @tasks.task()
+    def good() -> str:
+        calls.append("good")
+        return "good"
+
+    @tasks.task()
+    def flaky() -> str:
+        calls.append("flaky")
+        if calls.count("flaky") == 1:
+            raise RuntimeError("not yet")
+        return "flaky"
+
+    workflow = whorl.build(
+        "two", {"a": {"use": "good"}, "b": {"use": "flaky"}}, outputs={"x": "{{ a }} {{ b }}"}
+    )
+    failed = whorl.run_sync(workflow, tasks=tasks)
+    with pytest.raises(whorl.RunFailed, match="not yet"):
+        failed.raise_for_status()
+
+    resumed = asyncio.run(whorl.resume(failed.run, tasks=tasks))
+
+    assert resumed.output == "good flaky"
+    assert calls == ["good", "flaky", "flaky"]
+
+
 def test_every_step_of_a_run_has_a_record(place: Path) -> None:
     step = {"repeat": {"until": "iteration >= 2", "steps": {"say": {"value": "{{ iteration }}"}}}}
     workflow = whorl.build("count", {"count": step, "no": {"if": "false", "value": 1}})

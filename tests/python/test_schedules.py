@@ -12,7 +12,7 @@ import pytest
 import whorl
 from trusted import TRUSTED
 from waiting import PATIENCE_S
-from whorl.errors import UsageError
+from whorl.errors import StoreError, UsageError
 from whorl.interfaces.python.session import Session
 from whorl.runtimes.service.schedules import ScheduleTable
 from whorl.services.catalogue import Catalogue
@@ -122,6 +122,35 @@ def test_two_servers_start_each_time_once(folder: Path) -> None:
             await one.at(300)
             assert [state for _, state in one.states()] == ["started"] * 5
             assert len(one.store.runs()) == 5
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("broken", ["plan", "settle"])
+def test_a_server_that_dies_in_between_leaves_nothing_out_and_nothing_twice(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    whole = getattr(ScheduleTable, broken)
+
+    async def dying(self: ScheduleTable, *args: Any, **options: Any) -> Any:
+        if broken == "plan":
+            await whole(self, *args, **options)
+        raise StoreError("the power went")
+
+    async def work() -> None:
+        now = [START]
+        async with serving(folder, now) as server:
+            await server.add()
+            monkeypatch.setattr(ScheduleTable, broken, dying)
+            with pytest.raises(StoreError, match="the power went"):
+                await server.at(60)
+            monkeypatch.undo()
+        async with serving(folder, now) as server:
+            for row in server.store.runs():
+                await server.opened.driving.drive(row.id)
+            await server.at(61)
+            assert server.states() == [(60, "started")]
+            assert [row.status for row in server.store.runs()] == ["succeeded"]
 
     asyncio.run(work())
 

@@ -162,6 +162,38 @@ def test_amounts_and_counts_are_checked() -> None:
 
 
 @pytest.mark.usefixtures("place")
+def test_a_key_goes_on_with_a_run_that_was_interrupted() -> None:
+    calls: list[str] = []
+
+    async def main() -> list[object]:
+        tasks, begun, may_end = whorl.Tasks(), asyncio.Event(), asyncio.Event()
+
+        @tasks.task
+        def one() -> int:
+            calls.append("one")
+            return 1
+
+        @tasks.task
+        async def two() -> int:
+            begun.set()
+            await may_end.wait()
+            return 2
+
+        workflow = whorl.build(
+            "two", {"a": {"use": "one"}, "b": {"use": "two"}}, outputs={"x": "{{ a + b }}"}
+        )
+        at_once = {"run": {"drain": "0s"}}
+        async with whorl.Session(config=at_once, tasks=tasks) as session:
+            first = await session.start(workflow, key="once")
+            await begun.wait()
+        may_end.set()
+        again = await whorl.run(workflow, tasks=tasks, key="once")
+        return [again.run == first.id, again.output, calls]
+
+    assert asyncio.run(main()) == [True, 3, ["one"]]
+
+
+@pytest.mark.usefixtures("place")
 def test_a_key_belongs_to_one_workflow() -> None:
     whorl.run_sync(saying(), {"n": 1}, key="a")
 

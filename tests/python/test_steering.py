@@ -322,3 +322,30 @@ def test_a_session_forgets_runs_that_have_ended() -> None:
             )
 
     assert asyncio.run(main()) == 0
+
+
+def test_an_answer_reaches_the_question_that_it_names_and_no_other() -> None:
+    two = {name: {"approve": {"message": f"{name}?"}} for name in ("left", "right")}
+
+    async def main() -> tuple[list[str], list[str]]:
+        refused = []
+        async with whorl.Session() as session:
+            run = await session.start(whorl.build("two", {"both": {"together": two}}))
+            await run.result()
+            for at in (None, "both/right", "both/right"):
+                try:
+                    await run.decide(True, at=at)
+                except whorl.UsageError as fault:
+                    refused.append(str(fault))
+            await run.result()
+            kinds = [(event.kind, event.address) async for event in run.events()]
+            await run.cancel()
+        return refused, [address for kind, address in kinds if kind == "gate.decided"]
+
+    refused, answered = asyncio.run(main())
+
+    assert refused == [
+        "several decisions are open: both/left, both/right",
+        "'both/right' was approved already",
+    ]
+    assert answered == ["both/right"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import sys
 import threading
 from enum import Enum
@@ -90,6 +91,50 @@ def test_without_retry_a_task_is_tried_once() -> None:
     result = whorl.run_sync(whorl.build("w", {"a": {"use": "broken"}}), tasks=tasks)
 
     assert (result.status, calls) == ("failed", [1])
+
+
+class _Odd(BaseException):
+    """An exception that hardly anybody expects."""
+
+
+@pytest.mark.parametrize("pure", [False, True])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        StopIteration("x"),
+        StopAsyncIteration("x"),
+        SystemExit(3),
+        GeneratorExit("x"),
+        asyncio.CancelledError("x"),
+        TimeoutError("x"),
+        _Odd("x"),
+        BaseExceptionGroup("x", [_Odd("y")]),
+        whorl.UsageError("x"),
+    ],
+    ids=lambda fault: type(fault).__name__,
+)
+def test_whatever_a_task_raises_is_its_failure(fault: BaseException, pure: bool) -> None:
+    tasks = whorl.Tasks()
+
+    def plain() -> None:
+        raise fault
+
+    async def later() -> None:
+        await asyncio.sleep(0)
+        raise fault
+
+    tasks.add("plain", plain, pure=pure)
+    tasks.add("later", later, pure=pure)
+    for name in ("plain", "later"):
+        step: dict[str, Any] = {"use": name, "timeout": f"{PATIENCE_S:g}s"}
+        error = whorl.run_sync(whorl.build("w", {"a": step}), tasks=tasks).error
+
+        assert error is not None
+        kind = type(fault).__name__
+        if name == "later" and kind == "StopIteration":
+            kind = "RuntimeError"  # Python's own word for what a coroutine may not raise.
+        assert f"raised {kind}" in str(error["message"]), error
+        assert json.dumps(error["cause"])
 
 
 def test_an_interrupt_in_a_task_interrupts_the_program() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import pytest
@@ -77,6 +77,43 @@ def filled(path: Path) -> Iterator[SqliteStore]:
     asyncio.run(write())
     yield store
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("which", "ids"),
+    [
+        ({}, ["third", "second", "first"]),
+        ({"is_reversed": True}, ["first", "second", "third"]),
+        ({"text": "harbour in SEC"}, ["second"]),
+        ({"text": "grüsse"}, ["third", "second", "first"]),
+        ({"text": "input"}, []),
+        ({"text": "key first"}, ["first"]),
+        ({"text": "third.yaml"}, ["third"]),
+        ({"since": START + 24 * HOUR}, ["third", "second"]),
+        ({"until": START + 24 * HOUR}, ["first"]),
+        ({"cost_min": 0.5}, ["second", "first"]),
+        ({"cost_min": 1.0, "cost_max": 2.0}, ["second"]),
+        ({"cost_max": 0.25}, ["third"]),
+        ({"sort": "cost"}, ["second", "first", "third"]),
+        ({"sort": "cost", "is_reversed": True}, ["third", "first", "second"]),
+        ({"sort": "tokens"}, ["first", "second", "third"]),
+        ({"sort": "calls"}, ["second", "first", "third"]),
+        ({"sort": "score"}, ["third", "second", "first"]),
+        ({"sort": "updated"}, ["second", "first", "third"]),
+        ({"status": "interrupted"}, ["third", "second", "first"]),
+        ({"status": "running"}, []),
+    ],
+)
+def test_runs_are_chosen_and_sorted(
+    filled: SqliteStore, which: dict[str, Any], ids: list[str]
+) -> None:
+    chosen = Which(**which)
+
+    assert [row.id for row in filled.list_runs(chosen)] == ids
+    one_by_one: list[str] = []
+    while rows := filled.list_runs(chosen, 1, one_by_one[-1] if one_by_one else None):
+        one_by_one += [row.id for row in rows]
+    assert one_by_one == ids
 
 
 def test_a_run_is_found_by_the_reason_of_any_of_its_loops(store: SqliteStore) -> None:

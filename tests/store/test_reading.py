@@ -125,6 +125,37 @@ def test_the_budget_grows_when_a_run_is_continued(store: SqliteStore) -> None:
     assert [found.state for found in store.loops(RUN)] == ["running"]
 
 
+def test_a_finished_loop_tells_how_it_ended(store: SqliteStore) -> None:
+    usage: Json = {"calls": 3}
+    write(
+        store,
+        *loop(
+            3,
+            exit_reason="condition_met",
+            stopped_by="judge",
+            score=0.9,
+            best_iteration=2,
+            returned_iteration=2,
+            failed_iterations=[1],
+            usage=usage,
+        ),
+    )
+    [found] = store.loops(RUN)
+
+    assert (found.address, found.path, found.state, found.iterations) == (
+        "polish",
+        "polish",
+        "finished",
+        3,
+    )
+    assert (found.exit_reason, found.stopped_by, found.score) == ("condition_met", "judge", 0.9)
+    assert (found.best_iteration, found.returned_iteration) == (2, 2)
+    assert found.failed_iterations == (1,)
+    assert (found.usage, found.limits) == (usage, {"iterations": 5, "cost_usd": 1})
+    assert (found.started_seq, found.finished_seq) == (2, 15)
+    assert store.run("run-1").exit_reason == "condition_met"
+
+
 def test_a_running_loop_tells_how_far_it_is(store: SqliteStore) -> None:
     begun = event("iteration.started", "polish[4]", number=4)
     write(store, *loop(3), begun)

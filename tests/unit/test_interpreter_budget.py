@@ -144,3 +144,29 @@ def test_more_for_a_loop_is_more_for_the_run_that_has_less_left(more: int, of_ru
     assert machine.state["limits"]["calls"] == of_run
     (frame,) = (frame for frame in machine.frames.values() if frame["kind"] == "loop")
     assert frame["limits"]["calls"] == 2 + more
+
+
+@pytest.mark.parametrize("is_outer", [False, True], ids=["its own", "of the loop around"])
+def test_the_calls_of_a_loop_share_its_budget(is_outer: bool) -> None:
+    """The tasks that are waited for count, also those that are not sent yet, and no waits."""
+    tasks = [ir.Task(name=name, kind="ask") for name in "abc"]
+    wait = ir.Wait(name="w", duration=ir.Constant(60))
+    limits = ir.LoopLimits(tokens=300), ir.LoopLimits()
+    own, around = reversed(limits) if is_outer else limits
+    inner = ir.Loop(name="l", body=ir.Block((*tasks, wait)), limits=own)
+    outer = ir.Loop(name="o", body=ir.Block((inner,)), limits=around)
+    machine = Machine(Plan(ir.Workflow(name="w", body=ir.Block((outer,)))))
+    machine.feed(Event("run.started", "", 0.0, {}))
+    machine.poll()
+
+    def cap_of(name: str) -> int | None:
+        body: Any = {"reserve": {"tokens": 10}, "cap": {"least": 10, "most": 9_999}}
+        machine.feed(Event("task.started", f"o[1]/l[1]/{name}", 0.0, body))
+        (sent,) = (command for command in machine.poll() if isinstance(command, Send))
+        return sent.cap
+
+    assert cap_of("a") == 300 / 3
+    finish(machine, "o[1]/l[1]/a", output_tokens=60)
+    assert cap_of("b") == (300 - 60) / 2
+    finish(machine, "o[1]/l[1]/b", output_tokens=40)
+    assert cap_of("c") == 300 - 60 - 40

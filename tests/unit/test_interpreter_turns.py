@@ -77,6 +77,37 @@ both = pytest.mark.parametrize("restore", [False, True], ids=["straight", "resto
 
 
 @both
+def test_two_tools_and_then_an_answer(restore: bool) -> None:
+    driven = Driven(asking(tools=["t"]), restore=restore)
+    said = {"role": "assistant", "calls": []}
+
+    driven.reply("ask", "", calls=[tool(1, server="t"), tool(2, server="t")], said=said)
+    driven.reply("ask/:tool2", "two")
+    assert "ask/:turn2" not in driven.wanted
+    driven.reply("ask/:tool1", "one")
+
+    again = driven.wanted["ask/:turn2"]
+    assert (again.kind, again.attempt, again.inputs["prompt"]) == ("ask", 1, "p")
+    assert again.inputs["turns"] == [
+        said,
+        {"role": "tool", "id": "c1", "value": "one"},
+        {"role": "tool", "id": "c2", "value": "two"},
+    ]
+    assert driven.wanted["ask/:tool1"].inputs == {"server": "t"}
+
+    driven.reply("ask/:turn2", "", calls=[tool(3)], said="more")
+    driven.reply("ask/:tool3", 3)
+    driven.reply("ask/:turn3", "the answer")
+
+    assert driven.machine.status == "succeeded"
+    assert driven.machine.state["usage"]["calls"] == 6
+    assert driven.machine.state["reserved"].get("calls", 0) == 0
+    assert driven.machine.pending == {}
+    assert [f["kind"] for f in driven.machine.frames.values() if f["kind"] == "task"] == []
+    assert len(driven.wanted["ask/:turn3"].inputs["turns"]) == 5  # type: ignore[arg-type]
+
+
+@both
 def test_calls_that_cannot_be_carried_out_are_told_at_once(restore: bool) -> None:
     driven = Driven(asking(tools=["t"]), restore=restore)
 

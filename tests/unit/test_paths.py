@@ -48,6 +48,38 @@ def test_files_of_the_project_are_read(project: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("reference", "part"),
+    [
+        ("", "has no name"),
+        (" ", "has no name"),
+        ("/etc/passwd", "absolute"),
+        ("//host/share", "URL"),
+        ("~/x.yaml", "'~'"),
+        ("~root/x.yaml", "'~'"),
+        ("a\0b", "control character"),
+        ("a\nb", "control character"),
+        ("..\\x.yaml", "backslash"),
+        ("%2e%2e/x.yaml", "'%'"),
+        ("file:///etc/passwd", "URL"),
+        ("https://example.org/x.yaml", "URL"),
+        ("C:/x.yaml", "drive"),
+        ("x" * 2000, "longer"),
+        ("x" * 300, "too long"),
+        ("../../secret.txt", "outside of the project"),
+        ("../../project-2/x.yaml", "outside of the project"),
+        ("missing.yaml", "does not exist"),
+        ("part.yaml/x", "does not exist"),
+        ("../flows", "a folder, not a file"),
+        (".", "a folder, not a file"),
+    ],
+)
+def test_other_references_are_refused_with_the_reason(
+    project: Path, reference: str, part: str
+) -> None:
+    assert part in refusal(project, reference).message
+
+
+@pytest.mark.parametrize(
     "reference",
     [
         *(".env", "../.env", ".git/config", "./../.hidden/../.env", "x/.y/z", "link.md"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from whorl.providers.asking.judge import (
+    WORDS_MAX,
     fence_for,
     judged_value,
     judgement_of,
@@ -122,6 +123,33 @@ def test_nothing_is_asked_for_that_is_not_wanted() -> None:
     assert "your reason" in reason
     assert "write EVIDENCE:" in evidence
     assert "your reason" not in quote.messages[-1].text
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("NO", None),
+        ("NO.", None),
+        ("NO. It fails.", "It fails."),
+        ("**NO**: It fails.", "It fails."),
+        ("No - it fails", "it fails"),
+        ("YES\n\nReason: **all** is done", "all is done"),
+        ("<b>YES</b>, all is done", "all is done"),
+        ('"YES" — "all is done"', "all is done"),
+        ("<think>hm</think>NO, it fails\nin two lines", "it fails in two lines"),
+        ("NO. 'Two' is open.", "'Two' is open."),
+        ("NO. The evidence: two is open.", "The evidence: two is open."),
+        ("maybe, it fails", None),
+        ("NO. " + "long " * 200, f"{('long ' * 200)[:WORDS_MAX]}..."),
+    ],
+)
+def test_reasons(answer: str, reason: str | None) -> None:
+    value = judged_value({"text": "t"}, answer)
+
+    assert value["answer"] == answer
+    assert value.get("reason") == reason
+    assert "evidence" not in value
+    assert "reason" not in judged_value({"text": "t", "reason": False}, answer)
 
 
 @pytest.mark.parametrize(

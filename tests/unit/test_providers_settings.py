@@ -321,3 +321,33 @@ def test_every_setting_is_documented() -> None:
     )
 
     assert [key for key in known if not re.search(rf"\b{key}\b", page)] == []
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"providers": {"p": {"base_url": "https://a.example", "api_key": ["sk-OUT-OF-PLACE"]}}},
+        {"providers": {"p": {"base_url": "https://me:sk-OUT-OF-PLACE@a.example/v1"}}},
+        {"providers": {"p": {"base_url": "me:sk-OUT-OF-PLACE@a.example/v1"}}},
+        {"providers": {"p": {"base_url": "a.example/v1?key=sk-OUT-OF-PLACE"}}},
+        {"providers": {"p": "sk-OUT-OF-PLACE"}},
+        {"providers": {"p": {"base_url": "https://a.example", "headers": "sk-OUT-OF-PLACE"}}},
+        {"notify": {"url": "https://a.example", "headers": "Bearer sk-OUT-OF-PLACE"}},
+        {"notify": {"url": "https://me:sk-OUT-OF-PLACE@a.example"}},
+        {"mcp": {"m": {"url": "https://me:sk-OUT-OF-PLACE@a.example"}}},
+        {"mcp": {"m": {"command": "server --key sk-OUT-OF-PLACE"}}},
+        {"mcp": {"m": {"command": ["server"], "env": "KEY=sk-OUT-OF-PLACE"}}},
+        {"connectors": {"url": "https://me:sk-OUT-OF-PLACE@a.example"}},
+        {"tasks": {"t": "ftp://me:sk-OUT-OF-PLACE@a.example"}},
+        {"keys": {"k": {"url": "https://a.example", "token": ["sk-OUT-OF-PLACE"]}}},
+        {"keys": {"k": {"url": "https://me:sk-OUT-OF-PLACE@a.example", "token": "x"}}},
+        {"keys": {"k": "sk-OUT-OF-PLACE"}},
+        {"agents": {"claude": {"env": {"KEY": ["sk-OUT-OF-PLACE"]}}}},
+        {"agents": {"claude": {"env": "KEY=sk-OUT-OF-PLACE"}}},
+    ],
+)
+def test_no_error_prints_what_may_be_a_secret(table: Any) -> None:
+    with pytest.raises(UsageError) as caught:
+        settings_from(table, {})
+
+    assert "OUT-OF-PLACE" not in f"{caught.value} {caught.value.help}"

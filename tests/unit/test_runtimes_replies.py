@@ -26,6 +26,33 @@ def _error(
     return error  # type: ignore[no-any-return]
 
 
+@pytest.mark.parametrize(
+    ("fault", "is_priced", "usage"),
+    [
+        # Nothing was sent, so nothing was paid.
+        (ProviderError("x", code="P101", answered=False, detail={"unsent": True}), True, None),
+        (ProviderError("x", code="P109", detail={"unsent": True}), False, None),
+        # It was answered: what has no price costs nothing, of anything else nobody knows.
+        (ProviderError("x", code="P109"), False, {"calls": 1, "cost_usd": 0.0}),
+        (ProviderError("x", code="P109"), True, {"calls": 1, "cost_usd": None}),
+        # It may have been done.
+        (
+            ProviderError("x", code="P101", answered=False),
+            False,
+            {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost_usd": 0, "in_doubt": 1},
+        ),
+    ],
+)
+def test_a_failed_call_costs_what_is_known_of_it(
+    fault: ProviderError, is_priced: bool, usage: dict[str, Any] | None
+) -> None:
+    perform, reserve = Perform("a", "agent", {}), {"calls": 1}
+
+    body = failed_body(perform, fault, reserve, lambda value: value, is_priced=is_priced)  # type: ignore[arg-type]
+
+    assert body.get("usage") == usage
+
+
 @pytest.mark.parametrize("secure", ["inputs", "outputs"])
 @pytest.mark.parametrize(
     "code", ["P101", "P107", "P108", "P110", "P112", "P114", "P116", "P118", "R110", "P104"]

@@ -170,6 +170,34 @@ def test_a_pace_goes_on_where_an_hour_comes_twice() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("zone", "year"),
+    [
+        (BERLIN, 2026),
+        ("America/New_York", 2026),
+        ("Australia/Lord_Howe", 2026),
+        ("America/Sao_Paulo", 2018),
+        ("Pacific/Apia", 2011),
+        ("Africa/Casablanca", 2026),
+    ],
+)
+@pytest.mark.parametrize("cron", ["30 2 * * *", "15 * * * *", "0 0 * * *", "*/20 1-3 * * sun"])
+def test_times_of_any_zone_come_in_order_and_one_on_each_day(
+    cron: str, zone: str, year: int
+) -> None:
+    rule = rule_of({"cron": cron, "zone": zone})
+    begin, end = moment(f"{year}-01-01", zone), moment(f"{year + 1}-01-01", zone)
+    found = rule.newest(begin, end, 100_000)
+
+    assert all(before < after for before, after in pairwise(found))
+    days = {datetime.fromtimestamp(due, ZoneInfo(zone)).date() for due in found}
+    missing = 1 if zone == "Pacific/Apia" else 0
+    if cron == "30 2 * * *":
+        assert (len(found), len(days)) == (365 - missing, 365 - missing)
+    if cron == "15 * * * *" and zone != "Australia/Lord_Howe":
+        assert {after - before for before, after in pairwise(found)} == {3600.0}
+
+
 def test_an_interval_goes_on_from_its_start() -> None:
     document = written_rule(cron=None, every="90m", zone=None, now=1_000_000.7)
     rule = rule_of(document)

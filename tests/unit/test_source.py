@@ -64,6 +64,48 @@ def test_yaml_gives_values_with_positions() -> None:
     assert (document.file, document.warnings) == ("a.yaml", ())
 
 
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("yes", "yes"),
+        ("no", "no"),
+        ("on", "on"),
+        ("off", "off"),
+        ("true", True),
+        ("False", False),
+        ("~", None),
+        ("", None),
+        ("null", None),
+        ("12", 12),
+        ("-7", -7),
+        ("0o17", 15),
+        ("0x1F", 31),
+        ("017", 17),
+        ("1_000", "1_000"),
+        ("1:30:00", "1:30:00"),
+        ("2024-01-31", "2024-01-31"),
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("1e3", 1000.0),
+        ("1.2.3", "1.2.3"),
+        ("-", None),
+        ("0x", "0x"),
+        ("'12'", "12"),
+        ('"true"', "true"),
+        ("9223372036854775807", 2**63 - 1),
+        ("-9223372036854775808", -(2**63)),
+    ],
+)
+@pytest.mark.usefixtures("_both_parsers")
+def test_yaml_scalars_follow_the_core_schema(written: str, expected: object) -> None:
+    text = "a:\n  -\n" if written == "-" else f"a: {written}\n"
+    value = plain(read_yaml(text, "f").root)
+
+    assert value == {"a": [None] if written == "-" else expected}
+    assert isinstance(value, dict)
+    assert written == "-" or type(value["a"]) is type(expected)
+
+
 def test_keys_are_texts_as_written() -> None:
     text = "1: a\ntrue: b\nnull: c\n99999999999999999999: d\non: e\n"
 

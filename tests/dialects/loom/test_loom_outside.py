@@ -89,6 +89,33 @@ def test_recorded_replies_answer_by_name_and_iteration(tmp_path: Path) -> None:
     assert ran.output == [{"n": 1}, 2, 2]
 
 
+def test_a_connection_that_only_azure_has_is_told_by_its_name(tmp_path: Path) -> None:
+    """So that a definition runs without any set-up."""
+    place = "@parameters('$connections')['office365']['connectionId']"
+    call = {
+        "type": "ApiConnection",
+        "inputs": {
+            "host": {"connection": {"name": place}},
+            "method": "get",
+            "path": "/@{add(1, 1)}",
+        },
+    }
+    with web(lambda asked: Answer(200, asked.json)) as server:
+        ran = run_in(
+            tmp_path,
+            azure(
+                {"Get": call}, parameters={"$connections": {"type": "Object", "defaultValue": {}}}
+            ),
+            config=f'[connectors]\nurl = "{server.url}"\n',
+        )
+
+    assert ran.output == {
+        "host": {"connection": {"name": "office365"}},
+        "method": "get",
+        "path": "/2",
+    }
+
+
 def test_a_recorded_reply_of_an_action_at_the_top(tmp_path: Path) -> None:
     config = "[connectors.replies]\nMail = [{statusCode = 201, body = {id = 7}}]\n"
     show = after("Mail", "Succeeded", "@{outputs('Mail')['statusCode']} @{body('Mail')['id']}")

@@ -399,6 +399,40 @@ def test_input_of_a_request_is_the_trigger() -> None:
     assert run(definition, {"a": "x", "headers": {"k": "y"}}).output == "xy"
 
 
+def test_template_of_a_deployment_runs() -> None:
+    uri = "[concat(parameters('base'), '/', variables('path'), '/@{parameters(''id'')}')]"
+    template = {
+        "$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
+        "parameters": {"base": {"type": "string", "defaultValue": "https://api.test"}},
+        "variables": {"path": "things"},
+        "resources": [
+            {"type": "Microsoft.Web/sites", "name": "other"},
+            {
+                "type": "Microsoft.Logic/workflows",
+                "name": "flow",
+                "properties": {
+                    "definition": {
+                        "parameters": {"id": {"type": "string"}},
+                        "actions": {
+                            "Get": {
+                                "type": "Http",
+                                "inputs": {
+                                    "method": "GET",
+                                    "uri": uri,
+                                },
+                            }
+                        },
+                    },
+                    "parameters": {"id": {"value": "7"}},
+                },
+            },
+        ],
+    }
+    ran = run(template, web={"GET /things/7": [(200, "found")]})
+
+    assert ran.output == "found"
+
+
 def test_repeated_keys_are_a_warning_and_the_last_one_counts() -> None:
     text = json.dumps(azure({"A": {"type": "Compose", "inputs": 1}}))
     repeated = text.replace('"inputs": 1', '"inputs": 1, "inputs": 2')

@@ -177,6 +177,37 @@ def test_a_trigger_is_stored_with_its_workflow() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ({"frequency": "Hour", "interval": 4}, {"frequency": "hour", "interval": 4}),
+        (
+            {
+                "frequency": "Week",
+                "interval": "2",
+                "startTime": "2026-01-05T00:00:00Z",
+                "timeZone": "W. Europe Standard Time",
+                "schedule": {"hours": ["8", 17], "minutes": [30], "weekDays": ["Friday", "monday"]},
+            },
+            {
+                "frequency": "week",
+                "interval": 2,
+                "zone": "Europe/Berlin",
+                "start": "2026-01-05T00:00:00Z",
+                "hours": [8, 17],
+                "minutes": [30],
+                "weekdays": [1, 5],
+            },
+        ),
+    ],
+)
+def test_a_recurrence_is_carried_out(written: dict[str, Any], expected: dict[str, Any]) -> None:
+    reading = _read({"type": "Recurrence", "recurrence": written})
+
+    assert reading.workflow.trigger.recurrence == expected
+    assert [warning.code for warning in reading.warnings] == []
+
+
+@pytest.mark.parametrize(
     ("written", "words"),
     [
         ({"frequency": "Year", "interval": 1}, "'Year' is not a frequency"),

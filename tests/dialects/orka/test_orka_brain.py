@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from orka_runs import run
 from test_orka_memory import perform
 
 from whorl.dialects.orka.brain import episodes, learning, skills
@@ -80,6 +81,35 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     opened = SqliteStore(tmp_path / "store.db")
     yield opened
     opened.close()
+
+
+def test_a_whole_file_gives_what_its_agents_read() -> None:
+    ran = run(FILE, [("Solve", [SOLVED]), ("Describe", [NEXT])])
+    keep, find, rate, again, note, past = (
+        ran.outputs[name] for name in ("keep", "find", "rate", "again", "note", "past")
+    )
+
+    assert keep["skill_name"] == "procedural:essays:generation-sequential"
+    assert keep["confidence"] == "0.68"
+    assert keep["skill_steps"][1] == "weigh each difference"
+    assert find["skill_id"] == keep["skill_id"]
+    assert find["skill_type"] == "procedural"
+    assert find["structural_score"] == 1.0
+    assert find["adaptations"] == {}
+    known = 0.35 + 0.25 * find["semantic_score"] + 0.25 * 0.5 + 0.15 * 0.68
+    assert find["combined_score"] == pytest.approx(known, abs=1e-4)
+    assert find["confidence"] == str(find["combined_score"])
+    assert (rate["transfer_count"], rate["transfer_success"]) == (1, True)
+    assert rate["confidence"] == "0.696"
+    gained = again["combined_score"] - find["combined_score"]
+    assert gained == pytest.approx(0.7044 - 0.577, abs=1e-4)
+    assert (note["episode_success"], note["confidence"]) == (False, "0.2")
+    assert past["episode_count"] == 1
+    [episode] = past["episodes"]
+    assert (episode["domain_score"], episode["outcome_relevance"]) == (1.0, 0.9)
+    assert episode["lessons"] == ["pin versions", "run lint"]
+    for words in ("FAILED: Build broke", "pin versions; run lint", "missing dep", "just now"):
+        assert words in past["response"]
 
 
 def test_what_is_learnt_again_is_counted(brain: Brain) -> None:

@@ -329,6 +329,45 @@ def test_plan_validator_outside_of_a_loop() -> None:
     ]
 
 
+def test_nested_loops() -> None:
+    text = """
+- id: outer
+  type: loop
+  max_loops: 2
+  score_threshold: 1
+  score_extraction_pattern: "OUTER: ([0-9.]+)"
+  internal_workflow:
+    agents:
+      - id: inner
+        type: loop
+        max_loops: 3
+        score_threshold: 0.5
+        score_extraction_pattern: "INNER: ([0-9.]+)"
+        internal_workflow:
+          agents:
+            - id: work
+              type: openai-answer
+              prompt: "In {{ get_loop_number() }} of {{ get_past_loops() | length }}"
+      - id: judge
+        type: openai-answer
+        prompt: "Out {{ loop_number }} {{ previous_outputs.inner.loops_completed }}"
+"""
+    ran = run(text, [("In ", ["INNER: 0.1", "INNER: 0.6"]), ("Out", ["OUTER: 0"])])
+
+    assert sorted(row["path"] for row in ran.document["loops"]) == [
+        "outer",
+        "outer[1]/inner",
+        "outer[2]/inner",
+    ]
+    assert ran.model.prompts == [
+        "In 1 of 0",
+        "In 2 of 1",
+        "Out 1 2",
+        "In 1 of 0",
+        "Out 2 1",
+    ]
+
+
 def test_input_may_be_an_object() -> None:
     ran = run(
         flow(asks(a='{{ input.topic }} {{ get_input_field(input, "tone", "calm") }}'), "[a]"),

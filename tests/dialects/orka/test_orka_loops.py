@@ -121,6 +121,39 @@ def test_answer_is_never_that_of_the_agent_which_is_asked_for_the_score() -> Non
     assert ran.outputs["polish"]["response"] == "the text"
 
 
+@pytest.mark.parametrize(
+    ("order", "prompts", "document"),
+    [
+        ("[one, two]", {"one": "Draft", "two": "Check it"}, "one"),
+        ("[one, two]", {"one": "Rate it", "two": "Mend it"}, "two"),
+        ("[one, two]", {"one": "Give SCORE: X", "two": "Mend it, rated before"}, "two"),
+        ("[scorer, two]", {"scorer": "Look", "two": "Mend it"}, "two"),
+        ("[one]", {"one": "Draft"}, "one"),
+    ],
+)
+@pytest.mark.parametrize("has_score", [True, False])
+def test_document_is_that_of_the_same_agent_with_and_without_a_score(
+    order: str, prompts: dict[str, str], document: str, has_score: bool
+) -> None:
+    agents = "".join(
+        f"      - {{id: {name}, type: openai-answer, prompt: '{prompt}'}}\n"
+        for name, prompt in prompts.items()
+    )
+    text = (
+        "- id: polish\n  type: loop\n  max_loops: 1\n  score_threshold: 0.9\n"
+        f"  score_extraction_pattern: 'SCORE: ([0-9.]+)'\n  internal_workflow:\n"
+        f"    orchestrator: {{agents: {order}}}\n    agents:\n{agents}"
+    )
+    names = list(prompts)
+    scorer = next((name for name in names if name != document), document)
+    said = {name: f"said by {name}" for name in names}
+    said[scorer] += ", SCORE: 0.4" if has_score else ", about 40"
+    ran = run(text, [(prompt, [said[name]]) for name, prompt in prompts.items()])
+
+    assert ran.loop["score"] == (0.4 if has_score else None)
+    assert ran.outputs["polish"]["response"] == said[document]
+
+
 def test_later_agents_come_first_in_doubt() -> None:
     ran = run(loop(most=1), [("Rate", ["SCORE: 0.3"]), ("Write", ["They wrote SCORE: 1.0"])])
 

@@ -200,6 +200,54 @@ def test_an_answer_in_a_usual_wrapping(answer: str, explanation: str) -> None:
     assert value_of(f"misread(known('a'), {names}, 'judge', 'continue')", a=answer) is None
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Not done",
+        "It is not done yet.",
+        "It isn't done",
+        "Is it done?",
+        "The work done here is poor",
+        "It is done, not continue",
+        "The text says: done",
+        "It must be done again",
+        "Once a source is added it is done.",
+        '{"done": false}',
+        '{"a": "done", "b": "continue"}',
+        "undone",
+        "Nothing is done",
+        "None of it is done.",
+        "done: false",
+        "**Done**: no, two sources are missing",
+        "Done? Not yet.",
+        "Done?",
+        "Done - not yet",
+        "Done is not the case.",
+        "Done once a source is added.",
+        '{"branch": null, "reason": "done"}',
+        '{"reason": "done"}',
+        '{"done": false',
+        '["done","continue"]',
+        "[]",
+        "done/continue",
+        "done or continue",
+        "**done** | **continue**",
+        "done\ncontinue",
+        "Answer: done or continue",
+        "Answer: done? Not yet.",
+        "",
+    ],
+)
+def test_an_answer_that_does_not_say_that_it_is_done(answer: str) -> None:
+    names = "['done', 'continue']"
+    route = value_of(f"choose(known('a'), {names}, 7, 'continue')", a=answer)
+    warning = value_of(f"misread(known('a'), {names}, 'judge', 'continue')", a=answer)
+
+    assert route["selectedBranch"] == "continue"
+    assert repr(" ".join(answer.split())) in warning
+    assert "router 'judge' takes the branch 'continue'" in warning
+
+
 def test_an_answer_that_names_two_branches_is_understood_by_its_first_word_only() -> None:
     names = "['news', 'mail']"
     first, neither = (

@@ -213,6 +213,53 @@ def test_limits_of_the_workflow() -> None:
     assert flat.limits.time_s == 30.0
 
 
+def test_every_type_of_the_table_is_read() -> None:
+    text = canvas(
+        [
+            node("memo", "note", content="all of them"),
+            node("hook", "webhook_trigger"),
+            node("nine", "cron_trigger", expression="0 9 * * *"),
+            node("ask", "llm"),
+            node("way", "router", mode="pattern", branches=["a", "b"]),
+            node("shape", "transform", template="{{input}}"),
+            node("use", "tool", toolName="t", serverName="s"),
+            node("ok", "approval", message="ok?"),
+            node("call", "http_request", url="https://example.com"),
+            node("find", "file_glob", directory="docs", pattern="*.md"),
+            node("open", "file_read", path="a.txt"),
+            node("save", "file_write", path="b.txt"),
+            node("run", "shell_exec", command="ls"),
+            node("check", "validator", schema='{"type": "string"}'),
+            node("each", "iterator"),
+            node("one", "transform", template="{{item}}"),
+            node("all", "aggregator"),
+            node("turn", "loop"),
+            node("again", "transform", template="{{input}}"),
+            node("leave", "exit"),
+            node("docs", "knowledge_base"),
+            node("mail", "email_send"),
+        ],
+        "in > ask > way",
+        "way.a > shape > use > ok > call > find > open > save > run > check > each > one > all",
+        "all > turn > again > leave > docs > mail > out",
+        "hook > shape.hook",
+        "nine > shape.nine",
+    )
+    kinds = {found.kind for found in named(text).values() if isinstance(found, ir.Task)}
+
+    assert kinds == {
+        "ask",
+        "tool",
+        "http",
+        "file_glob",
+        "file_read",
+        "file_write",
+        "run",
+        "validate",
+        "use",
+    }
+
+
 def test_only_one_trigger_of_a_type() -> None:
     text = canvas([node("a", "cron_trigger"), node("b", "cron_trigger")], "in > out", "a > out")
 

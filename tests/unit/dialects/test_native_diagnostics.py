@@ -205,6 +205,73 @@ def test_each_mistake_has_its_code_place_and_advice(
     assert re.search(words, f"{found.message} {found.help}"), found
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "words"),
+    [
+        ('steps: {a: {ask: "{{ b }}"}, b: {ask: Hi}}', ("W005", 2, 22), "not known yet"),
+        (
+            'steps: {g: {together: {a: {ask: Hi}, b: {ask: "{{ a }}"}}}}',
+            ("W005", 2, 51),
+            "after: a",
+        ),
+        ('steps: {a: {ask: "{{ iteration }}"}}', ("W005", 2, 22), "unknown name 'iteration'"),
+        ('steps: {a: {ask: "{{ x | default(1) }}"}}', ("W005", 2, 22), "unknown name 'x'"),
+        ('steps: {a: {ask: "{% if x is defined %}1{% endif %}"}}', ("W005", 2, 25), "'x'"),
+        (
+            'steps: {r: {ask: Hi, returns: {approved: boolean}}, b: {ask: "{{ r.aproved }}"}}',
+            ("W005", 2, 68),
+            "did you mean 'approved'",
+        ),
+        (
+            'steps: {r: {run: ls}, b: {ask: "{{ r.stdot }}"}}',
+            ("W005", 2, 38),
+            "did you mean 'stdout'",
+        ),
+        (
+            'steps: {l: {repeat: {steps: {write: {ask: Hi}}}}, b: {ask: "{{ l.wirte }}"}}',
+            ("W005", 2, 66),
+            "did you mean 'write'",
+        ),
+        (
+            'steps: {l: {repeat: {steps: {write: {ask: Hi}}}}, b: {ask: "{{ write }}"}}',
+            ("W005", 2, 64),
+            "unknown name 'write'",
+        ),
+        (
+            "steps: {l: {repeat: {until: previous.wirte, steps: {write: {ask: Hi}}}}}",
+            ("W005", 2, 38),
+            "did you mean 'write'",
+        ),
+        (
+            'steps: {l: {repeat: {carry: {c: {first: "{{ w }}"}}, steps: {w: {ask: Hi}}}}}',
+            ("W005", 2, 45),
+            "unknown name 'w'",
+        ),
+        (
+            "steps: {e: {each: [1], as: one, steps: {a: {ask: '{{ item }}'}}}}",
+            ("W005", 2, 54),
+            "unknown name 'item'",
+        ),
+        ('steps: {a: {ask: Hi}}\noutputs: {t: "{{ aa }}"}', ("W005", 3, 18), "did you mean|a"),
+        ("steps: {a: {run: 'echo {{ xx }}'}}\ninputs: {x1: string}", ("W005", 2, 27), "'xx'"),
+        (
+            "steps: {my-draft: {ask: Hi}, c: {ask: \"{{ results['my-drat'] }}\"}}",
+            ("W005", 2, 52),
+            "did you mean 'my-draft'",
+        ),
+    ],
+)
+def test_names_are_known_where_they_are_used(
+    text: str, place: tuple[str, int, int], words: str
+) -> None:
+    import re
+
+    found = fault(text)
+
+    assert at(found) == place
+    assert re.search(words, f"{found.message} {found.help}"), found
+
+
 def test_a_name_with_a_dash_is_explained() -> None:
     found = faults('steps: {first-draft: {ask: Hi}, b: {ask: "{{ first-draft }}"}}')
 

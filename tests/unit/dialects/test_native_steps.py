@@ -334,6 +334,35 @@ def test_stop(written: str, status: str, message: ir.Value) -> None:
     assert (stop.status, stop.message, stop.output) == (status, message, None)
 
 
+def test_break_and_continue_mean_the_innermost_or_the_named_loop() -> None:
+    workflow = read(
+        """
+        steps:
+          outer:
+            repeat:
+              steps:
+                inner:
+                  repeat:
+                    steps:
+                      w: {ask: Hi}
+                      b1: {break: true, if: iteration > 1}
+                      b2: {break: outer, if: iteration > 2}
+                      c1: {continue: , if: iteration > 3}
+                c2: {continue: true}
+        """
+    )
+    outer = workflow.body.nodes[0]
+    assert isinstance(outer, ir.Loop)
+    inner = outer.body.nodes[0]
+    assert isinstance(inner, ir.Loop)
+    named = [node.loop for node in inner.body.nodes if isinstance(node, ir.Break | ir.Continue)]
+    last = outer.body.nodes[1]
+    assert isinstance(last, ir.Continue)
+
+    assert named == ["inner", "outer", "inner"]
+    assert last.loop == "outer"
+
+
 def test_steps_wait_for_the_step_before_them() -> None:
     workflow = read("steps: {a: {value: 1}, b: {value: 2}, c: {value: 3}}")
 

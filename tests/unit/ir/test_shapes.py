@@ -29,6 +29,40 @@ def test_a_loop_tells_just_what_is_known_of_it() -> None:
     assert set(told.fields) == set(LOOP_FACTS)
 
 
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "string"}, TEXT),
+        ({"type": "array", "items": {"type": "number"}}, Shape("list", items=PLAIN)),
+        ({"type": "array"}, Shape("list")),
+        (
+            {"type": "object", "properties": {"a": {"type": "string"}}},
+            Shape("object", {"a": PLAIN}, open=True),
+        ),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": "string"}},
+                "additionalProperties": False,
+            },
+            OBJECT,
+        ),
+        (
+            {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
+            Shape("object", {"a": TEXT}, open=True),
+        ),
+        ({"type": "object"}, None),
+        ({"type": ["string", "object"]}, None),
+        ({"enum": [1, {"a": 2}]}, None),
+        ({"type": "object", "properties": {}, "anyOf": [{}]}, None),
+        ({}, None),
+        (True, None),
+    ],
+)
+def test_a_schema_promises_no_more_than_it_says(schema: Json, expected: Shape | None) -> None:
+    assert shape_of_schema(schema) == expected
+
+
 def test_a_schema_is_followed_only_so_deep() -> None:
     schema: dict[str, Json] = {"type": "string"}
     for _ in range(1_000):

@@ -115,6 +115,36 @@ def test_only_models_and_agents_are_priced() -> None:
 
 
 TYPED = ir.Task(name="a", kind="ask", returns={"type": "number"})
+THRICE = ir.Retry(times=3)
+
+
+@pytest.mark.parametrize(
+    ("node", "calls", "paid"),
+    [
+        (ASK, 4, 1),
+        (TYPED, 5, 2),
+        (replace(TYPED, retry=THRICE), 5, 5),
+        (ir.Task(name="r", kind="run"), 1, 0),
+        (ir.Task(name="r", kind="run", retry=THRICE), 4, 0),
+        (replace(ASK, inputs=ir.Fields((("model", ir.Constant(["a/b", "c/d"])),))), 8, 1),
+        (ir.Group(name="g", body=ir.Block((TYPED,)), retry=THRICE), 20, 8),
+        (
+            ir.Loop(
+                name="l",
+                body=ir.Block((ASK,)),
+                limits=ir.LoopLimits(5),
+                on_iteration_failure=ir.IterationFailure("retry", 2),
+                retry=THRICE,
+            ),
+            4 * 5 * 3 * 4,
+            5 * 3 * 4,
+        ),
+    ],
+)
+def test_repairs_retries_and_fail_over_count(node: ir.Node, calls: int, paid: int) -> None:
+    found = worst_case(workflow(node))
+
+    assert (found.calls, found.paid, found.unbudgeted) == (calls, paid, paid)
 
 
 def test_the_usual_retries_are_those_of_the_interpreter() -> None:

@@ -18,6 +18,39 @@ def reply(kind: str, body: Any, **more: Any) -> dict[str, Any]:
     return {"status": 200, "headers": {"content-type": kind}, "body": body, **more}
 
 
+@pytest.mark.parametrize(
+    ("given", "body"),
+    [
+        (reply("application/json", {"a": 1}), {"a": 1}),
+        (reply("application/problem+json", "broken"), "broken"),
+        (reply("text/plain", "hi"), "hi"),
+        ({"status": 200, "headers": {}, "body": "bare"}, "bare"),
+        (
+            reply("application/xml; charset=utf-8", "<a/>"),
+            {"$content-type": "application/xml; charset=utf-8", "$content": "PGEvPg=="},
+        ),
+        (
+            reply("image/png", "iVBORw==", encoding="base64"),
+            {"$content-type": "image/png", "$content": "iVBORw=="},
+        ),
+        (
+            reply("application/x-www-form-urlencoded", "a=1&a=2&b="),
+            {
+                "$content-type": "application/x-www-form-urlencoded",
+                "$content": "YT0xJmE9MiZiPQ==",
+                "$formdata": [
+                    {"key": "a", "value": "1"},
+                    {"key": "a", "value": "2"},
+                    {"key": "b", "value": ""},
+                ],
+            },
+        ),
+    ],
+)
+def test_what_a_body_becomes_depends_on_its_type(given: Any, body: Any) -> None:
+    assert called("http_outputs(it)", given)["body"] == body
+
+
 def test_an_empty_body_is_left_out() -> None:
     assert "body" not in called("http_outputs(it)", reply("text/plain", ""))
 
