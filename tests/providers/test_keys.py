@@ -39,12 +39,13 @@ steps:
 def sent(path: Path, text: str, *faults: str) -> tuple[list[str], dict[str, Any]]:
     """The keys that a run sends to a server with these faults, and what the run used.
 
-    Where a busy machine makes more calls slow than are meant to be, they get more time.
+    Where a busy machine makes more calls slow than are meant to be, also before they arrive, they
+    get more time.
     """
     limits = (0.3, 5.0) if "slow" in faults else ()
     for limit_s in (*limits, 60.0):
         keys, usage = sent_within(limit_s, path, text, *faults)
-        if len(keys) == len(faults) + 1:
+        if len(keys) == len(faults) + 1 and usage.get("in_doubt", 0) <= len(faults):
             break
     return keys, usage
 

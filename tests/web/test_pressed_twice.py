@@ -10,7 +10,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pytest
-from browsed import ready
+from browsed import ROOT, ready
 from playwright.sync_api import expect
 
 from waiting import wait_until
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page, Request
 
 DELAYS_MS = (100, 300, 600)
+GUARD_MS = 700
 HELD = """
 whorl: 1
 name: pressed
@@ -45,8 +46,9 @@ HARMLESS = ("/validate", "/sketch", "/edit", "/names", "/what-if", "/session")
 TWICE = """async (button, delay) => {
     button.scrollIntoView({block: 'nearest'})
     const box = button.getBoundingClientRect()
-    const under = () => document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2)
-    const click = {bubbles: true, cancelable: true, detail: 1, view: window}
+    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2]
+    const under = () => document.elementFromPoint(x, y)
+    const click = {bubbles: true, cancelable: true, detail: 1, view: window, clientX: x, clientY: y}
     const press = () => under()?.dispatchEvent(new MouseEvent('click', click))
     if (!button.contains(under())) throw new Error('something covers it')
     press()
@@ -255,3 +257,25 @@ def test_a_file_is_saved_once(site: Site, page: Page) -> None:
     page.keyboard.insert_text("\nodd: 1")
     expect(page.get_by_role("button", name="Save with 1 problem")).to_be_visible()
     assert [one.bounding_box() for one in head.all()] == before
+
+
+@pytest.mark.slow
+def test_what_is_edited_is_edited_once(site: Site, page: Page) -> None:
+    inputs = "inputs: {one: string, two: string, three: string}"
+    (site.project / "rows.yaml").write_text(HELD.replace("steps:", f"{inputs}\nsteps:"))
+    orka = ROOT / "examples" / "orka" / "quality_loop.yml"
+    (site.project / "text.yml").write_text(orka.read_text())
+    site.open(page, "/edit/rows.yaml")
+    presses = Presses(page)
+    for delay_ms in DELAYS_MS:
+        presses.twice(page.get_by_role("button", name="Remove the input").first, delay_ms)
+        page.wait_for_timeout(GUARD_MS)
+        left = page.get_by_role("button", name="Remove the input").count()
+        assert left == 2 - DELAYS_MS.index(delay_ms)
+    for number, delay_ms in enumerate(DELAYS_MS):
+        presses.twice(page.locator(".kind-button[data-kind=run]"), delay_ms)
+        page.wait_for_timeout(GUARD_MS)
+        expect(page.locator(".edit-changes")).to_contain_text(f"{number + 4} changes")
+    copied = "POST /workflows"
+    presses.screen(site, "/edit/text.yml", "Make a native copy", asks=copied)
+    assert (presses.asked, presses.refused) == ([copied], [])

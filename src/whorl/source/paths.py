@@ -40,7 +40,13 @@ _NEIGHBOURS_MAX = 1_000
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 _KEPT = frozenset({"whorl.toml", ".whorl"})
 # Hidden, and read all the same: where another system keeps workflows, which name each other.
-_SHOWN = ("**/.robomesh/*.yaml", "**/.robomesh/*.yml", "**/.robomesh/workflows/**")
+_SHOWN = (
+    "**/.robomesh/*.yaml",
+    "**/.robomesh/*.yml",
+    "**/.robomesh/workflows/**",
+    # Where one is looked for that another one names from the project's folder, and is missing.
+    "**/.robomesh/workflows/.robomesh/workflows/**",
+)
 
 
 def resolve_beside(base_file: str, reference: str, *, root: str, span: Span | None = None) -> Path:

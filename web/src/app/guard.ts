@@ -1,11 +1,14 @@
 /**
  * A button that has just appeared, that has got another label, or that was pressed, takes no press
- * for a moment: a second click that was meant for what stood there before has no effect.
+ * for a moment, and neither does whatever is at that place by then: a second click that was meant
+ * for what stood there before has no effect.
  */
 export const GUARD_MS = 700;
 
 /** What only opens and closes a part of the page changes nothing. */
-const CONTROLS = ".button:not(summary)";
+const CONTROLS = ".button:not(summary), .kind-button";
+/** Two presses that are nearer to each other are at one place. */
+const NEAR_PX = 8;
 /** Buttons that people press many times in a row: the next iteration, undo. */
 const REPEATED = "[data-repeats]";
 
@@ -18,6 +21,7 @@ interface Known {
 /** Watches all buttons below an element, until the function that it gives is called. */
 export function guardButtons(root: HTMLElement): () => void {
   const known = new WeakMap<Element, Known>();
+  let last = { x: 0, y: 0, time: -GUARD_MS };
   const close = (button: Element, label: string) => {
     clearTimeout(known.get(button)?.opening ?? undefined);
     const open = () => {
@@ -33,13 +37,19 @@ export function guardButtons(root: HTMLElement): () => void {
   };
   const press = (event: MouseEvent) => {
     const button = event.target instanceof Element ? event.target.closest(CONTROLS) : null;
+    const [x, y, time] = [event.clientX, event.clientY, performance.now()];
+    // Whatever has moved to where a button was pressed: a row, a node of the graph.
+    const isSecond = event.detail > 0 && time - last.time < GUARD_MS && Math.hypot(x - last.x, y - last.y) < NEAR_PX;
     // Enter in a field presses the button of its form; forms know whether they were sent.
-    if (!button || (event.detail === 0 && document.activeElement !== button)) return;
-    look(button);
-    if (known.get(button)?.opening != null) {
+    if (!isSecond && (!button || (event.detail === 0 && document.activeElement !== button))) return;
+    if (button) look(button);
+    if (isSecond || (button && known.get(button)?.opening != null)) {
       event.preventDefault();
       event.stopImmediatePropagation();
-    } else if (!button.matches(REPEATED)) close(button, labelOf(button));
+    } else if (button && !button.matches(REPEATED)) {
+      close(button, labelOf(button));
+      if (event.detail > 0) last = { x, y, time };
+    }
   };
   const observer = new MutationObserver((changes) => {
     for (const { target, addedNodes } of changes) {
