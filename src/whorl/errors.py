@@ -13,7 +13,6 @@ WhorlError
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Literal
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from whorl.lazily import dataclass, light_dataclass, regex
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Mapping
 
 Severity = Literal["error", "warning"]
@@ -198,6 +198,8 @@ class InternalError(WhorlError):
     """A mistake of ours."""
 
 
+# What a misspelt name may lack or have between its parts.
+_JOINS = str.maketrans("", "", "-_ ")
 _NAME_LENGTH_MAX = 100
 UNSAFE_LETTERS = (
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e"
@@ -279,12 +281,13 @@ def visible(text: str, *, tab: str = "    ") -> str:
 
 
 def _fold(name: str) -> str:
-    return re.sub(r"[-_ ]", "", name).casefold()
+    return name.translate(_JOINS).casefold()
 
 
 def _distance(word: str, other: str, limit: int) -> int:
     """Return how many insertions, deletions, replacements and swaps lie between two words."""
-    if abs(len(word) - len(other)) >= limit:
+    # Each letter that the other word lacks costs a change.
+    if abs(len(word) - len(other)) >= limit or sum(x not in other for x in word) >= limit:
         return limit
     before: list[int] = []
     row = list(range(len(other) + 1))

@@ -258,6 +258,18 @@ class Raised(Exception):
         self.fault = fault
 
 
+def has_module(place: str, settings: Settings) -> bool:
+    """Whether the module of `python:module:function` can be found; nothing of it is run."""
+    import sys
+    from importlib.machinery import PathFinder
+    from pathlib import Path
+
+    name = place.removeprefix("python:").partition(":")[0].strip().partition(".")[0]
+    root = str(Path(settings.project_root).resolve())
+    known = name in sys.modules or name in sys.builtin_module_names
+    return known or PathFinder.find_spec(name, [*sys.path, root]) is not None
+
+
 def import_function(place: str, settings: Settings) -> Function:
     """The function that `python:module:function` names; modules of the project are found too."""
     import sys

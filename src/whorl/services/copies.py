@@ -220,7 +220,7 @@ async def _stop_all(part: Path, *, is_whole: bool) -> tuple[RunId, ...]:
         newest = max((row.updated_at for row in rows), default=0.0)
         backup = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(newest))
         for row in rows:
-            owner = await store.claim(row.id)
+            owner = await store.claim(row.id, is_driven=False)
             kind = "run.paused" if is_whole else "run.cancelled"
             body: dict[str, Any] = {"by": "restore", "backup": backup} if is_whole else {}
             event = Event(kind, "", time.time(), body)

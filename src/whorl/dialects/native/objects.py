@@ -202,6 +202,8 @@ class MapOf(Form):
             pairs += getattr(context.read_value(value), "entries", ())
         else:
             for entry in value:
+                if context.is_full:
+                    break
                 if self.names != "any":
                     context.check_name(entry.key, f"a name in {at.words}", self.names)
                 inner = Location(f"{at.field!r} of {at.owner}", entry.name, entry.key.span)

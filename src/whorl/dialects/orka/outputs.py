@@ -78,7 +78,7 @@ def outputs_of(run: Run, names: Iterable[str]) -> Iterator[tuple[str, Value]]:
                 figures = {part: inner for part, inner in shown.items() if part not in WORDS}
                 shown["result"] = Output({**figures, **result})
                 spoken = shown.get("response")
-                if isinstance(spoken, dict):
+                if isinstance(spoken, dict) and "merged" not in spoken:
                     own = spoken.get("result")
                     inside = {**(own if isinstance(own, dict) else {}), **result}
                     shown["response"] = Output({**figures, **spoken, "result": inside})

@@ -16,15 +16,16 @@ from whorl.ir.worst_case import worst_case
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 
 # The paths of nodes by their names.
 Taken: TypeAlias = dict[str, str]
 _SHOWN_MAX = 8
 # The agent programs by the names that they have without a configuration.
-_NO_SESSIONS = "gemini"
 _AGENTS = {name: name for name in ("claude-code", "codex", "gemini")} | {"claude": "claude-code"}
+# The kinds of programs that keep no sessions.
+_NO_SESSIONS = frozenset({"gemini", "text"})
 TIME_MIN_S = 0.001
 CALLS_MAX = 1_000
 _ADD_A_SCORE = (
@@ -182,31 +183,42 @@ def _leads_back(start: str, called: dict[str, nodes.Workflow]) -> bool:
     return False
 
 
-def check_sessions(
-    subject: Subject, block: nodes.Block | None = None, path: str = "",
-    continues: bool = False, kept: Taken | None = None,
-) -> Iterator[Diagnostic]:  # fmt: skip
+def check_sessions(subject: Subject) -> Iterator[Diagnostic]:
     """Whoever continues a session can, and it is the one that began it (W022)."""
+    for at, words, advice in session_faults(subject.workflow.body):
+        message = f"{at.rpartition('/')[2]!r} {words}"
+        yield Diagnostic("W022", message, subject.places.node(at), "cannot go on", advice)
+
+
+def session_faults(
+    block: nodes.Block, agents: Mapping[str, str] = _AGENTS, path: str = "", *,
+    continues: bool = False, kept: Taken | None = None,
+) -> Iterator[tuple[str, str, str]]:  # fmt: skip
+    """The steps whose sessions cannot go on: a path, why not, and advice; `agents` have kinds."""
     kept = {} if kept is None else kept
-    for node in (block or subject.workflow.body).nodes:
+    for node in block.nodes:
         at = node_path(path, node.name)
         if isinstance(node, nodes.Task) and node.kind in ("agent", "ask"):
             agent = dict(node.inputs.entries).get("agent")
-            name = agent.value if isinstance(agent, Constant) else ""
-            who = "a model" if node.kind == "ask" else _AGENTS.get(str(name), "")
+            name = str(agent.value) if isinstance(agent, Constant) else ""
+            who = "a model" if node.kind == "ask" else agents.get(name, "")
             words, advice = "", "give each program a session of its own"
-            if who == _NO_SESSIONS and (node.session or continues):
-                words = f"{node.name!r} continues a session, but agent {who!r} keeps none"
+            if who in _NO_SESSIONS and (node.session or continues):
+                words = f"continues a session, but agent {name!r} keeps none"
                 advice = "use claude-code or codex, or put what it must know into the prompt"
+            elif node.session and agent is not None and not name:
+                words = "continues a session, but its agent is computed, and may be any program"
+                advice = "write the name of the agent, or leave the session out"
             elif node.session and who and (first := kept.setdefault(node.session, who)) != who:
-                words = f"{first} and {who} cannot share the session {node.session[:60]!r}"
+                words = f"cannot share the session {node.session[:60]!r} of {first} with {who}"
             if words:
-                yield Diagnostic("W022", words, subject.places.node(at), "cannot go on", advice)
+                yield at, words, advice
         is_loop = isinstance(node, nodes.Loop | nodes.ForEach)
         goes_on = getattr(node, "session", "") == "continue" if is_loop else continues
         for slot, inner in blocks_of(node):
             below = {} if is_loop else kept
-            yield from check_sessions(subject, inner, slot_path(at, slot), goes_on, below)
+            inside = slot_path(at, slot)
+            yield from session_faults(inner, agents, inside, continues=goes_on, kept=below)
 
 
 def check_best(subject: Subject) -> Iterator[Diagnostic]:

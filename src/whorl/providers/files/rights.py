@@ -39,6 +39,11 @@ class FileRights:
             raise ProviderError(_refused(verb, written, path, self), code="P125")
         return path
 
+    def check(self, written: str, *, is_final: bool = True) -> None:
+        """Refuses a file that may not be read, and with `is_final` one that is not there."""
+        if not self.resolve(written, "read").exists() and is_final:
+            raise ProviderError(f"file {written[:200]!r} does not exist", code="P113")
+
     def read(self, path: Path, written: str, *, size_max: int) -> bytes:
         """What a file holds, by its real path. Raises ProviderError P113."""
         try:

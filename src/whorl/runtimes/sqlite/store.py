@@ -123,14 +123,15 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         if (fault := self.watch.refusal) is not None:
             raise fault
 
-    async def claim(self, run: RunId, *, keeps: bool = False) -> int:
+    async def claim(self, run: RunId, *, keeps: bool = False, is_driven: bool = True) -> int:
         """Makes this process the owner; with `keeps`, servers take the run up after it.
 
         Raises UsageError W905 for a run of another project, whose configuration is not here.
         """
 
         def claim(tables: JournalTables) -> int:
-            self._check_home(run, tables.connection.execute(_HOME, (run,)).get or "")
+            if is_driven:
+                self._check_home(run, tables.connection.execute(_HOME, (run,)).get or "")
             return tables.claim(run, keeps=keeps)
 
         return await self._ask(claim, run)

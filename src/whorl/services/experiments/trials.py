@@ -12,7 +12,7 @@ import random
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.budget import NOTHING
+from whorl.interpreter.budget import NAMES, NOTHING
 from whorl.interpreter.events import amount_in
 from whorl.interpreter.outcomes import OUTSIDE, is_cut, is_outside
 from whorl.ir import content_hash, to_json
@@ -42,7 +42,7 @@ STOPPED = "R103"
 _PAUSES = frozenset({"budget.reached", "run.waiting", "run.paused"})
 _ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished"})
 _STEERED = frozenset(
-    {"run.accepted", "run.cancelled", "run.continued", "run.paused", "run.resumed"}
+    {"gate.decided", "run.accepted", "run.cancelled", "run.continued", "run.paused", "run.resumed"}
 )
 _REOPENED = frozenset({"run.continued", "run.finished"})
 _SHORTAGE = frozenset(
@@ -222,6 +222,11 @@ def is_steered(store: SqliteStore, row: RunRow) -> bool:
         kind, body = entry.event.kind, entry.event.body
         if kind in ("run.paused", "run.resumed"):
             is_held = body.get("by") == "person"
+            if body.keys() & NAMES and body.get("by") != BY_EXPERIMENT:
+                return True
+        elif kind == "gate.decided":
+            if body.keys() & {"value", "results"}:
+                return True
         elif not body.get("explore") and body.get("by") != BY_EXPERIMENT:
             return True
     return is_held and row.status == "paused"

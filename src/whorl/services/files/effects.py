@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError
@@ -98,12 +100,9 @@ def refused_reads(
 
     for written in (name for name in _read_by(task) if name and task.kind != "file_glob"):
         try:
-            path = FileRights.of(settings).resolve(written, "read")
+            FileRights.of(settings).check(written, is_final=is_final)
         except ProviderError as fault:
             yield fault.code, str(fault)
-            continue
-        if is_final and not path.exists():
-            yield "P113", f"file {written[:200]!r} does not exist"
 
 
 def _read_by(task: Task) -> Iterator[str]:
@@ -131,6 +130,16 @@ def started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
     for name in _servers(task, settings):
         if command := settings.mcp[name].command:
             yield command[0], f"start the MCP server {name!r}, which is one"
+
+
+def missing_programs(task: Task, settings: Settings) -> Iterator[str]:
+    """The programs that a task starts by name and that are not here."""
+    path = settings.environment.get("PATH")
+    for program, _ in started(task, settings) if "env" not in dict(task.inputs.entries) else ():
+        is_name = program and not program.startswith(".") and task.kind != "javascript"
+        is_name = is_name and (os.sep not in program or os.path.isabs(program))
+        if is_name and shutil.which(program, path=path) is None:
+            yield program
 
 
 def nodes_of(workflow: Workflow) -> Iterator[tuple[Workflow, str, Node]]:

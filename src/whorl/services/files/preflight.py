@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError, UsageError, did_you_mean, safe
 from whorl.ir import Constant, Task
+from whorl.ir.checks.structure import session_faults
+from whorl.ir.walk import workflows_of
 from whorl.lazily import dataclass, regex
 from whorl.providers.settings.lines import permit_command
 from whorl.services.configuration.trust import check_trusted
 from whorl.services.files.effects import (
     address_in,
     may_make_files,
+    missing_programs,
     nodes_of,
     refused_reads,
     refused_writes,
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.registry import Providers
-    from whorl.providers.settings import Settings
+    from whorl.providers.settings import AgentSettings, Settings
     from whorl.providers.task import Request
     from whorl.runtimes.starting import Start
 
@@ -211,9 +214,19 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
             )
         if asked.kind == "ask":
             yield from _unknown_tools(asked, providers)
+    settings = providers.settings
+    kinds = {name: agent.kind for name, agent in _agents(settings).items()}
+    for _, part in workflows_of(workflow):
+        for path, words, _ in session_faults(part.body, kinds):
+            yield Unknown(path, "W022", words, "a session that can go on")
     for _, path, node in nodes_of(workflow):
         if not isinstance(node, Task):
             continue
+        for program in missing_programs(node, settings):
+            words = f"starts the program {program!r}, which is not installed here"
+            # The workers of a cluster have programs of their own.
+            is_doubt = settings.runtime.kind != "local"
+            yield Unknown(path, "P109", words, f"program {program}", is_doubt=is_doubt)
         if node.kind in ("use", "http"):
             yield from _unknown_task_or_key(path, node, providers)
         if node.kind == "tool":
@@ -231,26 +244,24 @@ def doubts(workflow: Workflow, providers: Providers) -> Iterator[tuple[str, str]
             yield unknown.code, f"step {unknown.path!r} {unknown.message}"
 
 
-def _unknown_agent(path: str, node: Task, settings: Settings) -> Iterator[Unknown]:
+def _agents(settings: Settings) -> dict[str, AgentSettings]:
     from whorl.providers.settings.sections import agents_from
 
+    return {**agents_from({}, {}), **settings.agents}
+
+
+def _unknown_agent(path: str, node: Task, settings: Settings) -> Iterator[Unknown]:
     named = dict(node.inputs.entries).get("agent")
     name = named.value if isinstance(named, Constant) else None
-    agents = {**agents_from({}, {}), **settings.agents}
+    agents = _agents(settings)
     if isinstance(name, str) and name not in agents:
         near = did_you_mean(name, agents) or f"known: {', '.join(agents)}"
         words = f"starts the agent {name!r}, which is not known ({near}); others are configured as "
         yield Unknown(path, "P113", f"{words}[agents.NAME] in whorl.toml", f"agent {name}")
-    elif isinstance(name, str) and node.session:
-        from whorl.providers.agents.programs import PROGRAMS
-
-        if why := PROGRAMS[agents[name].kind].no_sessions:
-            words = f"has the session {node.session[:60]!r}, but agent {name!r} {why}"
-            yield Unknown(path, "W022", words, f"a session of agent {name}")
 
 
 def _unknown_task_or_key(path: str, node: Task, providers: Providers) -> Iterator[Unknown]:
-    from whorl.providers.functions import how_to_give
+    from whorl.providers.functions import has_module, how_to_give
 
     context, is_task = providers.context, node.kind == "use"
     field, code, names = "key", "P116", [*context.settings.keys]
@@ -265,6 +276,11 @@ def _unknown_task_or_key(path: str, node: Task, providers: Providers) -> Iterato
         why = f"uses the key {name!r}, which is empty: the variable that it names is not set"
         yield Unknown(path, code, why, f"key {name}")
     if name in names:
+        place = context.settings.tasks.get(name, "") if is_task else ""
+        if place.startswith("python:") and not has_module(place, context.settings):
+            why = f"uses the task {name!r}, whose module is not there: {place!r}"
+            is_doubt = context.settings.runtime.kind != "local"
+            yield Unknown(path, code, why, f"task {name}", is_doubt=is_doubt)
         return
     near = did_you_mean(name, names)
     advice = how_to_give(name) if is_task else _NO_KEY
@@ -357,8 +373,23 @@ def permitted(workflow: Workflow, providers: Providers, start: Start) -> tuple[S
     if refused is not None:
         return replace(start, refused=refused), ""
     check_models(workflow, providers)
+    _check_files(workflow, start, providers.settings)
     at_once = limit_of(workflow, providers.settings)
     return replace(start, at_once=at_once), stand_in(workflow, providers.settings)
+
+
+def _check_files(workflow: Workflow, start: Start, settings: Settings) -> None:
+    """Refuses files that are given and cannot be read."""
+    from whorl.providers.files.rights import FileRights
+
+    for port in workflow.inputs if settings.runtime.kind == "local" else ():
+        given = start.input.get(port.name) if port.type in ("file", "files") else None
+        for name in given if isinstance(given, list) else [given]:
+            if isinstance(name, str) and name and "://" not in name:
+                try:
+                    FileRights.of(settings).check(name)
+                except ProviderError as fault:
+                    raise UsageError(f"input {port.name!r}: {fault}", code="R111") from fault
 
 
 def limit_of(workflow: Workflow, settings: Settings) -> int | None:

@@ -31,12 +31,21 @@ if TYPE_CHECKING:
 
 # The reasons for which a loop ended that more iterations help against.
 _TOO_FEW = frozenset({"max_iterations", "rejected"})
+# These can be done anywhere.
+_LOOKS = frozenset({"show", "why", "watch", "explain"})
 # A longer command is not repeated with its inputs.
 _COMMAND_MAX = 300
 
 
 def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
-    """What a person would most probably want to do next."""
+    """What a person would most probably want to do next, in the folder where the run belongs."""
+    command = _next(store, run, result)
+    folder = store.run(run).project.partition(" with ")[0]
+    is_look = not folder or command.split()[1] in _LOOKS
+    return command if is_look else f"cd {quote(folder)} && {command}"
+
+
+def _next(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     match result["status"]:
         case "succeeded":
             usual = f"whorl why {run}" if result["loops"] else f"whorl show {run}"
@@ -230,6 +239,10 @@ def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> st
             return _more(store, run, result) or f"whorl why {run}"
         case "R108":
             return _more(store, run, result) or f"whorl resume {run}   # asks again"
+    if root_code(error) == "P122":
+        # The run keeps the tools that it began with.
+        command, note = run_again(store, run)
+        return f"{command}   # {note}" if note else command
     if objection(fold(store, run).machine, resumed()) is not None:
         return f"whorl show {run}"
     return f"whorl resume {run}   # tries again only what failed"

@@ -104,7 +104,9 @@ class Codec(PayloadCodec, WithSerializationContext):
     def with_context(self, context: SerializationContext) -> Self:
         run, call = "", ""
         if isinstance(context, WorkflowSerializationContext | ActivitySerializationContext):
-            run = _FIRED_AT.sub("", context.workflow_id or "")
+            run = context.workflow_id or ""
+            # What a schedule starts is given what the schedule was given.
+            run = _FIRED_AT.sub("", run) if run.startswith("whorl/") else run
         # The workflow does not know what the server calls a local activity.
         if isinstance(context, ActivitySerializationContext) and not context.is_local:
             call = context.activity_id or ""

@@ -137,7 +137,7 @@ def _with_more(more_usd: float, status: str) -> Event:
     """Asks a run to go on with more money: loops that lacked it, where the run has ended well."""
     if status == "succeeded":
         return steering.asked("run.continued", {"cost_usd": more_usd, "by": BY_EXPERIMENT})
-    return steering.resumed(steering.More(more_usd))
+    return steering.asked("run.resumed", {"cost_usd": more_usd, "by": BY_EXPERIMENT})
 
 
 def to_ask_again(row: RunRow) -> float:

@@ -72,9 +72,9 @@ def serve(
       whorl serve flows:essay         # the same for one that is written in Python
       whorl serve --host 0.0.0.0 --token-file ~/.whorl-token --behind-proxy
 
-    Runs that are started from the page are driven here, and so are those of servers and background
-    processes that have died. When the server is stopped, calls that are under way may end, and the
-    next server goes on with the runs.
+    The server runs what you start on the page. It also resumes runs of this project whose server or
+    background process has died. When the server is stopped, calls that are under way may end, and
+    the next server goes on with the runs.
     """
     from whorl.interfaces.http.auth import new_token, read_token
     from whorl.interfaces.http.server import Place, check_place

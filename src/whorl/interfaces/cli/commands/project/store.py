@@ -17,11 +17,11 @@ import click
 from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
+from whorl.interfaces.cli.session import meant_run
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.figures import age, bytes_words, line, table
 from whorl.runtimes.sqlite import Pruned
 from whorl.runtimes.sqlite.listing import EXPERIMENT
-from whorl.services.runs import find_run
 from whorl.source.links import check_inside
 
 if TYPE_CHECKING:
@@ -86,6 +86,9 @@ def prune(
             say("nothing was deleted")
             return
         if is_asked:
+            # `last` may be another one by now.
+            if named is not None and old.runs:
+                delete = partial(_delete_run, old.runs[0])
             old = _prune(project, delete, dry_run=False)
     if as_json:
         print_json(asdict(old))
@@ -123,7 +126,7 @@ def _chosen(
 
 
 def _delete_run(named: str, store: SqliteStore, dry_run: bool) -> Awaitable[Pruned]:
-    return store.remove_run(find_run(store, named), dry_run=dry_run)
+    return store.remove_run(meant_run(store, named), dry_run=dry_run)
 
 
 def _prune(project: Project, delete: Deletion, *, dry_run: bool) -> Pruned:
