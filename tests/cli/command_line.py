@@ -127,6 +127,21 @@ class Done:
         assert self.out.startswith(("{", "[")), f"no JSON, exit code {self.code}: {self.err}"
         return json.loads(self.out)
 
+    def ends(self, code: int, *words: str) -> Done:
+        """It ended so, and said all these words."""
+        assert self.code == code, f"exit code {self.code}: {self.out}{self.err}"
+        return self.says(*words)
+
+    def says(self, *words: str) -> Done:
+        """All these words are on standard error."""
+        assert [each for each in words if each not in self.err] == [], self.err
+        return self
+
+    def prints(self, *words: str) -> Done:
+        """All these words are on standard output."""
+        assert [each for each in words if each not in self.out] == [], self.out
+        return self
+
 
 Whorl: TypeAlias = Callable[..., Done]
 Spawn: TypeAlias = Callable[..., subprocess.Popen[str]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -36,10 +37,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def whorl(project: Path, capsys: pytest.CaptureFixture[str]) -> Whorl:
-    """Runs a command in this process, exactly as the installed script does."""
+    """Runs a command in this process, as the installed script does: words, or a line of them."""
 
     def run(*words: str) -> Done:
         capsys.readouterr()
+        words = tuple(shlex.split(words[0])) if len(words) == 1 else words
         code = run_safely(build_group(COMMANDS), words)
         captured = capsys.readouterr()
         return Done(code, captured.out, captured.err)

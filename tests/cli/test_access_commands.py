@@ -4,89 +4,65 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import pytest
 
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.auditing import ACTIONS
-from whorl.interfaces.cli.group import build_group, run_safely
+from whorl.interfaces.cli.group import build_group
 from whorl.runtimes.service.audit import Audit, Deed
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FILE = 'whorl: 1\nname: a\nsteps:\n  a: {value: "1"}\n'
+    from command_line import Whorl
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "a.yaml").write_text(FILE)
-    monkeypatch.chdir(tmp_path)
+def folder(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (project / "a.yaml").write_text('whorl: 1\nname: a\nsteps:\n  a: {value: "1"}\n')
     monkeypatch.setenv("LOGNAME", "ada")
-    return tmp_path
+    return project
 
 
-def whorl(*words: str) -> int:
-    return run_safely(build_group(COMMANDS), words)
-
-
-def printed(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
-    capsys.readouterr()
-    assert whorl(*words) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def test_tokens_are_made_listed_rotated_and_removed(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert whorl("token", "add", "ci", "--role", "run", "--expires", "30d") == 0
-    token = capsys.readouterr().out.strip()
+@pytest.mark.usefixtures("folder")
+def test_tokens_are_made_and_removed(whorl: Whorl) -> None:
+    token = whorl("token add ci --role run --expires 30d").ends(0).out.strip()
     assert len(token) > 40
-    (row,) = printed(capsys, "token", "ls", "--json")
+    (row,) = whorl("token ls --json").ends(0).json
     assert (row["name"], row["role"]) == ("ci", "run")
     assert row["expires_at"] - row["created_at"] == 30 * 86_400
     assert token not in json.dumps(row)
 
-    rotated = printed(capsys, "token", "rotate", "ci", "--grace", "1h", "--json")["token"]
+    rotated = whorl("token rotate ci --grace 1h --json").json["token"]
     assert rotated != token
-    assert len(printed(capsys, "token", "ls", "--json")) == 2
-    assert whorl("token", "rm", "ci") == 0
-    assert printed(capsys, "token", "ls", "--json") == []
+    assert len(whorl("token ls --json").json) == 2
+    whorl("token rm ci").ends(0)
+    assert whorl("token ls --json").json == []
+
+    whorl("token add ci --role read").ends(0)
+    for words, message in {
+        "add server --role read": "cannot be the name of a token",
+        "add 'a b' --role read": "cannot be the name of a token",
+        "add ci --role read": "there is a token 'ci' already",
+        "add x --role owner": "'owner' is not one of",
+        "add x --role read --expires 30": "has no unit",
+        "rm cj": "there is no token 'cj'",
+        "rotate other": "there is no token 'other'",
+    }.items():
+        whorl(f"token {words}").ends(2, message)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("add", "server", "--role", "read"), "cannot be the name of a token"),
-        (("add", "a b", "--role", "read"), "cannot be the name of a token"),
-        (("add", "ci", "--role", "read"), "there is a token 'ci' already"),
-        (("add", "x", "--role", "owner"), "'owner' is not one of"),
-        (("add", "x", "--role", "read", "--expires", "30"), "has no unit"),
-        (("rm", "cj"), "there is no token 'cj'"),
-        (("rotate", "other"), "there is no token 'other'"),
-    ],
-)
-def test_what_does_not_fit_is_said(
-    folder: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
-) -> None:
-    assert whorl("token", "add", "ci", "--role", "read") == 0
-    assert whorl("token", *words) == 2
-    assert message in capsys.readouterr().err
+def test_what_changes_something_is_audited(folder: Path, whorl: Whorl) -> None:
+    run = whorl("run a.yaml --json").json["run"]
+    whorl("pause last").ends(2)
+    for line in ("ls", "show last", "run a.yaml --dry-run", "token add ci --role read"):
+        whorl(line).ends(0)
 
-
-def test_commands_that_change_something_are_in_the_audit(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = printed(capsys, "run", "a.yaml", "--json")["run"]
-    assert whorl("pause", "last") == 2
-    assert whorl("ls") == whorl("show", "last") == 0
-    assert whorl("run", "a.yaml", "--dry-run") == 0
-    assert whorl("token", "add", "ci", "--role", "read") == 0
-
-    rows = printed(capsys, "audit", "--json")
+    rows = whorl("audit --json").json
     assert {row["who"] for row in rows} == {"command line ada"}
     found = [(row["action"], row["run"], row["file"], row["outcome"]) for row in reversed(rows)]
     assert found == [
@@ -94,9 +70,9 @@ def test_commands_that_change_something_are_in_the_audit(
         ("pause", run, "", "W905"),
         ("add token", "", "ci", "ok"),
     ]
-    assert len(printed(capsys, "audit", "--run", "last", "--json")) == 2
-    assert printed(capsys, "audit", "--who", "nobody", "--json") == []
-    assert printed(capsys, "audit", "--since", "2038-01-01", "--json") == []
+    assert len(whorl("audit --run last --json").json) == 2
+    assert whorl("audit --who nobody --json").json == []
+    assert whorl("audit --since 2038-01-01 --json").json == []
 
 
 def test_the_audit_is_kept_as_long_as_the_operator_says(tmp_path: Path) -> None:
@@ -135,7 +111,7 @@ def test_every_command_looks_or_is_in_the_audit() -> None:
     assert commands_of(build_group(COMMANDS)) == set(ACTIONS) | looking | files | others
 
 
-def test_looking_makes_no_store(folder: Path) -> None:
-    for command in ("token ls", "audit", "schedule ls", "hook ls"):
-        assert whorl(*command.split()) == 0
+def test_looking_makes_no_store(folder: Path, whorl: Whorl) -> None:
+    for line in ("token ls", "audit", "schedule ls", "hook ls"):
+        whorl(line).ends(0)
     assert not (folder / ".whorl").exists()

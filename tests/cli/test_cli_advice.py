@@ -1,4 +1,4 @@
-"""Advice works when it is pasted: lines of whorl.toml, options and commands that messages name."""
+"""Advice works when it is pasted: lines of whorl.toml, options, commands and addresses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from command_line import Whorl
+    from command_line import Done, Whorl
 
 TOUCH = "whorl: 1\nname: touch\nsteps:\n  a: {run: [touch, made]}\n"
 WRITE = "whorl: 1\nname: write\nsteps:\n  a: {write: out/a.txt, content: x}\n"
@@ -103,9 +103,7 @@ def test_code_is_permitted_beside_other_workflows(project: Path, whorl: Whorl) -
     assert "permission to import" not in whorl("validate", "flows:letter").err
 
 
-def test_trust_is_advised_in_a_way_that_every_command_has(
-    project: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trust_is_advised(project: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(project / "home"))
     (project / "whorl.toml").write_text('[workflows]\npython = ["flows:letter"]\n')
     (project / "flows.py").write_text(
@@ -113,10 +111,8 @@ def test_trust_is_advised_in_a_way_that_every_command_has(
     )
     monkeypatch.delenv("WHORL_TRUST")
     for words in (("validate", "flows:letter"), ("graph", "flows:letter")):
-        refused = whorl(*words)
-        assert "error[W908]" in refused.err
+        refused = whorl(*words).says("error[W908]", "set WHORL_TRUST=1 in the environment")
         assert "--trust" not in refused.err, f"{words[0]} has no such option"
-        assert "set WHORL_TRUST=1 in the environment" in refused.err
     monkeypatch.setenv("WHORL_TRUST", "1")
     assert "W908" not in whorl("validate", "flows:letter").err
 
@@ -129,18 +125,15 @@ def test_a_dry_run_advises_nothing_that_needs_a_run(project: Path, whorl: Whorl,
         "        r: {ask: 'ok?', returns: {ok: boolean}}\n"
     )
 
-    tried = whorl("run", "strict.yaml", "--dry-run")
+    tried = whorl("run strict.yaml --dry-run").says("raise `at_most.iterations`")
     document = whorl("run", "strict.yaml", "--dry-run", "--json").json
 
-    assert "raise `at_most.iterations`" in tried.err
     assert "whorl continue" not in tried.err
     found = [document["error"]] if ends == "fail" else document["warnings"]
     assert [each["help"] for each in found] == ["raise `at_most.iterations`"]
 
 
-def test_what_goes_on_after_more_iterations_is_the_run_and_not_its_file(
-    project: Path, whorl: Whorl
-) -> None:
+def test_what_goes_on_is_the_run_and_not_its_file(project: Path, whorl: Whorl) -> None:
     (project / "strict.yaml").write_text(
         "whorl: 1\nname: strict\nsteps:\n  l:\n    repeat:\n      until: 'false'\n"
         "      at_most: 2\n      steps: {r: {ask: 'Write'}}\n"
@@ -167,9 +160,7 @@ def advised_command(words: str) -> list[str]:
 
 
 @pytest.mark.parametrize("is_before", [True, False])
-def test_advised_commands_have_the_configuration_and_the_store_of_this_one(
-    project: Path, whorl: Whorl, is_before: bool
-) -> None:
+def test_advised_commands_have_these_options(project: Path, whorl: Whorl, is_before: bool) -> None:
     (project / "my config.toml").write_text((project / "whorl.toml").read_text())
     (project / "whorl.toml").unlink()
     given = ("--config", "my config.toml", "--store", "kept")
@@ -177,14 +168,12 @@ def test_advised_commands_have_the_configuration_and_the_store_of_this_one(
 
     ran = whorl(*given, *words) if is_before else whorl(*words, *given)
     command = advised_command(ran.err)
-    went_on = whorl(*command[1:])
+    went_on = whorl(*command[1:]).ends(0)
 
     assert command[:6] == ["whorl", *given, "continue"]
-    assert went_on.code == 0, went_on.err
     assert "toy model" not in went_on.err
     assert advised_command(went_on.err)[:6] == ["whorl", *given, "why"]
-    refused = whorl("show", "abcdefg", *given)
-    assert "`whorl --config 'my config.toml' --store kept ls`" in refused.err
+    whorl("show", "abcdefg", *given).says("`whorl --config 'my config.toml' --store kept ls`")
     failed = whorl("run", "failing.yaml", *given)
     for looked in (whorl("why", "last", *given).out, whorl("status", "last", *given).out):
         assert "whorl --config 'my config.toml' --store kept resume" in looked, looked
@@ -213,9 +202,7 @@ outputs: {b: "{{ b.y }}"}
 """
 
 
-def test_the_loop_that_is_continued_is_named_beside_loops_in_each(
-    project: Path, whorl: Whorl
-) -> None:
+def test_the_loop_that_is_continued_is_named(project: Path, whorl: Whorl) -> None:
     (project / "beside.yaml").write_text(BESIDE)
     command = advised_command(whorl("run", "beside.yaml").err)
 
@@ -246,15 +233,12 @@ def test_a_run_with_a_secret_is_advised_with_a_place_for_it(project: Path, whorl
         ("{ask: Fail}", False),
     ],
 )
-def test_resume_is_not_advised_where_the_file_has_to_be_corrected(
-    project: Path, whorl: Whorl, step: str, is_of_file: bool
-) -> None:
+def test_resume_is_not_advised(project: Path, whorl: Whorl, step: str, is_of_file: bool) -> None:
     (project / ".hidden").mkdir()
     (project / ".hidden" / "a.txt").write_text("a")
     (project / "f.yaml").write_text(f"whorl: 1\nsteps:\n  w: {{ask: Write}}\n  a: {step}\n")
-    ran = whorl("run", "f.yaml")
+    ran = whorl("run f.yaml").ends(1)
 
-    assert ran.code == 1, ran.out
     assert advised_command(ran.err)[1] == ("run" if is_of_file else "resume"), ran.err
     assert ("after you have corrected f.yaml" in ran.err) == is_of_file
 
@@ -271,3 +255,207 @@ def test_validate_lists_every_permission_that_is_missing(project: Path, whorl: W
     config = project / "whorl.toml"
     config.write_text(f"[allow]\n{advised[-1][1]} = {advised[-1][2]}\n")
     assert "R110" not in whorl("validate", "many.yaml").err
+
+
+BRANCH = """
+whorl: 1
+name: branch
+steps:
+  first: {ask: "Write it"}
+  fix:
+    if: first != ''
+    then:
+      work:
+        repeat:
+          at_most: 3
+          until: "false"
+          steps:
+            edit: {ask: "Write more"}
+            bad: {ask: "Fail {{ iteration }}"}
+"""
+LONG = "a_rather_long_name_of_a_loop_that_takes_more_than_sixty_columns"
+BOOK = """
+whorl: 1
+name: book
+inputs: {count: {type: integer, default: 2}}
+steps:
+  chapters:
+    each: "{{ range(count) | list }}"
+    at_once: 2
+    steps:
+      a_rather_long_name_of_a_loop_that_takes_more_than_sixty_columns:
+        repeat:
+          at_most: 2
+          until: {judge: "Is it good?"}
+          steps:
+            parts: {together: {write: {ask: "Write"}, note: {ask: "Write a note"}}}
+            inner: {repeat: {at_most: 1, until: "false", steps: {w: {ask: "Write"}}}}
+  end: {ask: "Report"}
+"""
+PLACES = {"branch.yaml": BRANCH, "book.yaml": BOOK}
+# What looks like an address: a name with iterations, attempts or steps below it.
+_NAME = r"[A-Za-z_:][\w%.-]*?"
+_ADDRESS = re.compile(
+    rf"(?<![\w/'])({_NAME}(?:\[\d+\])?(?:#\d+)?(?:/{_NAME}(?:\[\d+\])?(?:#\d+)?)*)(?=[:,)'\n]|  |$)"
+)
+
+
+def printed(text: str, steps: set[str]) -> set[str]:
+    """The addresses in a text: those whose first part names a step of the file."""
+    found = {match[1] for match in _ADDRESS.finditer(text)}
+    return {address for address in found if re.split(r"[/\[#]", address)[0] in steps}
+
+
+def looked_at(whorl: Whorl, run: str, said: str) -> str:
+    """All that is said about a run."""
+    texts = [said, whorl("show", run).out, whorl("why", run).out, whorl("status", run).out]
+    loops = [loop["path"] for loop in whorl("show", run, "--json").json["loops"]]
+    for loop in loops[:3]:
+        texts += [whorl("show", f"{run}/{loop}").out, whorl("show", f"{run}/{loop}[1]").out]
+        texts.append(whorl("diff", f"{run}/{loop}", "1", "1").out)
+    return "\n".join([*texts, whorl("ls", run).out])
+
+
+def is_about_no_loop(done: Done) -> bool:
+    """Whether a place is refused because no loop, or more than one, is there."""
+    return done.code == 2 and bool(re.search("has no loop|which loop|no finished", done.err))
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize(
+    ("file", "words", "least"),
+    [
+        ("polish.yaml", ("x",), {"polish", "report", "polish[1]/write"}),
+        ("gated.yaml", (), {"draft", "check"}),
+        ("branch.yaml", (), {"fix", "fix/work", "fix/work[1]/edit", "fix/work[1]/bad#2"}),
+        ("book.yaml", (), {f"chapters[1]/{LONG}[2]/inner", f"chapters[2]/{LONG}"}),
+        ("book.yaml", ("-i", "count:=4"), {f"chapters/{LONG}", "end"}),
+    ],
+)
+def test_what_is_printed_can_be_asked_for(
+    whorl: Whorl, project: Path, file: str, words: tuple[str, ...], least: set[str]
+) -> None:
+    for name, text in PLACES.items():
+        (project / name).write_text(text)
+    with (project / "whorl.toml").open("a") as config:
+        config.write('[[providers.canned.replies]]\nmatch = "good"\nreplies = ["NO"]\n')
+    said = whorl("run", file, *words).err
+    run = whorl("ls", "--json").json[0]["run"]
+    if file == "branch.yaml":
+        said += whorl("resume", run).err
+    steps = {re.split(r"[/\[#]", address)[0] for address in least}
+    addresses = printed(looked_at(whorl, run, said), steps)
+
+    assert least <= addresses
+    for address in sorted(addresses):
+        place = f"{run}/{address}"
+        for command in ("show", "cost"):
+            whorl(command, place).ends(0)
+        assert whorl("cost", run, "--at", address).out == whorl("cost", place).out
+        why, diff = whorl("why", place), whorl("diff", place, "1", "1")
+        assert why.code == 0 or is_about_no_loop(why), f"why {place}: {why.err}"
+        assert diff.code == 0 or is_about_no_loop(diff), f"diff {place}: {diff.err}"
+        assert why.code == 0 or "[" not in address, f"why {place}: {why.err}"
+
+
+def test_a_step_means_the_iteration_that_it_lies_in(whorl: Whorl) -> None:
+    run = whorl("run", "polish.yaml", "x", "--json").json["run"]
+
+    assert "is a fork of" in whorl("fork", f"{run}/polish[2]/write").err
+    kept = whorl("show", "last", "--json").json
+    assert (kept["parent"], kept["usage"]["model_calls"]) == (run, 5)
+    assert whorl("accept", f"{run}/polish[2]/review").code == 0
+    [loop] = whorl("show", run, "--json").json["loops"]
+    assert (loop["exit_reason"], loop["returned_iteration"]) == ("accepted", 2)
+    assert whorl("continue", f"{run}/polish[1]", "-n", "1").code == 0
+    assert whorl("show", run, "--json").json["loops"][0]["iterations"] == 4
+    assert "say which iteration" in whorl("accept", f"{run}/polish").err
+    assert "say which iteration" in whorl("fork", run).err
+    gated = whorl("run", "gated.yaml", "--json").json["run"]
+    assert whorl("approve", f"{gated}/check").code == 0
+
+
+def test_an_address_without_numbers_says_where_it_is(whorl: Whorl, project: Path) -> None:
+    run = whorl("run", "polish.yaml", "x", "--json").json["run"]
+    done = whorl("show", f"{run}/polish/write")
+
+    assert done.code == 2
+    assert "there is polish[1]/write, polish[2]/write, polish[3]/write" in done.err
+    steps = whorl("cost", run, "--by", "step", "--json").json["lines"]
+    for step in steps:
+        at = whorl("cost", run, "--at", step["name"], "--json").json["total"]
+        assert at["cost_usd"] == pytest.approx(step["cost_usd"])
+    (project / "branch.yaml").write_text(BRANCH)
+    whorl("run", "branch.yaml")
+    named = whorl("show", "last/fix@case.then/work[1]/edit").out
+    assert named == whorl("show", "last/fix/work[1]/edit").out
+
+
+FIRST = "whorl: 1\nsteps:\n  first: {run: [touch, ran.txt]}\n"
+CONFIG = """
+[allow]
+commands = true
+private_network = ["127.0.0.1:9"]
+
+[providers.mine]
+base_url = "https://models.example.com/v1"
+api_key = "env:MINE"
+model = "m"
+
+[providers.openai]
+
+[keys.search]
+url = "http://127.0.0.1:9"
+token = "env:MINE"
+"""
+STEPS = {
+    "model": '{ask: "hi", model: mine/m}',
+    "known": '{ask: "hi", model: openai/gpt-5}',
+    "judge": "{repeat: {at_most: 2, until: {judge: {question: 'good?', model: mine/m}}, steps: {x: "
+    "{value: 1}}}}",
+    "http": '{http: {url: "http://127.0.0.1:9/x", key: search}}',
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("text", [None, "", " \n"])
+def test_an_empty_key_is_found_before_the_first_call(
+    whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch, step: str, text: str | None
+) -> None:
+    (project / "whorl.toml").write_text(CONFIG)
+    (project / "t.yaml").write_text(f"{FIRST}  second: {STEPS[step]}\n")
+    variable = "OPENAI_API_KEY" if step == "known" else "MINE"
+    monkeypatch.setenv("MINE", "m" if step == "known" else text or "")
+    if text is None:
+        monkeypatch.delenv(variable, raising=False)
+    else:
+        monkeypatch.setenv(variable, text)
+
+    done, validated = whorl("run", "t.yaml"), whorl("validate", "t.yaml")
+
+    assert done.code == 2, done.err
+    for words in (done.err, validated.err):
+        assert "second" in words
+        assert "not set" in words
+    assert not (project / "ran.txt").exists()
+
+
+def test_a_variable_in_the_way_of_shells_is_refused(whorl: Whorl, project: Path) -> None:
+    config = CONFIG.replace('"env:MINE"\nmodel', '"${MINE}"\nmodel')
+    (project / "whorl.toml").write_text(config)
+
+    whorl("run polish.yaml x").says("error[W901]", "a variable is written 'env:MINE'")
+
+
+def test_what_to_do_about_a_run_is_done_where_it_belongs(
+    whorl: Whorl, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WHORL_HOME", str(tmp_path / "home"))
+    whorl("run gated.yaml")
+    (other := tmp_path / "other").mkdir()
+    (other / "whorl.toml").touch()
+    monkeypatch.chdir(other)
+
+    run = whorl("ls --json").json[0]["run"]
+
+    whorl("why last").prints(f"next: cd {project} && whorl approve {run}")

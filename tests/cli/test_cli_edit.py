@@ -1,13 +1,17 @@
-"""`whorl edit`: the smallest change of a file, shown as a difference, or refused."""
+"""edit, try and convert: changes of a file, a step alone, and another form."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any
+
+from whorl.dialects.native import writing
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
     from command_line import Whorl
 
 FILE = "whorl: 1\nbudget: 1\nsteps:\n  # first\n  a: {ask: 'x'}\n  b: {ask: \"{{ a }}\"}\n"
@@ -18,14 +22,12 @@ def test_operations_change_a_file_and_keep_its_mode(whorl: Whorl, project: Path)
     file.write_text(FILE)
     file.chmod(0o600)
 
-    listed = whorl("edit", "e.yaml")
-    shown = whorl("edit", "e.yaml", "rename", "a", "first", "--diff")
+    listed = whorl("edit e.yaml").prints("a  (ask)")
+    shown = whorl("edit e.yaml rename a first --diff").prints('+  b: {ask: "{{ first }}"}')
     done = whorl("edit", "e.yaml", "wrap", "a", "--name", "l", "--until", "a == 'x'")
     also = whorl("edit", "e.yaml", "set", "l", "repeat.at_most:=2")
 
     assert [listed.code, shown.code, done.code, also.code] == [0, 0, 0, 0]
-    assert "a  (ask)" in listed.out
-    assert '+  b: {ask: "{{ first }}"}' in shown.out
     assert '+  b: {ask: "{{ l.a }}"}' in done.out
     assert "rewired: b ask" in done.err
     assert "at_most: 2\n" in file.read_text()
@@ -43,13 +45,11 @@ def test_a_list_of_operations_is_applied_whole_or_not_at_all(whorl: Whorl, proje
     ]
     (project / "list.json").write_text(json.dumps(operations))
 
-    refused = whorl("edit", "e.yaml", "--operations", "list.json", "--json")
-    left = whorl("edit", "e.yaml", "--operations", "list.json", "--readers", "leave", "--json")
+    refused = whorl("edit e.yaml --operations list.json --json").ends(2)
+    left = whorl("edit e.yaml --operations list.json --readers leave --json").ends(0)
 
-    assert refused.code == 2
     assert refused.json["error"]["code"] == "C106"
     assert refused.json["error"]["operation"] == 1
-    assert left.code == 0
     assert left.json["patches"]
     assert (project / "e.yaml").read_text() == left.json["text"]
 
@@ -84,19 +84,15 @@ def test_names_that_a_step_may_read_are_listed(whorl: Whorl, project: Path) -> N
 def test_new_files_are_listed_empty_or_copied(whorl: Whorl, project: Path) -> None:
     (project / "e.yaml").write_text(FILE)
 
-    listed = whorl("new", "--list")
+    listed = whorl("new --list").prints("native, studio", "--empty shodan")
     empty = whorl("new", "--empty", "studio")
-    copied = whorl("new", "--from", "e.yaml")
-    again = whorl("new", "--from", "e.yaml", "e-copy.yaml")
+    whorl("new --from e.yaml").ends(0)
+    whorl("new --from e.yaml e-copy.yaml").ends(2)
 
     assert listed.out.startswith("self-refine")
-    assert "native, studio" in listed.out
-    assert "--empty shodan" in listed.out
     assert empty.out == "whorl edit new.json\n"
     assert whorl("validate", "new.json").code == 0
-    assert copied.code == 0
     assert (project / "e-copy.yaml").read_text() == FILE
-    assert again.code == 2
     assert "known: native" in whorl("new", "--empty", "orka").err
 
 
@@ -118,7 +114,247 @@ def test_a_field_that_was_wrong_before_hinders_nobody(whorl: Whorl, project: Pat
     file = project / "e.yaml"
     file.write_text(FILE.replace("{ask: 'x'}", "{ask: 'x', modle: m}"))
 
-    done = whorl("edit", "e.yaml", "set", "b", "model", "m")
+    whorl("edit e.yaml set b model m").ends(0, "the file has 1 mistake now; see `whorl validate`")
 
-    assert done.code == 0
-    assert "the file has 1 mistake now; see `whorl validate`" in done.err
+
+def tried(whorl: Whorl, *words: str) -> dict[str, Any]:
+    done = whorl("try", "polish.yaml", *words, "--json").ends(0)
+    shown = whorl("show", done.json["run"], "--json", "--deep").json
+    return {record["address"]: record for record in shown["records"]}
+
+
+def test_the_body_of_a_loop_runs_once_from_typed_values(whorl: Whorl) -> None:
+    records = tried(whorl, "--at", "polish", "-i", "task=bees", "--value", "polish/hint=a draft")
+
+    assert records["polish[1]/write"]["inputs"]["prompt"] == "Write bees after a draft"
+    assert records["polish[1]/review"]["output"]["score"] == 0.41
+    assert "polish[2]" not in records
+    assert "report" not in records
+
+
+def test_an_iteration_gets_the_values_of_a_run(whorl: Whorl) -> None:
+    assert whorl("run", "polish.yaml", "rain").code == 0
+    run = whorl("ls", "--json").json[0]["run"]
+    records = tried(whorl, "--at", "polish", "--values-of", f"{run}/polish[3]")
+    alone = tried(whorl, "--at", "polish/review", "--values-of", f"{run}/polish[2]")
+
+    prompt = records["polish[1]/write"]["inputs"]["prompt"]
+    assert prompt == "Write rain after draft two\nwith two lines"
+    assert alone["review"]["inputs"]["prompt"] == "Review draft two\nwith two lines"
+    assert set(alone) == {"review"} | {name for name in alone if alone[name]["kind"] == "compute"}
+    assert (
+        whorl("try", "polish.yaml", "--at", "polish", "--values-of", f"{run}/polish[9]").code == 2
+    )
+
+
+def test_tries_are_left_out_of_lists_and_costs(whorl: Whorl) -> None:
+    tried(whorl, "--at", "polish", "-i", "task=bees")
+
+    assert whorl("ls", "--json").json == []
+    assert [row["key"][:4] for row in whorl("ls", "--all", "--json").json] == ["try:"]
+    assert whorl("cost", "--json").json["lines"] == []
+    assert whorl("cost", "--json", "--by", "step").json["lines"] == []
+    assert whorl("cost", "--all", "--json").json["total"]["calls"] == 2
+    [listed] = whorl("ls", "--all", "--json").json
+    assert whorl("cost", listed["run"], "--json").json["total"]["calls"] == 2
+
+
+def test_a_pinned_step_is_not_run_until_it_is_stale(whorl: Whorl, project: Path) -> None:
+    pin = json.dumps({"approved": True, "score": 1})
+    words = ("--at", "polish", "-i", "task=bees")
+    first = tried(whorl, *words, "--pin", f"review:={pin}", "--keep-pins")
+    again = tried(whorl, *words)
+    file = project / "polish.yaml"
+    file.write_text(file.read_text().replace("score: number}", "score: number, why: string}"))
+    stale = whorl("try", "polish.yaml", *words, "--json").says("the pin of polish/review is stale")
+
+    assert first["polish[1]/review"]["kind"] == again["polish[1]/review"]["kind"] == "compute"
+    assert again["polish[1]/review"]["output"]["score"] == 1
+    assert "pin" not in file.read_text()
+    shown = whorl("show", f"{stale.json['run']}/polish[1]/review", "--json").json
+    assert shown["records"][0]["kind"] == "ask"
+
+
+def test_what_a_try_does_outside_is_asked_about(whorl: Whorl, project: Path) -> None:
+    (project / "c.yaml").write_text("whorl: 1\nsteps:\n  a: {run: 'touch made'}\n")
+    (project / "whorl.toml").write_text("[allow]\ncommands = true\n")
+
+    whorl("try c.yaml --at a").ends(2, "C113", "touch")
+    whorl("try c.yaml --at a --yes").ends(0)
+
+    assert (project / "made").exists()
+    assert "did you mean" in whorl("try", "polish.yaml", "--at", "review").err
+
+
+def test_the_result_of_the_tried_step_is_shown(whorl: Whorl, project: Path) -> None:
+    (project / "d.yaml").write_text("whorl: 1\nsteps:\n  my-step: {value: '{{ 1 + 2 }}'}\n")
+    words = ("try", "polish.yaml", "--at", "polish/write", "-i", "task=bees")
+
+    assert whorl(*words).out == "draft one\n"
+    assert whorl(*words, "--json").json["output"] == "draft one"
+    assert whorl("try", "d.yaml", "--at", "my-step").out == "3\n"
+    body = whorl("try", "polish.yaml", "--at", "polish", "-i", "task=bees", "--json").json["output"]
+    assert body["write"] == "draft one"
+    assert body["review"]["score"] == 0.41
+
+
+def test_the_result_of_a_secure_step_stays_hidden(whorl: Whorl, project: Path) -> None:
+    text = "whorl: 1\nsteps:\n  a: {ask: Write, secure: true}\n"
+    (project / "s.yaml").write_text(text)
+    done = whorl("try s.yaml --at a").ends(0)
+
+    assert "draft one" not in done.out
+
+
+def test_names_that_are_not_there_are_refused(whorl: Whorl) -> None:
+    words = ("try", "polish.yaml", "--at", "polish", "-i", "task=bees")
+    wrong = {
+        ("--value", "hnt=x"): "did you mean 'hint'?",
+        ("--value", "polsh/hint=x"): "there is no value 'polsh/hint'",
+        ("--pin", "reviw=x"): "did you mean 'polish/review'?",
+        ("--pin", "reviw=x", "--keep-pins"): "did you mean 'polish/review'?",
+        ("-i", "tsk=x"): "did you mean 'task'?",
+    }
+    for options, message in wrong.items():
+        whorl(*words, *options).ends(2, message)
+
+    assert whorl("ls", "--all", "--json").json == []
+
+
+def test_an_input_that_the_step_reads_is_asked_for(whorl: Whorl) -> None:
+    whorl("try polish.yaml --at polish/write").ends(2, "`-i task=VALUE`")
+    whorl("try polish.yaml --at polish/review --value 'write=A draft.'").ends(0)
+
+
+FOREIGN = """
+version: 1
+metadata: {name: hello}
+nodes:
+  - id: say
+    type: shell
+    data: {nodeType: shell, label: Say, script: "echo hi"}
+edges: []
+"""
+
+
+def test_it_prints_the_file(whorl: Whorl) -> None:
+    done = whorl("convert", "polish.yaml")
+
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("whorl: 1\nname: polish\ninputs: {task: string}\nsteps:\n")
+
+
+def test_what_is_written_runs(whorl: Whorl) -> None:
+    whorl("convert polish.yaml -o new/polish.yaml").ends(0, "wrote new/polish.yaml")
+    before = whorl("run", "polish.yaml", "a haiku", "--json").json
+    after = whorl("run", "new/polish.yaml", "a haiku", "--json").json
+
+    assert before["outputs"] == after["outputs"]
+    assert before["loops"] == after["loops"]
+
+
+def test_a_file_of_another_dialect_keeps_its_expressions(whorl: Whorl, project: Path) -> None:
+    (project / "hello.yaml").write_text(FOREIGN)
+
+    done = whorl("convert", "hello.yaml", "-o", "new/hello.yaml")
+    text = (project / "new/hello.yaml").read_text()
+    valid = whorl("validate", "new/hello.yaml")
+
+    assert (done.code, valid.code) == (0, 0)
+    assert text.startswith("whorl: 1\nname: hello\ndialect: shodan\nexpressions: shodan\n")
+    assert "run: echo hi\n" in text
+
+
+def test_no_file_is_overwritten(whorl: Whorl, project: Path) -> None:
+    before = (project / "polish.yaml").read_text()
+    (project / "other.yaml").write_text("mine")
+
+    own = whorl("convert polish.yaml -o polish.yaml").says("is the file itself")
+    other = whorl("convert polish.yaml -o other.yaml").says("exists")
+
+    assert (own.code, other.code) == (2, 2)
+    assert (project / "polish.yaml").read_text() == before
+    assert (project / "other.yaml").read_text() == "mine"
+
+
+def standard_project(project: Path) -> tuple[str, ...]:
+    """A project of Logic Apps whose secrets stand in files beside its workflow; these secrets."""
+    secrets = ("NeSf-kUdz/VJk", "ObQO7-Za7oUX", "Wk9r-JBE6Z1N", "GuLQ-x9tHMie")
+    declared = {
+        "pk": {"type": "SecureString"},
+        "po": {"type": "SecureObject"},
+        "pd": {"type": "securestring", "defaultValue": secrets[3]},
+    }
+    inputs = {"a": "@parameters('pk')", "b": "@parameters('po')?['b']", "c": "@parameters('pd')"}
+    inputs["d"] = "@appsetting('my_api_key')"
+    definition = {
+        "contentVersion": "1.0.0.0",
+        "parameters": declared,
+        "triggers": {"manual": {"type": "Request", "kind": "Http"}},
+        "actions": {"C": {"type": "Compose", "inputs": inputs, "runAfter": {}}},
+    }
+    values = {
+        "pk": {"type": "SecureString", "value": secrets[0]},
+        "po": {"type": "SecureObject", "value": {"b": [secrets[1]]}},
+    }
+    settings = {"IsEncrypted": False, "Values": {"my_api_key": secrets[2]}}
+    (project / "Flow").mkdir()
+    for name, content in (
+        ("host.json", {"version": "2.0", "extensionBundle": {}}),
+        ("parameters.json", values),
+        ("local.settings.json", settings),
+        ("Flow/workflow.json", {"definition": definition}),
+    ):
+        (project / name).write_text(json.dumps(content))
+    return secrets
+
+
+def test_values_of_secrets_are_not_written(whorl: Whorl, project: Path) -> None:
+    secrets = standard_project(project)
+    printed = whorl("convert", "Flow/workflow.json")
+    done = whorl("convert", "Flow/workflow.json", "-o", "flow.yaml")
+    text = (project / "flow.yaml").read_text()
+
+    assert [part for part in secrets if part in f"{printed} {done} {text}"] == []
+    assert "  pk: secret\n  po: {type: json, secret: true}\n  pd: secret\n" in text
+    flags = ("pk", "po", "pd", "my_api_key")
+    advice = "give them to each run: " + " ".join(f"-i {name}=@FILE" for name in flags)
+    assert advice in done.err
+    assert advice in printed.err
+
+
+def test_a_converted_workflow_runs_with_its_secrets(whorl: Whorl, project: Path) -> None:
+    standard_project(project)
+    (project / "key.json").write_text('{"b": 1}')
+    whorl("convert", "Flow/workflow.json", "-o", "flow.yaml")
+    whorl("run flow.yaml -i pk=@key.json").ends(2, "'po'")
+    given = [f"-i{name}=@key.json" for name in ("pk", "pd", "my_api_key")]
+    done = whorl("run", "flow.yaml", *given, "-ipo:=@key.json", "--json")
+
+    assert (done.code, done.json["status"]) == (0, "succeeded")
+
+
+def test_secrets_of_called_workflows_are_not_written(whorl: Whorl, project: Path) -> None:
+    inner = """
+    whorl: 1
+    expressions: native
+    inputs: {key: {type: secret, default: GuLQ-x9tHMie}}
+    steps: {a: {value: "it"}}
+    """
+    (project / "inner.yaml").write_text(dedent(inner))
+    (project / "outer.yaml").write_text("whorl: 1\nsteps: {a: {call: inner.yaml}}\n")
+    done = whorl("convert", "outer.yaml")
+
+    assert "GuLQ" not in f"{done}"
+    assert "secret input 'key' of the workflow 'inner.yaml' is not written" in done.err
+
+
+def test_a_wrong_file(whorl: Whorl, project: Path) -> None:
+    (project / "wrong.yaml").write_text("whorl: 1\nsteps: {a: {aks: x}}\n")
+
+    whorl("convert wrong.yaml").ends(2, "W004")
+
+
+def test_an_unreadable_result_is_our_fault(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "emit_yaml", lambda _: "whorl: 1\nsteps: {a: {aks: x}}\n")
+    whorl("convert polish.yaml").ends(70, "what was written is wrong")

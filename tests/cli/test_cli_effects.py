@@ -94,11 +94,10 @@ def test_a_stranger_rewrites_nothing(project: Path, whorl: Whorl) -> None:
     (elsewhere / "stranger.json").write_text(json.dumps(STRANGER))
 
     checked = whorl("validate", "../elsewhere/stranger.json")
-    done = whorl("run", "../elsewhere/stranger.json", "x")
+    whorl("run ../elsewhere/stranger.json x").ends(1, "[R114]")
 
     assert "writes Makefile, a path that is computed" in checked.out
     assert "warning[R114]" in checked.err
-    assert (done.code, "[R114]" in done.err) == (1, True)
     assert (project / "Makefile").read_text() == "all: mine"
     assert not (project / "out").exists()
 
@@ -116,9 +115,8 @@ def test_what_is_named_may_be_written(project: Path, whorl: Whorl, files: str, c
     (project / "whorl.toml").write_text(f"[allow]\nfiles = {files}\n")
     (project / "stranger.json").write_text(json.dumps(STRANGER))
 
-    done = whorl("run", "stranger.json", "x")
+    done = whorl("run stranger.json x").ends(code)
 
-    assert done.code == code, done.err
     assert (project / "out" / "x.md").exists() is (code == 0)
     if code == 0:
         assert "writes Makefile, a path that is computed" in done.err
@@ -136,21 +134,20 @@ outputs: {text: "{{ look.stdout | trim }}", where: "{{ workspace }}"}
 """)
 
     result = whorl("run", "work.yaml", "--json").json
-    replayed = whorl("test", "work.yaml")
+    whorl("test work.yaml").ends(0)
     folder = project / ".whorl" / "work" / result["run"]
 
     assert result["outputs"] == {"text": "made", "where": f".whorl/work/{result['run']}"}
     assert (folder / "a.txt").read_text() == "made\n"
-    assert replayed.code == 0, replayed.out
     whorl("prune", "--older-than", "0s", "--dry-run")
     assert folder.exists()
     whorl("prune", "--older-than", "0s")
     assert not folder.exists()
 
 
-@pytest.mark.parametrize(
-    "allow",
-    [
+def test_a_wrong_permission_is_an_error(project: Path, whorl: Whorl) -> None:
+    (project / "pure.yaml").write_text("whorl: 1\nname: pure\nsteps:\n  a: {value: 1}\n")
+    for allow in (
         "files = ['out']",
         "files = {reads = ['a']}",
         "files = {write = '/etc'}",
@@ -159,15 +156,9 @@ outputs: {text: "{{ look.stdout | trim }}", where: "{{ workspace }}"}
         "files = {read = ['~/x']}",
         "hosts = true",
         "hosts = 'example.com'",
-    ],
-)
-def test_a_wrong_permission_is_an_error(project: Path, whorl: Whorl, allow: str) -> None:
-    (project / "whorl.toml").write_text(f"[allow]\n{allow}\n")
-    (project / "pure.yaml").write_text("whorl: 1\nname: pure\nsteps:\n  a: {value: 1}\n")
-
-    done = whorl("run", "pure.yaml")
-
-    assert (done.code, "error[W901]" in done.err) == (2, True)
+    ):
+        (project / "whorl.toml").write_text(f"[allow]\n{allow}\n")
+        whorl("run pure.yaml").ends(2, "error[W901]")
 
 
 def test_only_named_hosts_are_called(project: Path, whorl: Whorl) -> None:
@@ -176,10 +167,7 @@ def test_only_named_hosts_are_called(project: Path, whorl: Whorl) -> None:
         "whorl: 1\nname: call\nsteps:\n  a: {http: {url: 'https://other.example/x'}}\n"
     )
 
-    done = whorl("run", "call.yaml")
-
-    assert done.code == 1
-    assert "other.example:443 is not among the hosts" in done.err
+    whorl("run call.yaml").ends(1, "other.example:443 is not among the hosts")
 
 
 @pytest.mark.parametrize(
@@ -213,3 +201,36 @@ def test_validate_says_once_which_address_needs_permission(
     for found in warned:
         assert "step 'a' asks a model at" in found["message"]
         assert "[allow]" in found["message"]
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ("{agent: absent, prompt: hi}", "starts the program 'no-such-program'"),
+        ("{run: [no-such-program]}", "which is not installed here"),
+        ("{use: f}", "uses the task 'f', whose module is not there: 'python:nowhere:f'"),
+        ("{agent: gem, prompt: hi, session: s}", "continues a session, but agent 'gem' keeps none"),
+    ],
+)
+def test_what_is_not_there_is_told_before_a_model_is_asked(
+    project: Path, whorl: Whorl, step: str, told: str
+) -> None:
+    with (project / "whorl.toml").open("a") as config:
+        config.write(
+            '[allow]\ncommands = true\n[tasks]\nf = "python:nowhere:f"\n'
+            '[agents.absent]\nkind = "codex"\nprogram = "no-such-program"\n'
+            '[agents.gem]\nkind = "gemini"\nprogram = "true"\n'
+        )
+    (project / "late.yaml").write_text(f"whorl: 1\nsteps:\n  q: {{ask: Hi}}\n  late: {step}\n")
+
+    whorl("run late.yaml").ends(2, told)
+    whorl("validate late.yaml").says(told)
+    assert whorl("ls --json").json == []
+
+
+def test_a_file_that_is_given_and_is_not_there_is_told(project: Path, whorl: Whorl) -> None:
+    (project / "read.yaml").write_text(
+        "whorl: 1\ninputs: {f: file}\nsteps: {q: {ask: Hi}, r: {read: '{{ f }}'}}\n"
+    )
+
+    whorl("run read.yaml -i f=none.txt").ends(2, "error[R111]: input 'f': file 'none.txt' does not")

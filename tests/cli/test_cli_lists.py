@@ -1,7 +1,9 @@
-"""`ls` and `cost` over many runs, and one cost wherever a run's money is shown."""
+"""Budgets and costs: advice that can be pasted, lists of runs, one cost wherever money is shown."""
 
 from __future__ import annotations
 
+import re
+import shlex
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from command_line import Whorl
+    from command_line import Done, Whorl
 
 # Loops inside a list, a command, a call of a model outside of loops.
 MIXED = """
@@ -76,8 +78,7 @@ def test_columns_are_chosen(whorl: Whorl, mixed: Path) -> None:
     assert lines[0].split() == ["INPUT", "CALLS", "TIME", "COST", "STATUS"]
     assert lines[1].startswith("a harbour")
     assert lines[1].endswith("✓ succeeded")
-    done = whorl("ls", "--columns", "inptu")
-    assert "did you mean 'input'?" in done.err
+    whorl("ls --columns inptu").says("did you mean 'input'?")
     assert "is not a time" in whorl("ls", "--since", "yesterday").err
 
 
@@ -189,9 +190,7 @@ def test_a_limit_that_a_loop_has_passed_is_warned_of_no_longer(whorl: Whorl) -> 
     assert warned() == []
 
 
-def test_scripted_replies_are_told_of_only_where_no_model_is_asked(
-    whorl: Whorl, project: Path
-) -> None:
+def test_scripted_replies_are_told_where_no_model_is_asked(whorl: Whorl, project: Path) -> None:
     with (project / "whorl.toml").open("a") as config:
         config.write('[providers.real]\nkind = "openai"\nbase_url = "http://127.0.0.1:9/v1"\n')
         config.write('model = "m"\napi_key = "none"\n')
@@ -202,7 +201,7 @@ def test_scripted_replies_are_told_of_only_where_no_model_is_asked(
     assert "scripted" not in whorl("run", "both.yaml").err
 
 
-def test_runs_are_labelled_and_listed_by_labels(whorl: Whorl, project: Path) -> None:
+def test_runs_are_labelled_and_listed_by_labels(whorl: Whorl) -> None:
     red = whorl("run", "polish.yaml", "a", "--label", "team=red", "--label", "n=1", "--json").json
     whorl("run", "polish.yaml", "b", "--label", "team=blue", "--json")
 
@@ -210,24 +209,198 @@ def test_runs_are_labelled_and_listed_by_labels(whorl: Whorl, project: Path) -> 
     assert ids(whorl, "--label", "team=red", "--label", "n=2") == []
     (row,) = whorl("ls", "--label", "n=1", "--json").json
     assert row["labels"] == {"n": "1", "team": "red"}
-    shown = whorl("ls", "--columns", "run,labels", "--label", "n=1")
-    assert "n=1, team=red" in shown.out
+    whorl("ls --columns run,labels --label n=1").prints("n=1, team=red")
 
 
-@pytest.mark.parametrize(
-    ("label", "words"),
-    [
-        ("team", "takes NAME=VALUE"),
-        ("team=", "has 1 to 200 characters"),
-        ("a b=c", "is not a name for a label"),
-        ("experiment=mine", "is only for runs of experiments"),
-    ],
-)
-def test_what_is_no_label_is_refused_and_no_run_is_made(
-    whorl: Whorl, project: Path, label: str, words: str
-) -> None:
-    refused = whorl("run", "polish.yaml", "a", "--label", label)
+MANY = """
+whorl: 1
+name: many
+steps:
+  all:
+    each: [x, y, z]
+    at_once: 1
+    steps:
+      polish:
+        repeat:
+          until: iteration == 3
+          at_most: 4
+          steps:
+            write: {ask: "Write {{ item }} {{ iteration }}", max_tokens: 10}
+outputs: {count: "{{ all | map(attribute='polish') | select | list | length }}"}
+"""
+FIVE = """
+whorl: 1
+steps:
+  polish:
+    repeat:
+      until: iteration == 6
+      at_most: 5
+      steps:
+        inner:
+          repeat:
+            until: iteration == 2
+            at_most: 2
+            steps:
+              write: {ask: "Write {{ iteration }}", max_tokens: 10}
+"""
+PRICED = """
+[defaults]
+provider = "canned"
+model = "m"
 
-    assert refused.code == 2
-    assert words in refused.err
-    assert ids(whorl) == []
+[providers.canned]
+kind = "scripted"
+
+[[providers.canned.replies]]
+match = "Write"
+replies = ["one two"]
+
+[prices.m]
+input = 1000
+output = 1000
+"""
+
+
+@pytest.fixture
+def many(project: Path) -> str:
+    (project / "whorl.toml").write_text(PRICED)
+    (project / "many.yaml").write_text(MANY)
+    return "many.yaml"
+
+
+def advised(done: Done) -> list[str]:
+    """The command of the last line."""
+    found = re.findall(r"next: whorl (.*)", done.err)
+    return shlex.split(found[-1])
+
+
+def test_the_advice_is_followed_until_all_is_done(whorl: Whorl, many: str) -> None:
+    free = whorl("run", many, "--json").json["usage"]
+    done = whorl("run", many, "--budget", "0.05")
+    for _ in range(20):
+        if done.code == 0 and "budget" not in done.err:
+            break
+        done = whorl(*advised(done))
+
+    result = whorl("resume", "last", "--json").json
+    assert done.code == 0
+    assert [loop["exit_reason"] for loop in result["loops"]] == ["condition_met"] * 3
+    assert result["usage"]["calls"] == free["calls"]
+    assert result["usage"]["cost_usd"] == pytest.approx(free["cost_usd"])
+
+
+def test_a_warning_is_what_happened_its_facts_and_what_to_do(whorl: Whorl, many: str) -> None:
+    done = whorl(f"run {many} --budget 0.001 --json").ends(5).json
+    run, warning = done["run"], done["warnings"][-1]
+
+    assert (done["status"], done["paused_by"]) == ("paused", "budget")
+    # A loop whose first call is refused has no iteration.
+    assert done["loops"][0]["iterations"] == 0
+    assert warning["message"] == "the cost budget of the run does not allow 'write'"
+    assert warning["facts"]["limit"] == "cost_usd"
+    assert warning["help"].startswith(f"give it more: `whorl resume {run} --budget +")
+    whorl("why", run).prints(f"{warning['message']}; {warning['help']}")
+    # Each command names the other where it does not apply.
+    whorl(f"continue {run} --budget +1").ends(2, f"`whorl resume {run} --budget +1`")
+    ended = whorl(f"run {many} --max-iterations 1 --json").json["run"]
+    whorl(f"resume {ended} --budget +1").ends(2, "the run has ended already: succeeded")
+
+
+def test_begun_iterations_are_told(whorl: Whorl, project: Path, many: str) -> None:
+    (project / "five.yaml").write_text(FIVE)
+    paused = whorl("run", "five.yaml", "--budget", "0.001", "--json").json
+    run = paused["run"]
+
+    def told() -> set[int]:
+        document = whorl("show", run, "--json").json
+        lines = whorl("ls").out, whorl("show", run).out, whorl("status", run).out
+        numbers = [re.search(r"(\d)/5", text) for text in lines]
+        outer = [loop["iterations"] for loop in document["loops"] if loop["path"] == "polish"]
+        rows = whorl("ls", "--json").json[0], whorl("status", run, "--json").json
+        return {*outer, *(row["iteration"] for row in rows), *(int(n[1]) for n in numbers if n)}
+
+    assert {loop["iterations"] for loop in paused["loops"]} == {0}
+    assert told() == {0}
+    assert whorl("resume", run, "--budget", "+0.05").code in (0, 5)
+    assert len(told()) == 1
+    assert told() != {0}
+
+
+def test_what_will_happen_is_said_before(whorl: Whorl, many: str) -> None:
+    run = whorl("run", many, "--json").json["run"]
+
+    several = whorl("continue", run, "--iterations", "1")
+    one = whorl("continue", run, "--at", "all[2]/polish", "--iterations", "1").ends(0)
+
+    assert several.code == 2
+    assert "can be meant: all[1]/polish, all[2]/polish, all[3]/polish\n" in several.err
+    assert "help: say which with --at\n" in several.err
+    said = "'all[2]/polish' goes on after 3 iterations for at most 1 more iteration; "
+    assert f"{said}its condition was met, so it stops when it is met again" in one.err
+    assert whorl("resume", run, "--json").json["loops"][1]["iterations"] == 4
+
+
+def test_more_iterations_without_money_are_refused(whorl: Whorl, many: str) -> None:
+    limited = MANY.replace("at_most: 4", "at_most: {iterations: 4, calls: 2}")
+    whorl("run", many, "--json")
+    with open(many, "w") as file:
+        file.write(limited)
+    run = whorl("run", many, "--json").json["run"]
+
+    whorl("continue", run, "--at", "all[1]/polish", "--iterations", "2").ends(
+        2, "the calls budget of loop 'polish' allows no call\n", "help: add `--calls +2`\n"
+    )
+    done = whorl("continue", run, "--calls", "+5", "--json")
+
+    assert [loop["iterations"] for loop in done.json["loops"]] == [3, 3, 3]
+
+
+def test_one_command_raises_all_that_is_short(whorl: Whorl, project: Path, many: str) -> None:
+    limited = FIVE.replace("steps:", "budget: {calls: 2, cost: 0.02}\nsteps:", 1)
+    (project / "five.yaml").write_text(limited)
+    ended = whorl("run", "five.yaml")
+    run = whorl("ls", "--json").json[0]["run"]
+    advice = next(line for line in ended.err.split("\n") if "next: " in line).partition("next: ")[2]
+
+    half = whorl("continue", run, "--at", "polish", "--budget", "+1")
+    whorl(*shlex.split(advice)[1:]).says("polish", "2 more calls for the run")
+
+    assert "--budget +" in advice
+    assert "--calls +" in advice
+    assert half.code == 2
+    assert half.err.startswith("error[W905]: the calls budget of the run allows no call\n")
+    assert "help: add `--calls +2`\n" in half.err
+    assert whorl("show", run, "--json").json["usage"]["calls"] > 2
+
+
+def test_a_run_that_its_time_ended_is_not_to_be_resumed(whorl: Whorl, project: Path) -> None:
+    (project / "slow.yaml").write_text("whorl: 1\nbudget: {time: 1s}\nsteps: {a: {wait: 20s}}\n")
+    whorl("run slow.yaml").says("the run reached its time limit", "next: whorl show")
+
+
+def test_validating_says_what_a_budget_cannot_hold(whorl: Whorl, project: Path, many: str) -> None:
+    (project / "many.yaml").write_text(
+        MANY.replace("steps:", "budget: 1\nmodel: far/nope\nsteps:", 1)
+    )
+    far = '[providers.far]\nkind = "openai"\nbase_url = "http://127.0.0.1:1"\napi_key = "k"\n'
+    (project / "whorl.toml").write_text(f"{PRICED}{far}")
+
+    valid = whorl("validate", many)
+
+    words = "of a price that is not known, so the budget of $1.00 cannot hold them"
+    assert words in valid.out
+    assert "bounded by" not in valid.out
+
+
+def test_a_misspelt_name_of_a_loop_is_recognised(whorl: Whorl, project: Path, many: str) -> None:
+    for wrong, right in {"iteraton": "iteration", "histry": "history"}.items():
+        text = MANY.replace("Write {{ item }}", f"Write {{{{ {wrong} }}}}")
+        (project / many).write_text(text)
+        whorl("validate", many).says(f"did you mean {right!r}?")
+
+
+def test_a_proposed_amount_is_enough(whorl: Whorl) -> None:
+    done = whorl("run failing.yaml --budget 0.003")
+
+    assert advised(done)[0] == "resume"
+    assert whorl(*advised(done), "--json").json["status"] == "failed"

@@ -1,4 +1,4 @@
-"""ls, status, show, why, diff, watch: what a stored run says about itself."""
+"""ls, status, show, why, diff, watch: what a stored run says about itself, and about its loops."""
 
 from __future__ import annotations
 
@@ -7,107 +7,86 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from retelling import retold
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from command_line import Whorl
 
+    from whorl.interpreter.events import Event
+    from whorl.language import Json
+
 
 @pytest.fixture
 def run(whorl: Whorl) -> str:
     """A run that ended well."""
-    return str(whorl("run", "polish.yaml", "a haiku", "--json").json["run"])
+    return str(whorl("run polish.yaml 'a haiku' --json").json["run"])
 
 
-def test_ls_of_nothing(whorl: Whorl) -> None:
-    done = whorl("ls")
-
-    assert (done.code, done.out) == (0, "")
-    assert "no runs yet" in done.err
-    assert whorl("ls", "--json").json == []
-
-
-def test_ls(whorl: Whorl, run: str) -> None:
-    whorl("run", "gated.yaml")
+def test_ls(whorl: Whorl) -> None:
+    assert whorl("ls").ends(0, "no runs yet").out == ""
+    assert whorl("ls --json").json == []
+    run = whorl("run polish.yaml 'a haiku' --json").json["run"]
+    row = whorl("ls --json").json[0]
+    names = ("run", "workflow", "parent", "key", "mark")
+    assert [row[name] for name in names] == [run, "polish", None, None, None]
+    whorl("run gated.yaml")
 
     lines = whorl("ls").out.splitlines()
 
-    heads = "STATUS WORKFLOW RUN LOOP SCORE COST EXIT AGE"
-    assert lines[0].split() == heads.split()
-    assert "waiting" in lines[1]
-    assert "gated" in lines[1]
-    assert run in lines[2]
-    assert "polish 3/5" in lines[2]
-    assert "0.90" in lines[2]
-    assert "condition_met" in lines[2]
-    assert len(whorl("ls", "--status", "waiting", "--json").json) == 1
-    assert len(whorl("ls", "--limit", "1", "--json").json) == 1
-    assert len(whorl("ls", "--workflow", "polish", "--json").json) == 1
+    assert lines[0].split() == ["STATUS", "WORKFLOW", "RUN", "LOOP", "SCORE", "COST", "EXIT", "AGE"]
+    assert lines[2].startswith("✓ succeeded  ")
+    for at, words in ((1, ["waiting", "gated"]), (2, [run, "polish 3/5", "0.90", "condition_met"])):
+        assert [word for word in words if word not in lines[at]] == []
+    for chosen in ("--status waiting", "--limit 1", "--workflow polish"):
+        assert len(whorl(f"ls {chosen} --json").json) == 1
 
 
 def test_status(whorl: Whorl, run: str) -> None:
-    text = whorl("status", run).out
-
-    assert "status:     ✓ succeeded" in text
-    assert "iteration:  3/5 of polish  condition_met (expression)" in text
-    assert "until:      review.approved or score ≥ 0.95" in text
-    assert "last:       iteration 3, score 0.90: review.approved is true" in text
-    assert 'result:     review: { "approved": true' in text
+    whorl("status", run).prints(
+        "status:     ✓ succeeded",
+        "iteration:  3/5 of polish  condition_met (expression)",
+        "until:      review.approved or score ≥ 0.95",
+        "last:       iteration 3, score 0.90: review.approved is true",
+        'result:     review: { "approved": true',
+    )
     document = whorl("status", run, "--json").json
-    assert document["iteration"] == 3
-    assert document["waiting_for"] == []
+    assert (document["iteration"], document["waiting_for"]) == (3, [])
+    whorl("run gated.yaml")
+    whorl("status").prints("waits for:  check asks: Publish it?")
+    assert whorl("status --json").json["waiting_for"][0]["show"] == "draft one"
 
 
-def test_status_of_a_waiting_run(whorl: Whorl) -> None:
-    whorl("run", "gated.yaml")
-
-    assert "waits for:  check asks: Publish it?" in whorl("status").out
-    assert whorl("status", "--json").json["waiting_for"][0]["show"] == "draft one"
-
-
-def test_show_overview(whorl: Whorl, run: str) -> None:
-    text = whorl("show", run).out
-
-    assert "task = a haiku" in text
-    assert "↻ polish  3/5  condition_met" in text
-    assert "0.63  +.22" in text
-    assert "0.90★" in text
-    assert "✓ report  canned/m" in text
-
-
-def test_show_a_task_with_prompt_and_answer(whorl: Whorl, run: str) -> None:
-    text = whorl("show", f"{run}/polish[2]/write").out
-
-    assert "Write a haiku after draft one" in text
-    assert "    draft two\n    with two lines" in text
-    entries = whorl("show", f"{run}/polish[2]/write", "--json").json["entries"]
+def test_show(whorl: Whorl, run: str) -> None:
+    """The whole, a loop, an iteration, and in it a task and a computed value."""
+    shown = whorl("show", run).prints("task = a haiku", "↻ polish  3/5  condition_met")
+    shown.prints("0.63  +.22", "0.90★", "✓ report  canned/m")
+    task = whorl(f"show {run}/polish[2]/write").prints("Write a haiku after draft one")
+    task.prints("    draft two\n    with two lines")
+    entries = whorl(f"show {run}/polish[2]/write --json").json["entries"]
     assert [entry["kind"] for entry in entries] == ["task.started", "task.finished"]
-
-
-def test_show_an_iteration_a_loop_and_a_computed_value(whorl: Whorl, run: str) -> None:
-    iteration = whorl("show", "last/polish[1]").out
-    assert "✓ polish[1]/write" in iteration
-    assert "score 0.41" in iteration
-    assert "draft one" in iteration
-    assert "0.63  +.22" in whorl("show", "last/polish").out
-    assert whorl("show", "last/polish[1]/length").out.splitlines()[-1].strip() == "9"
-
-
-def test_show_nowhere(whorl: Whorl, run: str) -> None:
-    done = whorl("show", "last/polsh[1]/write")
-
-    assert done.code == 2
-    assert "did you mean 'polish[1]/write'?" in done.err
+    whorl("show last/polish[1]").prints("✓ polish[1]/write", "score 0.41", "draft one")
+    whorl("show last/polish").prints("0.63  +.22")
+    assert whorl("show last/polish[1]/length").out.splitlines()[-1].strip() == "9"
 
 
 def test_why(whorl: Whorl, run: str) -> None:
-    text = whorl("why", "last").out
-
-    assert "3 iterations of at most 5; it ended because an expression became true" in text
-    assert "1  0.41   not met  review.approved is false; score 0.41 < 0.95" in text
-    assert "3  0.90★  met" in text
-    facts = whorl("why", "last", "--json").json["loops"][0]["iterations"][0]["facts"]
+    ended = "3 iterations of at most 5; it ended because an expression became true"
+    whorl("why last").prints(
+        ended,
+        "1  0.41   not met  review.approved is false; score 0.41 < 0.95",
+        "3  0.90★  met",
+    )
+    [met] = whorl("why last --json").json["loops"]
+    facts = met["iterations"][0]["facts"]
     assert facts[1] == {"leaf": 2, "by": "score", "met": False, "score": 0.41, "at_least": 0.95}
+    assert (met["returned_iteration"], met["why"]) == (3, "an expression became true")
+    assert met["returned_because"] == "the last one that finished"
+    whorl("accept last --iteration 1")
+    [chosen] = whorl("why last --json").json["loops"]
+    assert chosen["returned_iteration"] == 1
+    assert chosen["returned_because"] == "which a person accepted"
 
 
 BEST = """
@@ -153,12 +132,12 @@ def test_why_tells_why_an_iteration_was_returned(
     with (project / "whorl.toml").open("a") as config:
         config.write('[[providers.canned.replies]]\nmatch = "Grade"\nby = "iteration"\n')
         config.write(f"replies = [{', '.join(answers)}]\n")
-    whorl("run", "best.yaml")
-    why = whorl("why", "last").out.splitlines()
+    whorl("run best.yaml")
+    why = whorl("why last").out.splitlines()
 
     assert f"  returned: {words}" in why
     assert "  ★ the best one: approved ones come first, then the score counts" in why
-    assert "★ is the best one" in whorl("show", "last").out
+    whorl("show last").prints("★ is the best one")
 
 
 def test_why_shows_what_was_warned_of(whorl: Whorl, project: Path) -> None:
@@ -167,42 +146,29 @@ def test_why_shows_what_was_warned_of(whorl: Whorl, project: Path) -> None:
         config.write('[[providers.canned.replies]]\nmatch = "Cut"\n')
         config.write('replies = [{text = "half of it", finish = "length"}]\n')
 
-    done = whorl("run", "cut.yaml", "--json")
+    done = whorl("run cut.yaml --json")
 
     assert [one["code"] for one in done.json["warnings"]] == ["R120"]
-    assert "warning[R120] (a): an answer was cut" in whorl("why", "last").out
-    assert whorl("why", "last", "--json").json["warnings"] == done.json["warnings"]
-    told = whorl("run", "cut.yaml").err
-    assert "warning: an answer was cut at max_tokens, which is 5" in told
+    whorl("why last").prints("warning[R120] (a): an answer was cut")
+    assert whorl("why last --json").json["warnings"] == done.json["warnings"]
+    whorl("run cut.yaml").says("warning: an answer was cut at max_tokens, which is 5")
 
 
-def test_why_of_a_failure_and_of_a_limit(whorl: Whorl) -> None:
-    whorl("run", "failing.yaml")
-    assert "error[" in whorl("why", "last").out
-    whorl("run", "polish.yaml", "x", "--max-iterations", "1")
-    assert "it reached its limit of iterations: max_iterations" in whorl("why", "last").out
-
-
-def test_why_of_a_loop_that_was_continued_and_is_not_at_its_limit(
-    whorl: Whorl, project: Path
-) -> None:
-    steps = "steps: {l: {repeat: {until: iteration == 1, at_most: 5, steps: {a: {value: 1}}}}}"
-    (project / "again.yaml").write_text(f"whorl: 1\n{steps}\n")
-    whorl("run", "again.yaml")
-    whorl("continue", "last", "--iterations", "2")
-    words = (
-        "3 iterations of at most 5; it ended because it made the iterations that it was continued"
-    )
-
-    assert words in whorl("why", "last").out
-
-
-def test_why_of_an_iteration_that_nothing_judged(whorl: Whorl, project: Path) -> None:
-    steps = "steps: {l: {repeat: {at_most: 1, steps: {a: {value: 1}}}}}"
-    (project / "plain.yaml").write_text(f"whorl: 1\n{steps}\n")
-    whorl("run", "plain.yaml")
-
-    assert "no verdict" in whorl("why", "last").out
+def test_why_of_a_failure_a_limit_and_of_what_nothing_judged(whorl: Whorl, project: Path) -> None:
+    whorl("run failing.yaml")
+    whorl("why last").prints("error[")
+    whorl("run polish.yaml x --max-iterations 1")
+    whorl("why last").prints("it reached its limit of iterations: max_iterations")
+    body = "steps: {l: {repeat: {RULE, steps: {a: {value: 1}}}}}"
+    (project / "l.yaml").write_text(f"whorl: 1\n{body.replace('RULE', 'at_most: 1')}\n")
+    whorl("run l.yaml")
+    whorl("why last").prints("no verdict")
+    rule = "until: iteration == 1, at_most: 5"
+    (project / "l.yaml").write_text(f"whorl: 1\n{body.replace('RULE', rule)}\n")
+    whorl("run l.yaml")
+    whorl("continue last --iterations 2")
+    words = "3 iterations of at most 5; it ended because it made the iterations that it was"
+    whorl("why last").prints(f"{words} continued")
 
 
 def test_a_judge_tells_why(whorl: Whorl, project: Path) -> None:
@@ -215,167 +181,294 @@ def test_a_judge_tells_why(whorl: Whorl, project: Path) -> None:
         config.write(', "YES"]\n[[providers.canned.replies]]\nmatch = "Judged"\n')
         config.write('replies = ["one is done, two is open"]\n')
 
-    lines = whorl("run", "judged.yaml", "--verbose").err
-
-    assert "judge: It is done -> NO\n" in lines
-    assert "· judge: NO. Two is open.\n" in lines
-    assert "· judge: NO. Two is open." in whorl("show", "last").out
-    why = whorl("why", "last").out
-    assert "not met  judge: NO\n" in why
-    assert (
-        """\
-  the judge's reasons:
-    1  NO. Two is open.
-       "two is open"
-    2  "no"  (not found in the text)
-"""
-        in why
+    lines = whorl("run judged.yaml --verbose")
+    lines.says("judge: It is done -> NO\n", "· judge: NO. Two is open.\n")
+    whorl("show last").prints("· judge: NO. Two is open.")
+    reasons = (
+        "  the judge's reasons:\n",
+        "    1  NO. Two is open.\n",
+        '       "two is open"\n',
+        '    2  "no"  (not found in the text)\n',
     )
+    whorl("why last").prints("not met  judge: NO\n", "".join(reasons))
 
 
 def test_diff(whorl: Whorl, run: str) -> None:
-    text = whorl("diff", "last", "1", "2").out
-
-    assert "iteration 1 → 2  score 0.41 → 0.63 +.22" in text
-    assert "-draft one\n+draft two\n+with two lines" in text
-    only = whorl("diff", "last", "1", "2", "--node", "write", "--json").json
+    changed = "-draft one\n+draft two\n+with two lines"
+    whorl("diff last 1 2").prints("iteration 1 → 2  score 0.41 → 0.63 +.22", changed)
+    only = whorl("diff last 1 2 --node write --json").json
     assert list(only["diff"]) == ["write"]
     assert only["iterations"][1]["results"]["review"]["score"] == 0.63
-
-
-def test_diff_of_two_runs(whorl: Whorl, run: str) -> None:
-    other = str(whorl("run", "polish.yaml", "a haiku", "--json").json["run"])
-    text = whorl("diff", run, "1", "2", "--with", other).out
-
-    assert f"iteration 1 → 2 of {other}  score 0.41 → 0.63 +.22" in text
-    assert "-draft one\n+draft two\n+with two lines" in text
-    missing = whorl("diff", run, "1", "1", "--with", "nobody")
-    assert missing.code == 2
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("1", "7"), "no finished iteration 7; it has 3"),
-        (("1", "2", "--node", "wirte"), "did you mean 'write'?"),
-        (("1", "2", "--at", "polsh"), "did you mean 'polish'?"),
-    ],
-)
-def test_diff_refuses(whorl: Whorl, run: str, words: tuple[str, ...], message: str) -> None:
-    done = whorl("diff", "last", *words)
-
-    assert done.code == 2
-    assert message in done.err
+    other = whorl("run polish.yaml 'a haiku' --json").json["run"]
+    told = whorl("diff", run, "1", "2", "--with", other).prints(changed)
+    told.prints(f"iteration 1 → 2 of {other}  score 0.41 → 0.63 +.22")
 
 
 def test_watch_of_a_run_that_ended_prints_its_result(whorl: Whorl, run: str) -> None:
-    done = whorl("watch", "last")
-
-    assert (done.code, done.out) == (0, "text:\nthe report\n\ndraft:\ndraft three\n")
-    events = [json.loads(text) for text in whorl("watch", "last", "--events").out.splitlines()]
+    assert whorl("watch last").ends(0).out == "text:\nthe report\n\ndraft:\ndraft three\n"
+    events = [json.loads(text) for text in whorl("watch last --events").out.splitlines()]
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     assert events[0]["kind"] == "run.started"
 
 
 def test_nested_loops_are_named_by_their_outer_iteration(whorl: Whorl, project: Path) -> None:
-    (project / "nested.yaml").write_text(
-        """
-whorl: 1
-name: nested
-steps:
-  outer:
-    repeat:
-      at_most: 2
-      steps:
-        inner:
-          repeat:
-            at_most: 2
-            steps: {w: {ask: "Write it"}}
-"""
-    )
-    done = whorl("run", "nested.yaml")
+    inner = '{repeat: {at_most: 2, steps: {w: {ask: "Write it"}}}}'
+    steps = f"{{outer: {{repeat: {{at_most: 3, steps: {{inner: {inner}}}}}}}}}"
+    (project / "nested.yaml").write_text(f"whorl: 1\nname: nested\nsteps: {steps}\n")
+    whorl("run nested.yaml").says("outer[1]/inner  2/2", "outer  3/3")
 
-    assert "outer[1]/inner  2/2" in done.err
-    assert "outer  2/2" in done.err
-    assert "outer[2]/inner  2 iterations of at most 2" in whorl("why", "last").out
-    assert "say which loop" not in whorl("diff", "last", "1", "2").err
-    assert whorl("diff", "last", "1", "2", "--at", "outer[2]/inner").code == 0
+    whorl("why last").prints("outer[3]/inner  2 iterations of at most 2")
+    for number in (1, 2, 3):
+        whorl("show").prints(f" outer[{number}]/inner  2/2  max_iterations")
+    compared = whorl("diff last 1 2").prints("\ninner: 2 iterations → 2 iterations\n")
+    assert "say which loop" not in compared.err
+    assert whorl("diff last 1 2 --json").json["loops"] == {"inner": [2, 2]}
+    whorl("diff last 1 2 --at outer[2]/inner").ends(0)
 
 
 def test_control_characters_are_shown_as_pictures(whorl: Whorl) -> None:
     whorl("run", "polish.yaml", "a\x1b[31mb")
 
-    done = whorl("show", "last")
-
-    assert "\x1b" not in done.out
-    assert "a␛[31mb" in done.out
+    assert "\x1b" not in whorl("show last").prints("a␛[31mb").out
 
 
-@pytest.mark.parametrize("command", ["ls", "why", "show"])
-def test_tables_fit_the_terminal(
-    whorl: Whorl, run: str, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
-    whorl("run", "polish.yaml", "y", "--id", "a key that is rather long", "--budget", "3")
+def test_tables_fit_the_terminal(whorl: Whorl, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whorl("run polish.yaml y --id 'a key that is rather long' --budget 3")
     monkeypatch.setenv("COLUMNS", "76")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-
-    lines = whorl(command).out.splitlines()
-
-    rows = lines if command == "ls" else [text for text in lines if text[:3] in ("  1", "  2")]
-    assert len(rows) >= 2
-    assert max(len(text) for text in rows) <= 76
-    if command == "ls":
-        assert run in lines[2]
+    for command in ("ls", "why", "show"):
+        lines = whorl(command).out.splitlines()
+        rows = lines if command == "ls" else [text for text in lines if text[:3] in ("  1", "  2")]
+        assert len(rows) >= 2
+        assert max(len(text) for text in rows) <= 76
+    assert run in whorl("ls").out.splitlines()[2]
 
 
-def test_ls_has_the_names_of_other_documents(whorl: Whorl, run: str) -> None:
-    row = whorl("ls", "--json").json[0]
-
-    assert row["run"] == run
-    assert row["workflow"] == "polish"
-    assert row["parent"] is None
-    assert row["key"] is None
-
-
-def test_doctor_says_that_its_configuration_is_not_there(whorl: Whorl) -> None:
-    done = whorl("--config", "nope.toml", "doctor")
-
-    assert done.code == 1
-    line = next(text for text in done.out.splitlines() if "configuration" in text)
-    assert line.startswith("✗")
-    assert "nope.toml" in line
-    assert "✓  whorl" in done.out
-
-
-def test_an_iteration_shows_what_it_worked_without_the_time_until_it_was_resumed(
-    whorl: Whorl, project: Path
-) -> None:
+def test_time_until_it_was_resumed_is_not_of_an_iteration(whorl: Whorl, project: Path) -> None:
     (project / "loop.yaml").write_text(
         "whorl: 1\nname: loop\nsteps:\n  l:\n    repeat:\n      until: iteration >= 1\n"
         "      at_most: 2\n      steps: {w: {ask: 'Fail {{ iteration }}'}}\n"
     )
-    done = [whorl(*words) for words in (("run", "loop.yaml"), *[("resume", "last")] * 2)][-1]
+    done = [whorl(line) for line in ("run loop.yaml", "resume last", "resume last")][-1]
 
-    events = [json.loads(line) for line in whorl("watch", "last", "--events").out.splitlines()]
+    events = [json.loads(line) for line in whorl("watch last --events").out.splitlines()]
     ends = [each for each in events if each["kind"] == "iteration.finished"]
     went_on = [each["at"] for each in events if each["kind"] == "run.resumed"]
     assert (len(ends), len(went_on)) == (3, 2)
     stood = sum(on - end["at"] for on, end in zip(went_on, ends, strict=False))
-    notes = whorl("why", "last", "--json").json["loops"][0]["iterations"]
+    notes = whorl("why last --json").json["loops"][0]["iterations"]
     assert [note["seconds"] for note in notes] == [round(ends[-1]["body"]["seconds"] - stood, 3)]
-    assert f"  {notes[0]['seconds']:.1f}s " in whorl("show", "last").out
-    assert f"  {notes[0]['seconds']:.1f}s  " in done.err
+    whorl("show last").prints(f"  {notes[0]['seconds']:.1f}s ")
+    done.says(f"  {notes[0]['seconds']:.1f}s  ")
 
 
-def test_why_says_in_json_why_an_iteration_was_returned(whorl: Whorl) -> None:
-    whorl("run", "polish.yaml", "x")
-    [met] = whorl("why", "last", "--json").json["loops"]
-    whorl("accept", "last", "--iteration", "1")
-    [chosen] = whorl("why", "last", "--json").json["loops"]
+SUMS = """
+whorl: 1
+name: sums
+steps:
+  list: {value: [3, 5]}
+  all:
+    each: "{{ list }}"
+    steps:
+      square: {value: "{{ item * item }}"}
+      odd: {if: item > 3, value: more}
+  pick:
+    if: all | length > 5
+    then: {large: {value: x}}
+    else: {small: {value: "{{ list[0] }}"}}
+  broken: {value: "{{ list[0] / 0 }}"}
+  end: {value: "{{ broken }}"}
+"""
 
-    assert (met["returned_iteration"], met["why"]) == (3, "an expression became true")
-    assert met["returned_because"] == "the last one that finished"
-    assert (chosen["returned_iteration"], chosen["returned_because"]) == (
-        1,
-        "which a person accepted",
+
+def test_every_step_is_shown(whorl: Whorl, project: Path) -> None:
+    """Those that compute, branch, repeat or did not run, too."""
+    (project / "sums.yaml").write_text(SUMS)
+    run = whorl("run sums.yaml --json").json["run"]
+
+    whorl("show", run).prints(
+        "✓ list  compute  [ 3, 5 ]",
+        "✓ all  foreach  2 items",
+        "✓ pick/small  compute  3",
+        "- pick/large  compute  skipped: case 'else' was taken",
+        "✗ broken  compute",
+        "- end  compute  skipped: it runs only after 'broken' has succeeded, but it has failed",
     )
+    whorl(f"show {run}/all[1]").prints(
+        "✓ all[1]  item",
+        '"item": 3',
+        "  ✓ all[1]/square  compute  9",
+        "  - all[1]/odd  compute  skipped: its condition is not true: item > 3",
+    )
+    whorl(f"show {run}/all").prints("  ✓ all[2]  item")
+    whorl(f"show {run}/broken").prints('"list[0]": 3', "error[R104]")
+
+    outer, deep = (whorl(f"show {run} --json {more}").json for more in ("", "--deep"))
+    inside = whorl(f"show {run}/all --json --deep").json
+    assert [r["address"] for r in outer["records"] if "[" in r["address"]] == []
+    assert outer["workflow"] == "sums"
+    addresses = [record["address"] for record in deep["records"]]
+    assert addresses[:5] == ["list", "all", "all[1]", "all[1]/square", "all[1]/odd"]
+    assert [r["address"] for r in inside["records"]] == [a for a in addresses if a[:3] == "all"]
+    history = whorl(f"show {run} --as azure").json
+    assert history["properties"]["actions"]["square"]["repetitionCount"] == 2
+
+
+ALL = """
+whorl: 1
+name: all
+inputs: {items: list}
+steps:
+  all:
+    each: "{{ items }}"
+    at_once: 4
+    steps:
+      polish:
+        repeat:
+          until: [item > 10, {score: {from: "{{ review.score }}", at_least: 0.9}}]
+          at_most: 2
+          steps:
+            write: {ask: "Write {{ item }}"}
+            review: {ask: "Review {{ write }}", returns: {approved: boolean, score: number}}
+outputs: {n: "{{ all | length }}"}
+"""
+
+
+def many(whorl: Whorl, project: Path, count: int) -> str:
+    """A run with so many loops, of which those of the items after the tenth meet their goal."""
+    (project / "all.yaml").write_text(ALL)
+    return whorl("run", "all.yaml", "-i", f"items:={list(range(1, count + 1))}").ends(0).err
+
+
+def check_list(whorl: Whorl, count: int) -> None:
+    """`show` lists all loops."""
+    text = whorl("show").out
+    for item in range(1, count + 1):
+        reached, reason = (2, "max_iterations") if item <= 10 else (1, "condition_met")
+        assert f" all[{item}]/polish  {reached}/2  {reason}" in text
+    assert ("score 0.63 < 0.90" in text) == (count == 12)
+
+
+def test_many_loops_are_counted_by_how_they_ended(whorl: Whorl, project: Path) -> None:
+    few = many(whorl, project, 8)
+    assert few.count("/polish: max_iterations after 2 iterations") == 8
+    assert "lists all" not in few
+
+    said = many(whorl, project, 30)
+    counts = "all/polish: 20 met, 10 stopped by the limit of iterations"
+    assert f"\n  {counts}\n" in said
+    assert "    all[1]/polish: max_iterations after 2 iterations, returned iteration 2" in said
+    assert "lists all 30 loops" in said
+    whorl("status").prints(counts)
+    check_list(whorl, 30)
+
+
+def test_a_loop_in_a_list_is_found_by_its_address(whorl: Whorl, project: Path) -> None:
+    many(whorl, project, 12)
+    check_list(whorl, 12)
+    place = "all[2]/polish"
+
+    told = whorl(f"why last --at {place}")
+    told.prints(f"{place}  2 iterations of at most 2; it ended because")
+    assert "all[3]/polish" not in told.out
+    [loop] = whorl(f"why last --at {place} --json").json["loops"]
+    assert (loop["path"], len(loop["iterations"])) == (place, 2)
+    assert whorl(f"cost last --at {place} --json").json["total"]["calls"] == 4
+    assert whorl(f"cost last --at {place}[1] --json").json["total"]["calls"] == 2
+    whorl(f"diff last 1 2 --at {place}").prints("score 0.41 → 0.63", "iteration 1")
+    for wrong in ("why last --at all[99]/polish", "cost last --at all[99]/polish"):
+        whorl(wrong).ends(2, "error[W907]")
+    whorl("cost last --at elsewhere").ends(2, "error[W907]")
+
+    row = whorl("ls --json").json[0]
+    assert row["loop"].startswith("all[")
+    assert row["iterations_max"] == 2
+    # A warning of a limit says how many loops it holds for.
+    told_of = [each for each in whorl("why last --json").json["warnings"] if "loops" in each]
+    assert [(each["code"], each["loops"]) for each in told_of] == [("R102", 10)]
+    whorl("why last").prints("before it was done, in 10 loops of this name; `whorl continue")
+
+
+def test_a_loop_that_has_not_begun_is_said_not_to_have(whorl: Whorl, project: Path) -> None:
+    (project / "gated.yaml").write_text(
+        "whorl: 1\nname: gated\nsteps:\n  l:\n    repeat:\n      until: w == 'x'\n"
+        "      at_most: {iterations: 2, cost: 0.0000001}\n      on_limit: pause\n"
+        "      steps: {w: {ask: 'Write it'}}\n"
+    )
+
+    assert "0 iterations so far" not in whorl("run gated.yaml").says("l: not begun").err
+
+
+def test_a_run_that_only_computes_shows_no_time(whorl: Whorl, project: Path) -> None:
+    (project / "sum.yaml").write_text("whorl: 1\nname: sum\nsteps: {a: {value: '{{ 1 + 1 }}'}}\n")
+
+    done = whorl("run sum.yaml").says("succeeded  sum  run ")
+
+    assert "0.0s" not in done.err + whorl("status").out + whorl("ls").out
+
+
+def at_limit(event: Event) -> dict[str, Json]:
+    return {"mark": "limit"} if event.kind == "loop.finished" else {}
+
+
+def at_budget(event: Event) -> dict[str, Json]:
+    ended: dict[str, Json] = {"mark": "budget", "exit_reason": "budget"}
+    return ended if event.kind == "loop.finished" else {}
+
+
+def test_a_run_that_ended_at_a_limit_is_marked(whorl: Whorl, project: Path) -> None:
+    """Wherever it is shown, until its loop goes on."""
+    whorl("run polish.yaml x --max-iterations 2")
+    limited = retold(project, at_limit)
+
+    assert whorl("ls").out.splitlines()[1].startswith("! limit  ")
+    whorl("status", limited).prints("status:     ! limit\n")
+    whorl("show", limited).prints("! polish  2/2  max_iterations", "! limit  polish  ")
+    assert whorl("why", limited).out.startswith("run retold of polish has succeeded: ! limit\n")
+    assert "✓" not in whorl("resume", limited).ends(0, "! limit  polish  ").err
+
+    budget = retold(project, at_budget, "second")
+    assert [row["mark"] for row in whorl("ls --json").json[:2]] == ["budget", "limit"]
+    assert whorl("status", limited, "--json").json["mark"] == "limit"
+    assert whorl("ls").out.splitlines()[1].startswith("! budget  ")
+    assert whorl("ls --status succeeded --json").json[0]["run"] == budget
+    whorl("continue", limited, "--iterations", "1")
+    marks = {row["run"]: row["mark"] for row in whorl("ls --json").json}
+    assert (marks[limited], marks[budget]) == (None, "budget")
+
+
+def outside(event: Event) -> dict[str, Json]:
+    """The second score is given on a scale from 1 to 10."""
+    if event.kind != "iteration.finished" or not event.address.endswith("[2]"):
+        return {}
+    bounds: dict[str, Json] = {"low": 0.0, "high": 1.0}
+    fact: dict[str, Json] = {"by": "score", "met": None, "score": None, "at_least": 0.95}
+    said: dict[str, Json] = {"by": "expression", "met": False, "expression": "review.approved"}
+    facts: Json = [said, fact | bounds | {"outside": 9.0}]
+    return {"score": None, "outside": bounds | {"score": 9.0}, "facts": facts}
+
+
+def close(event: Event) -> dict[str, Json]:
+    """Scores that differ from each other and from what is wanted by very little."""
+    if event.kind != "iteration.finished":
+        return {}
+    scores = {1: 0.9499, 2: 0.94996, 3: 0.95}
+    number = scores[int(str(event.body["number"]))]
+    fact: Json = {"by": "score", "met": number >= 0.95, "score": number, "at_least": 0.95}
+    return {"score": number, "facts": [fact]}
+
+
+def test_scores_outside_their_range_and_close_ones_are_told(whorl: Whorl, project: Path) -> None:
+    whorl("run polish.yaml x")
+    run = retold(project, outside)
+    for line in (f"show {run}", f"why {run}", f"show {run}/polish[2]", f"diff {run} 1 2"):
+        whorl(line).prints("score 9 is outside 0..1")
+    table = whorl("show", run).out
+    assert any(row.split()[:2] == ["2", "9!"] for row in table.splitlines())
+
+    whorl("run polish.yaml x")
+    run = retold(project, close, "close")
+    why = whorl("why", run).prints("score 0.94996 < 0.95", "score 0.95 ≥ 0.95").out
+    assert "0.95 < 0.95" not in why
+    whorl("show", run).prints("+.00006")
+    whorl("diff", run, "1", "2").prints("score 0.9499 → 0.94996 +.00006")

@@ -1,4 +1,4 @@
-"""Runs and several processes: kill -9 and resume, Ctrl-C, steering from elsewhere, detaching."""
+"""Runs and several processes: kill -9 and resume, Ctrl-C, steering, joining and detaching."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from waiting import PATIENCE_S, wait_until
+from whorl.interfaces.cli import watchers
+from whorl.runtimes.local import LocalRuntime
+from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from command_line import Spawn, Whorl
 
+    from whorl.runtimes.journal.journal import Entry, RunId
 
 HEAVY = ("httpx2", "rich", "jinja2", "apsw", "yaml", "asyncio", "pydantic", "whorl.runtimes")
 
@@ -38,9 +45,8 @@ def test_kill_and_resume_send_no_finished_call_again(whorl: Whorl, spawn: Spawn)
     assert row["status"] == "interrupted"
     before = int(row["iteration"])
 
-    done = whorl("resume", "last", "--json")
+    done = whorl("resume last --json").ends(0)
 
-    assert done.code == 0
     assert done.json["loops"][0]["iterations"] == 12
     assert done.json["usage"]["calls"] == 12 + done.json["usage"]["in_doubt"]
     events = whorl("watch", "last", "--events").out.splitlines()
@@ -54,9 +60,7 @@ def test_kill_and_resume_send_no_finished_call_again(whorl: Whorl, spawn: Spawn)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_first_signal_leaves_the_run_resumable(
-    whorl: Whorl, spawn: Spawn, number: signal.Signals
-) -> None:
+def test_first_signal_is_no_end(whorl: Whorl, spawn: Spawn, number: signal.Signals) -> None:
     with spawn("run", "slow.yaml") as process:
         wait_until(lambda: _iteration(whorl) >= 2)
         process.send_signal(number)
@@ -107,9 +111,8 @@ def test_all_interrupted_runs_go_on(whorl: Whorl, spawn: Spawn, project: Path) -
     (project / "whorl.toml").write_text(config)
     (project / "task.yaml").write_text(slow)
 
-    done = whorl("resume", "--all", "--json")
+    done = whorl("resume --all --json").ends(5)
 
-    assert done.code == 5
     changed = [document["changed_file"] for document in done.json]
     assert changed == [None, None, str(project / "task.yaml")]
     ends = [(document["status"], document["reason"]) for document in done.json]
@@ -135,9 +138,8 @@ def test_a_key_goes_on_with_its_interrupted_run(whorl: Whorl, spawn: Spawn) -> N
         process.kill()
         process.communicate()
 
-    done = whorl(*words, "--json")
+    done = whorl(*words, "--json").ends(0)
 
-    assert done.code == 0
     assert done.json["loops"][0]["iterations"] == 6
     assert len(whorl("ls", "--json").json) == 1
 
@@ -160,10 +162,8 @@ def test_run_of_another_process_is_watched_paused_and_cancelled(whorl: Whorl, sp
         wait_until(lambda: _iteration(whorl) >= 1)
         with spawn("watch", "last") as watcher:
             assert whorl("status", "--json").json["status"] == "running"
-            refused = whorl("fork", "last", "--at", "l[99]")
-            assert refused.code == 2
-            paused = whorl("pause", "last")
-            assert "is paused; go on with `whorl resume" in paused.out
+            whorl("fork last --at l[99]").ends(2)
+            whorl("pause last").prints("is paused; go on with `whorl resume")
             _, told = owner.communicate(timeout=PATIENCE_S)
             _, seen = watcher.communicate(timeout=PATIENCE_S)
 
@@ -262,9 +262,7 @@ def test_second_signal_ends_a_function_that_takes_long(spawn: Spawn, project: Pa
     assert process.returncode == -signal.SIGINT
 
 
-def test_a_run_whose_store_is_deleted_says_so_and_sends_nothing_more(
-    whorl: Whorl, spawn: Spawn, project: Path
-) -> None:
+def test_a_run_whose_store_is_deleted_ends(whorl: Whorl, spawn: Spawn, project: Path) -> None:
     with spawn("run", "slow.yaml") as process:
         wait_until(lambda: _iteration(whorl) >= 2)
         shutil.rmtree(project / ".whorl")
@@ -287,9 +285,7 @@ async def talk() -> str:
 """
 
 
-def test_a_run_of_another_process_shows_its_text_as_it_comes(
-    project: Path, spawn: Spawn, whorl: Whorl
-) -> None:
+def test_text_of_another_process_is_shown(project: Path, spawn: Spawn, whorl: Whorl) -> None:
     (project / "talking.py").write_text(TALKING)
     (project / "talk.yaml").write_text("whorl: 1\nname: talk\nsteps: {say: {use: talk}}\n")
     config = project / "whorl.toml"
@@ -304,6 +300,62 @@ def test_a_run_of_another_process_shows_its_text_as_it_comes(
             kinds = [line["kind"] for line in lines]
 
     assert said["address"] == "say"
-    assert set(said["text"].split()) == {"la"}
+    assert said["text"] in "la " * 100_000
     assert "task.text" not in kinds[kinds.index("task.finished") :]
     assert kinds[-1] == "run.finished"
+
+
+@pytest.fixture
+def store(whorl: Whorl, project: Path) -> Iterator[SqliteStore]:
+    """The store of one run, which has ended."""
+    whorl("run", "polish.yaml", "a haiku")
+    with closing(SqliteStore(project / ".whorl" / "whorl.db")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("past_max", [0, watchers.PAST_MAX])
+def test_whoever_joins_knows_each_iteration_once(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, past_max: int
+) -> None:
+    """Wherever the run stands when it is joined, and though it goes on while it is looked at."""
+    monkeypatch.setattr(watchers, "PAST_MAX", past_max)
+    row = next(iter(store.runs()))
+    run, entries = row.id, list(store.read(row.id))
+    assert row.last_seq == len(entries) > 20
+    for known in range(1, len(entries)):
+        monkeypatch.setattr(store, "run", lambda _, known=known: replace(row, last_seq=known))
+        progress = watchers.past_of(store, run)
+        for entry in progress.unseen(entries):
+            progress.take(entry.event)
+
+        numbers = [done.number for done in progress.loops["polish"].iterations]
+        assert numbers == [1, 2, 3], f"joined after entry {known}"
+
+
+@pytest.mark.parametrize("mode", [(), ("--events",)])
+def test_a_run_is_followed_from_where_its_watcher_stands(
+    whorl: Whorl, store: SqliteStore, monkeypatch: pytest.MonkeyPatch, mode: tuple[str, ...]
+) -> None:
+    row = next(iter(store.runs()))
+    follow, asked = LocalRuntime.follow, []
+
+    async def late(runtime: LocalRuntime, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
+        asked.append(after)
+        async for entry in follow(runtime, run, after):
+            yield entry
+
+    # Its past is read, and before it is followed it goes on.
+    past_of: Any = watchers.past_of
+
+    def early(opened: SqliteStore, run: RunId) -> Any:
+        progress = past_of(opened, run)
+        return progress if mode else replace(progress, last_seq=progress.last_seq - 4)
+
+    monkeypatch.setattr(LocalRuntime, "follow", late)
+    monkeypatch.setattr(watchers, "past_of", early)
+
+    shown = whorl("watch", "last", *mode)
+
+    assert asked == [0 if mode else row.last_seq - 4]
+    if mode:
+        assert len(shown.out.splitlines()) == row.last_seq

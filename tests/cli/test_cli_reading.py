@@ -255,9 +255,7 @@ def test_how_values_differ(old: Any, new: Any, lines: list[str]) -> None:
 
 
 @pytest.mark.parametrize("hidden", ["<b>x</b>", "<!-- no -->", "![a](b)", "[a]: b"])
-def test_nothing_is_rendered_that_would_hide_a_part(
-    monkeypatch: pytest.MonkeyPatch, hidden: str
-) -> None:
+def test_what_would_hide_a_part_is_plain(monkeypatch: pytest.MonkeyPatch, hidden: str) -> None:
     from whorl.interfaces.cli.terminal import text_lines
 
     monkeypatch.delenv("NO_COLOR", raising=False)

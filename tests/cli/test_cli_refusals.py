@@ -1,143 +1,332 @@
-"""What the command line refuses: in words for people, as JSON for programs, before any harm."""
+"""What the command line refuses, in words for people and as JSON for programs, before any harm."""
 
 from __future__ import annotations
 
+import json
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import COMMANDING
+from command_line import POLISH, Whorl
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from command_line import Whorl
+# What was done before, and below it what is refused then, with the words that are said of it.
+REFUSED = {
+    "": """
+run polish.yaml | needs the input 'task'
+run polish.yaml -i tsak=x | did you mean 'task'?
+run polish.yaml -i task | has no value
+run polish.yaml -i task=x -i task=y | -i gives 'task' twice
+run polish.yaml x -i task=y | given twice
+run polish.yaml -i task:=nope | is not JSON
+run polish.yaml -i task=@missing.txt | does not exist
+run polish.yaml -i task=@nowhere | the path is relative to the current folder
+run polish.yaml x --budget much | not an amount of dollars
+run polish.yaml x --budget 0 | '0' is not an amount of dollars above 0, such as 0.50
+run polish.yaml x --jsn | did you mean '--json'?
+run polish.yaml x --json --events | exclude each other
+run polish.yaml a haiku | put quotes around a text of several words
+run polish.yaml x --events=dialect | no event names of its own
+run polish.yaml x --label team | takes NAME=VALUE
+run polish.yaml x --label team= | has 1 to 200 characters
+run polish.yaml x --label 'a b=c' | is not a name for a label
+run polish.yaml x --label experiment=mine | is only for runs of experiments
+run nowhere.yaml | 'nowhere.yaml' does not exist
+run commanding.yaml --detach | error[R110]
+run . | is a folder, not a file
+validate polsh.yaml | did you mean 'polish.yaml'?
+ls --limit a | 'a' is not a whole number
+ls --limit 0 | 0 is less than 1
+ls --exit budjet | did you mean 'budget'?
+ls --columns inptu | did you mean 'input'?
+ls --since yesterday | is not a time
+ls --store /nonexistent/place | /nonexistent/place
+cost --store /nonexistent/place | /nonexistent/place
+prune --store /nonexistent/place | /nonexistent/place
+memory ls --store /nonexistent/place | /nonexistent/place
+cost --at polish | --at is a place in one run
+serve --port -3 | -3 is not in the range
+resume last | there are no runs yet
+explain W444 | no error has the code 'W444'
+explain W4 | did you mean 'W004'?
+explain W04 | did you mean 'W004'?
+explain W0044 | did you mean 'W004'?
+explain trusted | did you mean W908 (the folder's whorl.toml is not trusted, or its store is
+explain xyzzy | such as W004
+explain | name the code that is to be explained: a message has it
+completion | missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish
+new | `whorl new --list` lists them
+new --empty nativ | there is no empty file of the dialect 'nativ' | known: native
+graph polish.yaml --svg --mermaid | exclude each other
+try none.yaml --at s | error[W016] | file 'none.yaml' does not exist
+try . --at s | error[W016] | is a folder
+try flows:essay --at s | error[W900] | 'flows:essay' is written in Python
+edit polish.yaml set report ask:=abc | 'abc' is not JSON | ask=TEXT
+test polish.yaml gated.yaml | a replay is of one FILE
+rn | there is no command 'rn'; did you mean 'run'?
+statsu | there is no command 'statsu'; did you mean 'status'?
+schdule | did you mean 'schedule'?
+experiment rn | there is no command 'rn'; did you mean 'run'? | `whorl experiment --help`
+hook rotat | there is no command 'rotat'; did you mean 'rotate'? | `whorl hook --help`
+memory lss | there is no command 'lss'; did you mean 'ls'? | `whorl memory --help`
+schedule pase | there is no command 'pase'; did you mean 'pause'? | `whorl schedule --help`
+token rotte | there is no command 'rotte'; did you mean 'rotate'? | `whorl token --help`
+tools acept | there is no command 'acept'; did you mean 'accept'? | `whorl tools --help`
+""",
+    "run polish.yaml 'a haiku'": """
+show last/polish[2]/wriet | error[W907] | nothing happened at
+show last/polsh[1]/write | did you mean 'polish[1]/write'?
+show last/polish[31] | error[W907] | 'polish' has 3 iterations
+show last/polish[31]/write | error[W907] | 'polish' has 3 iterations
+diff 1 | which two iterations
+diff last one 2 | 'one' is not the number
+diff 1 7 | error[W907] | has no finished iteration 7; it has 3
+diff 1 2 --at pome | error[W907] | has no loop 'pome'
+diff 1 2 --at polsh | did you mean 'polish'?
+diff 1 2 --node wirte | did you mean 'write'?
+diff RUN 1 1 --with nobody | error[W902]
+continue last | --iterations N
+continue last -n 1 --at pome | error[W907] | has no loop 'pome'
+continue last -n 1 --at polsh | did you mean 'polish'?
+accept last --iteration 9 | error[W907] | has no iteration 9 | it has 1, 2, 3
+fork last --at pome[1] | error[W907] | loops: polish
+fork last --at polish[9] | error[W907] | 'polish' has no iteration 9 | it has begun 3 iterations
+fork last --at polish | say which iteration
+fork last --at polish[2] --set hnt=x | did you mean 'hint'?
+fork last --at polish[2] --events=dialect | no event names of its own
+approve RUN | error[W905] | has no open question; it has succeeded
+pause RUN | error[W905]: run RUN has succeeded already
+cancel RUN | error[W905]: run RUN has succeeded already
+resume nope | error[W902]: there is no run 'nope'
+resume RUN --budget 0.50 | write +0.50
+resume RUN --budget +0.50 | `whorl continue RUN --iterations 3 --budget +0.5` goes on with a loop
+prune --older-than 0 | 30d
+prune --older-than 30 | 30d
+prune --older-than ' 5 ' | 30d
+prune --older-than 1.5 | 30d
+prune --older-than soon | write 30d
+""",
+    "run gated.yaml": "continue last -n 1 | error[W907] | whorl resume",
+}
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (("show", "nothing", "--json"), "W902"),
-        (("run", "missing.yaml", "--json"), "W016"),
-        (("run", "polish.yaml", "--json"), "R111"),
-        (("run", "polish.yaml", "x", "--jsn", "--json"), "W900"),
-        (("ls", "--json", "--limit", "none"), "W900"),
-        (("prune", "--older-than", "soon", "--json"), "W900"),
-        (("--config", "nope.toml", "ls", "--json"), "W901"),
-    ],
-)
-def test_an_error_is_a_document_with_json(whorl: Whorl, words: tuple[str, ...], code: str) -> None:
-    whorl("run", "gated.yaml")
+@pytest.mark.parametrize("before", REFUSED)
+def test_what_makes_no_sense_changes_nothing(whorl: Whorl, project: Path, before: str) -> None:
+    run = whorl(f"{before} --json").json["run"] if before else ""
+    for row in REFUSED[before].strip("\n").replace("RUN", run).split("\n"):
+        line, *said = row.split(" | ")
+        done = whorl(line).ends(2, "error[", *said)
+        assert ("error" in done.json) if "--json" in line else (done.out == ""), line
 
-    done = whorl(*words)
-
-    error = done.json["error"]
-    assert done.code == 2
-    assert set(error) == {"code", "message", "help", "diagnostics"}
-    assert error["code"] == code
-    assert error["message"]
-    assert f"error[{code}]" in done.err
+    assert "did you mean" not in whorl("zz").err + whorl("why zzz").err
+    if before:
+        assert [row["run"] for row in whorl("ls --json").json] == [run]
+        assert run in whorl("why", run[:-1] + "!").err
+    assert (project / ".whorl").exists() == bool(before)
 
 
-def test_mistakes_of_a_file_are_a_document_too(whorl: Whorl, project: Path) -> None:
+def test_an_error_is_a_document_with_json(whorl: Whorl, project: Path) -> None:
     (project / "bad.yaml").write_text("whorl: 1\nname: bad\nstepz: {}\n")
+    whorl("run gated.yaml")
+    for line, code in {
+        "show nothing --json": "W902",
+        "run missing.yaml --json": "W016",
+        "run polish.yaml --json": "R111",
+        "run polish.yaml x --jsn --json": "W900",
+        "ls --json --limit none": "W900",
+        "prune --older-than soon --json": "W900",
+        "--config nope.toml ls --json": "W901",
+        "run bad.yaml --json": "W004",
+    }.items():
+        error = whorl(line).ends(2, f"error[{code}]").json["error"]
+        assert set(error) == {"code", "message", "help", "diagnostics"}
+        assert error["code"] == code
+        assert error["message"]
 
-    error = whorl("graph", "bad.yaml").err
-    document = whorl("run", "bad.yaml", "--json").json["error"]
-
-    assert "stepz" in error
-    assert document["diagnostics"][0]["span"]["line"] == 3
-    assert document["code"] == document["diagnostics"][0]["code"]
-
-
-def test_a_number_without_a_unit_prunes_nothing(whorl: Whorl) -> None:
-    whorl("run", "polish.yaml", "x")
-
-    for number in ("0", "30", " 5 ", "1.5"):
-        done = whorl("prune", "--older-than", number)
-        assert done.code == 2
-        assert "30d" in done.err
-    assert len(whorl("ls", "--json").json) == 1
-
-
-def test_events_in_a_dialects_words_leave_no_run_where_it_has_none(whorl: Whorl) -> None:
-    done = whorl("run", "polish.yaml", "x", "--events=dialect")
-
-    assert done.code == 2
-    assert "no event names of its own" in done.err
-    assert whorl("ls", "--json").json == []
-
-
-def test_a_fork_with_a_dialects_words_leaves_no_run(whorl: Whorl) -> None:
-    whorl("run", "polish.yaml", "x")
-
-    assert whorl("fork", "last", "--at", "polish[2]", "--events=dialect").code == 2
-    assert len(whorl("ls", "--json").json) == 1
-
-
-def test_commands_without_leave_are_refused_before_a_run_is_detached(
-    whorl: Whorl, project: Path
-) -> None:
-    (project / "commanding.yaml").write_text(COMMANDING)
-
-    done = whorl("run", "commanding.yaml", "--detach")
-
-    assert done.code == 2
-    assert "error[R110]" in done.err
-    assert whorl("ls", "--json").json == []
+    assert error["diagnostics"][0]["code"] == "W004"
+    assert error["diagnostics"][0]["span"]["line"] == 3
+    whorl("graph bad.yaml").says("stepz")
 
 
 def test_events_take_no_word_that_is_not_theirs(whorl: Whorl) -> None:
-    done = whorl("run", "--events", "polish.yaml", "x")
-
-    assert done.code == 0
-    assert done.out.startswith('{"run"')
-    assert whorl("run", "polish.yaml", "x", "--events", "journal").code == 0
+    assert whorl("run --events polish.yaml x").ends(0).out.startswith('{"run"')
+    whorl("run polish.yaml x --events journal").ends(0)
 
 
-@pytest.mark.parametrize(
-    ("words", "empty"),
-    [
-        (("ls",), []),
-        (("memory", "ls"), []),
-        (("prune",), {"runs": [], "entries": 0, "bytes": 0, "dry_run": False}),
-    ],
-)
-def test_a_project_without_runs_is_no_error(
-    whorl: Whorl, words: tuple[str, ...], empty: object
-) -> None:
-    done = whorl(*words)
-
-    assert done.code == 0
-    assert "no runs yet" in done.err
-    assert whorl(*words, "--json").json == empty
+def test_a_project_without_runs_is_no_error(whorl: Whorl) -> None:
+    pruned = {"runs": [], "entries": 0, "bytes": 0, "dry_run": False}
+    for line, empty in {"ls": [], "memory ls": [], "prune": pruned}.items():
+        assert whorl(line).ends(0, "no runs yet").out == ""
+        assert whorl(f"{line} --json").json == empty
+    whorl("cost").ends(0)
+    assert whorl("cost --json").json["total"]["calls"] == 0
+    for reason in ("budget", "limit", "accepted"):
+        whorl("ls", "--exit", reason).ends(0)
 
 
-def test_the_cost_of_no_runs(whorl: Whorl) -> None:
-    assert whorl("cost").code == 0
-    assert whorl("cost", "--json").json["total"]["calls"] == 0
+N8N = {"name": "n", "nodes": [{"name": "Form", "type": "n8n-nodes-base.x"}], "connections": {}}
 
 
-@pytest.mark.parametrize("words", [("ls",), ("cost",), ("prune",), ("memory", "ls")])
-def test_a_store_that_is_named_must_be_there(whorl: Whorl, words: tuple[str, ...]) -> None:
-    done = whorl(*words, "--store", "/nonexistent/place")
+def test_a_file_that_is_no_workflow_is_told_what_it_is(whorl: Whorl, project: Path) -> None:
+    for name, text, what, advice in (
+        ("n.json", json.dumps(N8N), "this is an export of n8n", "`whorl new` writes a loop"),
+        ("n.json", json.dumps([N8N]), "this is an export of n8n", "`whorl new` writes a loop"),
+        ("whorl.toml", "[limits]\n", "this is a configuration", "`whorl doctor` checks"),
+        ("flow.py", "import whorl\n", "this is a program", "`whorl run MODULE:NAME`"),
+        ("a.test.yaml", "whorl_tests: 1\ntests: {}\n", "this is a file of tests", "`whorl test"),
+        ("e.yaml", "experiment: 1\nworkflow: a.yaml\n", "this is an experiment", "experiment run"),
+    ):
+        (project / name).write_text(text)
+        for command in ("run", "graph"):
+            whorl(command, name).ends(2, f"error[W018]: {what}", advice)
 
-    assert done.code == 2
-    assert "/nonexistent/place" in done.err
+
+def test_a_file_that_is_missing_has_its_near_name(whorl: Whorl, project: Path) -> None:
+    (project / "texts").mkdir()
+    (project / "texts" / "tone.md").write_text("calm")
+    for name, meant in {
+        "polsh.yaml": "polish.yaml",
+        "texts/tone.txt": "texts/tone.md",
+        "text/tone.md": "texts/tone.md",
+        "tone.md": "texts/tone.md",
+    }.items():
+        (project / "asking.yaml").write_text(f"whorl: 1\nsteps:\n  a: {{ask: {{file: {name}}}}}\n")
+        whorl("validate asking.yaml").says(f"did you mean '{meant}'?")
+        whorl("run", name).says(f"did you mean '{meant}'?")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("run", "polish.yaml", "a", "haiku"), "put quotes around a text of several words"),
-        (("ls", "--limit", "a"), "'a' is not a whole number"),
-        (("ls", "--limit", "0"), "0 is less than 1"),
-        (("serve", "--port", "-3"), "-3 is not in the range"),
-    ],
-)
-def test_words_that_do_not_fit_are_told_in_plain_words(
-    whorl: Whorl, words: tuple[str, ...], said: str
-) -> None:
-    done = whorl(*words)
+def test_a_prompt_that_is_the_name_of_a_file_is_suspicious(whorl: Whorl, project: Path) -> None:
+    (project / "prompts").mkdir()
+    (project / "prompts" / "tone.md").write_text("calm")
+    (project / "a.yaml").write_text(
+        "whorl: 1\nsteps:\n  a: {ask: prompts/tone.md}\n  b: {ask: prompts/none.md}\n"
+    )
+    done = whorl("validate a.yaml").ends(0, "write `ask: {file: prompts/tone.md}`")
 
-    assert done.code == 2
-    assert said in done.err
+    assert done.err.count("warning[W023]") == 1
+
+
+def test_only_formats_that_can_be_empty_are_listed(whorl: Whorl) -> None:
+    known = whorl("new --empty nativ").err.partition("known: ")[2].split(". ")[0].strip()
+
+    for number, name in enumerate(known.split(", ")):
+        whorl("new", "--empty", name, f"e{number}.txt").ends(0)
+
+
+LIMITED = "{l: {repeat: {until: 'false', at_most: 1, steps: {a: {value: 1}}}}}"
+
+
+def test_one_thing_is_told_in_the_singular(whorl: Whorl, project: Path) -> None:
+    for text, words in {
+        "whorl: 2\nsteps: {a: {value: 1}}\n": "'whorl' of the workflow must be 1, not 2",
+        f"whorl: 1\nsteps: {LIMITED}\n": "reached its limit of 1 iteration before it was done",
+    }.items():
+        (project / "one.yaml").write_text(text)
+        whorl("run one.yaml").says(words)
+
+
+def test_an_advice_about_json_and_sections_is_in_plain_words(whorl: Whorl, project: Path) -> None:
+    assert "Expecting" not in whorl("edit polish.yaml set report ask:=abc").err
+    (project / "whorl.toml").write_text("[allow\ncommands = true\n")
+
+    assert "base_url" not in whorl("run commanding.yaml").says("such as [allow]").err
+
+
+def test_the_shell_is_told_where_it_comes_from(whorl: Whorl, project: Path) -> None:
+    for command, is_shell in {"'touch a'": True, "[touch, a]": False}.items():
+        (project / "c.yaml").write_text(f"whorl: 1\nsteps:\n  a: {{run: {command}}}\n")
+        refused = whorl("run c.yaml").says("R110").err
+        assert ("a command that is one text is run by the shell" in refused) == is_shell
+
+
+def test_types_are_those_of_the_reference(whorl: Whorl, project: Path) -> None:
+    both = ("string", "number?", "integer", "json", "list", "any")
+    inputs, returns = ("secret", "file", "files"), ("[string]", "{enum: [a, b]}", "{a: string}")
+    for kind in (*both, *inputs, *returns):
+        given = f"whorl: 1\ninputs: {{x: {kind}}}\nsteps:\n  a: {{value: 1}}\n"
+        answer = f"whorl: 1\nsteps:\n  a: {{ask: Write, returns: {{x: {kind}}}}}\n"
+        (project / "i.yaml").write_text(given)
+        (project / "r.yaml").write_text(answer)
+        assert (whorl("validate i.yaml").code == 0) == (kind not in returns), kind
+        assert (whorl("validate r.yaml").code == 0) == (kind not in inputs), kind
+
+
+def test_a_workflow_of_a_logic_apps_project_has_its_near_name(whorl: Whorl, project: Path) -> None:
+    schema = "https://schema.management.azure.com/providers/Microsoft.Logic/schemas/"
+    definition = {
+        "$schema": f"{schema}2016-06-01/workflowdefinition.json#",
+        "contentVersion": "1.0.0.0",
+        "triggers": {},
+        "actions": {"a": {"type": "Compose", "inputs": 1, "runAfter": {}}},
+        "outputs": {},
+    }
+    (project / "host.json").write_text('{"version": "2.0"}')
+    (project / "Order").mkdir()
+    (project / "Order" / "workflow.json").write_text(
+        json.dumps({"definition": definition, "kind": "Stateful"})
+    )
+
+    whorl("validate Order").ends(0)
+    for command in ("run", "validate"):
+        whorl(command, "Ordr").ends(2, "did you mean 'Order'?")
+
+
+def test_a_key_starts_one_run_of_one_request_and_names_it(whorl: Whorl, project: Path) -> None:
+    first = whorl("run polish.yaml x --id nightly --json")
+    again = whorl("run polish.yaml x --id nightly --json")
+    again.ends(0, "was started with the key 'nightly' before; it has succeeded")
+    run = first.json["run"]
+    (project / "copy.yaml").write_text(POLISH)
+    # The same text may lie elsewhere.
+    whorl("run copy.yaml x --id nightly").ends(0)
+    for words in (("gated.yaml",), ("polish.yaml", "another text")):
+        error = whorl("run", *words, "--id", "nightly", "--json").ends(2).json["error"]
+        assert error["code"] == "W905"
+        assert run in error["message"]
+
+    assert again.json == first.json
+    assert whorl("show nightly --json").json["run"] == run
+    assert len(whorl("ls --json").json) == 1
+    whorl("ls").prints("nightly")
+    whorl("status nightly").prints("key:        nightly")
+
+
+def test_looking_means_the_newest_run(whorl: Whorl) -> None:
+    whorl("run polish.yaml x")
+    run = whorl("run polish.yaml y --json").json["run"]
+
+    for line in ("why", "watch", "status", "show", "diff 1 2"):
+        whorl(line).ends(0)
+    # Ids of one day begin alike.
+    whorl("show", run[:2]).says("error[W903]")
+
+
+def test_resume_of_a_cancelled_run_advises_what_is_possible(whorl: Whorl) -> None:
+    whorl("run gated.yaml")
+    whorl("cancel last")
+
+    whorl("resume last").says("`whorl run FILE` starts a new one")
+
+
+@pytest.mark.parametrize("line", ["approve", "reject", "pause", "resume", "cancel --feedback no"])
+def test_a_command_that_changes_a_run_says_which_one_first(whorl: Whorl, line: str) -> None:
+    run = whorl("run gated.yaml --json").json["run"]
+    verb, *more = shlex.split(line)
+    named = f"'last' is run {run}, gated"
+
+    assert whorl(verb, "last", *more).err.splitlines()[0] == named
+    assert named not in whorl("status last").err
+    # Whoever gives the id knows it.
+    assert "is run" not in whorl("resume", run).err
+
+
+def test_commands_without_permission_leave_no_run(whorl: Whorl, project: Path) -> None:
+    done = whorl("run commanding.yaml --json").ends(1)
+
+    error = done.json["error"]
+    assert (done.json["status"], error["code"], error["path"]) == ("failed", "R110", "touch")
+    assert "`commands = true`" in error["message"]
+    assert not (project / "ran.txt").exists()
+    whorl("resume last").ends(2, "nothing in this run can be tried again")

@@ -1,28 +1,30 @@
-"""`whorl run`: outputs, inputs, limits, exit codes, dry runs, keys."""
+"""`whorl run`: outputs, inputs, files, limits, exit codes, dry runs, and names of workflows."""
 
 from __future__ import annotations
 
 import io
 import json
+import re
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import POLISH, Whorl
+from command_line import CONFIG, POLISH, Whorl
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def test_plain_run_prints_only_the_outputs_on_stdout(whorl: Whorl) -> None:
-    done = whorl("run", "polish.yaml", "a haiku")
+    done = whorl("run polish.yaml 'a haiku' -v").ends(0, "next: whorl why ")
 
-    assert done.code == 0
     assert done.out == "text:\nthe report\n\ndraft:\ndraft three\n"
-    assert "polish  1/5  score 0.41" in done.err
-    assert "polish  2/5  score 0.63 (+.22)" in done.err
-    assert "review.approved is false; score 0.63 < 0.95" in done.err
-    assert "polish: condition_met (expression) after 3 iterations, returned iteration 3" in done.err
-    assert "next: whorl why " in done.err
+    done.says("polish  1/5  score 0.41", "polish  2/5  score 0.63 (+.22)")
+    done.says("review.approved is false; score 0.63 < 0.95")
+    done.says("polish: condition_met (expression) after 3 iterations, returned iteration 3")
+    # Every step is shown on request.
+    done.says("✓ polish[1]/write  canned/m", "✓ report  canned/m")
+    assert "✓ report  canned/m" not in whorl("run polish.yaml 'a haiku'").err
 
 
 SEVERAL = """
@@ -33,86 +35,57 @@ outputs: {text: "{{ w }}", facts: {words: 2, ok: true}, nothing: null}
 """
 
 
-def test_several_outputs_stand_below_their_names(whorl: Whorl, project: Path) -> None:
+def test_several_outputs_stand_below_their_names_and_one_alone(whorl: Whorl, project: Path) -> None:
     (project / "several.yaml").write_text(SEVERAL)
-
-    done = whorl("run", "several.yaml")
+    done = whorl("run several.yaml").says("\n  null: nothing\n")
 
     facts = '{\n  "words": 2,\n  "ok": true\n}'
     assert done.out == f"text:\ndraft one\n\nfacts:\n{facts}\n\nnothing:\nnull\n"
-    assert "\n  null: nothing\n" in done.err
-
-
-@pytest.mark.parametrize("value", ['"{{ w }}"', '["{{ w }}"]'])
-def test_one_output_is_printed_as_it_is(whorl: Whorl, project: Path, value: str) -> None:
-    text = SEVERAL.partition("outputs")[0] + f"outputs: {{text: {value}}}\n"
-    (project / "one.yaml").write_text(text)
-
-    expected = {'"{{ w }}"': "draft one\n", '["{{ w }}"]': '[\n  "draft one"\n]\n'}
-    assert whorl("run", "one.yaml").out == expected[value]
-
-
-def test_a_forecast_below_a_cent_is_told(whorl: Whorl) -> None:
-    said = whorl("run", "gated.yaml", "--budget", "0.003").err
-
-    assert "at most $0.003, the budget" in said
-    assert "$0.00\n" not in said
+    for value, printed in {
+        '"{{ w }}"': "draft one\n",
+        '["{{ w }}"]': '[\n  "draft one"\n]\n',
+    }.items():
+        text = SEVERAL.partition("outputs")[0] + f"outputs: {{text: {value}}}\n"
+        (project / "one.yaml").write_text(text)
+        assert whorl("run one.yaml").out == printed
 
 
 def test_worst_case_and_its_cost_are_shown_before_the_run(whorl: Whorl) -> None:
-    done = whorl("run", "polish.yaml", "x", "--budget", "3")
-
-    said, first = done.err.splitlines()[:2]
+    said, first = whorl("run polish.yaml x --budget 3").err.splitlines()[:2]
     assert "scripted" in said
     assert first.startswith("at most 49 calls (11 without retries), about $1.")
     assert first.endswith("; at most $3.00, the budget")
+    cents = whorl("run gated.yaml --budget 0.003").says("at most $0.003, the budget").err
+    assert "$0.00\n" not in cents
 
-
-def test_max_iterations_is_in_the_worst_case(whorl: Whorl) -> None:
-    done = whorl("run", "polish.yaml", "x", "--max-iterations", "1", "--json")
-
+    done = whorl("run polish.yaml x --max-iterations 1 --json")
     assert done.err.splitlines()[1].startswith("at most 13 calls (3 without retries)")
     assert done.json["loops"][0]["exit_reason"] == "max_iterations"
     assert done.json["loops"][0]["iterations"] == 1
     assert "R102" in [warning["code"] for warning in done.json["warnings"]]
 
 
-def test_json_is_the_result_document(whorl: Whorl) -> None:
-    result = whorl("run", "polish.yaml", "x", "--json").json
+def test_json_is_the_result_document(whorl: Whorl, project: Path) -> None:
+    result = whorl("run polish.yaml x --json").json
 
-    assert list(result) == [
-        "run",
-        "status",
-        "output",
-        "outputs",
-        "loops",
-        "usage",
-        "warnings",
-        "error",
-        "parent",
-        "paused_by",
-        "waiting_for",
-    ]
+    keys = "run status output outputs loops usage warnings error parent paused_by waiting_for"
+    assert list(result) == keys.split()
     assert result["status"] == "succeeded"
     assert result["outputs"] == {"text": "the report", "draft": "draft three"}
     assert result["usage"]["calls"] == 7
     assert result["loops"][0]["path"] == "polish"
     assert result["loops"][0]["best_iteration"] == 3
 
-
-def test_json_has_the_warnings_of_the_file(whorl: Whorl, project: Path) -> None:
     steps = "{fine: {ask: Is it fine?}, then: {if: '{{ fine }}', set: {x: 1}}}"
     (project / "odd.yaml").write_text(f"whorl: 1\nname: odd\nsteps: {steps}\n")
-
-    assert whorl("run", "odd.yaml", "--json").json["warnings"][0]["code"] == "W023"
+    assert whorl("run odd.yaml --json").json["warnings"][0]["code"] == "W023"
 
 
 def test_events_are_the_journal_in_order(whorl: Whorl) -> None:
-    done = whorl("run", "polish.yaml", "x", "--events")
+    done = whorl("run polish.yaml x --events").ends(0)
 
     events = [json.loads(line) for line in done.out.splitlines()]
     journal = [event for event in events if event["seq"] is not None]
-    assert done.code == 0
     assert [event["seq"] for event in journal] == list(range(1, len(journal) + 1))
     assert journal[0]["kind"] == "run.started"
     assert journal[-1]["kind"] == "run.finished"
@@ -121,40 +94,21 @@ def test_events_are_the_journal_in_order(whorl: Whorl) -> None:
     assert "draft one" in [event["text"] for event in streamed]
 
 
-def test_verbose_shows_every_step(whorl: Whorl) -> None:
-    done = whorl("run", "polish.yaml", "x", "-v")
-
-    assert "✓ polish[1]/write  canned/m" in done.err
-    assert "✓ report  canned/m" in done.err
-
-
-@pytest.mark.parametrize(
-    ("words", "task"),
-    [
-        (("-i", "task=plain"), "plain"),
-        (("-i", 'task:="quoted"'), "quoted"),
-        (("-i", "task=@text.txt"), "from a file"),
-        (("-i", "task:=@text.json"), "a value"),
-        (("-",), "from stdin"),
-        (("-i", "task=@-"), "from stdin"),
-        (("-i", "task=a=b"), "a=b"),
-    ],
-)
-def test_inputs(
-    whorl: Whorl,
-    project: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
-    task: str,
-) -> None:
+def test_inputs(whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "text.txt").write_text("from a file")
     (project / "text.json").write_text('"a value"')
-    stdin = io.TextIOWrapper(io.BytesIO(b"from stdin"))
-    monkeypatch.setattr("sys.stdin", stdin)
-
-    assert whorl("run", "polish.yaml", *words).code == 0
-
-    assert whorl("show", "last", "--json").json["input"] == {"task": task}
+    for words, task in {
+        "-i task=plain": "plain",
+        "-i 'task:=\"quoted\"'": "quoted",
+        "-i task=@text.txt": "from a file",
+        "-i task:=@text.json": "a value",
+        "-": "from stdin",
+        "-i task=@-": "from stdin",
+        "-i task=a=b": "a=b",
+    }.items():
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"from stdin")))
+        whorl(f"run polish.yaml {words}").ends(0)
+        assert whorl("show last --json").json["input"] == {"task": task}
 
 
 @pytest.mark.slow
@@ -162,87 +116,31 @@ def test_an_input_may_hold_as_many_values_as_over_http(whorl: Whorl, project: Pa
     file = project / "list.yaml"
     file.write_text("whorl: 1\ninputs: {xs: list}\nsteps:\n  n: {value: '{{ xs | length }}'}\n")
     (project / "xs.json").write_text(json.dumps([[0]] * 49_000))
-    assert whorl("run", "list.yaml", "-i", "xs:=@xs.json").code == 0
+    whorl("run list.yaml -i xs:=@xs.json").ends(0)
     (project / "xs.json").write_text(json.dumps([0] * 100_001))
 
-    refused = whorl("run", "list.yaml", "-i", "xs:=@xs.json")
+    refused = whorl("run list.yaml -i xs:=@xs.json").ends(2, "holds more than 100,000 values")
 
-    assert (refused.code, "holds more than 100,000 values" in refused.err) == (2, True)
     assert "is not JSON" not in refused.err
     assert "needs quotes" not in refused.err
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ((), "needs the input 'task'"),
-        (("-i", "tsak=x"), "did you mean 'task'?"),
-        (("-i", "task"), "has no value"),
-        (("-i", "task=x", "-i", "task=y"), "gives 'task' twice"),
-        (("x", "-i", "task=y"), "given twice"),
-        (("-i", "task:=nope"), "is not JSON"),
-        (("-i", "task=@missing.txt"), "does not exist"),
-        (("x", "--budget", "much"), "not an amount of dollars"),
-        (("x", "--jsn"), "did you mean '--json'?"),
-        (("x", "--json", "--events"), "exclude each other"),
-    ],
-)
-def test_wrong_use_is_said_and_nothing_starts(
-    whorl: Whorl, project: Path, words: tuple[str, ...], message: str
-) -> None:
-    done = whorl("run", "polish.yaml", *words)
-
-    assert done.code == 2
-    assert message in done.err
-    assert "error[" in done.err
-    assert ("error" in done.json) if "--json" in words else (done.out == "")
-    assert not (project / ".whorl").exists()
-
-
 def test_invalid_file_shows_all_diagnostics(whorl: Whorl, project: Path) -> None:
-    (project / "bad.yaml").write_text(
-        POLISH.replace("until:", "untill:").replace("at_most", "atmost")
-    )
+    text = POLISH.replace("until:", "untill:").replace("at_most", "atmost")
+    (project / "bad.yaml").write_text(text)
 
-    done = whorl("run", "bad.yaml", "x", "--json")
+    done = whorl("run bad.yaml x --json").ends(2, "bad.yaml:8:", "untill:")
 
-    assert done.code == 2
+    done.says("did you mean 'until'", "did you mean 'at_most'")
     assert len(done.json["error"]["diagnostics"]) == 2
-    assert "bad.yaml:8:" in done.err
-    assert "untill:" in done.err
-    assert "did you mean 'until'" in done.err
-    assert "did you mean 'at_most'" in done.err
 
 
-def test_missing_file(whorl: Whorl) -> None:
-    done = whorl("run", "nowhere.yaml")
-
-    assert done.code == 2
-    assert "'nowhere.yaml' does not exist" in done.err
-
-
-def test_command_without_leave_fails_before_anything_starts(whorl: Whorl, project: Path) -> None:
-    done = whorl("run", "commanding.yaml", "--json")
-
-    assert done.code == 1
-    assert done.json["status"] == "failed"
-    assert done.json["error"]["code"] == "R110"
-    assert done.json["error"]["path"] == "touch"
-    assert "`commands = true`" in done.json["error"]["message"]
-    assert not (project / "ran.txt").exists()
-    again = whorl("resume", "last")
-    assert again.code == 2
-    assert "nothing in this run can be tried again" in again.err
-
-
-@pytest.mark.parametrize(("allowed", "code"), [("true", 0), ('["touch"]', 0), ('["ls"]', 1)])
-def test_leave_for_commands(whorl: Whorl, project: Path, allowed: str, code: int) -> None:
-    with (project / "whorl.toml").open("a") as config:
-        config.write(f"\n[allow]\ncommands = {allowed}\n")
-
-    assert whorl("run", "commanding.yaml").code == code
-
-    assert (project / "ran.txt").exists() == (code == 0)
+def test_permission_for_commands(whorl: Whorl, project: Path) -> None:
+    for allowed, code in {'["ls"]': 1, '["touch"]': 0, "true": 0}.items():
+        (project / "ran.txt").unlink(missing_ok=True)
+        (project / "whorl.toml").write_text(f"{CONFIG}\n[allow]\ncommands = {allowed}\n")
+        whorl("run commanding.yaml").ends(code)
+        assert (project / "ran.txt").exists() == (code == 0)
 
 
 def test_missing_provider_is_said_before_the_run(whorl: Whorl, project: Path) -> None:
@@ -250,40 +148,12 @@ def test_missing_provider_is_said_before_the_run(whorl: Whorl, project: Path) ->
     named = POLISH.replace("inputs:", "model: openai/gpt-5-mini\ninputs:")
     (project / "polish.yaml").write_text(named)
 
-    done = whorl("run", "polish.yaml", "x")
+    whorl("run polish.yaml x").ends(2, "error[P110]", "OPENAI_API_KEY")
 
-    assert done.code == 2
-    assert "error[P110]" in done.err
-    assert "OPENAI_API_KEY" in done.err
     assert not (project / ".whorl").exists()
 
 
-def test_failed_run(whorl: Whorl) -> None:
-    done = whorl("run", "failing.yaml")
-
-    assert done.code == 1
-    assert done.out == ""
-    assert "✗ failed" in done.err
-    assert "no such model" in done.err
-    assert "next: whorl resume " in done.err
-
-
-def test_dry_run_sends_and_stores_nothing(whorl: Whorl, project: Path) -> None:
-    done = whorl("run", "polish.yaml", "x", "--dry-run", "--json")
-
-    assert done.code == 0
-    assert done.json["dry_run"] is True
-    assert done.json["loops"][0]["iterations"] == 5
-    assert done.json["outputs"]["text"] == "(invented answer of report)"
-    assert "nothing is sent, nothing is stored" in done.err
-    assert not (project / ".whorl").exists()
-
-
-def test_dry_run_opens_gates_waits_in_no_time_and_lets_the_judge_say_yes_last(
-    whorl: Whorl, project: Path
-) -> None:
-    (project / "long.yaml").write_text(
-        """
+LONG = """
 whorl: 1
 steps:
   l:
@@ -296,13 +166,20 @@ steps:
   check: {approve: {message: "Publish?"}}
 outputs: {kind: "{{ l.w.kind }}", ok: "{{ check.approved }}"}
 """
-    )
 
-    result = whorl("run", "long.yaml", "--dry-run", "--json").json
 
-    assert result["loops"][0]["stopped_by"] == "judge"
-    assert result["loops"][0]["iterations"] == 3
-    assert result["outputs"] == {"kind": "short", "ok": True}
+def test_dry_run_sends_and_stores_nothing(whorl: Whorl, project: Path) -> None:
+    """It opens gates, waits in no time and lets the judge say yes last."""
+    (project / "long.yaml").write_text(LONG)
+    done = whorl("run polish.yaml x --dry-run --json").ends(0, "nothing is sent, nothing is stored")
+    long = whorl("run long.yaml --dry-run --json").json
+
+    assert done.json["dry_run"] is True
+    assert done.json["loops"][0]["iterations"] == 5
+    assert done.json["outputs"]["text"] == "(invented answer of report)"
+    assert (long["loops"][0]["stopped_by"], long["loops"][0]["iterations"]) == ("judge", 3)
+    assert long["outputs"] == {"kind": "short", "ok": True}
+    assert not (project / ".whorl").exists()
 
 
 BATCH = """
@@ -319,70 +196,42 @@ outputs: {file: "{{ save.path }}", count: "{{ labels | length }}"}
 """
 
 
-@pytest.mark.parametrize("rows", [None, 3])
-def test_dry_run_reads_files_that_are_there_and_invents_rows_of_others(
-    whorl: Whorl, project: Path, rows: int | None
-) -> None:
+def test_dry_run_reads_files_or_invents_their_rows(whorl: Whorl, project: Path) -> None:
     (project / "batch.yaml").write_text(BATCH)
-    if rows is not None:
-        (project / "reviews.csv").write_text("id,text\n" + "1,Good\n" * rows)
-
-    done = whorl("run", "batch.yaml", "--dry-run")
-    told = whorl("run", "batch.yaml", "--dry-run", "--json").json
-
-    # As of a run, reading and writing files is no call.
-    assert (done.code, told["usage"]["calls"]) == (0, rows or 1), done.err
-    assert told["outputs"] == {"file": "out/labels.csv", "count": rows or 1}
-    made = "3 calls" if rows else "1 call"
-    words = f"it would have made {made}; the number of calls depends on the inputs"
-    assert words in done.err
+    for rows, made in ((1, "1 call"), (3, "3 calls")):
+        if rows == 3:
+            (project / "reviews.csv").write_text("id,text\n" + "1,Good\n" * rows)
+        words = f"it would have made {made}; the number of calls depends on the inputs"
+        whorl("run batch.yaml --dry-run").ends(0, words)
+        told = whorl("run batch.yaml --dry-run --json").json
+        # As of a run, reading and writing files is no call.
+        assert told["usage"]["calls"] == rows
+        assert told["outputs"] == {"file": "out/labels.csv", "count": rows}
     assert not (project / "out").exists()
 
 
-def test_key_starts_one_run(whorl: Whorl) -> None:
-    first = whorl("run", "polish.yaml", "x", "--id", "monday", "--json")
-    second = whorl("run", "polish.yaml", "x", "--id", "monday", "--json")
-
-    assert second.code == 0
-    assert second.json == first.json
-    assert "was started with the key 'monday' before" in second.err
-    assert len(whorl("ls", "--json").json) == 1
-
-
-def test_control_characters_of_a_model_do_not_reach_the_terminal(
+def test_control_is_not_printed(
     whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = project / "whorl.toml"
     config.write_text(config.read_text().replace('"the report"', '"a\\u001b[2Jb\\nc"'))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
 
-    done = whorl("run", "polish.yaml", "x")
+    done = whorl("run polish.yaml x")
 
     assert "\x1b" not in done.out
     assert done.out.startswith("text:\na␛[2Jb\nc\n")
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ("[defaults\n", "whorl.toml:1:"),
-        (
-            '[defaults]\nprovider = "canned"\nmodle = "m"\n',
-            "whorl.toml:3: [defaults] has no 'modle'",
-        ),
-        ("[allow]\ncommands = 3\n", "whorl.toml:2: [allow] commands must be"),
-    ],
-)
-def test_wrong_configuration_names_its_line(
-    whorl: Whorl, project: Path, config: str, message: str
-) -> None:
-    (project / "whorl.toml").write_text(config)
-
-    done = whorl("run", "polish.yaml", "x")
-
-    assert done.code == 2
-    assert "error[W901]" in done.err
-    assert message in done.err
+def test_wrong_configuration_names_its_line(whorl: Whorl, project: Path) -> None:
+    wrong = '[defaults]\nprovider = "canned"\nmodle = "m"\n'
+    for config, message in {
+        "[defaults\n": "whorl.toml:1:",
+        wrong: "whorl.toml:3: [defaults] has no 'modle'",
+        "[allow]\ncommands = 3\n": "whorl.toml:2: [allow] commands must be",
+    }.items():
+        (project / "whorl.toml").write_text(config)
+        whorl("run polish.yaml x").ends(2, "error[W901]", message)
 
 
 FILES = """
@@ -394,38 +243,224 @@ steps:
 """
 
 
-@pytest.mark.parametrize(
-    ("words", "pages"),
-    [
-        (("-i", "pages=a.txt"), ["a.txt"]),
-        (("-i", "pages=a.txt", "-i", "pages=b.txt"), ["a.txt", "b.txt"]),
-        (("-i", 'pages:=["a.txt", "b.txt"]'), ["a.txt", "b.txt"]),
-        (("a.txt",), ["a.txt"]),
-        (("-i", "pages=a.txt", "-i", "names=x"), ["a.txt", "x"]),
-        (("-i", "pages=a.txt", "-i", "names=x", "-i", "names=y"), ["a.txt", "x", "y"]),
-        (("-i", "pages=a.txt", "-i", 'names=["x", "y"]'), ["a.txt", "x", "y"]),
-    ],
-)
-def test_files_are_given_one_by_one_or_as_a_list(
-    whorl: Whorl, project: Path, words: tuple[str, ...], pages: list[str]
-) -> None:
+def test_files_are_given_one_by_one_or_as_a_list(whorl: Whorl, project: Path) -> None:
     (project / "pages.yaml").write_text(FILES)
-
-    assert whorl("run", "pages.yaml", *words, "--json").json["outputs"] == {"out": pages}
+    for words, pages in {
+        "-i pages=a.txt": ["a.txt"],
+        "-i pages=a.txt -i pages=b.txt": ["a.txt", "b.txt"],
+        '-i \'pages:=["a.txt", "b.txt"]\'': ["a.txt", "b.txt"],
+        "a.txt": ["a.txt"],
+        "-i pages=a.txt -i names=x": ["a.txt", "x"],
+        "-i pages=a.txt -i names=x -i names=y": ["a.txt", "x", "y"],
+        '-i pages=a.txt -i \'names=["x", "y"]\'': ["a.txt", "x", "y"],
+    }.items():
+        assert whorl(f"run pages.yaml {words} --json").json["outputs"] == {"out": pages}, words
 
 
 def test_the_only_file_that_a_workflow_needs_is_its_text(whorl: Whorl, project: Path) -> None:
     file = project / "letter.yaml"
     file.write_text(FILES.replace("pages: files", "pages: file").replace(" + names", ""))
-    alone = whorl("run", "letter.yaml", "a.txt", "--json")
+    alone = whorl("run letter.yaml a.txt --json")
     file.write_text(FILES.replace("pages: files", "pages: file, other: file"))
-    of_two = whorl("run", "letter.yaml", "a.txt")
 
     assert alone.json["outputs"] == {"out": "a.txt"}
-    assert "takes no text; its inputs: -i pages=..., -i other=..." in of_two.err
+    whorl("run letter.yaml a.txt").says("takes no text; its inputs: -i pages=..., -i other=...")
 
 
-def test_what_is_no_list_is_given_once(whorl: Whorl) -> None:
-    refused = whorl("run", "polish.yaml", "-i", "task=a", "-i", "task=b")
+PAGES = """
+whorl: 1
+steps:
+  people: {read: people.csv, as: csv}
+  pages:
+    each: "{{ people.content }}"
+    as: row
+    steps:
+      page: {write: "out/{{ row.name }}.json", content: {hello: "{{ row.name }}"}, as: json}
+  note: {write: "{{ workspace }}/note.txt", content: "all done"}
+outputs: {sizes: "{{ pages | map(attribute='page.size') | list }}"}
+"""
 
-    assert "-i gives 'task' twice" in refused.err
+
+def test_files_are_read_and_written_as_the_operator_permits(project: Path, whorl: Whorl) -> None:
+    (project / "people.csv").write_text("name\nAda\nBo\n")
+    (project / "pages.yaml").write_text(PAGES)
+    whorl("run pages.yaml").ends(1, "P125", 'files = {write = ["out/**"]}')
+
+    permitted = '\n[allow]\nfiles = {write = ["out/**"]}\n'
+    (project / "whorl.toml").write_text(CONFIG + permitted)
+    done = whorl("run pages.yaml --json").json
+
+    assert done["outputs"] == {"sizes": [21, 20]}
+    assert (project / "out/Bo.json").read_text() == '{\n  "hello": "Bo"\n}\n'
+    assert (project / ".whorl/work" / done["run"] / "note.txt").read_text() == "all done"
+    writes = ["a path that is computed", "the workspace of its run"]
+    assert whorl("validate pages.yaml --json").json[0]["effects"]["writes"] == writes
+
+
+def test_a_run_keeps_the_prompts_that_it_began_with(project: Path, whorl: Whorl) -> None:
+    ask = "{ask: {file: prompts/write.md}}"
+    steps = f'{{first: {ask}, gate: {{approve: "Go on?"}}, second: {ask}}}'
+    (project / "flow.yaml").write_text(f"whorl: 1\ninputs: {{task: string}}\nsteps: {steps}\n")
+    (project / "prompts").mkdir()
+    prompt = project / "prompts/write.md"
+    prompt.write_text("Write {{ task }}.\n")
+
+    whorl("run flow.yaml 'a song'").ends(4)
+    prompt.write_text("Report {{ task }}.\n")
+    whorl("approve last").ends(0)
+
+    for step in ("first", "second"):
+        whorl(f"show last/{step} --full").prints("Write a song.")
+    assert "Report a song." not in whorl("show last --json --deep").out
+
+
+def test_mistakes_of_a_prompt_and_a_key_are_found_before_a_run(project: Path, whorl: Whorl) -> None:
+    flow = project / "flow.yaml"
+    (project.parent / "secret.md").write_text("secret")
+    flow.write_text("whorl: 1\nsteps: {a: {ask: {file: ../secret.md}}}\n")
+    whorl("validate flow.yaml").ends(2, "is outside of the project")
+
+    (project / "one.md").write_text("All is well,\nbut {{ tsk }} is not.\n")
+    flow.write_text("whorl: 1\ninputs: {task: string}\nsteps: {a: {ask: {file: one.md}}}\n")
+    done = whorl("validate flow.yaml").ends(2, "did you mean 'task'?")
+    done.says("--> one.md:2:8", "but {{ tsk }} is not.")
+
+    url = 'url = "https://api.example.com"'
+    (project / "whorl.toml").write_text(f'[keys.search]\n{url}\ntoken = "env:TOKEN"\n')
+    step = '{http: {url: "https://api.example.com", key: serch}}'
+    flow.write_text(f"whorl: 1\nsteps: {{a: {step}}}\n")
+    refused = whorl("run flow.yaml").ends(2, "uses the key 'serch', which is not known")
+    refused.says("did you mean 'search'?")
+
+
+LOOKING = """
+whorl: 1
+name: looking
+inputs: {note: file, more: {type: files, default: []}}
+steps:
+  text: {read: "{{ note }}"}
+  others: {ask: "Write about it", files: "{{ more }}"}
+outputs: {text: "{{ text.content }}"}
+"""
+
+
+@pytest.fixture
+def sub(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, which is below the project's."""
+    (project / "looking.yaml").write_text(LOOKING)
+    folder = project / "sub" / "notes"
+    folder.mkdir(parents=True)
+    (folder / "a.md").write_text("the note")
+    monkeypatch.chdir(project / "sub")
+    return project / "sub"
+
+
+def test_paths_are_seen_from_the_current_folder(whorl: Whorl, sub: Path, project: Path) -> None:
+    """Those that a file writes are seen from the project."""
+    run = "run ../looking.yaml --json"
+    for path in ("notes/a.md", "./notes/../notes/a.md", str(sub / "notes" / "a.md")):
+        assert whorl(f"{run} -i note={path}").ends(0).json["outputs"] == {"text": "the note"}
+    for more in ("more=notes/a.md", 'more=["notes/a.md"]', 'more:=["notes/a.md"]'):
+        whorl(f"{run} -i note=notes/a.md -i '{more}'").ends(0)
+        whorl("show last/others --json").prints("sub/notes/a.md")
+    outside = "error[R111]: -i note: '../../outside.md' is outside of the project"
+    whorl(f"{run} -i note=../../outside.md").ends(2, outside, "copy it into the project")
+    whorl("run ../looking.yaml -i note=b.md").ends(1, "'sub/b.md'")
+    tried = whorl("try ../looking.yaml --at text -i note=notes/a.md --json").ends(0).json
+    whorl(f"show {tried['run']}/text").prints("the note")
+    kept = whorl("schedule add ../looking.yaml --every 1h -i note=notes/a.md --json").ends(0)
+    assert "sub/notes/a.md" in json.dumps(kept.json)
+
+    default = LOOKING.replace("note: file", "note: {type: file, default: sub/notes/a.md}")
+    (project / "looking.yaml").write_text(default)
+    assert whorl(run).json["outputs"] == {"text": "the note"}
+    (project / "t.yaml").write_text("whorl: 1\nsteps:\n  a: {read: /etc/hostname}\n")
+    whorl("run ../t.yaml").says("is absolute; write it relative to the project's folder")
+
+
+def test_advised_files_are_named_from_here(whorl: Whorl, sub: Path, project: Path) -> None:
+    failing = LOOKING.replace("Write about it", "Fail please")
+    (project / "looking.yaml").write_text(failing)
+    whorl("run ../looking.yaml -i note=notes/a.md")
+    (project / "looking.yaml").write_text(LOOKING)
+
+    done = whorl("resume last")
+
+    command = re.findall(r"next: whorl (run .*)", done.err)[0]
+    whorl(*shlex.split(command, comments=True)).ends(0)
+
+
+SAY = """
+version: 2
+metadata: {{name: Say {word}}}
+nodes:
+  - id: say
+    type: constant
+    position: {{x: 0, y: 0}}
+    data: {{nodeType: constant, label: Say, valueType: string, value: {word},
+      outputs: [{{name: value, type: string}}]}}
+edges: []
+"""
+NAMED = """
+$schema: workflow/v2.0
+name: {name}
+version: 1.0.0
+execution: {{provider: canned, model: m}}
+steps:
+  - {{name: write, run: "Write {{{{input}}}}"}}
+"""
+
+
+@pytest.fixture
+def shop(project: Path) -> Path:
+    for folder in (".robomesh/workflows", "workflows/components", "src"):
+        (project / folder).mkdir(parents=True)
+    for path, word in (
+        (".robomesh/workflows/greet.yaml", "first"),
+        ("workflows/greet.yaml", "second"),
+        ("workflows/v1.2.yml", "dotted"),
+        (".robomesh/plan.yaml", "planned"),
+        ("workflows/components/part.yaml", "part"),
+    ):
+        (project / path).write_text(SAY.format(word=word))
+    return project
+
+
+def test_short_names_are_stems(shop: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, word, path in (
+        ("greet", "first", ".robomesh/workflows/greet.yaml"),
+        ("v1.2", "dotted", "workflows/v1.2.yml"),
+        ("plan", "planned", ".robomesh/plan.yaml"),
+    ):
+        assert whorl("run", name).ends(0, f"{name} is {path}").out.strip() == word
+    for name in ("part", "greet.yaml", "Say first", "components/part"):
+        whorl("run", name, "x").ends(2, "does not exist")
+
+    (shop / "whorl.toml").unlink()
+    monkeypatch.chdir(shop / "src")
+    assert whorl("run greet").out.strip() == "first"
+    assert (shop / ".whorl").is_dir()
+    monkeypatch.chdir(shop)
+    (shop / "greet").write_text(SAY.format(word="itself"))
+    assert whorl("run greet").out.strip() == "itself"
+
+
+def test_home_is_no_project(shop: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shop / "whorl.toml").unlink()
+    monkeypatch.setenv("HOME", str(shop))
+    monkeypatch.chdir(shop / "src")
+
+    whorl("run greet").ends(2)
+
+
+def test_a_name_inside_of_a_file_counts_where_it_means_one(project: Path, whorl: Whorl) -> None:
+    for path, name in {"flows/dev": "polish_it", "a": "twice", "b": "twice"}.items():
+        (project / path).mkdir(parents=True)
+        (project / path / "x.yaml").write_text(NAMED.format(name=name))
+
+    for name in ("polish_it", "dev/polish_it", "flows/dev/polish_it"):
+        assert whorl("run", name, "x").out.strip() == "draft one"
+        whorl("validate", name).ends(0)
+    whorl("run x x").ends(2)
+    whorl("run twice x").ends(2, "'twice' could be a/x.yaml or b/x.yaml")
+    whorl("run a/twice x").ends(0)

@@ -1,4 +1,4 @@
-"""What a workflow calls secure is told by no command: not as text, value, error or result."""
+"""What a workflow calls secure, and what steps do with secrets, is told by no command."""
 
 from __future__ import annotations
 
@@ -6,27 +6,20 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from command_line import CONFIG
+
+from leaks import places_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from command_line import Whorl
+
 HIDDEN_TEXT = "plain-text-that-nobody-sees"
-
-CONFIG = f"""
-[defaults]
-provider = "canned"
-model = "m"
-
-[providers.canned]
-kind = "scripted"
-
+ANSWERS = f"""
 [[providers.canned.replies]]
 match = "Say"
 replies = ["{HIDDEN_TEXT}"]
-
-[[providers.canned.replies]]
-match = "Count"
-replies = ["five words"]
 
 [[providers.canned.replies]]
 match = "Is it good"
@@ -62,72 +55,45 @@ steps:
 TYPED = 'whorl: 1\nsteps:\n  a: {ask: "Say it", secure: true, returns: {n: integer}}\n'
 
 
-def whorl(folder: Path, *command: str, capsys: pytest.CaptureFixture[str]) -> str:
-    from whorl.interfaces.cli import main
-
-    capsys.readouterr()
-    with pytest.raises(SystemExit):
-        main([*command])
-    told = capsys.readouterr()
-    return told.out if "--json" in command else told.out + told.err
+@pytest.fixture
+def secure(project: Path) -> Path:
+    """A project whose model says what is to be kept."""
+    (project / "whorl.toml").write_text(CONFIG + ANSWERS)
+    return project
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("text", [LAST, FIRST, FAILS, GOES_ON, LOOP, TYPED])
-def test_no_command_tells_what_a_secure_step_gives(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "whorl.toml").write_text(CONFIG)
-    (tmp_path / "w.yaml").write_text(text)
-    for command in (
-        ("run", "w.yaml"),
-        ("run", "w.yaml", "--json"),
-        ("run", "w.yaml", "--events"),
-        ("show", "last"),
-        ("show", "last", "--json"),
-        ("show", "last/a"),
-        ("show", "last/a", "--json"),
-        ("show", "last/turn[1]"),
-        ("show", "last/turn[1]/a"),
-        ("why", "last"),
-        ("status", "last"),
-        ("status", "last", "--json"),
-    ):
-        said = whorl(tmp_path, *command, capsys=capsys)
-        said = said.replace("echo plain-text-that-nobody-sees", "")
-        assert HIDDEN_TEXT not in said, command
-        assert "Traceback" not in said, command
+def test_no_command_tells_what_a_secure_step_gives(whorl: Whorl, secure: Path, text: str) -> None:
+    (secure / "w.yaml").write_text(text)
+    runs = ("run w.yaml", "run w.yaml --json", "run w.yaml --events")
+    places = ("", "/a", "/turn[1]", "/turn[1]/a")
+    shows = [f"show last{place} {more}" for place in places for more in ("", "--json")]
+    for line in (*runs, *shows, "why last", "status last", "status last --json"):
+        done = whorl(line)
+        said = f"{done.out}{done.err}".replace("echo plain-text-that-nobody-sees", "")
+        assert HIDDEN_TEXT not in said, line
+        assert "Traceback" not in said, line
 
 
-def test_a_secure_result_is_given_to_whoever_asks_for_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_secure_result_is_given_to_whoever_asks_for_it(whorl: Whorl, secure: Path) -> None:
     """An author who names it under `outputs` wants it told; being the last step is not enough."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "whorl.toml").write_text(CONFIG)
-    (tmp_path / "named.yaml").write_text(LAST + 'outputs: {said: "{{ a }}"}\n')
-    (tmp_path / "last.yaml").write_text(LAST)
-    (tmp_path / "caller.yaml").write_text(
+    (secure / "named.yaml").write_text(LAST + 'outputs: {said: "{{ a }}"}\n')
+    (secure / "last.yaml").write_text(LAST)
+    (secure / "caller.yaml").write_text(
         'whorl: 1\nsteps:\n  c: {call: last.yaml}\n  d: {value: "{{ c.a | length }}"}\n'
     )
+    names = ("named", "last", "caller")
 
-    told = {
-        name: json.loads(whorl(tmp_path, "run", f"{name}.yaml", "--json", capsys=capsys))["output"]
-        for name in ("named", "last", "caller")
-    }
+    told = {name: whorl(f"run {name}.yaml --json").json["output"] for name in names}
 
     assert told == {"named": HIDDEN_TEXT, "last": "***", "caller": len(HIDDEN_TEXT)}
 
 
-def test_a_secure_failure_says_what_kind_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "whorl.toml").write_text(CONFIG)
-    (tmp_path / "w.yaml").write_text(FAILS)
+def test_a_secure_failure_says_what_kind_it_is(whorl: Whorl, secure: Path) -> None:
+    (secure / "w.yaml").write_text(FAILS)
 
-    said = json.loads(whorl(tmp_path, "run", "w.yaml", "--json", capsys=capsys))["error"]
+    said = whorl("run w.yaml --json").json["error"]
 
     assert said["cause"]["code"] == "P109"
     assert "ended with code 3" in said["message"]
@@ -141,19 +107,14 @@ ADDRESSES = (
 
 
 @pytest.mark.parametrize("url", ADDRESSES)
-def test_the_address_of_a_secure_step_is_not_told(
-    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_address_of_a_secure_step_is_not_told(whorl: Whorl, secure: Path, url: str) -> None:
     """Whatever is wrong with it: it cannot be read, reached or called."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "whorl.toml").write_text(CONFIG + "private_network = true\n")
+    (secure / "whorl.toml").write_text(f"{CONFIG}{ANSWERS}private_network = true\n")
     told = {}
-    for secure in ("true", "false"):
-        step = f'{{http: {{url: "{url}"}}, secure: {secure}, retry: {{times: 1, wait: 10ms}}}}'
-        workflow = f"whorl: 1\nsteps:\n  a: {step}\n"
-        (tmp_path / "w.yaml").write_text(workflow)
-        told[secure] = whorl(tmp_path, "run", "w.yaml", "--events", capsys=capsys)
-        told[secure] += whorl(tmp_path, "show", "last", "--json", capsys=capsys)
+    for is_secure in ("true", "false"):
+        step = f'{{http: {{url: "{url}"}}, secure: {is_secure}, retry: {{times: 1, wait: 10ms}}}}'
+        (secure / "w.yaml").write_text(f"whorl: 1\nsteps:\n  a: {step}\n")
+        told[is_secure] = f"{whorl('run w.yaml --events')}{whorl('show last --json')}"
 
     assert "plain-text" not in told["true"]
     assert "its message is hidden, since it is secure" in told["true"]
@@ -172,20 +133,107 @@ api_key = "hunter2"
 """
 
 
-def test_an_operators_key_is_kept_out_of_what_is_given_and_computed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "whorl.toml").write_text(KEYED)
-    (tmp_path / "w.yaml").write_text(
+def test_an_operators_key_is_kept_out_of_what_is_given(whorl: Whorl, project: Path) -> None:
+    (project / "whorl.toml").write_text(KEYED)
+    (project / "w.yaml").write_text(
         "whorl: 1\ninputs: {given: string}\nsteps:\n"
         "  a: {value: \"{{ 'hunt' ~ 'er2' }} and {{ given }}\"}\n"
     )
+    run = "run w.yaml -i 'given=my hunter2'"
 
-    said = whorl(tmp_path, "run", "w.yaml", "-i", "given=my hunter2", capsys=capsys)
-    for command in (("run", "w.yaml", "-i", "given=my hunter2", "--events"), ("show", "last"),
-                    ("show", "last", "--json"), ("status", "last")):  # fmt: skip
-        said += whorl(tmp_path, *command, capsys=capsys)
+    lines = (run, f"{run} --events", "show last", "show last --json", "status last")
+    said = "".join(str(whorl(line)) for line in lines)
 
     assert "*** and my ***" in said
     assert "hunter2" not in said
+
+
+SECRET = "HUSH-77-xyzzy/+&"
+COMMAND = """
+whorl: 1
+inputs: {k: secret}
+steps:
+  s:
+    run: [sh, -c, 'echo "token $K rejected" >&2; exit 1']
+    env: {K: "{{ k }}"}
+    retry: {times: 1, wait: 10ms, on: ["*"]}
+"""
+REPAIRED = (
+    'whorl: 1\ninputs: {k: secret}\nsteps:\n  s: {ask: "Quote {{ k }}", returns: {n: integer}}\n'
+)
+SHOWN = (
+    ("show", "last", "--json"),
+    ("show", "last", "--json", "--deep"),
+    ("show", "last/s", "--json"),
+    ("show", "last", "--as", "azure"),
+    ("show", "last/s"),
+)
+QUOTING = f"""
+[[providers.canned.replies]]
+match = "Quote"
+exhaust = "repeat"
+replies = ["I was given {SECRET}"]
+"""
+
+
+@pytest.mark.parametrize("text", [COMMAND, REPAIRED])
+def test_no_attempt_tells_a_secret(whorl: Whorl, project: Path, text: str) -> None:
+    (project / "whorl.toml").write_text(CONFIG + QUOTING + "\n[allow]\ncommands = true\n")
+    (project / "w.yaml").write_text(text)
+    (project / "secret.txt").write_text(SECRET)
+    assert whorl("run", "w.yaml", "-i", "k=@secret.txt").code != 0
+
+    for words in SHOWN:
+        done = whorl(*words)
+        assert SECRET not in done.out + done.err, words
+        assert json.dumps(SECRET)[1:-1] not in done.out, words
+    [record] = json.loads(whorl("show", "last/s", "--json").out)["records"]
+    assert len(record["attempts"]) > 1
+    assert all("***" in str(attempt["error"]) for attempt in record["attempts"])
+
+
+def test_the_name_of_a_model_is_told_unless_it_is_a_secret(whorl: Whorl, project: Path) -> None:
+    (project / "whorl.toml").write_text(CONFIG)
+    (project / "w.yaml").write_text(
+        "whorl: 1\ninputs: {k: secret, m: string}\nsteps:\n"
+        '  s: {ask: "Write it", model: "canned/{{ k }}"}\n'
+        '  t: {ask: "Write it", model: "canned/{{ m }}"}\n'
+    )
+    given = ("-i", "k=HUSH-77-xyzzy", "-i", "m=gpt-77")
+    told = "".join(
+        f"{done.out}{done.err}"
+        for done in (
+            whorl("run", "w.yaml", "-v", *given),
+            whorl("run", "w.yaml", "--events", *given),
+            whorl("cost", "last", "--by", "model"),
+            whorl("show", "last/s"),
+            whorl("show", "last/t"),
+        )
+    )
+
+    assert "HUSH-77" not in told
+    assert places_of("HUSH-77", project) == []
+    assert "gpt-77" in whorl("cost", "last", "--by", "model").out
+    assert "***" in whorl("cost", "last", "--by", "model").out
+
+
+def test_the_model_of_a_secure_step_is_not_told(whorl: Whorl, project: Path) -> None:
+    (project / "whorl.toml").write_text(CONFIG)
+    (project / "w.yaml").write_text(
+        "whorl: 1\ninputs: {m: string}\nsteps:\n"
+        '  s: {ask: "Write it", model: "canned/{{ m | upper }}", secure: true}\n'
+        '  t: {ask: "Write it", model: canned/gpt-77, secure: true}\n'
+    )
+    told = "".join(
+        f"{done.out}{done.err}"
+        for done in (
+            whorl("run", "w.yaml", "-v", "-i", "m=hush"),
+            whorl("cost", "last", "--by", "model"),
+            whorl("show", "last/s"),
+            whorl("show", "last", "--json", "--deep"),
+        )
+    )
+
+    assert "HUSH" not in told
+    assert places_of("canned/HUSH", project) == []
+    assert "gpt-77" in told

@@ -1,10 +1,12 @@
-"""The first minutes in an empty folder: `init`, `new` with folders, schemas that editors find."""
+"""The first minutes: init, new with folders, schemas for editors, and each template."""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from jsonschema import Draft202012Validator
 from whorl.providers.settings import model_providers, sections
 from whorl.providers.settings.runtime import TEMPORAL
 from whorl.providers.settings.schema import rows, settings_schema
+from whorl.templates import TEMPLATES, find, forms, read
 
 if TYPE_CHECKING:
     from command_line import Whorl
@@ -111,15 +114,12 @@ replies = ["one", "two", "three", "four"]
 """
 
 
-def test_a_score_of_another_scale_is_not_the_best_of_the_first_loop(
-    empty: Path, whorl: Whorl
-) -> None:
+def test_a_score_of_another_scale_is_not_the_best(empty: Path, whorl: Whorl) -> None:
     whorl("init")
     (empty / "scores.toml").write_text(SCORES)
-    ran = whorl("run", "first.yaml", "--config", "scores.toml")
+    ran = whorl("run first.yaml --config scores.toml").says("ask for a score from 0 to 1")
 
     assert ran.out == "three\n"
-    assert "ask for a score from 0 to 1" in ran.err
 
 
 def test_new_makes_folders_and_the_line_for_editors(empty: Path, whorl: Whorl) -> None:
@@ -163,13 +163,256 @@ def test_the_schema_takes_the_documented_configuration_and_no_other() -> None:
         assert not validator.is_valid(wrong)
 
 
-def test_what_init_writes_is_valid_and_its_advice_works_elsewhere(
-    empty: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_init_says_works(empty: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
     made = whorl("init", "my flows")
     monkeypatch.chdir(empty / "my flows")
-    checked = whorl("validate", "first.yaml", "first.test.yaml")
+    whorl("validate first.yaml first.test.yaml").ends(0, "run them with `whorl test`")
 
     assert made.out.splitlines() == ["cd 'my flows'", "whorl test", "whorl run first.yaml"]
-    assert checked.code == 0
-    assert "run them with `whorl test`" in checked.err
+
+
+ENDINGS = forms()
+FORMS = list(ENDINGS)
+NAMES = [template.name for template in TEMPLATES]
+EVERY = [(name, form) for name in NAMES for form in FORMS]
+
+Rules = dict[str, list[Any]]
+
+SERVER = """
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("search")
+
+
+@server.tool()
+def search(query: str) -> str:
+    with open("queries.txt", "a") as file:
+        print(query, file=file)
+    return f"found by {query}"
+
+
+server.run()
+"""
+
+CHECKS = """
+import unittest
+from solution import double
+
+
+class Doubling(unittest.TestCase):
+    def test_it_doubles(self):
+        self.assertEqual(double(3), 6)
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """How models answer, by what their prompts hold, and what comes of it in both forms."""
+
+    native: Rules
+    studio: Rules
+    outcome: str
+    iterations: int = 2
+    reason: str = "condition_met"
+    files: dict[str, str] = field(default_factory=dict)
+    leaves: dict[str, str] = field(default_factory=dict)
+    # Replies that are given in turn, and not by the iteration that asks.
+    in_turn: frozenset[str] = frozenset()
+
+
+def called(query: str) -> dict[str, Any]:
+    return {"calls": [{"name": "search__search", "arguments": {"query": query}}]}
+
+
+DRAFTS = ["first draft", "second draft", "third draft"]
+BROKEN, WORKING = "def double(x):\n    return x", "def double(x):\n    return 2 * x"
+CODES: Rules = {"Write solution.py": [BROKEN, WORKING]}
+RECORDS: Rules = {"RECORD SO FAR": ['{"from": "Ada"}', '{"from": "Ada", "euros": 120}']}
+TURNED: Rules = {
+    "Render this": ["It rains.", "It never rains but it pours."],
+    "Translate into French": ["Il pleut.", "Il ne pleut jamais, il tombe des cordes."],
+}
+WORDS: Rules = {"Which word": ["castle", "mill"]}
+FIXES: Rules = {"Fix the findings": ["code one", "code two"]}
+
+CASES = {
+    "self-refine": Case(
+        native={"Critique this draft": ["Too short."], "": DRAFTS},
+        studio={"Critique this draft": ["Too short."], "": DRAFTS},
+        outcome="third draft",
+        iterations=3,
+        reason="max_iterations",
+    ),
+    "agentic-search": Case(
+        native={
+            "Evaluate if": [
+                {"json": {"enough": False, "missing": "the year"}},
+                {"json": {"enough": True, "missing": ""}},
+            ],
+            "Search for what": [called("zip"), "a note", called("zip year"), "found by zip year"],
+        },
+        studio={
+            "Evaluate if": ["continue: the year", "done"],
+            "What should be searched": ["zip", "zip year"],
+        },
+        outcome="found by zip year",
+        files={"server.py": SERVER},
+        leaves={"queries.txt": "zip\nzip year\n"},
+        in_turn=frozenset({"Search for what"}),
+    ),
+    "code-review": Case(
+        native=FIXES
+        | {
+            "Review this code": [
+                {"json": {"clean": False, "findings": "no zero check"}},
+                {"json": {"clean": True, "findings": "none"}},
+            ]
+        },
+        studio={"Read the review": ["continue", "done"]}
+        | FIXES
+        | {"Review this code": ["no zero check", "nothing"]},
+        outcome="code two",
+    ),
+    "until-tests-pass": Case(
+        native=CODES,
+        studio=CODES,
+        outcome="return 2 * x",
+        files={"test_solution.py": CHECKS},
+        leaves={"solution.py": WORKING},
+    ),
+    "research-until-found": Case(
+        native=WORDS
+        | {
+            "Do these lines": [
+                {"json": {"found": False, "notes": "nothing"}},
+                {"json": {"found": True, "notes": "it opened in 1871"}},
+            ]
+        },
+        studio=WORDS | {"Evaluate if the lines": ["continue: nothing", "done: it opened in 1871"]},
+        outcome="notes.txt:1:The mill opened in 1871.",
+        files={"notes.txt": "The mill opened in 1871.\n"},
+    ),
+    "multi-pass-extraction": Case(
+        native=RECORDS, studio=RECORDS, outcome='"euros": 120', iterations=3
+    ),
+    "translate-and-check": Case(
+        native={
+            "mean the same": [
+                {"json": {"same": False, "lost": "the pouring"}},
+                {"json": {"same": True, "lost": ""}},
+            ]
+        }
+        | TURNED,
+        studio={"Compare two texts": ["continue: the pouring", "done"]} | TURNED,
+        outcome="il tombe des cordes",
+    ),
+    "quality-gate": Case(
+        native={
+            "Grade this text": [
+                {"json": {"score": 0.4, "reasons": "long"}},
+                {"json": {"score": 0.9, "reasons": ""}},
+            ],
+            "": DRAFTS,
+        },
+        studio={"Grade the text": ["continue: long", "done"], "": DRAFTS},
+        outcome="second draft",
+    ),
+}
+
+
+def toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {toml(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value)
+
+
+def configuration(case: Case, rules: Rules) -> str:
+    parts = ['[defaults]\nprovider = "canned"\nmodel = "m"\n[allow]\ncommands = true\n']
+    parts.append('files = {write = ["solution.py"]}\n')
+    parts.append('[providers.canned]\nkind = "scripted"\n')
+    for match, replies in rules.items():
+        by = "order" if match in case.in_turn else "iteration"
+        rule = f"match = {toml(match)}\nby = {toml(by)}\nreplies = {toml(replies)}\n"
+        parts.append(f"[[providers.canned.replies]]\n{rule}")
+    if "server.py" in case.files:
+        parts.append(f"[mcp.search]\ncommand = {toml([sys.executable, 'server.py'])}\n")
+    return "\n".join(parts)
+
+
+def test_there_is_a_case_for_every_template() -> None:
+    assert set(CASES) == set(NAMES)
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize(("name", "form"), EVERY)
+def test_a_template_turns_and_ends(whorl: Whorl, project: Path, name: str, form: str) -> None:
+    case = CASES[name]
+    if "server.py" in case.files:
+        pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+    for file, text in case.files.items():
+        (project / file).write_text(text)
+    rules = case.native if form == "native" else case.studio
+    (project / "whorl.toml").write_text(configuration(case, rules))
+    template = find(name)
+    assert template is not None
+
+    assert whorl("new", name, "--form", form).code == 0
+    valid = whorl("validate", f"{name}{ENDINGS[form]}")
+    done = whorl("run", f"{name}{ENDINGS[form]}", template.example, "--json").ends(0)
+
+    assert (valid.code, valid.err) == (0, "")
+    assert done.json["warnings"] == []
+    [loop] = done.json["loops"]
+    assert (loop["exit_reason"], loop["iterations"]) == (case.reason, case.iterations)
+    assert any(case.outcome in str(value) for value in done.json["outputs"].values())
+    assert {file: (project / file).read_text() for file in case.leaves} == case.leaves
+
+
+@pytest.mark.parametrize(("name", "form"), EVERY)
+def test_a_template_says_of_itself_what_the_list_says(name: str, form: str) -> None:
+    from whorl.dialects import read_workflow
+
+    template = find(name)
+    workflow = read_workflow(read(name, form), f"{name}{ENDINGS[form]}").workflow
+
+    assert template is not None
+    assert (workflow.name, workflow.description) == (name, template.description)
+    assert workflow.dialect == form
+
+
+def test_templates_are_listed(whorl: Whorl) -> None:
+    listed = whorl("templates").out.splitlines()
+    document = whorl("templates", "--json").json
+
+    assert [said.split()[0] for said in listed] == list(NAMES)
+    assert [one["name"] for one in document] == list(NAMES)
+    assert all(one["description"] and one["forms"] == FORMS for one in document)
+
+
+def test_new_tells_what_to_run_and_what_is_needed(whorl: Whorl, project: Path) -> None:
+    done = whorl("new until-tests-pass mine.json").says('it needs `commands = ["sh"]`')
+
+    assert done.out.startswith("whorl run mine.json 'a function slug")
+    assert (project / "mine.json").read_text() == read("until-tests-pass", "studio")
+
+
+def test_new_overwrites_only_when_told(whorl: Whorl, project: Path) -> None:
+    file = project / "quality-gate.yaml"
+    file.write_text("mine")
+    refused = whorl("new quality-gate").says("'quality-gate.yaml' exists")
+    kept = file.read_text()
+    forced = whorl("new", "quality-gate", "--force")
+
+    assert (refused.code, kept, forced.code) == (2, "mine", 0)
+    assert file.read_text() == read("quality-gate", "native")
+
+
+def test_new_names_a_near_template_and_a_wrong_place(whorl: Whorl, project: Path) -> None:
+    (project / "no").write_text("a file")
+    unknown = whorl("new self-refin").says("did you mean 'self-refine'?")
+    nowhere = whorl("new", "self-refine", "no/such/folder.yaml")
+
+    assert (unknown.code, nowhere.code) == (2, 2)
+    assert "cannot write 'no/such/folder.yaml'" in nowhere.err

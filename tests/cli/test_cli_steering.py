@@ -1,318 +1,465 @@
-"""resume, continue, accept, fork, approve, reject, pause, cancel: each has one effect."""
+"""resume, continue, accept, fork, approve, reject, pause, cancel: each has one effect, and says so.
+
+What a person is asked, and what they answered, is shown; a file that has changed since is told.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from command_line import POLISH, Whorl
+from command_line import FAILING, GATED, POLISH, Whorl
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+SAYS = "has changed since this run began"
+LOOP = """
+whorl: 1
+name: letter
+steps:
+  letter:
+    repeat:
+      until: write == "never"
+      at_most: 2
+      RULE
+      steps:
+        write: {ask: "Write {{ person.feedback | default('it') }}"}
+outputs: {letter: "{{ letter.write }}"}
+"""
+
+
+@pytest.fixture
+def loop(project: Path) -> Callable[[str], str]:
+    """Writes the file of a loop with a rule, and names it."""
+
+    def write(rule: str) -> str:
+        (project / "letter.yaml").write_text(LOOP.replace("RULE", rule))
+        return "letter.yaml"
+
+    return write
+
+
+def advised(words: str, verb: str) -> list[str]:
+    """The words of the command with this verb that a message advises, ready to be pasted."""
+    commands = re.findall(r"`(whorl [^`]*)`", words)
+    commands += re.findall(r"next: (whorl .*)", words)
+    found = [shlex.split(command, comments=True)[1:] for command in commands]
+    return next(command for command in found if command[0] == verb)
+
+
+def of_several(word: str, uri: str = "") -> str:
+    """A file of two workflows with a loop each; the second one says a word, or calls somebody."""
+    call = {"type": "Http", "inputs": {"method": "GET", "uri": uri}}
+    until = {"type": "Until", "expression": "@equals(1, 1)", "limit": {"count": 3}}
+    resources = []
+    for name, said in (("first", "x"), ("the second", word)):
+        say = {"type": "Compose", "inputs": said}
+        inner = {"Call": call} if uri and name != "first" else {"Say": say}
+        definition = {"actions": {"Again": until | {"actions": inner}}}
+        kind = "Microsoft.Logic/workflows"
+        resources.append({"type": kind, "name": name, "properties": {"definition": definition}})
+    return json.dumps({"$schema": "deploymentTemplate.json#", "resources": resources})
 
 
 def test_resume_tries_again_only_what_failed(whorl: Whorl, project: Path) -> None:
-    whorl("run", "failing.yaml")
+    whorl("run failing.yaml")
     config = project / "whorl.toml"
-    config.write_text(
-        config.read_text().replace('{status = 400, text = "no such model"}', '"fine"')
-    )
+    failing = '{status = 400, text = "no such model"}'
+    config.write_text(config.read_text().replace(failing, '"fine"'))
 
-    done = whorl("resume", "last", "--json")
+    done = whorl("resume last --json").ends(0).json
 
-    assert done.code == 0
-    assert done.json["status"] == "succeeded"
-    assert done.json["usage"]["calls"] == 3
-    sent = whorl("show", "last/first", "--json").json["entries"]
+    assert (done["status"], done["usage"]["calls"]) == ("succeeded", 3)
+    sent = whorl("show last/first --json").json["entries"]
     assert [entry["kind"] for entry in sent] == ["task.started", "task.finished"]
+    again = whorl("resume", done["run"][:-2], "--json").ends(0, "has succeeded already")
+    assert again.json == done
 
 
-def test_resume_of_a_run_that_ended(whorl: Whorl) -> None:
-    first = whorl("run", "polish.yaml", "x", "--json")
-
-    done = whorl("resume", first.json["run"][:-2], "--json")
-
-    assert done.code == 0
-    assert "has succeeded already" in done.err
-    assert done.json == first.json
-
-
-def test_unknown_run_and_no_runs(whorl: Whorl) -> None:
-    assert "there are no runs yet" in whorl("resume", "last").err
-    whorl("run", "polish.yaml", "x")
-    done = whorl("resume", "nope")
-
-    assert done.code == 2
-    assert "error[W902]: there is no run 'nope'" in done.err
-
-
-def test_run_that_spent_its_budget_outside_a_loop_pauses_and_goes_on_with_more(
-    whorl: Whorl, project: Path
-) -> None:
+def test_a_run_that_spent_its_budget_pauses_and_goes_on(whorl: Whorl, project: Path) -> None:
+    """Outside of a loop, too."""
     (project / "two.yaml").write_text(
         "whorl: 1\nsteps:\n"
         "  a: {ask: 'Write', max_tokens: 2}\n"
         "  b: {ask: 'Report', max_tokens: 2}\n"
     )
 
-    first = whorl("run", "two.yaml", "--budget", "0.0003", "--json")
+    first = whorl("run two.yaml --budget 0.0003 --json").ends(5).json
 
-    assert first.code == 5
-    assert first.json["status"] == "paused"
-    assert [warning["code"] for warning in first.json["warnings"]] == ["R103"]
-    assert "--budget +" in whorl("status", "last").out
-    more = whorl("resume", "last", "--budget", "+1", "--json")
-    assert more.code == 0
-    assert more.json["output"] == "the report"
-
-
-def test_added_budget_needs_its_plus(whorl: Whorl) -> None:
-    whorl("run", "polish.yaml", "x")
-
-    done = whorl("resume", "last", "--budget", "0.50")
-
-    assert done.code == 2
-    assert "write +0.50" in done.err
+    assert first["status"] == "paused"
+    assert [warning["code"] for warning in first["warnings"]] == ["R103"]
+    whorl("status last").prints("--budget +")
+    assert whorl("resume last --budget +1 --json").ends(0).json["output"] == "the report"
 
 
 def test_continue_keeps_the_history_and_runs_what_follows_again(whorl: Whorl) -> None:
-    whorl("run", "polish.yaml", "x", "--max-iterations", "2")
+    whorl("run polish.yaml x --max-iterations 2")
 
-    done = whorl("continue", "last", "--iterations", "3", "--json")
+    done = whorl("continue last --iterations 3 --json").ends(0).json
 
-    assert done.code == 0
-    assert done.json["loops"][0]["iterations"] == 3
-    assert done.json["loops"][0]["exit_reason"] == "condition_met"
-    assert done.json["outputs"]["draft"] == "draft three"
-    assert whorl("show", "last/report#2").code == 0
-
-
-def test_continue_needs_to_know_how_much_and_where(whorl: Whorl) -> None:
-    whorl("run", "polish.yaml", "x")
-
-    assert "--iterations N" in whorl("continue", "last").err
-    wrong = whorl("continue", "last", "--iterations", "1", "--at", "polsh")
-    assert wrong.code == 2
-    assert "did you mean 'polish'?" in wrong.err
+    assert done["loops"][0]["iterations"] == 3
+    assert done["loops"][0]["exit_reason"] == "condition_met"
+    assert done["outputs"]["draft"] == "draft three"
+    whorl("show last/report#2").ends(0)
 
 
 def test_accept_takes_an_earlier_iteration_once(whorl: Whorl) -> None:
-    whorl("run", "polish.yaml", "x")
+    whorl("run polish.yaml x")
 
-    done = whorl("accept", "last", "--iteration", "2", "--json")
+    done = whorl("accept last --iteration 2 --json").ends(0).json
 
-    assert done.code == 0
-    assert done.json["outputs"]["draft"] == "draft two\nwith two lines"
-    loop = done.json["loops"][0]
+    assert done["outputs"]["draft"] == "draft two\nwith two lines"
+    loop = done["loops"][0]
     assert (loop["exit_reason"], loop["returned_iteration"]) == ("accepted", 2)
     assert loop["score"] == 0.63
-    again = whorl("accept", "last", "--iteration", "2", "--json")
-    assert "accepted already" in again.err
-    assert again.json == done.json
-    missing = whorl("accept", "last", "--iteration", "9")
-    assert missing.code == 2
-    assert "it has 1, 2, 3" in missing.err
+    assert whorl("accept last --iteration 2 --json").says("accepted already").json == done
 
 
 def test_fork_keeps_the_iterations_before_and_the_old_run(whorl: Whorl) -> None:
-    old = whorl("run", "polish.yaml", "x", "--json").json
+    old = whorl("run polish.yaml x --json").json
 
-    done = whorl("fork", "last", "--at", "polish[2]", "--set", "hint=other", "--json")
+    done = whorl("fork last --at polish[2] --set hint=other --json").ends(0).json
 
-    assert done.code == 0
-    assert done.json["run"] != old["run"]
-    assert done.json["usage"]["calls"] == 5
-    shown = whorl("show", "last/polish[2]/write")
-    assert "Write x after other" in shown.out
+    assert done["run"] != old["run"]
+    assert (old["parent"], done["parent"]) == (None, old["run"])
+    assert done["usage"]["calls"] == 5
+    whorl("show last/polish[2]/write").prints("Write x after other")
     assert whorl("show", old["run"], "--json").json["output"] == "the report"
-    assert f"fork of {old['run']}" in whorl("show", "last").out
+    whorl("show last").prints(f"fork of {old['run']}")
 
 
-def test_fork_with_another_file(whorl: Whorl, project: Path) -> None:
-    whorl("run", "polish.yaml", "x")
-    (project / "other.yaml").write_text(POLISH.replace("Report on", "Report about"))
+def test_a_fork_with_another_file_keeps_iterations_as_its_own(whorl: Whorl, project: Path) -> None:
+    whorl("run polish.yaml x")
+    longer = POLISH.replace("  report:", '  extra: {value: "{{ polish.write }}"}\n  report:')
+    (project / "other.yaml").write_text(longer.replace("Report on", "Report about"))
 
-    done = whorl("fork", "last", "--at", "polish[3]", "--file", "other.yaml")
+    whorl("fork last --at polish[3] --file other.yaml").ends(0)
 
-    assert done.code == 0
-    assert "Report about draft three" in whorl("show", "last/report").out
+    whorl("show last/report").prints("Report about draft three")
     calls = [whorl("cost", *which, "--json").json["total"]["calls"] for which in ([], ["last"])]
     assert calls == [7 + 3, 3]
+    whorl("diff last 1 3").prints("+draft three")
+    accepted = whorl("accept last --iteration 1 --json").ends(0).json
+    assert accepted["loops"][0]["returned_iteration"] == 1
 
 
-def test_the_iterations_that_a_fork_with_another_file_keeps_are_its_own(
-    whorl: Whorl, project: Path
-) -> None:
-    whorl("run", "polish.yaml", "x")
-    longer = POLISH.replace("  report:", '  extra: {value: "{{ polish.write }}"}\n  report:')
-    (project / "other.yaml").write_text(longer)
-    whorl("fork", "last", "--at", "polish[3]", "--file", "other.yaml")
+@pytest.mark.slow
+def test_calls_of_a_fork_are_counted_once(whorl: Whorl) -> None:
+    whorl("run polish.yaml x")
+    whorl("fork last --at polish[3]")
+    whorl("fork last --at polish[3]")
 
-    compared = whorl("diff", "last", "1", "3")
-    accepted = whorl("accept", "last", "--iteration", "1", "--json")
-
-    assert "+draft three" in compared.out
-    assert (accepted.code, accepted.json["loops"][0]["returned_iteration"]) == (0, 1)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--at", "polish[9]"), "'polish' has no iteration 9"),
-        (("--at", "polish"), "say which iteration"),
-        (("--at", "polish[2]", "--set", "hnt=x"), "did you mean 'hint'?"),
-    ],
-)
-def test_fork_refuses_what_makes_no_sense(
-    whorl: Whorl, words: tuple[str, ...], message: str
-) -> None:
-    whorl("run", "polish.yaml", "x")
-
-    done = whorl("fork", "last", *words)
-
-    assert done.code == 2
-    assert message in done.err
-    assert len(whorl("ls", "--json").json) == 1
-
-
-@pytest.mark.parametrize(("verb", "is_approved"), [("approve", True), ("reject", False)])
-def test_gate_waits_for_one_decision(whorl: Whorl, verb: str, is_approved: bool) -> None:
-    waiting = whorl("run", "gated.yaml")
-    assert waiting.code == 4
-    assert "check asks: Publish it?" in waiting.err
-    assert "next: whorl approve" in waiting.err
-    assert whorl("resume", "last").code == 4
-
-    done = whorl(verb, "last", "--feedback", "my words", "--json")
-
-    assert done.code == 0
-    assert done.json["outputs"] == {"ok": is_approved, "words": "my words"}
-    again = whorl(verb, "last")
-    assert again.code == 2
-    assert f"was {'approved' if is_approved else 'rejected'} already" in again.err
-
-
-def test_several_gates_need_an_address(whorl: Whorl, project: Path) -> None:
-    (project / "two.yaml").write_text(
-        """
-whorl: 1
-steps:
-  both:
-    together:
-      steps:
-        one: {approve: {message: "One?"}}
-        two: {approve: {message: "Two?"}}
-"""
-    )
-    assert whorl("run", "two.yaml").code == 4
-
-    unclear = whorl("approve", "last")
-
-    assert unclear.code == 2
-    assert "both/one" in unclear.err
-    assert "both/two" in unclear.err
-    wrong = whorl("approve", "last", "--at", "both/tow")
-    assert "did you mean 'both/two'?" in wrong.err
-    assert whorl("approve", "last", "--at", "both/two").code == 4
-    twice = whorl("reject", "last", "--at", "both/two")
-    assert twice.code == 2
-    assert "'both/two' was approved already" in twice.err
-    assert "open now: both/one" in twice.err
-    assert whorl("approve", "last").code == 0
-
-
-def test_gate_that_nobody_asked(whorl: Whorl) -> None:
-    whorl("run", "polish.yaml", "x")
-
-    done = whorl("approve", "last")
-
-    assert done.code == 2
-    assert "has no open question; it has succeeded" in done.err
-
-
-def test_pause_and_cancel_of_a_waiting_run_have_one_effect(whorl: Whorl) -> None:
-    whorl("run", "gated.yaml")
-
-    assert "is paused; go on with" in whorl("pause", "last").out
-    assert "is paused already" in whorl("pause", "last").out
-    assert whorl("resume", "last").code == 4
-    assert whorl("cancel", "last", "--feedback", "wrong", "--json").json["status"] == "cancelled"
-    assert "was cancelled already" in whorl("cancel", "last").out
-    late = whorl("approve", "last")
-    assert late.code == 2
-    assert whorl("resume", "last").code == 5
-
-
-def test_pause_of_a_run_that_ended(whorl: Whorl) -> None:
-    whorl("run", "polish.yaml", "x")
-
-    done = whorl("pause", "last")
-
-    assert done.code == 2
-    assert "has succeeded already" in done.err
+    rows = whorl("ls --json").json
+    for by in ("model", "run", "iteration"):
+        total = whorl("cost", "--by", by, "--json").json["total"]
+        assert total["calls"] == sum(row["calls"] for row in rows) == 7 + 3 + 3
+        assert total["cost_usd"] == pytest.approx(sum(row["cost_usd"] for row in rows))
+    assert whorl("cost last --json").json["total"]["calls"] == 3
 
 
 def test_a_fork_takes_one_of_several_workflows_of_a_file(whorl: Whorl, project: Path) -> None:
-    def resource(name: str, word: str) -> dict[str, object]:
-        said = {"Say": {"type": "Compose", "inputs": word}}
-        until = {"type": "Until", "expression": "@equals(1, 1)", "limit": {"count": 3}}
-        definition = {"actions": {"Again": until | {"actions": said}}}
-        kind = "Microsoft.Logic/workflows"
-        return {"type": kind, "name": name, "properties": {"definition": definition}}
-
-    def write(word: str) -> None:
-        resources = [resource("first", "x"), resource("second", word)]
-        template = {"$schema": "deploymentTemplate.json#", "resources": resources}
-        (project / "template.json").write_text(json.dumps(template))
-
-    write("a")
-    assert whorl("run", "template.json", "--workflow", "second").code == 0
-    write("b")
+    (project / "template.json").write_text(of_several("a"))
+    whorl("run template.json --workflow 'the second'").ends(0)
+    (project / "template.json").write_text(of_several("b"))
     forked = ("fork", "last", "--at", "Again[1]", "--file", "template.json")
 
-    assert "--workflow" in whorl(*forked).err
-    assert whorl(*forked, "--workflow", "second", "--json").json["output"] == "b"
+    whorl(*forked).says("--workflow")
+    assert whorl(*forked, "--workflow", "the second", "--json").json["output"] == "b"
 
 
-def test_who_continues_without_the_models_of_a_run_is_told_that_a_toy_answers(
-    whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_toy_answer_is_told(whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "whorl.toml").rename(project / "own.toml")
-    run = whorl("run", "polish.yaml", "-i", "task=x", "--config", "own.toml", "--json").json["run"]
+    run = whorl("run polish.yaml -i task=x --config own.toml --json").json["run"]
     # It is not installed, so that nobody has to wait for it.
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    for words in (("continue", run, "-n", "1"), ("fork", run, "--at", "polish[2]")):
-        told = whorl(*words).err
-
-        assert "no provider is configured, so the embedded toy model answers" in told
-        assert "--config names the configuration" in told
+    toy = "no provider is configured, so the embedded toy model answers"
+    for line in (f"continue {run} -n 1", f"fork {run} --at polish[2]"):
+        whorl(line).says(toy, "--config names the configuration")
 
 
-def test_loop_that_was_explored_is_shown_so_and_goes_on_in_a_fork(
-    whorl: Whorl, project: Path
-) -> None:
+def test_loop_that_was_explored_goes_on_in_a_fork(whorl: Whorl, project: Path) -> None:
     (project / "count.yaml").write_text(
         "whorl: 1\nsteps:\n  count:\n    repeat:\n      until: add > 1\n      at_most: 3\n"
         '      carry: {n: "{{ add }}"}\n'
         '      steps: {add: {value: "{{ (n | default(0)) + 1 }}"}}\n'
         'outputs: {n: "{{ count.add }}"}\n'
     )
-    run = whorl("run", "count.yaml", "--explore", "count=5", "--json").json["run"]
+    run = whorl("run count.yaml --explore count=5 --json").json["run"]
 
     for command in ("show", "why"):
-        assert "3 to 5 were explored after the loop had ended" in whorl(command, run).out
-    refused = whorl("continue", run, "--iterations", "1")
-    assert refused.code == 2
+        whorl(command, run).prints("3 to 5 were explored after the loop had ended")
+    refused = whorl(f"continue {run} --iterations 1")
+    refused.ends(2, f"whorl fork {run} --at 'count[3]'")
     assert "goes on after" not in refused.err
-    assert f"whorl fork {run} --at 'count[3]'" in refused.err
-    forked = whorl("fork", run, "--at", "count[3]", "--json").json
+    forked = whorl(f"fork {run} --at count[3] --json").json
     assert (forked["output"], forked["loops"][0]["iterations"]) == (3, 3)
-    assert whorl("fork", run, "--at", "count[6]").code == 2
-
-    accepted = whorl("accept", run, "--iteration", "5", "--json").json
-
-    assert accepted["output"] == 5
-    more = whorl("continue", run, "--iterations", "1", "--json").json
+    whorl(f"fork {run} --at count[6]").ends(2)
+    assert whorl(f"accept {run} --iteration 5 --json").json["output"] == 5
+    more = whorl(f"continue {run} --iterations 1 --json").json
     assert (more["output"], more["loops"][0]["iterations"]) == (6, 6)
+
+
+def test_a_gate_is_shown_waits_for_one_decision_and_keeps_the_words(whorl: Whorl) -> None:
+    asked = whorl("run gated.yaml").ends(4, "next: whorl approve")
+    asked.says("check asks: Publish it?\n      draft one")
+    assert asked.err.count("Publish it?") == 1
+    for looking in ("status", "show", "why"):
+        whorl(looking).prints("check asks: Publish it?", "draft one")
+    again = whorl("resume last --json").ends(4).json
+    assert again["waiting_for"] == [
+        {"address": "check", "reason": "gate", "message": "Publish it?", "show": "draft one"}
+    ]
+
+    done = whorl("reject last --feedback 'too wet' --json").ends(0).json
+
+    assert done["outputs"] == {"ok": False, "words": "too wet"}
+    whorl("reject last").ends(2, "was rejected already")
+    whorl("show").prints("✗ check", "rejected: too wet")
+    whorl("why").prints("check was rejected: too wet")
+    place = whorl("show last/check").prints(
+        "check asks: Publish it?", "check was rejected: too wet"
+    )
+    assert "{" not in place.out
+
+    whorl("run gated.yaml")
+    done = whorl("approve last --feedback 'my words' --json").ends(0).json
+    assert done["outputs"] == {"ok": True, "words": "my words"}
+    whorl("approve last").ends(2, "was approved already")
+    # Nothing is left to do.
+    assert "next:" not in whorl("show").out
+
+
+def test_several_gates_need_an_address(whorl: Whorl, project: Path) -> None:
+    gates = '{one: {approve: {message: "One?"}}, two: {approve: {message: "Two?"}}}'
+    text = f"whorl: 1\nsteps: {{both: {{together: {{steps: {gates}}}}}}}\n"
+    (project / "two.yaml").write_text(text)
+    whorl("run two.yaml").ends(4)
+
+    whorl("approve last").ends(2, "both/one", "both/two")
+    whorl("approve last --at both/tow").says("did you mean 'both/two'?")
+    whorl("approve last --at both/two").ends(4)
+    told = whorl("reject last --at both/two")
+    told.ends(2, "'both/two' was approved already", "open now: both/one")
+    whorl("approve last").ends(0)
+
+
+def test_pause_and_cancel_of_a_waiting_run_have_one_effect(whorl: Whorl) -> None:
+    whorl("run gated.yaml")
+
+    whorl("pause last").prints("is paused; go on with")
+    whorl("why").prints("a person paused it")
+    whorl("pause last").prints("is paused already")
+    whorl("resume last").ends(4)
+    assert whorl("cancel last --feedback wrong --json").json["status"] == "cancelled"
+    whorl("cancel last").prints("was cancelled already")
+    whorl("approve last").ends(2)
+    whorl("resume last").ends(5)
+
+
+def test_a_person_sees_what_is_asked_and_said(whorl: Whorl, loop: Callable[[str], str]) -> None:
+    said = whorl("run", loop("ask_person: each")).says("letter[1] asks: iteration 1")
+    said.says("write:\n      draft one")
+    assert "/:ask" not in said.err
+    whorl("reject last --at letter[1] --feedback 'too wet'")
+
+    for looking in ("why", "show"):
+        whorl(looking).prints("letter[1] was rejected: too wet")
+
+
+def test_a_limit_that_fails_is_no_circle(whorl: Whorl, loop: Callable[[str], str]) -> None:
+    run = whorl("run", loop("on_limit: fail"), "--json").ends(1).json["run"]
+
+    whorl("show").prints(f"next: whorl continue {run} --iterations 3")
+    whorl(f"continue {run} --iterations 1").ends(1)
+    whorl("why").prints("letter was continued with 1 more iteration")
+
+
+def test_a_limit_that_asks_may_be_continued(whorl: Whorl, loop: Callable[[str], str]) -> None:
+    asked = whorl("run", loop("ask_person: at_limit"))
+    asked.says("letter asks: loop 'letter' reached its limit", "whorl continue")
+    whorl("reject last --feedback no").says("error[R108]", "next: whorl continue")
+
+
+def test_a_gate_that_failed_is_asked_again(whorl: Whorl, project: Path) -> None:
+    gate = "check: {approve: {message: 'Publish?', on_reject: fail}}"
+    (project / "rejecting.yaml").write_text(f"whorl: 1\nname: rejecting\nsteps: {{{gate}}}\n")
+    whorl("run rejecting.yaml")
+
+    whorl("reject last").says("# asks again")
+
+
+def test_why_a_run_is_paused(whorl: Whorl) -> None:
+    whorl("run polish.yaml x --budget 0.00001").ends(5, "polish: not begun")
+    whorl("show").prints("next: whorl resume")
+    done = whorl("run failing.yaml --budget 0.00001 --json").json
+
+    assert (done["status"], done["paused_by"]) == ("paused", "budget")
+    for looking in ("why", "status", "show"):
+        words = "the cost budget of the run does not allow 'first'"
+        whorl(looking).prints(words, "whorl resume")
+
+
+def test_the_code_of_the_cause_is_told(whorl: Whorl) -> None:
+    done = whorl("run failing.yaml").ends(1, "error[R100]", "✗ failed", "no such model")
+
+    code = whorl("show --json").json["error"]["cause"]["code"]
+    done.says(f"it comes from {code}: `whorl explain {code}`", "next: whorl resume ")
+    assert done.out == ""
+    assert whorl("why").prints(f"whorl explain {code}").out.count("`whorl explain ") == 1
+    whorl("status").prints(f"whorl explain {code}")
+
+
+def test_waits_are_shown(whorl: Whorl, project: Path) -> None:
+    both = "{together: {one: {ask: 'Write it'}, pause: {wait: 10ms}}}"
+    steps = f"{{nap: {{wait: 10ms}}, both: {both}}}"
+    looped = f"round: {{repeat: {{at_most: 1, steps: {steps}}}}}"
+    (project / "naps.yaml").write_text(f"whorl: 1\nsteps: {{{looped}, last: {{wait: 10ms}}}}\n")
+    whorl("run naps.yaml")
+
+    whorl("show last").prints("✓ last")
+    whorl("show last/round[1]").prints("✓ round[1]/nap", "✓ round[1]/both/pause")
+    whorl("show last/round[1]/nap").prints("the wait was over")
+
+
+def test_results_may_be_edited(whorl: Whorl, project: Path, loop: Callable[[str], str]) -> None:
+    (project / "better.md").write_text("by hand\n")
+    gate = "{check: {approve: {message: 'Publish?', show: a draft}}}"
+    text = f"whorl: 1\nsteps: {gate}\noutputs: {{text: '{{{{ check.value }}}}'}}\n"
+    (project / "edited.yaml").write_text(text)
+    whorl("run edited.yaml")
+    whorl("approve last --value x --set a=b").says("--set for results of a loop")
+    assert whorl("approve last --value @better.md --json").json["output"] == "by hand\n"
+    whorl("run", loop("ask_person: each"))
+    whorl("approve last --set wrte=x").says("has no result 'wrte'")
+    assert whorl("approve last --set 'write=by hand' --json").json["output"] == "by hand"
+    whorl("why").prints("was approved with edits")
+
+
+def test_a_loop_is_stopped_from_the_terminal(whorl: Whorl, loop: Callable[[str], str]) -> None:
+    whorl("run", loop("ask_person: each"))
+    stopped = whorl("stop last --json").json
+
+    assert stopped["status"] == "succeeded"
+    assert stopped["loops"][0]["exit_reason"] == "accepted"
+    whorl("stop last").says("has ended already")
+    why = whorl("why").prints("it ended because a person stopped it: accepted").out
+    assert "a person accepted" not in why
+    whorl("accept last --iteration 1").ends(0)
+    whorl("why").prints("a person accepted an iteration")
+
+
+def test_resume_says_that_the_file_has_changed(whorl: Whorl, project: Path) -> None:
+    text = FAILING.replace("steps:", "inputs: {task: string, n: number, tags: list}\nsteps:")
+    (project / "failing.yaml").write_text(text)
+    given = ("task=it's @ rain", "n:=2", 'tags:=["a"]')
+    whorl("run", "failing.yaml", *(word for each in given for word in ("-i", each)))
+    assert SAYS not in whorl("resume last").err
+    (project / "failing.yaml").write_text(text.replace("Fail please", "Report {{ task }}"))
+
+    done = whorl("resume last")
+    done.ends(1, f"failing.yaml {SAYS}; it goes on with the version it began with")
+
+    for words in (done.err, whorl("show last").out, whorl("status last").out):
+        assert re.search(r"(next:?|next) +whorl run failing.yaml", words), words
+    new = whorl(*advised(done.err, "run"), "--json").ends(0).json
+    assert new["output"] == "the report"
+    assert new["run"] != whorl("ls --json").json[1]["run"]
+
+
+def test_a_fork_that_is_advised_uses_the_new_file(whorl: Whorl, project: Path) -> None:
+    whorl("run polish.yaml x --max-iterations 2 --budget 3")
+    (project / "polish.yaml").write_text(POLISH.replace("Report on", "Report about"))
+
+    more = whorl("continue last --iterations 3")
+    plain = whorl("fork last --at polish[2]")
+
+    for done in (more, plain):
+        assert (done.code, done.err.count(f"polish.yaml {SAYS}")) == (0, 1)
+    whorl("show last/report").prints("Report on")
+    words = ["run", "polish.yaml", "-i", "task=x", "--budget", "3", "--max-iterations", "2"]
+    assert advised(more.err, "run") == words
+    again = whorl(*advised(plain.err, "fork"))
+    assert SAYS not in again.err
+    whorl("show last/report").prints("Report about draft two")
+
+
+def test_a_fork_keeps_its_other_words_in_what_is_advised(whorl: Whorl, project: Path) -> None:
+    whorl("run polish.yaml x")
+    (project / "polish.yaml").write_text(POLISH.replace("Report on", "Report about"))
+
+    done = whorl("fork", "last", "--at", "polish[2]", "--set", "hint=it's other")
+
+    words = advised(done.err, "fork")
+    assert words[2:] == ["--at", "polish[2]", "--set", "hint=it's other", "--file", "polish.yaml"]
+    whorl(*words).ends(0)
+
+
+def test_a_new_prompt_counts(whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "flows").mkdir()
+    (project / "prompts").mkdir()
+    (project / "prompts" / "second.md").write_text("Fail please")
+    text = FAILING.replace('"Fail please"', "{file: ../prompts/second.md}")
+    (project / "flows" / "failing.yaml").write_text(text)
+    monkeypatch.chdir(project / "flows")
+    whorl("run failing.yaml")
+    assert SAYS not in whorl("resume last").err
+    (project / "prompts" / "second.md").write_text("Report")
+    monkeypatch.chdir(project / "prompts")
+
+    done = whorl("resume last").says(f"second.md {SAYS}")
+
+    assert advised(done.err, "run")[1] == "../flows/failing.yaml"
+    whorl(*advised(done.err, "run")).ends(0)
+
+
+def test_long_inputs_are_not_repeated_and_secrets_never(whorl: Whorl, project: Path) -> None:
+    inputs = "inputs: {task: string, pin: {type: string, secret: true}}\nsteps:"
+    text = FAILING.replace("steps:", inputs)
+    (project / "failing.yaml").write_text(text)
+    whorl("run", "failing.yaml", "-i", f"task={'long ' * 200}", "-i", "pin=sesame-1234")
+    (project / "failing.yaml").write_text(text.replace("Fail please", "Report"))
+
+    done = whorl("resume last").says("`whorl run failing.yaml` with the same inputs")
+
+    assert "long long" not in done.err
+    assert "sesame" not in done.err
+
+
+def test_what_is_no_change_is_not_told_as_one(whorl: Whorl, project: Path) -> None:
+    """A secret that stands in the file, and a file that is gone; an answer tells of a change."""
+    pin = {"type": "SecureString", "defaultValue": "sesame-1234"}
+    loop = {"type": "Until", "expression": "@equals(1, 1)", "limit": {"count": 3}}
+    again = loop | {"actions": {"Say": {"type": "Compose", "inputs": "x"}}}
+    definition = {"parameters": {"pin": pin}, "actions": {"Again": again}}
+    (project / "keyed.json").write_text(json.dumps({"definition": definition}))
+    whorl("run keyed.json").ends(0)
+    assert SAYS not in whorl("continue last -n 1").ends(0).err
+    whorl("run failing.yaml")
+    (project / "failing.yaml").unlink()
+    assert SAYS not in whorl("resume last").says("next: whorl resume").err
+    whorl("run gated.yaml")
+    (project / "gated.yaml").write_text(GATED.replace("Publish", "Print"))
+    whorl("approve last").says(f"gated.yaml {SAYS}")
+
+
+def test_one_of_several_workflows_is_named_in_advice(whorl: Whorl, project: Path) -> None:
+    def write(address: str) -> None:
+        (project / "template.json").write_text(of_several("", address))
+
+    given: list[Any] = ["template.json", "--workflow", "the second"]
+    write("@concat('http://127.0.0.1:9', '/a')")
+    untested = whorl("test", *given)
+    assert whorl("run", *given).code != 0
+    write("@concat('http://127.0.0.1:9', '/b')")
+
+    done = whorl("resume last")
+
+    for told in (done, untested):
+        assert advised(told.err, "run") == ["run", *given]
+    assert advised(done.err, "fork")[-4:] == ["--file", *given]

@@ -1,9 +1,15 @@
-"""backup, restore, and what becomes of a store that is damaged or a link."""
+"""backup, restore, and what becomes of a store that is damaged, a link, or on a full disk."""
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
+import shutil
 import signal
-from contextlib import closing
+import subprocess
+import sys
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -13,11 +19,10 @@ from waiting import wait_until
 from whorl.runtimes.sqlite.ownership import opener
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from command_line import Spawn, Whorl
-
+    from command_line import Done, Spawn, Whorl
 
 _BESIDE = ("whorl.db-wal", "whorl.db-shm")
 
@@ -27,17 +32,14 @@ def _is_turning(whorl: Whorl) -> bool:
     return row["workflow"] == "slow" and row["iteration"] >= 2
 
 
-def test_a_backup_of_a_store_in_use_is_restored(
-    whorl: Whorl, spawn: Spawn, project: Path, tmp_path: Path
-) -> None:
+def test_a_backup_is_restored(whorl: Whorl, spawn: Spawn, project: Path, tmp_path: Path) -> None:
     file = tmp_path / "copy.db"
     done = whorl("run", "polish.yaml", "x", "--json").json["run"]
     with spawn("run", "slow.yaml", "--max-iterations", "25") as process:
         wait_until(lambda: _is_turning(whorl))
         made = whorl("backup", str(file), "--json").json
         assert (made["runs"], len(made["under_way"]), file.stat().st_mode & 0o777) == (2, 1, 0o600)
-        refused = whorl("restore", str(file), "--force")
-        assert (refused.code, f"process {process.pid} has the store" in refused.err) == (2, True)
+        whorl("restore", str(file), "--force").ends(2, f"process {process.pid} has the store")
         process.send_signal(signal.SIGKILL)
         process.communicate()
     assert "exists already" in whorl("backup", str(file)).err
@@ -66,13 +68,28 @@ def test_a_backup_of_a_store_in_use_is_restored(
     assert not list(store_files(project, ".part"))
 
 
+def test_a_backup_is_restored_to_a_store_elsewhere(
+    whorl: Whorl, spawn: Spawn, project: Path, tmp_path: Path
+) -> None:
+    """The run that was under way belongs to this project, wherever its store is."""
+    (project / "whorl.toml").touch()
+    store, file = ("--store", str(tmp_path / "elsewhere.db")), str(tmp_path / "copy.db")
+    with spawn("run", "slow.yaml", *store) as process:
+        wait_until(lambda: "running" in whorl("ls", *store).out)
+        whorl("backup", file, *store).ends(0)
+        process.kill()
+        process.communicate()
+
+    restored = whorl("restore", file, "--force", "--json", *store).json
+
+    assert [row["run"] for row in whorl("ls", "--json", *store).json] == restored["under_way"]
+
+
 def store_files(project: Path, word: str) -> list[str]:
     return [path.name for path in (project / ".whorl").iterdir() if word in path.name]
 
 
-def test_a_question_with_a_time_limit_is_paused_by_a_restore(
-    whorl: Whorl, project: Path, tmp_path: Path
-) -> None:
+def test_a_restore_pauses_a_timed_question(whorl: Whorl, project: Path, tmp_path: Path) -> None:
     """Its time would be over by itself, whatever was decided after the backup."""
     file, gate = tmp_path / "copy.db", "steps:\n  g: {approve: {message: ok?%s}}\n"
     (project / "timed.yaml").write_text("whorl: 1\n" + gate % ", timeout: 1h, on_timeout: reject")
@@ -81,18 +98,15 @@ def test_a_question_with_a_time_limit_is_paused_by_a_restore(
     still = whorl("run", "open.yaml", "--json").json["run"]
     whorl("backup", str(file))
 
-    restored = whorl("restore", str(file), "--force")
+    restored = whorl("restore", str(file), "--force").prints(timed)
 
-    assert timed in restored.out
     assert still not in restored.out
     rows = {row["run"]: row["status"] for row in whorl("ls", "--json").json}
     assert rows == {timed: "paused", still: "waiting"}
     assert whorl("resume", timed, "--json").json["status"] == "waiting"
 
 
-def test_a_damaged_run_that_has_not_ended_is_given_up_by_name(
-    whorl: Whorl, project: Path, tmp_path: Path
-) -> None:
+def test_a_damaged_run_is_given_up_by_name(whorl: Whorl, project: Path, tmp_path: Path) -> None:
     file, store = tmp_path / "copy.db", project / ".whorl" / "whorl.db"
     (project / "open.yaml").write_text("whorl: 1\nsteps:\n  g: {approve: {message: ok?}}\n")
     kept = whorl("run", "open.yaml", "--json").json["run"]
@@ -101,14 +115,12 @@ def test_a_damaged_run_that_has_not_ended_is_given_up_by_name(
         change = "UPDATE journal SET at = at + 1 WHERE seq = 2 AND run ="
         database.execute(f"{change} (SELECT number FROM runs WHERE id = ?)", (run,))
 
-    refused = whorl("backup", str(file))
+    whorl("backup", str(file)).ends(
+        3, "error[R906]: the store", f"run '{run}', entry 2", f"`whorl prune --run {run}`"
+    )
 
-    assert (refused.code, "error[R906]: the store" in refused.err) == (3, True)
-    assert f"run '{run}', entry 2" in refused.err
-    assert f"`whorl prune --run {run}`" in refused.err
     assert not file.exists()
-    whole = whorl("prune", "--run", kept)
-    assert (whole.code, f"`whorl cancel {kept}`" in whole.err) == (2, True)
+    whorl("prune", "--run", kept).ends(2, f"`whorl cancel {kept}`")
     assert whorl("prune", "--run", run, "--older-than", "1d").code == 2
 
     assert whorl("prune", "--run", run, "--dry-run").out.split() == [run]
@@ -118,9 +130,7 @@ def test_a_damaged_run_that_has_not_ended_is_given_up_by_name(
     assert whorl("doctor").code == 0
 
 
-def test_a_backup_is_restored_where_there_is_no_store(
-    whorl: Whorl, project: Path, tmp_path: Path
-) -> None:
+def test_a_backup_restores_a_store(whorl: Whorl, project: Path, tmp_path: Path) -> None:
     file = tmp_path / "copy.db"
     whorl("run", "polish.yaml", "x")
     shown = whorl("show", "last").out
@@ -147,9 +157,8 @@ def test_a_damaged_backup_is_not_restored(whorl: Whorl, project: Path, tmp_path:
         copy.execute("UPDATE journal SET at = at + 1 WHERE seq = 3")
     before = _rows(store)
 
-    refused = whorl("restore", str(file), "--force")
+    whorl("restore", str(file), "--force").ends(3, f"run '{run}', entry 3")
 
-    assert (refused.code, f"run '{run}', entry 3" in refused.err) == (3, True)
     assert {path.name for path in store.parent.iterdir()} <= {"whorl.db", *_BESIDE}
     assert _rows(store) == before
     assert whorl("restore", str(tmp_path / "none.db")).code == 2
@@ -204,9 +213,7 @@ def test_what_is_no_backup_is_said_of_its_file(
     assert len(whorl("ls", "--json").json) == 1
 
 
-def test_nothing_is_restored_while_an_idle_server_has_the_store_open(
-    whorl: Whorl, spawn: Spawn, project: Path, tmp_path: Path
-) -> None:
+def test_an_idle_server_is_safe(whorl: Whorl, spawn: Spawn, project: Path, tmp_path: Path) -> None:
     file, store = tmp_path / "copy.db", project / ".whorl" / "whorl.db"
     whorl("run", "polish.yaml", "x")
     whorl("backup", str(file))
@@ -235,13 +242,10 @@ def test_doctor_names_the_entry_that_was_changed(whorl: Whorl, project: Path) ->
         1,
         True,
     )
-    shown = whorl("show", "last")
-    assert (shown.code, "R906" in shown.err) == (3, True)
+    whorl("show last").ends(3, "R906")
 
 
-def test_a_store_that_is_a_link_is_used_only_where_it_is_named(
-    whorl: Whorl, project: Path, tmp_path: Path
-) -> None:
+def test_a_store_that_is_a_link_is_named(whorl: Whorl, project: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (project / ".whorl").symlink_to(elsewhere)
@@ -249,3 +253,102 @@ def test_a_store_that_is_a_link_is_used_only_where_it_is_named(
     refused = whorl("run", "polish.yaml", "x")
     assert (refused.code, "R908" in refused.err, list(elsewhere.iterdir())) == (3, True, [])
     assert whorl("run", "polish.yaml", "x", "--store", str(project / ".whorl")).code == 0
+
+
+FULL = "has no room to grow: the disk is full"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder with a disk of its own, of eight megabytes."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
+    can_mount = sys.platform == "linux" and os.getuid() == 0
+    if not can_mount or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("a disk without room needs the right to mount one")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """Leaves not one block."""
+    path = disk / "fill"
+    with path.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+    assert shutil.disk_usage(disk).free == 0
+    return path
+
+
+def advised(done: Done) -> list[str]:
+    """The words of the commands that a refusal advises."""
+    return re.findall(r"`whorl ([^`]*)`", done.err)
+
+
+def test_a_disk_is_called_full_where_nobody_has_the_store_open(whorl: Whorl, disk: Path) -> None:
+    store = ("--store", str(disk / "a.db"))
+    assert whorl("run", "polish.yaml", "x", *store).code == 0
+    path = fill(disk)
+
+    for words in (("ls",), ("run", "polish.yaml", "y"), ("prune", "--yes")):
+        refused = whorl(*words, *store).ends(3, FULL, "free some space, then do it again")
+        assert advised(refused) == []
+
+    path.unlink()
+    assert len(whorl("ls", "--json", *store).json) == 1
+    assert whorl("prune", "--dry-run", *store).code == 0
+
+
+def test_a_run_on_a_full_disk_goes_on_as_advised(whorl: Whorl, spawn: Spawn, disk: Path) -> None:
+    store = ("--store", str(disk / "a.db"))
+    with spawn("run", "slow.yaml", "--max-iterations", "60", *store) as process:
+        wait_until(lambda: (disk / "a.db").exists() and _has_turned(whorl, store))
+        path = fill(disk)
+        assert process.stderr is not None
+        assert any("the run waits" in line for line in process.stderr)
+        process.send_signal(signal.SIGTERM)
+        stopped = process.stderr.read()
+    run = str(whorl("ls", "--json", *store).json[0]["run"])
+    assert FULL in stopped
+    (words,) = re.findall(r"`whorl ([^`]*)`", stopped)
+    assert run in words
+
+    path.unlink()
+    assert whorl(*shlex.split(words)).code == 0
+
+
+def test_a_backup_without_room_is_said_of_its_file(whorl: Whorl, disk: Path) -> None:
+    whorl("run", "polish.yaml", "x")
+    path, file = fill(disk), disk / "copy.db"
+
+    refused = whorl("backup", str(file))
+
+    assert refused.code == 3
+    assert f"error[R900]: the backup '{file}' {FULL}\n" in refused.err
+    assert "nothing was copied; free some space there, or name another file" in refused.err
+    assert list(disk.iterdir()) == [path]
+    path.unlink()
+    assert whorl("backup", str(file)).code == 0
+
+
+def test_a_store_without_room_for_a_backup_is_not_touched(whorl: Whorl, disk: Path) -> None:
+    whorl("run", "polish.yaml", "x")
+    whorl("backup", "copy.db")
+    store = disk / "a.db"
+    path = fill(disk)
+
+    refused = whorl("restore", "copy.db", "--store", str(store))
+
+    assert (refused.code, f"the store '{store}' {FULL}" in refused.err) == (3, True), refused.err
+    assert "free some space there, then restore again" in refused.err
+    assert list(disk.iterdir()) == [path]
+    path.unlink()
+    assert whorl("restore", "copy.db", "--store", str(store)).code == 0
+
+
+def _has_turned(whorl: Whorl, store: tuple[str, ...]) -> bool:
+    rows = whorl("ls", "--json", *store).json
+    return bool(rows) and rows[0]["iteration"] >= 2

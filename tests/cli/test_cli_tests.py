@@ -61,17 +61,14 @@ def tests(project: Path) -> Path:
 
 def test_the_tests_beside_a_workflow_are_run(tests: Path, whorl: Whorl) -> None:
     for words in (["polish.yaml"], ["polish.test.yaml"], []):
-        done = whorl("test", *words)
+        done = whorl("test", *words).ends(0)
 
-        assert done.code == 0, done.out + done.err
         assert done.out.splitlines()[0] == "polish.test.yaml"
         assert done.out.splitlines()[-1] == "4 tests, all passed"
     assert not (tests.parent / ".whorl").exists()
 
 
-def test_they_may_lie_in_a_folder_of_tests_or_name_their_workflow(
-    tests: Path, whorl: Whorl
-) -> None:
+def test_they_may_lie_in_a_folder_or_name_a_workflow(tests: Path, whorl: Whorl) -> None:
     (tests.parent / "tests").mkdir()
     inside = tests.rename(tests.parent / "tests" / "polish.test.yaml")
     assert whorl("test", "polish.yaml").code == 0
@@ -88,30 +85,23 @@ def test_a_test_that_fails_says_what_differs_and_why(tests: Path, whorl: Whorl) 
     text = TESTS.replace("draft: two", "draft: three").replace("calls: 2", "calls: 3")
     text = text.replace("after one", "after two").replace("iterations: 2", "iterations: 9")
     tests.write_text(text.replace("output: 3", "output: 4"))
-    done = whorl("test", "polish.yaml")
-
-    assert done.code == 1
-    assert 'outputs.draft: expected "three", got "two"' in done.out
-    assert "steps.review.calls: expected 3, got 2" in done.out
-    assert (
-        'steps.polish[2]/write.inputs.prompt: expected in it "after two", got "Write a' in done.out
+    whorl("test polish.yaml").ends(1).prints(
+        'outputs.draft: expected "three", got "two"',
+        "steps.review.calls: expected 3, got 2",
+        'steps.polish[2]/write.inputs.prompt: expected in it "after two", got "Write a',
+        "loops.polish.iterations: expected 9, got 2",
+        "steps.polish[1]/length.output: expected 4, got 3",
+        "| polish  2 iterations of at most 5; it ended because an expression",
     )
-    assert "loops.polish.iterations: expected 9, got 2" in done.out
-    assert "steps.polish[1]/length.output: expected 4, got 3" in done.out
-    assert "| polish  2 iterations of at most 5; it ended because an expression" in done.out
+
     told = json.loads(whorl("test", "polish.yaml", "--json").out)
     assert (told["ok"], len(told["tests"][0]["failures"])) == (False, 7)
 
 
-def test_a_step_without_a_mock_fails_the_test_also_where_the_run_goes_on(
-    tests: Path, whorl: Whorl
-) -> None:
+def test_a_step_without_a_mock_fails_the_test(tests: Path, whorl: Whorl) -> None:
     tests.write_text(TESTS.replace("  report: the report\n", ""))
-    done = whorl("test", "polish.yaml")
-
-    assert done.code == 1
-    assert "nothing is called in a test: the step 'report' (ask 'Report on two') has no mock" in (
-        done.out
+    whorl("test polish.yaml").ends(1).prints(
+        "nothing is called in a test: the step 'report' (ask 'Report on two') has no mock"
     )
 
 
@@ -137,19 +127,12 @@ def test_mistakes_have_a_line_and_a_column(
     before, after = change.split("|")
     assert before in TESTS
     tests.write_text(TESTS.replace(before, after))
-    done = whorl("test", "polish.yaml")
-
-    assert done.code == 2
-    assert f"polish.test.yaml:{place}\n" in done.err
-    assert words in done.err
+    whorl("test polish.yaml").ends(2, f"polish.test.yaml:{place}\n", words)
 
 
 def test_inputs_that_do_not_fit_fail_the_test(tests: Path, whorl: Whorl) -> None:
     tests.write_text(TESTS.replace("task: a haiku", "tsak: a haiku"))
-    done = whorl("test", "polish.yaml")
-
-    assert done.code == 1
-    assert "task" in done.out
+    whorl("test polish.yaml").ends(1).prints("task")
 
 
 def test_coverage_lists_what_no_test_has_reached(tests: Path, whorl: Whorl) -> None:
@@ -205,14 +188,10 @@ def test_saving_says_that_the_file_has_changed_since(project: Path, whorl: Whorl
     (project / "polish.yaml").write_text((project / "polish.yaml").read_text() + "# edited\n")
 
     for name in ("a.test.yaml", "a.json"):
-        saved = whorl("test", "polish.yaml", "--save", name)
-        assert saved.code == 0
-        assert says in saved.err
+        whorl("test", "polish.yaml", "--save", name).ends(0, says)
 
 
-def test_a_file_without_a_run_is_advised_with_the_inputs_it_needs(
-    project: Path, whorl: Whorl
-) -> None:
+def test_a_file_without_a_run_is_advised_with_the_inputs_it_needs(whorl: Whorl) -> None:
     advised = "`whorl run polish.yaml -i task=VALUE`"
     assert advised in whorl("test", "polish.yaml").err
     assert whorl("run", "gated.yaml").code != 0
@@ -230,23 +209,19 @@ def test_decisions_judges_and_failures_are_saved(project: Path, whorl: Whorl) ->
     )
     assert whorl("run", "all.yaml").code == 4
     assert whorl("approve", "last").code == 0
-    done = whorl("test", "all.yaml", "--run", "last", "--save", "saved.test.yaml")
-    assert done.code == 0, done.err
+    whorl("test all.yaml --run last --save saved.test.yaml").ends(0)
     text = (project / "saved.test.yaml").read_text()
 
     for words in ("each[2]/w:", "again/w:", "bad:", "no such model", "approved: true", ":judge"):
         assert words in text
-    done = whorl("test", "saved.test.yaml")
-    assert done.code == 0, done.out
+    whorl("test saved.test.yaml").ends(0)
 
 
-def test_a_project_without_tests_says_how_to_write_one(project: Path, whorl: Whorl) -> None:
-    done = whorl("test")
+def test_a_project_without_tests_says_how_to_write_one(whorl: Whorl) -> None:
+    whorl("test").ends(2, "there are no tests in this project")
 
-    assert done.code == 2
-    assert "there are no tests in this project" in done.err
     assert "a replay is of one FILE" in whorl("test", "polish.yaml", "gated.yaml").err
 
 
-def test_the_schema_is_for_editors(project: Path, whorl: Whorl) -> None:
+def test_the_schema_is_for_editors(whorl: Whorl) -> None:
     assert json.loads(whorl("schema", "--tests").out) == SCHEMA

@@ -112,12 +112,11 @@ def test_every_right_is_named_and_none_is_given(folder: Path, whorl: Whorl, conf
     (folder / "whorl.toml").write_text(config)
 
     shown = whorl("trust", "--json").json
-    done = whorl("run", "touch.yaml")
+    whorl("run touch.yaml").ends(2, "error[W908]")
 
     named = [f"{right['kind']}: {right['text']}" for right in shown["permits"]]
     assert named == RIGHTS[config]
     assert (shown["standing"], shown["trusted"]) == ("new", False)
-    assert (done.code, "error[W908]" in done.err) == (2, True)
     assert "secret" not in json.dumps(shown).replace("(secret)", "")
 
 
@@ -131,7 +130,7 @@ def test_what_gives_no_rights_needs_no_trust(folder: Path, whorl: Whorl, config:
 
 
 def test_trust_is_kept_for_the_owner_only_and_can_be_taken_back(folder: Path, whorl: Whorl) -> None:
-    unasked = whorl("trust")
+    unasked = whorl("trust").prints("run commands: any program")
     trusted = whorl("trust", "--yes")
     record = folder / "home" / "whorl" / "trust.json"
     modes = [stat.S_IMODE(path.stat().st_mode) for path in (record, record.parent)]
@@ -139,7 +138,6 @@ def test_trust_is_kept_for_the_owner_only_and_can_be_taken_back(folder: Path, wh
     removed, after = whorl("trust", "--remove"), whorl("run", "touch.yaml")
 
     assert (unasked.code, trusted.code, ran.code) == (2, 0, 0)
-    assert "run commands: any program" in unasked.out
     assert modes == [0o600, 0o700]
     assert str(folder / "whorl.toml") in listed.out
     assert "no longer trusted" in removed.err
@@ -171,9 +169,7 @@ def test_a_value_that_is_not_shown_is_one_that_has_changed(folder: Path, whorl: 
     assert [right["kind"] for right in listed.json["added"]] == ["notify"]
 
 
-def test_what_an_earlier_version_has_remembered_is_shown_without_its_values(
-    folder: Path, whorl: Whorl
-) -> None:
+def test_an_earlier_record_is_shown_without_its_values(folder: Path, whorl: Whorl) -> None:
     config, record = folder / "whorl.toml", folder / "home" / "whorl" / "trust.json"
     config.write_text(HELD)
     whorl("trust", "--yes")
@@ -200,47 +196,41 @@ def test_what_an_earlier_version_has_remembered_is_shown_without_its_values(
 def test_a_folder_is_named_by_its_path(folder: Path, whorl: Whorl) -> None:
     other = folder / "other"
     other.mkdir()
-    lacking = whorl("trust", "other", "--yes")
+    whorl("trust other --yes").ends(2, "there is no whorl.toml")
     (other / "whorl.toml").write_text(CONFIG)
     shown = whorl("trust", "other/whorl.toml", "--json", "--yes").json
     listed = whorl("trust", "--list", "--json").json
     (other / "whorl.toml").unlink()
 
-    assert (lacking.code, "there is no whorl.toml" in lacking.err) == (2, True)
     assert shown["path"] == str(other / "whorl.toml")
     assert [entry["path"] for entry in listed] == [shown["path"]]
     assert whorl("trust", "other", "--remove", "--json").json["removed"]
 
 
-def test_a_record_that_others_can_write_does_not_count(folder: Path, whorl: Whorl) -> None:
-    whorl("trust", "--yes")
-    (folder / "home" / "whorl" / "trust.json").chmod(0o666)
+def test_a_record_that_is_damaged_or_others_can_write_does_not_count(
+    folder: Path, whorl: Whorl
+) -> None:
+    whorl("trust --yes")
+    record = folder / "home" / "whorl" / "trust.json"
+    record.chmod(0o666)
+    whorl("run touch.yaml").ends(2, "can be used by others")
+    record.chmod(0o600)
+    record.write_text("{")
+    whorl("run touch.yaml").says("is damaged")
 
-    done = whorl("run", "touch.yaml")
-
-    assert (done.code, "can be used by others" in done.err) == (2, True)
     assert not (folder / "made").exists()
-
-
-def test_a_damaged_record_is_told(folder: Path, whorl: Whorl) -> None:
-    whorl("trust", "--yes")
-    (folder / "home" / "whorl" / "trust.json").write_text("{")
-
-    assert "is damaged" in whorl("run", "touch.yaml").err
 
 
 def test_what_init_writes_is_trusted_as_written(folder: Path, whorl: Whorl) -> None:
     (folder / "whorl.toml").unlink()
     made = whorl("init", "--commands")
     ran = whorl("run", "touch.yaml")
-    again = whorl("init")
+    again = whorl("init").says("whorl.toml exists already, and is not changed")
     with (folder / "whorl.toml").open("a") as file:
         file.write("[notify]\nurl = 'https://x.example'\n")
-    changed = whorl("run", "touch.yaml")
+    whorl("run touch.yaml").says("has changed since you trusted it")
 
     assert (made.code, ran.code, again.code) == (0, 0, 0)
-    assert "whorl.toml exists already, and is not changed" in again.err
-    assert "has changed since you trusted it" in changed.err
 
 
 def test_a_yes_at_the_terminal_is_kept(folder: Path, at: Terminal, whorl: Whorl) -> None:
@@ -268,21 +258,17 @@ def test_the_persons_own_file_wins_and_grants(folder: Path, whorl: Whorl) -> Non
     own.write_text(f'[trust."{folder}"]\n')
     granted = whorl("run", "touch.yaml")
     own.write_text(f'[trust."{folder}"]\n[allow]\ncommands = ["git"]\n')
-    narrowed = whorl("run", "touch.yaml")
+    whorl("run touch.yaml").says("commands are not allowed")
     (folder / "whorl.toml").unlink()
     own.write_text("[allow]\ncommands = true\n")
     alone = whorl("run", "touch.yaml")
     own.write_text('[trust."/x"]\nall = true\n')
-    wrong = whorl("run", "touch.yaml")
+    whorl("run touch.yaml").ends(2, "error[W901]")
 
     assert (granted.code, alone.code) == (0, 0)
-    assert "commands are not allowed" in narrowed.err
-    assert (wrong.code, "error[W901]" in wrong.err) == (2, True)
 
 
-def test_no_key_of_the_person_goes_to_an_address_of_the_folder(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_own_key_goes_to_another_address(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An entry of the person's own file stands for the whole entry of the folder's."""
     from whorl.services.project import find_project
 
@@ -297,9 +283,7 @@ def test_no_key_of_the_person_goes_to_an_address_of_the_folder(
     assert provider.base_url == "https://api.openai.com/v1"
 
 
-def test_what_another_user_owns_above_is_refused(
-    folder: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_another_user(folder: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
     own = os.geteuid()
     whorl("trust", "--yes")
     below = folder / "below"

@@ -3,155 +3,207 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pytest
+import click
 from command_line import POLISH, Whorl
 
 from whorl.interfaces.cli import COMMANDS
+from whorl.interfaces.cli.carrying import same_command
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_validate(whorl: Whorl, project: Path) -> None:
     (project / "bad.yaml").write_text(POLISH.replace("at_most: 5", "at_most: many"))
 
-    done = whorl("validate", "polish.yaml", "bad.yaml", "commanding.yaml")
-
-    assert done.code == 2
-    assert "polish.yaml: ok (native, 5 steps, at most 49 calls (11 without retries))" in done.out
-    assert "bad.yaml:" in done.err
-    assert "commanding.yaml: ok" in done.out
-    assert "warning[R110]: commands are not allowed" in done.err
-    assert whorl("validate", "commanding.yaml").code == 0
-    reports = whorl("validate", "polish.yaml", "bad.yaml", "--json").json
+    done = whorl("validate polish.yaml bad.yaml commanding.yaml").ends(2, "bad.yaml:")
+    done.says("warning[R110]: commands are not allowed").prints("commanding.yaml: ok")
+    done.prints("polish.yaml: ok (native, 5 steps, at most 49 calls (11 without retries))")
+    whorl("validate commanding.yaml").ends(0)
+    reports = whorl("validate polish.yaml bad.yaml --json").json
     assert [report["ok"] for report in reports] == [True, False]
     assert reports[1]["diagnostics"][0]["span"]["line"] == 11
 
-
-def test_validate_finds_called_files_in_the_project(whorl: Whorl, project: Path) -> None:
     (project / "flows").mkdir()
-    (project / "flows" / "caller.yaml").write_text(
-        "whorl: 1\nsteps:\n  c: {call: ../polish.yaml, with: {task: x}}\n"
-    )
+    caller = "whorl: 1\nsteps:\n  c: {call: ../polish.yaml, with: {task: x}}\n"
+    (project / "flows" / "caller.yaml").write_text(caller)
     outside = project.parent / "outside.yaml"
     outside.write_text("whorl: 1\nsteps:\n  c: {call: inside/x.yaml}\n")
-
-    assert whorl("validate", "flows/caller.yaml").code == 0
-    elsewhere = whorl("validate", str(outside))
-    assert elsewhere.code == 2
-    assert "does not exist" in elsewhere.err
-
-
-def test_graph(whorl: Whorl) -> None:
-    text = whorl("graph", "polish.yaml").out
-    assert "├─ ↻ polish  until review.approved or score ≥ 0.95, at most 5 iterations" in text
-    assert "│  ├─ write  ask" in text
-    chart = whorl("graph", "polish.yaml", "--mermaid").out
-    assert chart.startswith("flowchart TD\n")
-    assert 'subgraph n1 ["↻ polish' in chart
-    assert "-. not yet .->" in chart
+    whorl("validate flows/caller.yaml").ends(0)
+    whorl("validate", str(outside)).ends(2, "does not exist")
+    with (project / "whorl.toml").open("a") as config:
+        config.write('\n[connectors]\nreplies = "gone.json"\n')
+    whorl("validate polish.yaml").ends(2, "relative to the folder of whorl.toml")
 
 
-def test_explain(whorl: Whorl) -> None:
-    assert whorl("explain", "w004").out.startswith("# W004")
-    unknown = whorl("explain", "W444")
-    assert unknown.code == 2
-    assert "no error has the code 'W444'" in unknown.err
+MINE = """
+[allow]
+commands = true
+
+[defaults]
+provider = "mine"
+
+[providers.mine]
+base_url = "http://127.0.0.1:9/v1"
+model = "m"
+
+[agents.own]
+program = "true"
+"""
+DOUBTED = {
+    "{agent: claud, prompt: hi}": "warning[P113]: step 'a' starts the agent 'claud', which is "
+    "not known (did you mean 'claude'?)",
+    "{ask: hi, model: opnai/gpt-5}": "warning[P110]: step 'a' asks the default provider for "
+    "the model 'opnai/gpt-5': did you mean 'openai'?",
+    "{read: /etc/passwd}": "warning[P113]: step 'a' cannot read what it names: file "
+    "'/etc/passwd' is absolute; write it relative to the project's folder",
+    "{read: notes/x.md}": "file 'notes/x.md' does not exist",
+    "{read: ../x.md}": "file '../x.md' is outside of the project",
+    "{read: .env}": "warning[P125]: step 'a' cannot read what it names: file '.env' may not",
+    "{ask: hi, files: [ok.md, /etc/passwd]}": "file '/etc/passwd' is absolute",
+    "{ask: hi, images: ~/x.png}": "file '~/x.png' begins with '~'",
+}
+RIGHT = (
+    "{agent: own, prompt: hi}",
+    "{agent: '{{ x }}', prompt: hi}",
+    "{ask: hi, model: meta-llama/llama-3}",
+    "{ask: hi, model: mistralai/mixtral}",
+    "{ask: hi, model: deepseek-ai/r1}",
+    "{ask: hi, model: gpt-5}",
+    "{read: ok.md}",
+    "{read: '{{ x }}'}",
+    "{ask: hi, files: ['{{ x }}', '/{{ x }}', ok.md]}",
+)
 
 
-def test_schema(whorl: Whorl) -> None:
+def test_what_a_run_would_stumble_over_is_a_warning(whorl: Whorl, project: Path) -> None:
+    """And what may well be right is none; a run with an unknown agent does not start."""
+    (project / "whorl.toml").write_text(MINE)
+    (project / "ok.md").write_text("ok")
+    head = "whorl: 1\ninputs: {x: {type: string, default: a}}\nsteps:\n"
+    for step in (*DOUBTED, *RIGHT):
+        (project / "t.yaml").write_text(f"{head}  a: {step}\n")
+        told = whorl("validate t.yaml").ends(0).err
+        if step in DOUBTED:
+            assert DOUBTED[step] in told
+            assert "1 warning" in told
+        else:
+            assert told == "", step
+
+    steps = "  a: {run: [touch, ran.txt]}\n  b: {agent: claud, prompt: hi}\n"
+    (project / "t.yaml").write_text(head + steps)
+    whorl("run t.yaml").ends(2, "did you mean 'claude'?")
+    assert not (project / "ran.txt").exists()
+
+
+def test_what_is_doubted_of_models_is_told(
+    whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is sent, and also of one of several models that is passed over."""
+    (project / "t.yaml").write_text("whorl: 1\nsteps:\n  a: {ask: Write, model: opnai/gpt-5}\n")
+    whorl("run t.yaml").ends(0, "warning[P110]: step 'a' asks the default provider")
+
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    (project / "whorl.toml").unlink()
+    models = "[opnai/gpt-5, openai/gpt-5]"
+    (project / "t.yaml").write_text(f"whorl: 1\nsteps:\n  a: {{ask: hi, model: {models}}}\n")
+    found = whorl("validate t.yaml").says("did you mean 'openai'?")
+    found.says("passes over the model 'opnai/gpt-5': provider 'opnai' is not configured")
+
+
+def test_a_folder_is_checked_as_a_whole(whorl: Whorl, project: Path) -> None:
+    (project / "flows").mkdir()
+    (project / "flows" / "good.yaml").write_text("whorl: 1\nsteps:\n  a: {use: unknown}\n")
+    (project / "flows" / "bad.yaml").write_text("whorl: 1\nsteps:\n  a: {asks: hi}\n")
+    (project / "flows" / "other.yaml").write_text("name: no workflow\n")
+
+    done = whorl("validate flows").ends(2)
+
+    rows = [line.split() for line in done.out.splitlines()[-4:]]
+    assert rows[0] == ["file", "mistakes", "needs"]
+    assert rows[1][:2] == ["flows/bad.yaml", "1"]
+    assert rows[2] == ["flows/good.yaml", "-", "task", "unknown"]
+    assert rows[3] == ["2", "files", "1", "with", "mistakes"]
+
+
+def test_graph_explain_schema_and_help(whorl: Whorl) -> None:
+    drawn = whorl("graph polish.yaml").prints("│  ├─ write  ask")
+    drawn.prints("├─ ↻ polish  until review.approved or score ≥ 0.95, at most 5 iterations")
+    chart = whorl("graph polish.yaml --mermaid").prints('subgraph n1 ["↻ polish')
+    assert chart.prints("-. not yet .->").out.startswith("flowchart TD\n")
+    assert whorl("explain w004").out.startswith("# W004")
     assert "properties" in whorl("schema").json
+    whorl("--help").prints(*(f"  {code} " for code in (0, 1, 2, 3, 4, 5, 70, 130)))
 
 
 def test_memory(whorl: Whorl, project: Path) -> None:
-    (project / "learn.yaml").write_text(
-        """
-whorl: 1
-name: learn
-steps:
-  l:
-    repeat:
-      at_most: 2
-      memory: {across_runs: true, record: {text: "{{ w }}"}}
-      steps: {w: {ask: "Write it"}}
-"""
-    )
-    assert "no runs yet" in whorl("memory", "ls").err
-    whorl("run", "learn.yaml")
+    memory = '{across_runs: true, record: {text: "{{ w }}"}}'
+    loop = f'{{repeat: {{at_most: 2, memory: {memory}, steps: {{w: {{ask: "Write it"}}}}}}}}'
+    (project / "learn.yaml").write_text(f"whorl: 1\nname: learn\nsteps: {{l: {loop}}}\n")
+    whorl("run learn.yaml")
 
-    rows = whorl("memory", "ls", "--json").json
+    rows = whorl("memory ls --json").json
 
     assert [row["records"] for row in rows] == [2]
     key = rows[0]["key"]
-    assert key in whorl("memory", "ls").out
-    assert whorl("memory", "rm", key + "x").code == 2
+    whorl("memory ls").prints(key)
+    whorl("memory", "rm", key + "x").ends(2)
     assert whorl("memory", "rm", key).out == f"deleted 2 records of {key!r}\n"
-    assert "nothing is remembered" in whorl("memory", "ls").err
+    whorl("memory ls").says("nothing is remembered")
 
 
-def test_prune(whorl: Whorl) -> None:
-    whorl("run", "polish.yaml", "x")
-    whorl("run", "gated.yaml")
+def test_prune(whorl: Whorl, project: Path) -> None:
+    gone = whorl("run polish.yaml x --json").json["run"]
+    whorl("prune --run last").says(f"'last' is run {gone}", "deleted 1 run")
+    whorl("run polish.yaml x")
+    whorl("run gated.yaml")
 
-    assert whorl("prune", "--json").json["runs"] == []
-    assert len(whorl("prune", "--older-than", "0s", "--dry-run", "--json").json["runs"]) == 1
-    assert "deleted 1 run" in whorl("prune", "--older-than", "0s").err
-    assert [row["workflow"] for row in whorl("ls", "--json").json] == ["gated"]
-    wrong = whorl("prune", "--older-than", "soon")
-    assert wrong.code == 2
-    assert "write 30d" in wrong.err
+    assert whorl("prune --json").json["runs"] == []
+    assert len(whorl("prune --older-than 0s --dry-run --json").json["runs"]) == 1
+    whorl("prune --older-than 0s").says("deleted 1 run")
+    assert [row["workflow"] for row in whorl("ls --json").json] == ["gated"]
 
-
-def test_prune_keeps_what_the_operator_keeps(whorl: Whorl, project: Path) -> None:
-    whorl("run", "polish.yaml", "x")
-    config = project / "whorl.toml"
-    config.write_text(config.read_text() + '\n[retention]\nolder_than = "0s"\n')
-
-    assert len(whorl("prune", "--dry-run", "--json").json["runs"]) == 1
-    assert whorl("prune", "--older-than", "30d", "--dry-run", "--json").json["runs"] == []
-
-
-def test_help_has_the_exit_codes(whorl: Whorl) -> None:
-    told = whorl("--help").out
-
-    assert all(f"  {code} " in told for code in (0, 1, 2, 3, 4, 5, 70, 130))
+    whorl("run polish.yaml x")
+    with (project / "whorl.toml").open("a") as config:
+        config.write('\n[retention]\nolder_than = "0s"\n')
+    assert len(whorl("prune --dry-run --json").json["runs"]) == 1
+    assert whorl("prune --older-than 30d --dry-run --json").json["runs"] == []
 
 
 def test_doctor(whorl: Whorl, project: Path) -> None:
-    whorl("run", "polish.yaml", "x")
+    whorl("run polish.yaml x")
 
-    done = whorl("doctor")
-
-    assert done.code == 0
-    assert "1 run" in done.out
-    assert "not allowed ([allow] commands)" in done.out
-    assert "provider canned (default)" in done.out
+    done = whorl("doctor").ends(0).prints("1 run", "not allowed ([allow] commands)")
+    done.prints("provider canned (default)")
+    missing = whorl("--config nope.toml doctor").ends(1).prints("✓  whorl").out
+    line = next(text for text in missing.splitlines() if "configuration" in text)
+    assert (line[0], "nope.toml" in line) == ("✗", True)
     (project / "whorl.toml").write_text(
         "[providers.x]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:9/v1'\n"
     )
-    broken = whorl("doctor", "--json")
-    assert broken.code == 1
+    broken = whorl("doctor --json").ends(1)
     assert [one["ok"] for one in broken.json if one["what"].startswith("provider x")] == [False]
     (project / "whorl.toml").write_text("[providers")
-    assert "✗  configuration" in whorl("doctor").out
+    whorl("doctor").prints("✗  configuration")
 
 
 def test_doctor_finds_a_damaged_store(whorl: Whorl, project: Path) -> None:
     (project / ".whorl").mkdir()
     (project / ".whorl" / "whorl.db").write_bytes(b"not a database, but long enough to look" * 50)
 
-    done = whorl("doctor")
-
-    assert done.code == 1
-    assert "✗  store" in done.out
+    whorl("doctor").ends(1).prints("✗  store")
 
 
 def test_store_can_be_named(whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whorl("run", "polish.yaml", "x", "--store", "elsewhere")
+    whorl("run polish.yaml x --store elsewhere")
     assert (project / "elsewhere" / "whorl.db").exists()
-    assert len(whorl("--store", "elsewhere", "ls", "--json").json) == 1
-    assert len(whorl("ls", "--json", "--store", "elsewhere/whorl.db").json) == 1
-    assert whorl("ls", "--json").json == []
+    assert len(whorl("--store elsewhere ls --json").json) == 1
+    assert len(whorl("ls --json --store elsewhere/whorl.db").json) == 1
+    assert whorl("ls --json").json == []
     monkeypatch.setenv("WHORL_HOME", str(project / "elsewhere"))
-    assert len(whorl("ls", "--json").json) == 1
+    assert len(whorl("ls --json").json) == 1
 
 
 def test_project_is_found_upwards(
@@ -160,112 +212,83 @@ def test_project_is_found_upwards(
     (project / "deep" / "er").mkdir(parents=True)
     monkeypatch.chdir(project / "deep" / "er")
 
-    assert whorl("run", "../../polish.yaml", "x").code == 0
+    whorl("run ../../polish.yaml x").ends(0)
     assert (project / ".whorl" / "whorl.db").exists()
 
 
-def test_unknown_command_names_the_nearest(whorl: Whorl) -> None:
-    done = whorl("statsu")
-
-    assert done.code == 2
-    assert "there is no command 'statsu'; did you mean 'status'?" in done.err
-
-
-@pytest.mark.parametrize(
-    "name", [name for rows in COMMANDS.values() for name in rows if name != "drive"]
-)
-def test_every_command_has_help_with_an_example(whorl: Whorl, name: str) -> None:
-    done = whorl(name, "--help")
-
-    assert done.code == 0
-    assert f"whorl {name}" in done.out.partition("Usage:")[2].partition("\n")[2]
+def test_every_command_has_help_with_an_example(whorl: Whorl) -> None:
+    for name in (name for rows in COMMANDS.values() for name in rows if name != "drive"):
+        usage = whorl(name, "--help").ends(0).out.partition("Usage:")[2]
+        assert f"whorl {name}" in usage.partition("\n")[2]
 
 
-def test_mistake_of_ours_is_reported_without_a_traceback(
-    whorl: Whorl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mistake_of_ours_has_no_traceback(whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("oops")
 
     monkeypatch.setattr("whorl.interfaces.diagrams.text.text_tree", fail)
 
-    done = whorl("graph", "polish.yaml")
-
-    assert done.code == 70
-    assert "error[I900]: an internal error: ZeroDivisionError: oops" in done.err
+    done = whorl("graph polish.yaml")
+    done.ends(70, "error[I900]: an internal error: ZeroDivisionError: oops")
     assert "Traceback" not in done.err
     monkeypatch.setenv("WHORL_DEBUG", "1")
-    assert "Traceback" in whorl("graph", "polish.yaml").err
+    whorl("graph polish.yaml").says("Traceback")
 
 
-def test_a_recording_is_saved_where_it_is_told(whorl: Whorl, project: Path) -> None:
-    whorl("run", "polish.yaml", "x")
-    saved = whorl("test", "polish.yaml", "--save", "deep/down/polish.json", "--json")
-    folder = whorl("test", "polish.yaml", "--save", ".")
-    both = whorl("test", "polish.yaml", "--run", "last", "--cassette", "deep/down/polish.json")
+def test_a_recording_is_saved_where_it_is_told(whorl: Whorl) -> None:
+    whorl("run polish.yaml x")
+    saved = whorl("test polish.yaml --save deep/down/polish.json --json")
 
     assert saved.json == {"saved": "deep/down/polish.json", "calls": 7}
-    assert whorl("test", "polish.yaml", "--cassette", "deep/down/polish.json").code == 0
-    assert (folder.code, "W900" in folder.err) == (2, True)
-    assert (both.code, "exclude each other" in both.err) == (2, True)
+    whorl("test polish.yaml --cassette deep/down/polish.json").ends(0)
+    whorl("test polish.yaml --save .").ends(2, "W900")
+    both = whorl("test polish.yaml --run last --cassette deep/down/polish.json")
+    both.ends(2, "exclude each other")
+    # A run that was steered is passed over.
+    whorl("fork last --at polish[2]")
+    whorl("test polish.yaml").ends(0, "newer ones were steered")
 
 
 def test_an_unchanged_file_replays_whatever_its_run_was_started_with(whorl: Whorl) -> None:
-    for options in (["--max-iterations", "2"], ["--budget", "0.3"]):
-        assert whorl("run", "polish.yaml", "x", *options).code in (0, 5)
-        done = whorl("test", "polish.yaml", "--run", "last")
-
-        assert (done.code, done.out[:1]) == (0, "✓"), done.out
-
-
-def test_what_is_drawn_by_chance_is_the_same_when_a_run_is_replayed(whorl: Whorl) -> None:
+    """What is drawn by chance, too."""
     Path("chance.json").write_text(
         '{"actions": {"say": {"type": "Compose", "inputs": "@guid()"}},'
         ' "outputs": {"id": {"type": "string", "value": "@outputs(\'say\')"}}}'
     )
-    assert whorl("run", "chance.json").code == 0
-    done = whorl("test", "chance.json", "--run", "last")
-
-    assert (done.code, done.out[:1]) == (0, "✓"), done.out
-
-
-def test_a_run_that_was_steered_is_passed_over(whorl: Whorl) -> None:
-    whorl("run", "polish.yaml", "x")
-    whorl("fork", "last", "--at", "polish[2]")
-    done = whorl("test", "polish.yaml")
-
-    assert (done.code, "newer ones were steered" in done.err) == (0, True), done.out + done.err
+    for line in ("polish.yaml x --max-iterations 2", "polish.yaml x --budget 0.3", "chance.json"):
+        assert whorl(f"run {line}").code in (0, 5)
+        assert whorl(f"test {line.split()[0]} --run last").ends(0).out[:1] == "✓"
 
 
 def test_lint_says_by_its_exit_code_what_would_not_deploy(whorl: Whorl) -> None:
     examples = Path(__file__).parents[2] / "examples"
-    found = whorl("lint", str(examples / "loom" / "agent.json"))
-    native = whorl("lint", "polish.yaml")
-
-    assert (found.code, "would not deploy" in found.err) == (2, True)
-    assert (native.code, "takes Logic Apps only" in native.err) == (2, True)
+    whorl("lint", str(examples / "loom" / "agent.json")).ends(2, "would not deploy")
+    whorl("lint polish.yaml").ends(2, "takes Logic Apps only")
 
 
 def test_a_dry_run_that_its_own_inventions_fail_says_so(whorl: Whorl, project: Path) -> None:
     (project / "apart.yaml").write_text(
         "whorl: 1\nsteps: {a: {ask: x}, b: {value: '{{ (a | fromjson).n }}'}}\n"
     )
-    done = whorl("run", "apart.yaml", "--dry-run")
+    done = whorl("run apart.yaml --dry-run").ends(1, "this says nothing about a run")
 
-    assert (done.code, "this says nothing about a run" in done.err) == (1, True), done.err
-    assert "a run makes at most 4 calls (1 without retries)" in done.err
+    done.says("a run makes at most 4 calls (1 without retries)")
 
 
-def test_a_file_that_is_not_there_has_a_neighbour(whorl: Whorl, project: Path) -> None:
-    with (project / "whorl.toml").open("a") as config:
-        config.write('\n[connectors]\nreplies = "gone.json"\n')
-    gone = whorl("validate", "polish.yaml")
-    (project / "whorl.toml").unlink()
+@click.command()
+@click.argument("file")
+@click.option("--rule", multiple=True)
+@click.option("--pair", nargs=2, multiple=True)
+@click.option("--range", "span", nargs=2)
+@click.option("--quick", is_flag=True)
+def _given(**_: object) -> None:
+    click.echo("\n".join(same_command()))
 
-    assert "did you mean 'polish.yaml'?" in whorl("validate", "polsh.yaml").err
-    assert "is a folder, not a file" in whorl("run", ".").err
-    assert (
-        "the path is relative to the current folder"
-        in whorl("run", "polish.yaml", "-i", "task=@nowhere").err
-    )
-    assert (gone.code, "relative to the folder of whorl.toml" in gone.err) == (2, True)
+
+def test_advised_options_are_repeated_as_given(capsys: pytest.CaptureFixture[str]) -> None:
+    for line in ("--rule a --rule b", "--pair a 1 --pair b 2", "--range 1 2 --quick"):
+        words = ["FILE", *line.split()]
+        _given.main(words, prog_name="given", standalone_mode=False)
+        found = capsys.readouterr().out.split()
+        assert sorted(found) == sorted(words)
+        assert [word for word in found if word != "FILE"] == words[1:]

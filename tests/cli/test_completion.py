@@ -44,6 +44,19 @@ def program(project: Path) -> Path:
     return program
 
 
+def run_shell(*words: str) -> list[str]:
+    """The lines that a shell prints."""
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert done.stdout, done.stderr
+    return done.stdout.splitlines()
+
+
+def offered_by_bash(program: Path, *lines: str) -> list[str]:
+    """What it completes each line with."""
+    script = f"PATH={program.parent}:$PATH\n{SCRIPT}"
+    return run_shell("bash", "--norc", "-c", script, "bash", *lines)
+
+
 @pytest.mark.slow
 def test_bash_completes_commands_runs_places_steps_and_files(program: Path, whorl: Whorl) -> None:
     run = whorl("run", "polish.yaml", "a song", "--json").json["run"]
@@ -64,15 +77,7 @@ def test_bash_completes_commands_runs_places_steps_and_files(program: Path, whor
         "whorl show nothing/": "",
     }
 
-    done = subprocess.run(
-        ["bash", "--norc", "-c", f"PATH={program.parent}:$PATH\n{SCRIPT}", "bash", *asked],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-
-    assert done.stdout.splitlines() == list(asked.values()), done.stderr
+    assert offered_by_bash(program, *asked) == list(asked.values())
 
 
 def test_fish_completes_commands_runs_places_steps_and_files(
@@ -95,17 +100,11 @@ def test_fish_completes_commands_runs_places_steps_and_files(
     script = "whorl completion fish | source\nfor line in $argv\necho (complete -C $line)\nend"
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.setenv("HOME", str(program.parent))
-    done = subprocess.run(
-        [fish, "--no-config", "-c", script, *asked],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    lines = run_shell(fish, "--no-config", "-c", script, *asked)
 
     # Descriptions stand behind a tab.
-    words = [re.sub(r"\t\S.*?(?= \S+\t|$)", "", line) for line in done.stdout.splitlines()]
-    assert words == list(asked.values()), done.stdout + done.stderr
+    words = [re.sub(r"\t\S.*?(?= \S+\t|$)", "", line) for line in lines]
+    assert words == list(asked.values())
 
 
 @pytest.mark.slow
@@ -149,10 +148,7 @@ def test_zsh_completes_at_the_keyboard(
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_each_shell_asks_this_program(whorl: Whorl, shell: str) -> None:
-    done = whorl("completion", shell)
-
-    assert done.code == 0
-    assert f"_WHORL_COMPLETE={shell}_complete" in done.out
+    whorl("completion", shell).ends(0).prints(f"_WHORL_COMPLETE={shell}_complete")
 
 
 STRANGE = """{"actions": {"$(touch PWN1)": {"type": "Compose", "inputs": "x"}}}"""
@@ -162,9 +158,7 @@ STRANGE_INPUTS = """{"parameters": {"good": {"type": "string"}, "a;touch PWN2": 
 
 
 @pytest.mark.slow
-def test_bash_at_the_keyboard_runs_nothing_that_a_file_names(
-    program: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bash_runs_nothing_of_a_file(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a shell puts on its line at a tab, it runs at the next return."""
     bash = shutil.which("bash")
     if bash is None:
@@ -191,9 +185,7 @@ def test_bash_at_the_keyboard_runs_nothing_that_a_file_names(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_no_shell_is_offered_what_it_might_run(
-    program: Path, monkeypatch: pytest.MonkeyPatch, shell: str
-) -> None:
+def test_no_shell_runs_a_name(program: Path, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
     Path("lo.json").write_text(STRANGE)
     Path("inputs.json").write_text(STRANGE_INPUTS)
     monkeypatch.setenv("_WHORL_COMPLETE", f"{shell}_complete")
@@ -213,20 +205,9 @@ def test_no_shell_is_offered_what_it_might_run(
     assert "store" not in names
 
 
-def test_names_of_files_take_no_part_in_what_bash_offers(
-    program: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bash_offers_no_other_files(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name with brackets is a pattern for file names where it is not quoted."""
     Path("odd.json").write_text(STRANGE.replace("$(touch PWN1)", "a[:-@]b"))
     Path("plain,a;b").touch()
     Path("a;b").touch()
-    line = "whorl try odd.json --at "
-    done = subprocess.run(
-        ["bash", "--norc", "-c", f"PATH={program.parent}:$PATH\n{SCRIPT}", "bash", line],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-
-    assert done.stdout.splitlines() == ["a[:-@]b"], done.stderr
+    assert offered_by_bash(program, "whorl try odd.json --at ") == ["a[:-@]b"]

@@ -49,21 +49,19 @@ def whorl(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("{ask: hi, model: dead/m, files: \"absent.{{ 'md' }}\", retry: 0}", 0),
         ('{http: "http://nowhere.invalid/", retry: 0}', 0),
         ('{http: "http://169.254.169.{{ 254 }}/", retry: 0}', 1),
-        ("{run: [no-such-program], retry: 0}", 0),
+        ('{run: ["no-such-{{ 1 }}"], retry: 0}', 0),
         # The program ran, and has no price.
         ('{run: ["false"], retry: 0}', 1),
         ('{agent: absent, prompt: "hi", retry: 0}', 0),
         ('{agent: closed, prompt: "hi", folder: "../x", retry: 0}', 0),
     ],
 )
-def test_what_was_never_sent_or_has_no_price_leaves_the_cost_known(
-    tmp_path: Path, step: str, calls: int
-) -> None:
+def test_what_was_never_sent_leaves_the_cost_known(tmp_path: Path, step: str, calls: int) -> None:
     (tmp_path / "whorl.toml").write_text(
         "[allow]\ncommands = true\n"
         '[providers.dead]\nkind = "openai"\nbase_url = "http://127.0.0.1:9/v1"\n'
         '[providers.nowhere]\nkind = "openai"\nbase_url = "https://nowhere.invalid/v1"\n'
-        '[agents.absent]\nkind = "claude-code"\nprogram = "no-such-program"\n'
+        '[agents.absent]\nkind = "claude-code"\nprogram = "./no-such-program"\n'
         '[agents.closed]\nkind = "text"\nprogram = "true"\n'
     )
     (tmp_path / "t.yaml").write_text(f"whorl: 1\nsteps:\n  a: {step}\n")
@@ -90,25 +88,20 @@ def test_what_a_function_told_of_its_models_counts_when_it_fails(tmp_path: Path)
     assert (usage["calls"], usage["input_tokens"], usage["cost_usd"]) == (1, 10, 0.25)
 
 
-@pytest.mark.sample(5)
-@pytest.mark.parametrize(
-    ("by", "names"),
-    [
-        ("model", ["demo/scripted"]),
-        ("step", ["polish/review", "polish/write"]),
-        ("loop", ["polish"]),
-        ("iteration", ["polish[1]", "polish[2]", "polish[3]"]),
-        ("workflow", ["polish"]),
-    ],
-)
-def test_usage_is_rolled_up_and_adds_up(place: Path, by: str, names: list[str]) -> None:
-    told = json.loads(whorl(place, "cost", "last", "--by", by, "--json").stdout)
+def test_usage_is_rolled_up_and_adds_up(place: Path) -> None:
     result = json.loads(whorl(place, "cost", "--json").stdout)["total"]
-
-    assert [line["name"] for line in told["lines"]] == names
-    assert told["total"]["calls"] == 6 == sum(line["calls"] for line in told["lines"])
-    assert told["total"]["cost_usd"] == pytest.approx(result["cost_usd"])
-    assert told["total"]["unpriced_calls"] == 0
+    for by, names in {
+        "model": ["demo/scripted"],
+        "step": ["polish/review", "polish/write"],
+        "loop": ["polish"],
+        "iteration": ["polish[1]", "polish[2]", "polish[3]"],
+        "workflow": ["polish"],
+    }.items():
+        told = json.loads(whorl(place, "cost", "last", "--by", by, "--json").stdout)
+        assert [line["name"] for line in told["lines"]] == names
+        assert told["total"]["calls"] == 6 == sum(line["calls"] for line in told["lines"])
+        assert told["total"]["cost_usd"] == pytest.approx(result["cost_usd"])
+        assert told["total"]["unpriced_calls"] == 0
 
 
 async def _store_run(folder: Path, *events: Event) -> None:
@@ -156,42 +149,30 @@ def test_a_call_that_was_cancelled_costs_its_charge_until_a_reply_comes(tmp_path
     assert total["cost_usd"] == pytest.approx(0.35)
 
 
-def test_the_same_workflow_replays_the_same(place: Path) -> None:
+def test_a_run_is_replayed_and_what_differs_is_shown(place: Path) -> None:
+    file = place / "polish.yaml"
+    text = file.read_text()
     done = whorl(place, "test", "polish.yaml")
-
     assert done.returncode == 0, done.stdout
     assert "the same with 6 recorded replies" in done.stdout
-
-
-def test_a_changed_prompt_is_shown_with_both_versions(place: Path) -> None:
     saved = whorl(place, "test", "polish.yaml", "--save", "polish.json")
-    text = (place / "polish.yaml").read_text()
-    (place / "polish.yaml").write_text(text.replace("Review this text strictly", "Judge this"))
-
-    done = whorl(place, "test", "polish.yaml", "--cassette", "polish.json")
-
     assert "saved 6 calls" in saved.stdout
+
+    file.write_text(text.replace("Review this text strictly", "Judge this"))
+    done = whorl(place, "test", "polish.yaml", "--cassette", "polish.json")
     assert done.returncode == 1
     assert '-  "prompt": "Review this text strictly' in done.stdout
     assert '+  "prompt": "Judge this' in done.stdout
     assert "3 changed calls, 0 misses" in done.stdout
 
-
-def test_a_call_that_was_never_recorded_is_a_loud_miss(place: Path) -> None:
-    text = (place / "polish.yaml").read_text()
+    # A call that was never recorded is a loud miss.
     added = '        extra: {ask: "Shorten: {{ write }}"}\n        review:'
-    (place / "polish.yaml").write_text(text.replace("        review:", added))
-
+    file.write_text(text.replace("        review:", added))
     done = whorl(place, "test", "polish.yaml")
-
     assert done.returncode == 1
     assert "! polish[1]/extra was never recorded" in done.stdout
 
-
-def test_without_a_run_there_is_nothing_to_replay(place: Path) -> None:
     (place / "other.yaml").write_text("whorl: 1\nsteps: {a: {value: 1}}\n")
-
     done = whorl(place, "test", "other.yaml")
-
     assert done.returncode == 2
     assert "nothing to replay" in done.stderr

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -71,32 +71,36 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def loaded_by(folder: Path, *words: str) -> set[str]:
-    """The modules that are loaded when a command has ended."""
+def ended(
+    program: str, *words: str, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """A program that has ended, in an environment without what changes what is loaded."""
     environment = {
         name: text
         for name, text in os.environ.items()
         if not name.startswith(("COV", "OTEL", "WHORL"))
     }
-    argv = [sys.executable, "-I", "-c", PROGRAM, *words]
-    subprocess.run(
-        argv, cwd=folder, env=environment, check=True, capture_output=True, timeout=PATIENCE_S
-    )
+    argv = [sys.executable, "-I", "-c", program, *words]
+    shown: dict[str, Any] = {"capture_output": True, "text": True, "timeout": PATIENCE_S}
+    done = subprocess.run(argv, cwd=folder, env=environment, check=False, **shown)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def loaded_by(folder: Path, *words: str, program: str = PROGRAM) -> set[str]:
+    """The modules that are loaded when a command has ended."""
+    ended(program, *words, folder=folder)
     return set((folder / "modules.txt").read_text().split())
 
 
 @pytest.mark.parametrize("command", ["run", "validate"])
 def test_a_small_file_loads_nothing_that_it_does_not_use(folder: Path, command: str) -> None:
+    """To check it, no store and no runtime either."""
     loaded = loaded_by(folder, command, "tiny.yaml")
+    runs = {"apsw", "asyncio", "whorl.interpreter", "whorl.runtimes"}
 
     assert "whorl.dialects.native" in loaded
-    assert sorted(loaded & set(NEVER)) == []
-
-
-def test_checking_a_file_needs_no_store_and_no_runtime(folder: Path) -> None:
-    loaded = loaded_by(folder, "validate", "tiny.yaml")
-
-    assert sorted(loaded & {"apsw", "asyncio", "whorl.interpreter", "whorl.runtimes"}) == []
+    assert sorted(loaded & {*NEVER, *(runs if command == "validate" else ())}) == []
 
 
 def test_help_loads_only_click(folder: Path) -> None:
@@ -146,9 +150,7 @@ assert ssl.__spec__.loader is ssl.__loader__ and "Source" in type(ssl.__loader__
 
 
 def test_a_small_run_does_not_load_what_its_event_loop_imports_for_others(folder: Path) -> None:
-    argv = [sys.executable, "-I", "-c", POSTPONED, "run", "tiny.yaml"]
-    subprocess.run(argv, cwd=folder, check=True, capture_output=True, timeout=PATIENCE_S)
-    loaded = set((folder / "modules.txt").read_text().split())
+    loaded = loaded_by(folder, "run", "tiny.yaml", program=POSTPONED)
 
     # Imported, and not loaded.
     assert {"asyncio", "hashlib", "ipaddress", "shutil", "ssl"} <= loaded
@@ -171,21 +173,13 @@ main()
 
 
 def test_patterns_that_a_small_run_does_not_use_are_not_compiled(folder: Path) -> None:
-    argv = [sys.executable, "-I", "-c", PATTERNS, "run", "tiny.yaml"]
-    ended = subprocess.run(
-        argv, cwd=folder, check=False, capture_output=True, text=True, timeout=PATIENCE_S
-    )
+    done = ended(PATTERNS, "run", "tiny.yaml", folder=folder)
 
-    assert ended.returncode == 0, ended.stderr
-    assert "at the end False False" in ended.stderr
+    assert "at the end False False" in done.stderr
 
 
 def test_what_is_postponed_is_loaded_when_it_is_used() -> None:
-    argv = [sys.executable, "-I", "-c", USED]
-    ended = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=PATIENCE_S)
-
-    assert ended.stderr == ""
-    assert ended.returncode == 0
+    assert ended(USED).stderr == ""
 
 
 ENDING = """
@@ -203,19 +197,13 @@ main()
 
 @pytest.mark.parametrize(("alone", "expected"), [("alone", ""), ("thread", "waited for\n")])
 def test_a_command_ends_soon_but_not_before_others(folder: Path, alone: str, expected: str) -> None:
-    argv = [sys.executable, "-I", "-c", ENDING, alone, "run", "tiny.yaml"]
-    ended = subprocess.run(
-        argv, cwd=folder, check=False, capture_output=True, text=True, timeout=PATIENCE_S
-    )
+    done = ended(ENDING, alone, "run", "tiny.yaml", folder=folder)
 
     # Garbage is looked for again as soon as there are runs, and not in what was loaded.
-    assert ended.stdout == f"done\n{expected}called 20000 5 80 True\n"
-    assert ended.returncode == 0
+    assert done.stdout == f"done\n{expected}called 20000 5 80 True\n"
 
 
-def test_a_program_goes_on_after_a_command_that_it_calls(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_goes_on_after_a_call(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "temporalio", ModuleType("temporalio"))
     monkeypatch.setattr(os, "_exit", lambda code: pytest.fail("it ended the program"))
 
