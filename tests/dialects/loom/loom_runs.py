@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import yaml
+
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.providers.task import Estimate, Reply, Usage
@@ -38,18 +40,6 @@ class World:
     functions: dict[str, Any] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
     used: Counter[str] = field(default_factory=Counter)
-
-    def kind(self, name: str) -> World:
-        """There is one kind."""
-        return self
-
-    def effect_of(self, name: str) -> Effect:
-        """Nothing here costs anything."""
-        return "none"
-
-    def redacted(self, value: Json) -> Json:
-        """There are no secrets."""
-        return value
 
     def estimate(self, request: Request) -> Estimate:
         """Nothing is reserved."""
@@ -163,6 +153,11 @@ def read(definition: Any, file: str = "workflow.json") -> Reading:
     """Reads a file, given as text or as JSON."""
     text = definition if isinstance(definition, str) else json.dumps(definition)
     return read_workflow(text, file, dialect="loom")
+
+
+def flow(text: str) -> Any:
+    """What is written in short, as YAML."""
+    return yaml.safe_load(text)
 
 
 def run(

@@ -123,24 +123,6 @@ def test_an_agent_keeps_the_newest_of_its_history(tmp_path: Path, kept: dict[str
     assert [body.get("tool_choice") for body in sent] == [None, None, None, "none"]
 
 
-def test_an_agent_has_the_tools_of_a_server_that_the_operator_names(tmp_path: Path) -> None:
-    program = Path(__file__).parents[2] / "providers" / "tool_server.py"
-    replies = iter([answer(own__shout={"text": "tea"}), answer("It is TEA.")])
-    config = CONFIG + "[allow]\ncommands = true\n[mcp.own]\n"
-    config += f"command = [{sys.executable!r}, {str(program)!r}]\n"
-    tools = {"own": {"type": "McpClientTool", "kind": "BuiltIn", "inputs": {}}}
-    definition = {"definition": {"actions": {"Own": agent("m", "Shout.", tools)}}, "kind": "Agent"}
-
-    with web(lambda asked: Answer(200, next(replies))) as server:
-        ran = run_in(tmp_path, definition, config=config.replace("{url}", server.url))
-
-    assert (ran.document["status"], ran.output) == ("succeeded", "It is TEA.")
-    first, second = (asked.json for asked in server.asked)
-    assert "own__shout" in [tool["function"]["name"] for tool in first["tools"]]
-    assert second["messages"][-1]["role"] == "tool"
-    assert "TEA" in second["messages"][-1]["content"]
-
-
 def test_servers_and_actions_are_tools_of_the_same_agent(tmp_path: Path) -> None:
     """The model may want both at once; what fails in a server is told to it."""
     program = Path(__file__).parents[2] / "providers" / "tool_server.py"
@@ -148,7 +130,7 @@ def test_servers_and_actions_are_tools_of_the_same_agent(tmp_path: Path) -> None
     replies = iter([answer(**both), answer(own__shout={"loud": True}), answer("TEA of LEAF")])
     config = CONFIG + "[allow]\ncommands = true\n[mcp.own]\n"
     config += f"command = [{sys.executable!r}, {str(program)!r}]\n"
-    tools = {"own": {"type": "McpClientTool", "inputs": {}}, "Look it": LOOK}
+    tools = {"own": {"type": "McpClientTool", "kind": "BuiltIn", "inputs": {}}, "Look it": LOOK}
     definition = {"definition": {"actions": {"Own": agent("m", "Look.", tools)}}, "kind": "Agent"}
 
     with web(lambda asked: Answer(200, next(replies))) as server:

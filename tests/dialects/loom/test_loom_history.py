@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from loom_runs import flow
 
 from conformance.replies import Script, ScriptedWorkers
 from whorl.dialects import read_workflow
@@ -30,21 +31,12 @@ _ACTIONS: dict[str, Any] = {
         "type": "Foreach",
         "foreach": [1, 2],
         **_AFTER,
-        "actions": {
-            "Big": {
-                "type": "If",
-                "expression": "@greater(item(), 1)",
-                "actions": {"Yes": {"type": "Compose", "inputs": "@mul(item(), 5)"}},
-            },
-            "Again": {
-                "type": "Until",
-                "expression": "@equals(1, 1)",
-                "limit": {"count": 2},
-                "actions": {
-                    "Add": {"type": "IncrementVariable", "inputs": {"name": "n", "value": 3}}
-                },
-            },
-        },
+        "actions": flow("""
+            {Big: {type: If, expression: "@greater(item(), 1)", actions: {"Yes": {type: Compose,
+            inputs: "@mul(item(), 5)"}}}, Again: {type: Until, expression: "@equals(1, 1)",
+            limit: {count: 2}, actions: {Add: {type: IncrementVariable, inputs: {name: n,
+            value: 3}}}}}
+        """),
     },
     "Few": {
         "type": "Query",

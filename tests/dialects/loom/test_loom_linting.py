@@ -6,12 +6,14 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from whorl.dialects.loom.linting import lint_for_azure
 from whorl.source.json import read_json
 
 
-def lint(actions: dict[str, Any]) -> list[str]:
+def lint(actions: dict[str, Any] | str) -> list[str]:
+    actions = yaml.safe_load(actions) if isinstance(actions, str) else actions
     found, _ = lint_for_azure(read_json(json.dumps({"actions": actions}), "flow.json"))
 
     assert all(one.span is not None and one.help for one in found)
@@ -19,17 +21,12 @@ def lint(actions: dict[str, Any]) -> list[str]:
 
 
 def test_what_only_this_dialect_has_is_named() -> None:
-    found = lint(
-        {
-            "turn": {
-                "type": "while",
-                "condition": "@less(variables('loopIndex'), 2)",
-                "actions": {"x": {"type": "Compose", "inputs": "@variables('turn_loopCount')"}},
-                "delay": {"interval": {"count": 1, "unit": "second"}},
-            },
-            "call": {"type": "Http", "inputs": {"uri": "u"}, "retry": {"type": "fixed"}},
-        }
-    )
+    found = lint("""
+        turn: {type: while, condition: "@less(variables('loopIndex'), 2)",
+          actions: {x: {type: Compose, inputs: "@variables('turn_loopCount')"}},
+          delay: {interval: {count: 1, unit: second}}}
+        call: {type: Http, inputs: {uri: u}, retry: {type: fixed}}
+    """)
 
     assert found == [
         "Azure has no type 'while'",
@@ -41,24 +38,25 @@ def test_what_only_this_dialect_has_is_named() -> None:
     ]
 
 
-def test_a_variable_that_items_change_side_by_side_gets_a_warning() -> None:
-    each: dict[str, Any] = {
-        "type": "Foreach",
-        "foreach": "@range(0, 3)",
-        "actions": {"Add": {"type": "IncrementVariable", "inputs": {"name": "n", "value": 1}}},
-    }
-    one = {**each, "runtimeConfiguration": {"concurrency": {"repetitions": 1}}}
-
-    assert lint({"Each": each}) == [
-        "'Each' runs its items at the same time, and they all change 'n'"
-    ]
-    assert lint({"Each": one}) == []
+ADDS = "actions: {Add: {type: IncrementVariable, inputs: {name: n, value: 1}}}"
+NAME = "n" * 80
 
 
-def test_a_definition_of_azure_has_nothing_to_change() -> None:
-    until = {"type": "Until", "expression": "@equals(1, 1)", "limit": {"count": 2}, "actions": {}}
-
-    assert lint({"Until": until, "If": {"type": "If", "expression": {"and": []}}}) == []
+@pytest.mark.parametrize(
+    ("actions", "found"),
+    [
+        ("""Until: {type: Until, expression: "@equals(1, 1)", limit: {count: 2}, actions: {}}
+If: {type: If, expression: {and: []}}""", []),
+        (f'Each: {{type: Foreach, foreach: "@range(0, 3)", {ADDS}}}',
+         ["'Each' runs its items at the same time, and they all change 'n'"]),
+        (f'Each: {{type: Foreach, foreach: "@range(0, 3)", {ADDS},'
+         " runtimeConfiguration: {concurrency: {repetitions: 1}}}", []),
+        (f"{NAME}: {{type: Compose, inputs: 1}}", []),
+    ],
+)  # fmt: skip
+def test_a_definition_of_azure_has_nothing_to_change(actions: str, found: list[str]) -> None:
+    """A variable that items change side by side gets a warning."""
+    assert lint(actions) == found
 
 
 def _deep(levels: int) -> dict[str, Any]:
@@ -68,94 +66,40 @@ def _deep(levels: int) -> dict[str, Any]:
     return action
 
 
+EACH = "type: Foreach, foreach: [1]"
+CASES = ", ".join(f"C{n}: {{case: {n}, actions: {{}}}}" for n in range(26))
+
+
 @pytest.mark.parametrize(
     ("action", "words"),
     [
-        (_deep(8), "at most 8 levels deep"),
-        (
-            {
-                "type": "Scope",
-                "actions": {
-                    "I": {
-                        "type": "InitializeVariable",
-                        "inputs": {"variables": [{"name": "n", "type": "integer"}]},
-                    }
-                },
-            },
-            "declared at the top level",
-        ),
-        (
-            {
-                "type": "Foreach",
-                "foreach": [1],
-                "operationOptions": "Sequential",
-                "actions": {"T": {"type": "Terminate", "inputs": {"runStatus": "Failed"}}},
-            },
-            "'terminate' is not allowed in a loop",
-        ),
-        (
-            {"type": "SetVariable", "inputs": {"name": "n", "value": "@add(variables('N'), 1)"}},
-            "may not be read where it is set",
-        ),
-        (
-            {
-                "type": "Switch",
-                "expression": "@1",
-                "cases": {f"C{n}": {"case": n, "actions": {}} for n in range(26)},
-            },
-            "at most 25 cases",
-        ),
-        (
-            {"type": "Until", "expression": "@true", "limit": {"count": 9_999}, "actions": {}},
-            "at most 5,000 iterations",
-        ),
-        (
-            {
-                "type": "Foreach",
-                "foreach": [1],
-                "operationOptions": "Sequential",
-                "runtimeConfiguration": {"concurrency": {"repetitions": 4}},
-                "actions": {},
-            },
-            "exclude each other",
-        ),
-        (
-            {
-                "type": "Foreach",
-                "foreach": [1],
-                "runtimeConfiguration": {"concurrency": {"repetitions": 51}},
-                "actions": {},
-            },
-            "from 1 to 50",
-        ),
-        (
-            {
-                "type": "Http",
-                "inputs": {"uri": "u", "retryPolicy": {"type": "fixed", "interval": "PT1S"}},
-            },
-            "from PT5S to P1D",
-        ),
-        (
-            {
-                "type": "Agent",
-                "tools": {"T": {"actions": {"n" * 81: {"type": "Compose", "inputs": 1}}}},
-            },
-            "at most 80 characters",
-        ),
-        ({"type": "Compose", "inputs": f"@concat('{'x' * 9_000}')"}, "at most 8,192 characters"),
+        (json.dumps(_deep(8)), "at most 8 levels deep"),
+        ("{type: Scope, actions: {I: {type: InitializeVariable,"
+         " inputs: {variables: [{name: n, type: integer}]}}}}", "declared at the top level"),
+        (f"{{{EACH}, operationOptions: Sequential,"
+         " actions: {T: {type: Terminate, inputs: {runStatus: Failed}}}}",
+         "'terminate' is not allowed in a loop"),
+        ("{type: SetVariable, inputs: {name: n, value: \"@add(variables('N'), 1)\"}}",
+         "may not be read where it is set"),
+        (f'{{type: Switch, expression: "@1", cases: {{{CASES}}}}}', "at most 25 cases"),
+        ('{type: Until, expression: "@true", limit: {count: 9999}, actions: {}}',
+         "at most 5,000 iterations"),
+        (f"{{{EACH}, operationOptions: Sequential,"
+         " runtimeConfiguration: {concurrency: {repetitions: 4}}, actions: {}}",
+         "exclude each other"),
+        (f"{{{EACH}, runtimeConfiguration: {{concurrency: {{repetitions: 51}}}}, actions: {{}}}}",
+         "from 1 to 50"),
+        ("{type: Http, inputs: {uri: u, retryPolicy: {type: fixed, interval: PT1S}}}",
+         "from PT5S to P1D"),
+        (f"{{type: Agent, tools: {{T: {{actions: {{{NAME}n: {{type: Compose, inputs: 1}}}}}}}}}}",
+         "at most 80 characters"),
+        (f"{{type: Compose, inputs: \"@concat('{'x' * 9_000}')\"}}", "at most 8,192 characters"),
     ],
-)
-def test_what_azure_bounds_or_forbids_is_named(action: Any, words: str) -> None:
-    found = lint({"A": action})
+)  # fmt: skip
+def test_what_azure_bounds_or_forbids_is_named(action: str, words: str) -> None:
+    found = lint({"A": yaml.safe_load(action)})
 
     assert any(words in message for message in found), found
-
-
-def test_a_name_may_have_eighty_characters() -> None:
-    compose = {"type": "Compose", "inputs": 1}
-
-    assert lint({"n" * 80: compose}) == []
-    assert "at most 80 characters" in lint({"n" * 81: compose})[0]
 
 
 def _definition(**parts: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from loom_runs import flow
 
 import whorl
 from whorl import testing
@@ -13,14 +14,11 @@ from whorl import testing
 if TYPE_CHECKING:
     from pathlib import Path
 
-_MAIL = {
-    "type": "ApiConnection",
-    "inputs": {
-        "host": {"connection": {"name": "@parameters('$connections')['mail']['connectionId']"}},
-        "method": "post",
-        "body": {"to": "@items('For_each')"},
-    },
-}
+_MAIL = flow("""
+    {type: ApiConnection,
+    inputs: {host: {connection: {name: "@parameters('$connections')['mail']['connectionId']"}},
+    method: post, body: {to: "@items('For_each')"}}}
+""")
 _DEFINITION = {
     "$schema": "https://schema.management.azure.com/providers/Microsoft.Logic/schemas/"
     "2016-06-01/workflowdefinition.json#",
@@ -42,15 +40,10 @@ _DEFINITION = {
             "actions": {"Send": _MAIL},
             "runAfter": {"Wait": ["Succeeded"]},
         },
-        "Report": {
-            "type": "Http",
-            "inputs": {
-                "method": "POST",
-                "uri": "https://example.com/failed",
-                "body": "@outputs('Get_order')",
-            },
-            "runAfter": {"Get_order": ["Failed", "TimedOut"]},
-        },
+        "Report": flow("""
+            {type: Http, inputs: {method: POST, uri: "https://example.com/failed",
+            body: "@outputs('Get_order')"}, runAfter: {Get_order: [Failed, TimedOut]}}
+        """),
     },
 }
 ORDER: dict[str, Any] = {"outputs": {"body": {"lines": ["a", "b"]}}}

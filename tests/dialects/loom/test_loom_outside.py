@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from loom_project import Answer, Asked, run_in, web
+from loom_project import Answer, Asked, Finished, run_in, web
 
 from whorl.services.inspecting.results import shown
 
@@ -35,56 +35,43 @@ def after(name: str, status: str, inputs: Any) -> dict[str, Any]:
 MAIL = {"type": "ApiConnection", "inputs": {"method": "post", "body": {"to": "@concat('A', 'da')"}}}
 
 
-def test_one_address_answers_for_all_connectors(tmp_path: Path) -> None:
-    with web(lambda asked: Answer(200, {"sent": asked.path})) as server:
-        rows = {"type": "ServiceProvider", "inputs": {"parameters": {"n": 2}}}
-        ran = run_in(
-            tmp_path,
-            azure(
-                {
-                    "Send mail": MAIL,
-                    "Rows": rows | {"runAfter": {"Send mail": ["Succeeded"]}},
-                    "Show": after("Rows", "Succeeded", "@{body('Send mail')} @{outputs('Rows')}"),
-                }
-            ),
-            config=f'[connectors]\nurl = "{server.url}"\n',
-        )
+def connected(folder: Path, url: str, actions: dict[str, Any], **more: Any) -> Finished:
+    """Runs actions where one address answers for all connectors."""
+    return run_in(folder, azure(actions, **more), config=f'[connectors]\nurl = "{url}"\n')
 
-    assert [(one.method, one.path) for one in server.asked] == [
-        ("POST", "/Send%20mail"),
-        ("POST", "/Rows"),
-    ]
+
+def test_one_address_answers_for_all_connectors(tmp_path: Path) -> None:
+    rows = {"type": "ServiceProvider", "inputs": {"parameters": {"n": 2}}}
+    actions = {
+        "Send mail": MAIL,
+        "Rows": rows | {"runAfter": {"Send mail": ["Succeeded"]}},
+        "Show": after("Rows", "Succeeded", "@{body('Send mail')} @{outputs('Rows')}"),
+    }
+    with web(lambda asked: Answer(200, {"sent": asked.path})) as server:
+        ran = connected(tmp_path, server.url, actions)
+
+    asked = [(one.method, one.path) for one in server.asked]
+    assert asked == [("POST", "/Send%20mail"), ("POST", "/Rows")]
     assert server.asked[0].json == {"method": "post", "body": {"to": "Ada"}}
     assert '"statusCode":200' in ran.output
     assert '{"sent":"/Send%20mail"}' in ran.output
 
 
 def test_what_a_connector_refuses_can_be_read(tmp_path: Path) -> None:
+    actions = {"Mail": MAIL, "Show": after("Mail", "Failed", "@body('Mail')?['why']")}
     with web(lambda asked: Answer(404, {"why": "no such mailbox"})) as server:
-        ran = run_in(
-            tmp_path,
-            azure({"Mail": MAIL, "Show": after("Mail", "Failed", "@body('Mail')?['why']")}),
-            config=f'[connectors]\nurl = "{server.url}"\n',
-        )
+        ran = connected(tmp_path, server.url, actions)
 
-    assert ran.output == "no such mailbox"
-    assert len(server.asked) == 1
+    assert (ran.output, len(server.asked)) == ("no such mailbox", 1)
 
 
 def test_recorded_replies_answer_by_name_and_iteration(tmp_path: Path) -> None:
     replies = {"Mail": [{"statusCode": 200, "body": {"n": 1}}, {"statusCode": 200, "body": 2}]}
     (tmp_path / "replies.json").write_text(json.dumps(replies))
-    each = {
-        "type": "Foreach",
-        "foreach": [1, 2, 3],
-        "operationOptions": "Sequential",
-        "actions": {"Mail": MAIL},
-    }
-    ran = run_in(
-        tmp_path,
-        azure({"Each": each, "Show": after("Each", "Succeeded", "@body('Each')")}),
-        config='[connectors]\nreplies = "replies.json"\n',
-    )
+    each = {"type": "Foreach", "foreach": [1, 2, 3], "operationOptions": "Sequential"}
+    actions = {"Each": each | {"actions": {"Mail": MAIL}}}
+    actions["Show"] = after("Each", "Succeeded", "@body('Each')")
+    ran = run_in(tmp_path, azure(actions), config='[connectors]\nreplies = "replies.json"\n')
 
     assert ran.output == [{"n": 1}, 2, 2]
 
@@ -92,28 +79,14 @@ def test_recorded_replies_answer_by_name_and_iteration(tmp_path: Path) -> None:
 def test_a_connection_that_only_azure_has_is_told_by_its_name(tmp_path: Path) -> None:
     """So that a definition runs without any set-up."""
     place = "@parameters('$connections')['office365']['connectionId']"
-    call = {
-        "type": "ApiConnection",
-        "inputs": {
-            "host": {"connection": {"name": place}},
-            "method": "get",
-            "path": "/@{add(1, 1)}",
-        },
-    }
+    inputs = {"host": {"connection": {"name": place}}, "method": "get", "path": "/@{add(1, 1)}"}
+    actions = {"Get": {"type": "ApiConnection", "inputs": inputs}}
+    given = {"$connections": {"type": "Object", "defaultValue": {}}}
     with web(lambda asked: Answer(200, asked.json)) as server:
-        ran = run_in(
-            tmp_path,
-            azure(
-                {"Get": call}, parameters={"$connections": {"type": "Object", "defaultValue": {}}}
-            ),
-            config=f'[connectors]\nurl = "{server.url}"\n',
-        )
+        ran = connected(tmp_path, server.url, actions, parameters=given)
 
-    assert ran.output == {
-        "host": {"connection": {"name": "office365"}},
-        "method": "get",
-        "path": "/2",
-    }
+    named = {"connection": {"name": "office365"}}
+    assert ran.output == {"host": named, "method": "get", "path": "/2"}
 
 
 def test_a_recorded_reply_of_an_action_at_the_top(tmp_path: Path) -> None:
@@ -156,20 +129,13 @@ def test_a_connector_that_nobody_answers_for_says_how_to_map_it(tmp_path: Path) 
     assert '"connector:Send mail"' in message
 
 
-@pytest.mark.parametrize(("status", "wanted"), [("Failed", "Failed"), ("TimedOut", "TimedOut")])
-def test_a_static_result_may_be_a_failure(tmp_path: Path, status: str, wanted: str) -> None:
+@pytest.mark.parametrize("status", ["Failed", "TimedOut"])
+def test_a_static_result_may_be_a_failure(tmp_path: Path, status: str) -> None:
     outputs = {"statusCode": 503, "body": {"why": "down"}}
     call = MAIL | {"runtimeConfiguration": {"staticResult": {"name": "Down"}}}
-    ran = run_in(
-        tmp_path,
-        azure(
-            {
-                "Mail": call,
-                "Show": after("Mail", wanted, "@{outputs('Mail')?['statusCode']} @{body('Mail')}"),
-            },
-            staticResults={"Down": {"status": status, "outputs": outputs}},
-        ),
-    )
+    show = after("Mail", status, "@{outputs('Mail')?['statusCode']} @{body('Mail')}")
+    results = {"Down": {"status": status, "outputs": outputs}}
+    ran = run_in(tmp_path, azure({"Mail": call, "Show": show}, staticResults=results))
 
     assert ran.output == '503 {"why":"down"}'
 
@@ -392,11 +358,8 @@ def _whorl(store: Path, command: list[str], capsys: pytest.CaptureFixture[str]) 
 
 def test_a_loop_tells_no_result_that_is_secure(tmp_path: Path) -> None:
     with web(lambda asked: Answer(200, {"token": SECRET})) as server:
-        loop = {
-            "type": "Until",
-            "expression": "@equals(1, 1)",
-            "actions": {"Call": secured(server.url, "inputs", "outputs")},
-        }
+        call = secured(server.url, "inputs", "outputs")
+        loop = {"type": "Until", "expression": "@equals(1, 1)", "actions": {"Call": call}}
         ran = run_in(tmp_path, azure({"Turn": loop}), config=ALLOWED)
 
     finished = [event.body for event in ran.events if event.kind == "iteration.finished"]
@@ -405,22 +368,15 @@ def test_a_loop_tells_no_result_that_is_secure(tmp_path: Path) -> None:
 
 
 def test_what_a_task_of_the_operator_gives_may_be_secure(tmp_path: Path) -> None:
+    secure = {"secureData": {"properties": ["inputs", "outputs"]}}
+    inputs = {"activityType": "fetch", "input": COMPUTED}
+    actions = {
+        "get": {"type": "activity", "inputs": inputs, "runtimeConfiguration": secure},
+        "show": {"type": "compose", "inputs": "@length(body('get'))"},
+    }
     with web(lambda asked: Answer(200, SECRET)) as server:
-        call = {
-            "type": "activity",
-            "inputs": {"activityType": "fetch", "input": COMPUTED},
-            "runtimeConfiguration": {"secureData": {"properties": ["inputs", "outputs"]}},
-        }
-        ran = run_in(
-            tmp_path,
-            {
-                "actions": {
-                    "get": call,
-                    "show": {"type": "compose", "inputs": "@length(body('get'))"},
-                }
-            },
-            config=f'[tasks]\n"activity:fetch" = "{server.url}"\n',
-        )
+        config = f'[tasks]\n"activity:fetch" = "{server.url}"\n'
+        ran = run_in(tmp_path, {"actions": actions}, config=config)
 
     assert server.asked[0].json == {"input": SECRET}
     assert ran.output == len(SECRET)

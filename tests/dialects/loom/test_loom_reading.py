@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from loom_project import run_in
-from loom_runs import read
+from loom_runs import flow, read
 
 from whorl import ir
 from whorl.dialects import read_workflow
@@ -58,21 +58,31 @@ def test_a_misspelt_field_is_an_error_with_the_nearest_one(
     assert error.span is not None
 
 
-def test_two_actions_of_one_name_are_a_warning_where_azure_is_not_meant() -> None:
-    both = {"type": "parallel", "actions": {"x": {"type": "compose", "inputs": 1}}}
-    warnings = read({"actions": {"turn": TURN, "both": both}}).warnings
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        # Where Azure is not meant, two actions of one name and what is side by side are warnings.
+        ("actions: {a: {type: scope, actions: {x: {type: compose, inputs: 1}}},"
+         " both: {type: parallel, actions: {x: {type: compose, inputs: 1}}}}", ["W012"]),
+        ("actions: {both: {type: parallel, actions: {one: {type: activity, inputs: "
+         "{activityType: a}}, two: {type: compose, inputs: \"@body('one')\"}}}}",
+         ["W005 'one' may not have run yet when 'two' reads it"]),
+        ("definition: {actions: {C: {type: Http, inputs: {method: GET, uri: https://api.test}, "
+         "runtimeConfiguration: {staticResult: {name: Nope}}}}}", ["W005"]),
+        # A variable that is misspelt may in Loom's files still be an input of the run.
+        ("actions: {set: {type: setVariable, name: page, value: 1}, "
+         "show: {type: compose, inputs: \"@variables('pgae')\"}}", ["W005 did you mean 'page'?"]),
+        # Actions of the tools of an agent are known by name.
+        ("definition: {actions: {A: {type: Agent, inputs: {parameters: {}}, tools: {t: {actions: "
+         "{Look: {type: Http, inputs: {method: GET, uri: x}}}}}}, Show: {type: Compose, "
+         "inputs: \"@body('Look')\", runAfter: {A: [Succeeded]}}}}", []),
+    ],
+)  # fmt: skip
+def test_what_is_odd_is_a_warning(file: str, told: list[str]) -> None:
+    found = [f"{one.code} {one.message} {one.help}" for one in read(flow(file)).warnings]
 
-    assert [found.code for found in warnings] == ["W012"]
-
-
-def test_an_unknown_static_result_is_a_warning() -> None:
-    call = {
-        "type": "Http",
-        "inputs": {"method": "GET", "uri": "https://api.test"},
-        "runtimeConfiguration": {"staticResult": {"name": "Nope"}},
-    }
-
-    assert [w.code for w in read({"definition": {"actions": {"C": call}}}).warnings] == ["W005"]
+    assert [text[:4] for text in found] == [words[:4] for words in told]
+    assert all(words[5:] in text for words, text in zip(told, found, strict=True))
 
 
 def limits(reading: Any) -> ir.LoopLimits:
@@ -107,18 +117,11 @@ def test_limits_that_are_none_are_refused(tmp_path: Path, config: str) -> None:
     assert caught.value.code == "W901"
 
 
-STANDARD = {
-    "definition": {
-        "parameters": {"a": {"type": "String"}, "b": {"type": "String", "defaultValue": "own"}},
-        "actions": {
-            "Show": {
-                "type": "Compose",
-                "inputs": "@{parameters('a')} @{parameters('b')} @{parameters('c')}",
-            }
-        },
-    },
-    "kind": "Stateful",
-}
+STANDARD = flow("""
+    {definition: {parameters: {a: {type: String}, b: {type: String, defaultValue: own}},
+    actions: {Show: {type: Compose,
+    inputs: "@{parameters('a')} @{parameters('b')} @{parameters('c')}"}}}, kind: Stateful}
+""")
 VALUES = {
     "a": {"type": "String", "value": "beside"},
     "c": {"type": "String", "value": "@appsetting('Colour')"},
@@ -170,33 +173,6 @@ def test_each_place_of_a_name_that_is_wrong_is_told_and_a_warning_once() -> None
     assert [one.code for one in found] == ["W005"]
 
 
-def test_a_variable_that_is_misspelt_is_told_with_the_nearest_one() -> None:
-    """In Loom's files it may still be an input of the run."""
-    page = {"type": "setVariable", "name": "page", "value": 1}
-    show = {"type": "compose", "inputs": "@variables('pgae')"}
-    (found,) = read({"actions": {"set": page, "show": show}}).warnings
-
-    assert (found.code, found.help) == ("W005", "did you mean 'page'?")
-
-
-def test_actions_of_the_tools_of_an_agent_are_known_by_name() -> None:
-    tool = {"actions": {"Look": {"type": "Http", "inputs": {"method": "GET", "uri": "x"}}}}
-    agent = {"type": "Agent", "inputs": {"parameters": {}}, "tools": {"t": tool}}
-    show = {"type": "Compose", "inputs": "@body('Look')", "runAfter": {"A": ["Succeeded"]}}
-
-    assert read({"definition": {"actions": {"A": agent, "Show": show}}}).warnings == ()
-
-
-def test_side_by_side_is_a_warning_where_azure_is_not_meant() -> None:
-    one = {"type": "activity", "inputs": {"activityType": "a"}}
-    two = {"type": "compose", "inputs": "@body('one')"}
-    both = {"both": {"type": "parallel", "actions": {"one": one, "two": two}}}
-
-    assert [found.message for found in read({"actions": both}).warnings] == [
-        "'one' may not have run yet when 'two' reads it"
-    ]
-
-
 def test_a_value_given_to_the_run_counts_more_than_the_file(tmp_path: Path) -> None:
     (tmp_path / "parameters.json").write_text(json.dumps(VALUES))
     ran = run_in(tmp_path, STANDARD, given={"a": "given", "Colour": "red"})
@@ -205,23 +181,13 @@ def test_a_value_given_to_the_run_counts_more_than_the_file(tmp_path: Path) -> N
 
 
 def test_the_file_of_a_deployment_bears_the_name_of_its_template(tmp_path: Path) -> None:
-    template = {
-        "$schema": "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
-        "parameters": {"greeting": {"type": "string", "defaultValue": "hello"}},
-        "resources": [
-            {
-                "type": "Microsoft.Logic/workflows",
-                "name": "flow",
-                "properties": {
-                    "definition": {
-                        "actions": {
-                            "Show": {"type": "Compose", "inputs": "[parameters('greeting')]"}
-                        }
-                    }
-                },
-            }
-        ],
-    }
+    template = flow("""
+        {$schema: "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
+        parameters: {greeting: {type: string, defaultValue: hello}},
+        resources: [{type: Microsoft.Logic/workflows, name: flow,
+        properties: {definition: {actions: {Show: {type: Compose,
+        inputs: "[parameters('greeting')]"}}}}}]}
+    """)
     values = {"$schema": "x", "parameters": {"greeting": {"value": "good morning"}}}
     (tmp_path / "workflow.parameters.json").write_text(json.dumps(values))
 

@@ -1,110 +1,17 @@
-"""The document itself: its examples, line by line, and a test for each sentence that promises."""
+"""The document itself: its examples, line by line."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from loom_runs import PROJECT, SHARED, read, run
+from loom_runs import SHARED, read, run
 
 from whorl.errors import InvalidWorkflow
 
 SEEDS = sorted((SHARED / "seeds").glob("003_*.txt"))
 needs_seed = pytest.mark.skipif(not SEEDS, reason="the document is not here")
-HERE = Path(__file__).parent
-CASES = PROJECT / "conformance" / "loom"
-
-# What the document promises, and where it is held to it: a test of this folder, or the title of a
-# conformance case.
-PROMISES = {
-    "until evaluates the condition, and if it is false executes the actions": (
-        "until checks first and may run zero times"
-    ),
-    "waits for the delay, then repeats": "test_delay_stands_between_iterations",
-    "stops when the condition is true": "The last allowed iteration may meet the condition",
-    "stops at the iteration limit": "The count of the limit",
-    "stops at the timeout": "The time of the limit, with a delay between iterations",
-    "the default is 60 iterations": "Sixty iterations, unless it says otherwise",
-    "the default is one hour": "test_default_limits",
-    "while is until with the condition inverted": "while is the inverse of until",
-    "retry as an action": "retry as an action, three times unless it says otherwise",
-    "fixed: the same delay between retries": ("test_a_retry_takes_only_the_statuses_that_it_lists"),
-    "exponential: the delay doubles each time, with jitter": (
-        "test_an_exponential_retry_doubles_within_a_tenth_and_within_its_bounds"
-    ),
-    "none: no retries": "A retry of kind none",
-    "doUntil executes once first, then checks": "doUntil runs once, then checks as until does",
-    "loopIndex, loopResult, loopCount": "Index, count, the result before, and the names",
-    "loopStartTime": "When the loop began is known",
-    "loop variables are available in condition and actions": (
-        "The last allowed iteration may meet the condition"
-    ),
-    "loop state survives a restart": "test_a_snapshot_holds_all_that_a_run_needs",
-    "a count above 1000 is refused, a timeout above 24 hours is": (
-        "Caps: a thousand iterations and a day"
-    ),
-    "an event for each iteration": "test_an_event_tells_of_each_iteration",
-    "an inner loop sees the variables of the outer one by its name": (
-        "Index, count, the result before, and the names"
-    ),
-    "retry on any action, on listed statuses": (
-        "test_a_retry_takes_only_the_statuses_that_it_lists"
-    ),
-    "without conditions every error is retried": (
-        "test_a_retry_without_conditions_tries_again_after_every_error"
-    ),
-    "polling until complete": "test_polling_until_complete",
-    "a ReAct agent loop": "test_react_agent_loop",
-    "batch processing with pagination": "test_batch_processing_with_pagination",
-    "a queue until it is empty": "test_a_condition_that_never_changes_is_a_warning",
-    "a queue until it is empty, as it is meant": "test_queue",
-    "both defaults can be configured": "test_a_run_keeps_the_usual_limits_of_its_project",
-    "every loop has limits, so none is endless": "Sixty iterations, unless it says otherwise",
-    "iterations are tracked, and the state is seen from outside": (
-        "test_status_shows_where_a_loop_is"
-    ),
-    "a long loop can be paused and resumed": (
-        "A long loop can be paused and resumed in the same iteration"
-    ),
-    "loops over data that is known at run time": (
-        "How often a loop turns may depend on what is known only when it runs"
-    ),
-    "state is saved before each iteration, and a crash resumes in it": (
-        "test_a_snapshot_holds_all_that_a_run_needs"
-    ),
-    "state is deleted on completion": "test_an_ended_loop_keeps_only_its_last_iteration",
-    "an iteration's event has all its fields": "test_an_event_tells_of_each_iteration",
-    "the progress of a loop, as the status shows it": "test_status_shows_where_a_loop_is",
-    "nested loops, and for-each in a loop": "A for-each inside of a loop, and item() and items()",
-    "a loop in a for-each": "A loop inside of a for-each",
-    "how retries are done unless the file says it": "test_default_retry",
-    "retry waits at most maxInterval": (
-        "test_an_exponential_retry_doubles_within_a_tenth_and_within_its_bounds"
-    ),
-    "loops of Azure run there as here": (
-        "Azure's Until runs, then checks; a limit that is reached is no failure"
-    ),
-    "what Azure does not have is named": "test_what_only_this_dialect_has_is_named",
-    "retry until success": "test_retry_until_success",
-    "paginated calls": "test_pages",
-}
-
-
-@pytest.mark.parametrize("promise", PROMISES)
-def test_each_promise_has_a_test(promise: str) -> None:
-    texts = [*HERE.glob("test_*.py"), *CASES.glob("*.md")]
-    wanted = PROMISES[promise]
-    found = [
-        file.name
-        for file in texts
-        if f"def {wanted}(" in (text := file.read_text(encoding="utf-8"))
-        or f"\n# {wanted}" in text
-        or text.startswith(f"# {wanted}")
-    ]
-
-    assert found, wanted
 
 
 def block(first: int, last: int) -> Any:

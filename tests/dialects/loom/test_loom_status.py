@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from loom_runs import flow
 
 from whorl.interfaces.cli import main
 from whorl.providers.registry import Providers
@@ -17,23 +18,12 @@ from whorl.services.runs import open_runtime
 if TYPE_CHECKING:
     from pathlib import Path
 
-SYNC = {
-    "type": "while",
-    "condition": "@greater(variables('remaining'), 0)",
-    "limit": {"count": 100},
-    "delay": {"interval": {"count": 1, "unit": "hour"}},
-    "actions": {
-        "left": {
-            "type": "setVariable",
-            "name": "remaining",
-            "value": "@sub(variables('remaining'), 50)",
-        },
-        "sync": {
-            "type": "compose",
-            "inputs": {"synced": 50, "remaining": "@variables('remaining')"},
-        },
-    },
-}
+SYNC = flow("""
+    {type: while, condition: "@greater(variables('remaining'), 0)", limit: {count: 100},
+    delay: {interval: {count: 1, unit: hour}}, actions: {left: {type: setVariable, name: remaining,
+    value: "@sub(variables('remaining'), 50)"}, sync: {type: compose, inputs: {synced: 50,
+    remaining: "@variables('remaining')"}}}}
+""")
 
 
 def whorl(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:

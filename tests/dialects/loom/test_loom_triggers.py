@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from loom_runs import flow
 
 from whorl import ir
 from whorl.dialects import read_workflow
@@ -188,15 +189,10 @@ def test_a_trigger_is_stored_with_its_workflow() -> None:
                 "timeZone": "W. Europe Standard Time",
                 "schedule": {"hours": ["8", 17], "minutes": [30], "weekDays": ["Friday", "monday"]},
             },
-            {
-                "frequency": "week",
-                "interval": 2,
-                "zone": "Europe/Berlin",
-                "start": "2026-01-05T00:00:00Z",
-                "hours": [8, 17],
-                "minutes": [30],
-                "weekdays": [1, 5],
-            },
+            flow("""
+                {frequency: week, interval: 2, zone: Europe/Berlin, start: "2026-01-05T00:00:00Z",
+                hours: [8, 17], minutes: [30], weekdays: [1, 5]}
+            """),
         ),
     ],
 )

@@ -141,8 +141,14 @@ def test_no_workflow_reads_or_writes_the_configuration(folder: Path, is_trusted:
     assert rights.may_write(folder / "config" / "other.yaml")
 
 
-@pytest.mark.parametrize("changed", ["config/providers/house.yaml", ".env", "config.yaml"])
-def test_a_change_of_any_file_is_asked_about_again(folder: Path, changed: str) -> None:
+@pytest.mark.parametrize(
+    ("changed", "added"),
+    [
+        *((name, "# changed\n") for name in ("config/providers/house.yaml", ".env", "config.yaml")),
+        ("config/providers/z.yaml", HOUSE.replace("HOUSE_URL", "OTHER")),
+    ],
+)
+def test_a_change_of_any_file_is_asked_about_again(folder: Path, changed: str, added: str) -> None:
     project = found(folder)
     judged = project.configuration().judged
     assert judged is not None
@@ -150,19 +156,7 @@ def test_a_change_of_any_file_is_asked_about_again(folder: Path, changed: str) -
     assert "house" in found(folder).settings().providers
 
     with (folder / changed).open("a") as file:
-        file.write("# changed\n")
-
-    again = found(folder).configuration().judged
-    assert again is not None
-    assert again.standing == "changed"
-
-
-def test_a_new_file_of_a_folder_is_asked_about(folder: Path) -> None:
-    project = found(folder)
-    judged = project.configuration().judged
-    assert judged is not None
-    remember(project.environment, judged)
-    (folder / "config/providers/z.yaml").write_text(HOUSE.replace("HOUSE_URL", "OTHER"))
+        file.write(added)
 
     again = found(folder).configuration().judged
     assert again is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.dialects.mcp_cli.functions import HISTORY_MAX, LEFT_OUT
 from whorl.language import Expression, LanguageError, MappingScope, evaluate
 
 
@@ -97,12 +96,6 @@ def test_a_history_is_joined() -> None:
     assert value("joined(past)", past=[]) == ""
 
 
-def test_a_history_that_is_too_long_is_cut_at_its_oldest_end() -> None:
-    found = value("joined(past)", past=["x" * HISTORY_MAX, "y" * 1000, "z"])
-
-    assert found == f"{LEFT_OUT}---{'y' * 1000}---z"
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("", False), ("false", False), (" FALSE ", False), ("0", False), ("no", True), ("x", True)],
@@ -187,7 +180,7 @@ def test_an_output_of_any_size_is_passed_on() -> None:
     assert value("required(report, 'report')", report=long) == long
 
 
-def test_a_history_keeps_the_last_output_whatever_its_size() -> None:
+def test_a_history_is_whole_whatever_its_size() -> None:
     long = "word " * 300_000
     assert value("joined(outputs)", outputs=[long]) == long
-    assert value("joined(outputs) | length", outputs=["a", long]) == len(f"{LEFT_OUT}---{long}")
+    assert value("joined(outputs) | length", outputs=["a", long]) == len(f"a---{long}")

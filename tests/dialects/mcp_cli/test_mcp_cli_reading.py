@@ -31,44 +31,36 @@ def one_step(fields: str, execution: str = "") -> dict[str, object]:
     return inputs_of(reading.workflow, "s")
 
 
-def test_the_file_names_the_model() -> None:
-    assert one_step("") == {"prompt": "Go", "provider": "a", "model": "b"}
+LISTED = "providers: [{provider: x, model: m}, {provider: y}]"
+MODELS = [{"provider": "x", "model": "m"}, {"provider": "y"}]
+WARM = "temperature: 0.5, max_tokens: 300"
+SERVED = "servers: [filesystem, search]"
 
 
-def test_a_step_names_its_own_model() -> None:
-    assert one_step(", model: c")["model"] == "c"
-    assert one_step(", model: c")["provider"] == "a"
+@pytest.mark.parametrize(
+    ("fields", "execution", "expected"),
+    [
+        ("", "", {"prompt": "Go", "provider": "a", "model": "b"}),
+        (", model: c", "", {"provider": "a", "model": "c"}),
+        # Another provider does not get the model of the first; several are tried in order.
+        (", provider: z", "", {"provider": "z", "model": None}),
+        ("", LISTED, {"model": MODELS}),
+        (f", {LISTED}", "", {"model": MODELS}),
+        ("", WARM, {"prompt": "Go", "temperature": 0.5, "max_tokens": 300, "model": None}),
+        (", temperature: 0", WARM, {"temperature": 0}),
+        # Servers are tools with a limit.
+        (", max_iterations: 4", SERVED, {"tools": ["filesystem", "search"], "max_turns": 4}),
+        ("", SERVED, {"max_turns": 10}),
+        (", servers: []", SERVED, {"tools": None}),
+        (", servers: [mine]", SERVED, {"tools": ["mine"]}),
+    ],
+)
+def test_what_a_step_asks_and_whom(
+    fields: str, execution: str, expected: dict[str, object]
+) -> None:
+    inputs = one_step(fields, execution)
 
-
-def test_another_provider_does_not_get_the_model_of_the_first() -> None:
-    found = one_step(", provider: z")
-
-    assert found["provider"] == "z"
-    assert "model" not in found
-
-
-def test_several_providers_are_tried_in_order() -> None:
-    listed = "providers: [{provider: x, model: m}, {provider: y}]"
-
-    assert one_step("", listed)["model"] == [{"provider": "x", "model": "m"}, {"provider": "y"}]
-    assert one_step(f", {listed}")["model"] == [{"provider": "x", "model": "m"}, {"provider": "y"}]
-
-
-def test_settings_of_the_file_hold_for_its_steps() -> None:
-    execution = "temperature: 0.5, max_tokens: 300"
-
-    assert one_step("", execution) == {"prompt": "Go", "temperature": 0.5, "max_tokens": 300}
-    assert one_step(", temperature: 0", execution)["temperature"] == 0
-
-
-def test_servers_are_tools_with_a_limit() -> None:
-    found = one_step(", max_iterations: 4", "servers: [filesystem, search]")
-
-    assert found["tools"] == ["filesystem", "search"]
-    assert found["max_turns"] == 4
-    assert one_step("", "servers: [filesystem]")["max_turns"] == 10
-    assert "tools" not in one_step(", servers: []", "servers: [filesystem]")
-    assert one_step(", servers: [mine]", "servers: [filesystem]")["tools"] == ["mine"]
+    assert {name: inputs.get(name) for name in expected} == expected
 
 
 def test_skills_of_the_file_or_of_the_step_are_told_to_the_model() -> None:
@@ -307,17 +299,14 @@ WORK = f'{HEAD}steps:\n  - {{name: write, run: "Use {{{{requirements}}}}"}}\n'
 def test_a_call_is_checked_against_what_the_called_file_mentions(
     caller: str, given: str, code: str, message: str, advice: str
 ) -> None:
-    try:
-        files = Memory({"work.yaml": WORK})
-        found = read_workflow(caller.replace("GIVEN", given), "main.yaml", files).warnings
-    except InvalidWorkflow as fault:
-        found = tuple(fault.diagnostics)
+    files = Memory({"work.yaml": WORK})
+    warnings = read_workflow(caller.replace("GIVEN", given), "main.yaml", files).warnings
 
-    assert [(one.code, one.span and one.span.file) for one in found] == [
-        (code, "work.yaml" if code == "W005" else "main.yaml")
-    ]
-    assert message in found[0].message
-    assert advice in found[0].help
+    [found] = [one for one in warnings if one.code == code]
+    assert found.span is not None
+    assert found.span.file == ("work.yaml" if code == "W005" else "main.yaml")
+    assert message in found.message
+    assert advice in found.help
 
 
 def test_a_file_that_runs_by_itself_takes_its_names_from_outside() -> None:

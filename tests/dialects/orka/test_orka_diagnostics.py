@@ -30,58 +30,42 @@ def test_good_loop_has_nothing_to_report() -> None:
     assert found(loop(prompt=LEARNS)) == []
 
 
-def test_loop_that_does_not_learn() -> None:
-    diagnostic = only(loop())
+INSIGHTS = "max_loops: 5\n    past_loops_metadata: {a: '{{ insihgts }}'}"
+PATTERN = '    score_extraction_pattern: "SCORE:\\\\s*([0-9.]+)"\n'
 
-    assert (diagnostic.code, diagnostic.severity) == ("W023", "warning")
-    assert "reads the past loops" in diagnostic.message
-    assert "has_past_loops()" in diagnostic.help
+
+@pytest.mark.parametrize(
+    ("old", "new", "found_as", "words", "line"),
+    [
+        (LEARNS, "", "W023 warning", "reads the past loops ... has_past_loops()", 4),
+        ("SCORE:\\\\s*(", "(", "W023 warning", "matches any number", 8),
+        ("([0-9.]+)", "[0-9.]+", "W014 warning", "captures nothing", 8),
+        ("([0-9.]+)", "([0-9.]+", "W014 error", "", 8),
+        ("    max_loops: 5\n", "", "W006 warning", "it is 5", 0),
+        ("    score_threshold: 0.9\n", "", "W006 warning", "it is 0.8", 0),
+        (PATTERN, "", "W006 error", "where its score comes from", 0),
+        ("max_tokens", "max_token", "W004 warning", "did you mean 'max_tokens'?", 0),
+        ("outputs.writer", "outputs.writter", "W005 error", "did you mean 'writer'?", 23),
+        ("{{ input }}", "{{ inptu }}", "W005 warning", "did you mean 'input'?", 0),
+        ("max_loops: 5", INSIGHTS, "W005 warning", "did you mean 'insights'?", 0),
+    ],
+)
+def test_one_thing_is_told_with_its_place_and_what_to_write(
+    old: str, new: str, found_as: str, words: str, line: int
+) -> None:
+    text = loop(prompt=LEARNS)
+    assert old in text
+    diagnostic = only(text.replace(old, new))
+
+    assert f"{diagnostic.code} {diagnostic.severity}" == found_as
+    for part in words.split(" ... "):
+        assert part in f"{diagnostic.message}\n{diagnostic.help}"
     assert diagnostic.span is not None
-    assert diagnostic.span.line == 4
+    assert line in (0, diagnostic.span.line)
 
 
 def test_loop_of_one_iteration_needs_no_lessons() -> None:
     assert found(loop(most=1)) == []
-
-
-def test_ambiguous_pattern() -> None:
-    diagnostic = only(loop(prompt=LEARNS).replace("SCORE:\\\\s*(", "("))
-
-    assert (diagnostic.code, diagnostic.severity) == ("W023", "warning")
-    assert "matches any number" in diagnostic.message
-    assert diagnostic.span is not None
-    assert diagnostic.span.line == 8
-
-
-def test_pattern_without_a_group() -> None:
-    diagnostic = only(loop(prompt=LEARNS).replace("([0-9.]+)", "[0-9.]+"))
-
-    assert (diagnostic.code, diagnostic.severity) == ("W014", "warning")
-    assert "captures nothing" in diagnostic.message
-
-
-def test_pattern_that_does_not_compile() -> None:
-    diagnostic = only(loop(prompt=LEARNS).replace("([0-9.]+)", "([0-9.]+"))
-
-    assert (diagnostic.code, diagnostic.severity) == ("W014", "error")
-
-
-@pytest.mark.parametrize(
-    ("field", "told"), [("max_loops: 5", "it is 5"), ("score_threshold: 0.9", "it is 0.8")]
-)
-def test_missing_required_field_is_a_warning_with_the_public_default(field: str, told: str) -> None:
-    diagnostic = only(loop(prompt=LEARNS).replace(f"    {field}\n", ""))
-
-    assert (diagnostic.code, diagnostic.severity) == ("W006", "warning")
-    assert diagnostic.message.endswith(told)
-
-
-def test_loop_without_any_score_is_an_error() -> None:
-    lines = [line for line in loop(prompt=LEARNS).split("\n") if "pattern" not in line]
-    diagnostic = only("\n".join(lines))
-
-    assert (diagnostic.code, diagnostic.severity) == ("W006", "error")
-    assert "where its score comes from" in diagnostic.message
 
 
 @pytest.mark.parametrize(
@@ -144,24 +128,6 @@ def test_unsupported_type_names_its_line_and_the_nearest_type(kind: str, near: s
     assert near in diagnostic.help
 
 
-def test_unknown_field_is_a_warning_with_the_nearest_one() -> None:
-    diagnostic = only(loop(prompt=LEARNS).replace("max_tokens", "max_token"))
-
-    assert (diagnostic.code, diagnostic.severity) == ("W004", "warning")
-    assert diagnostic.help == "did you mean 'max_tokens'?"
-
-
-def test_unknown_agent_in_a_template_is_an_error_with_the_nearest_one() -> None:
-    diagnostic = only(
-        loop(prompt=LEARNS).replace("previous_outputs.writer", "previous_outputs.writter")
-    )
-
-    assert (diagnostic.code, diagnostic.severity) == ("W005", "error")
-    assert diagnostic.help == "did you mean 'writer'?"
-    assert diagnostic.span is not None
-    assert (diagnostic.span.line, diagnostic.span.column) == (23, 46)
-
-
 @pytest.mark.parametrize(
     ("template", "severity"),
     [
@@ -179,23 +145,6 @@ def test_agent_that_runs_later_has_no_result(template: str, severity: str | None
 
     assert [one.severity for one in diagnostics] == ([severity] if severity else [])
     assert all("has not run before this" in one.message for one in diagnostics)
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        (loop(prompt=LEARNS).replace("{{ input }}", "{{ inptu }}"), "did you mean 'input'?"),
-        (
-            loop(prompt=LEARNS, more='past_loops_metadata: {a: "{{ insihgts }}"}'),
-            "did you mean 'insights'?",
-        ),
-    ],
-)
-def test_name_that_is_almost_a_known_one(text: str, told: str) -> None:
-    diagnostic = only(text)
-
-    assert (diagnostic.code, diagnostic.severity, diagnostic.help) == ("W005", "warning", told)
-    assert diagnostic.span is not None
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from orka_runs import run
 
@@ -29,15 +31,6 @@ def test_agents_run_in_the_order_of_the_orchestrator() -> None:
 
     assert ran.model.prompts == ["A the text", "B x"]
     assert list(ran.outputs) == ["response", "a", "b"]
-
-
-def test_depends_on_orders_a_sequence() -> None:
-    agents = (
-        asks(c="C") + "  - {id: a, type: openai-answer, prompt: A, depends_on: [b]}\n" + asks(b="B")
-    )
-    ran = run(flow(agents, "[a, c, b]"), [(".", ["x"])])
-
-    assert ran.model.prompts == ["C", "B", "A"]
 
 
 def test_parallel_strategy_runs_independent_agents_side_by_side() -> None:
@@ -182,6 +175,10 @@ def test_failover_without_any_usable_answer_has_failed(third: object, told: str)
     assert any(told in warning["message"] for warning in passed.document["warnings"])
 
 
+VALID = {"valid": True, "reason": "ok", "memory_object": {"a": 1}}
+FIELDS = ", params: {structured_output: {enabled: true, schema: {required: [response]}}}"
+
+
 @pytest.mark.parametrize(
     ("kind", "more", "said", "value"),
     [
@@ -194,30 +191,15 @@ def test_failover_without_any_usable_answer_has_failed(third: object, told: str)
         ("openai-classification", ", options: [red, blue]", "blue!", "blue"),
         ("openai-classification", ", params: {categories: [red]}", "green", "not-classified"),
         ("classification", ", options: [red, blue]", "Red", "red"),
-        (
-            "validate_and_structure",
-            "",
-            '{"valid": true, "reason": "ok", "memory_object": {"a": 1}}',
-            {"valid": True, "reason": "ok", "memory_object": {"a": 1}},
-        ),
+        ("validate_and_structure", "", json.dumps(VALID), VALID),
         (
             "validate_and_structure",
             "",
             "no json",
             {"valid": False, "reason": "", "memory_object": {}, "response": "no json"},
         ),
-        (
-            "local_llm",
-            ", params: {structured_output: {enabled: true, schema: {required: [response]}}}",
-            '{"response": "r", "confidence": 0.5}',
-            {"response": "r", "confidence": 0.5},
-        ),
-        (
-            "local_llm",
-            ", params: {structured_output: {enabled: true, schema: {required: [response]}}}",
-            "plain",
-            {"response": "plain"},
-        ),
+        ("local_llm", FIELDS, '{"response": "r", "c": 0.5}', {"response": "r", "c": 0.5}),
+        ("local_llm", FIELDS, "plain", {"response": "plain"}),
     ],
 )
 def test_kinds_of_agents(kind: str, more: str, said: str, value: object) -> None:
@@ -225,21 +207,6 @@ def test_kinds_of_agents(kind: str, more: str, said: str, value: object) -> None
     ran = run(flow(agents, "[one]"), [(".", [said])])
 
     assert ran.outputs["one"] == value
-
-
-def test_strict_structure_is_checked_by_the_engine() -> None:
-    agents = (
-        "  - {id: one, type: local_llm, prompt: P, params: {structured_output: {enabled: true, "
-        "strict: true, schema: {required: [title], types: {title: string}}}}}\n"
-    )
-    ran = run(flow(agents, "[one]"), [(".", [{"title": "t"}])])
-
-    assert ran.model.requests[0].returns == {
-        "type": "object",
-        "properties": {"title": {"type": "string"}},
-        "required": ["title"],
-        "additionalProperties": False,
-    }
 
 
 @pytest.mark.parametrize(
@@ -330,42 +297,22 @@ def test_plan_validator_outside_of_a_loop() -> None:
 
 
 def test_nested_loops() -> None:
-    text = """
-- id: outer
-  type: loop
-  max_loops: 2
-  score_threshold: 1
-  score_extraction_pattern: "OUTER: ([0-9.]+)"
-  internal_workflow:
-    agents:
-      - id: inner
-        type: loop
-        max_loops: 3
-        score_threshold: 0.5
-        score_extraction_pattern: "INNER: ([0-9.]+)"
-        internal_workflow:
-          agents:
-            - id: work
-              type: openai-answer
-              prompt: "In {{ get_loop_number() }} of {{ get_past_loops() | length }}"
-      - id: judge
-        type: openai-answer
-        prompt: "Out {{ loop_number }} {{ previous_outputs.inner.loops_completed }}"
+    scored = "type: loop, score_extraction_pattern"
+    work = "In {{ get_loop_number() }} of {{ get_past_loops() | length }}"
+    judge = "Out {{ loop_number }} {{ previous_outputs.inner.loops_completed }}"
+    text = f"""
+- {{id: outer, {scored}: "OUTER: ([0-9.]+)", max_loops: 2, score_threshold: 1,
+   internal_workflow: {{agents: [
+     {{id: inner, {scored}: "INNER: ([0-9.]+)", max_loops: 3, score_threshold: 0.5,
+      internal_workflow: {{agents: [{{id: work, type: openai-answer, prompt: "{work}"}}]}}}},
+     {{id: judge, type: openai-answer, prompt: "{judge}"}}]}}}}
 """
     ran = run(text, [("In ", ["INNER: 0.1", "INNER: 0.6"]), ("Out", ["OUTER: 0"])])
 
-    assert sorted(row["path"] for row in ran.document["loops"]) == [
-        "outer",
-        "outer[1]/inner",
-        "outer[2]/inner",
-    ]
-    assert ran.model.prompts == [
-        "In 1 of 0",
-        "In 2 of 1",
-        "Out 1 2",
-        "In 1 of 0",
-        "Out 2 1",
-    ]
+    paths = ["outer", "outer[1]/inner", "outer[2]/inner"]
+    assert sorted(row["path"] for row in ran.document["loops"]) == paths
+    expected = ["In 1 of 0", "In 2 of 1", "Out 1 2", "In 1 of 0", "Out 2 1"]
+    assert ran.model.prompts == expected
 
 
 def test_input_may_be_an_object() -> None:

@@ -97,12 +97,9 @@ def test_validator_honours_its_model() -> None:
     ran = run(validated(""), [("criterion", [CRITERIA % "true"]), ("Improve", ["one", "two"])])
 
     inputs = ran.model.inputs_of("judge")
-    assert tuple(inputs[name] for name in ("model", "provider", "model_url", "temperature")) == (
-        "gpt-oss",
-        "lm_studio",
-        "http://localhost:1234/v1",
-        0.1,
-    )
+    names = ("model", "provider", "model_url", "temperature")
+    expected = ["gpt-oss", "lm_studio", "http://localhost:1234/v1", 0.1]
+    assert [inputs[name] for name in names] == expected
     assert "\ntwo\n" in str(inputs["prompt"])
     before = str(inputs["prompt"]).partition("The version before it, whose score was 0.53:")[2]
     assert "=====\none\n=====" in before
@@ -175,32 +172,31 @@ def test_strategies(strategy: str, said: str, score: float | None) -> None:
     assert score == ran.loop["score"]
 
 
-def test_high_priority_agents_come_first() -> None:
-    text = loop(most=1, more="high_priority_agents: [writer]")
-    ran = run(text, [("Rate", ["SCORE: 0.1"]), ("Write", ["SCORE: 0.8"])])
-
-    assert ran.loop["score"] == 0.8
+AGREEMENT = "score_extraction_config: {agreement_fallback: true}"
+SAME = "we agree " * 3_000
 
 
-def test_agreement_is_measured_only_where_asked() -> None:
-    text = loop(most=1, more="score_extraction_config: {agreement_fallback: true}")
-    ran = run(text, [("Rate", ["we agree on all"]), ("Write", ["we agree on all"])])
+@pytest.mark.parametrize(
+    ("more", "rated", "written", "score"),
+    [
+        ("high_priority_agents: [writer]", "SCORE: 0.1", "SCORE: 0.8", 0.8),
+        (AGREEMENT, "we agree on all", "we agree on all", 1.0),
+        ("", "SCORE: 0.8\n" + "because " * 30_000, "x", 0.8),
+    ],
+)
+def test_who_and_what_decides_about_a_score(
+    more: str, rated: str, written: str, score: float
+) -> None:
+    """Agents that come first, agreement where it is asked for, a score before a long text."""
+    ran = run(loop(most=1, more=more), [("Rate", [rated]), ("Write", [written])])
 
-    assert ran.loop["score"] == 1.0
+    assert ran.loop["score"] == score
 
 
 def test_agreement_is_measured_over_whole_texts() -> None:
-    text = loop(most=1, more="score_extraction_config: {agreement_fallback: true}")
-    same = "we agree " * 3_000
-    ran = run(text, [("Rate", [same + "yes " * 9_000]), ("Write", [same + "no " * 9_000])])
+    rules = [("Rate", [SAME + "yes " * 9_000]), ("Write", [SAME + "no " * 9_000])]
 
-    assert ran.loop["score"] < 0.5
-
-
-def test_a_score_before_a_long_text_is_found() -> None:
-    ran = run(loop(most=1), [("Rate", ["SCORE: 0.8\n" + "because " * 30_000]), ("Write", ["x"])])
-
-    assert ran.loop["score"] == 0.8
+    assert run(loop(most=1, more=AGREEMENT), rules).loop["score"] < 0.5
 
 
 def test_plan_validator_in_a_loop_scores_as_the_loop_says() -> None:

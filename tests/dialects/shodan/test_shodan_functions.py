@@ -140,17 +140,6 @@ def test_a_function_returns_what_it_declares() -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "expected"), [(1, "guidelines"), (2, "feedback"), (3, "feedback")]
-)
-def test_a_mapping_is_for_its_iterations(number: int, expected: str) -> None:
-    source = "mapped(n, 'first', 'guidelines', 'subsequent', 'feedback')"
-
-    assert value(source, n=number) == expected
-    assert value("mapped(n, 'all', 'task')", n=number) == "task"
-    assert value("mapped(n, 'first', 'task')", n=number) == ("task" if number == 1 else None)
-
-
-@pytest.mark.parametrize(
     ("given", "expected"),
     [
         (True, True),

@@ -37,33 +37,69 @@ def shell(fields: str) -> str:
     return f"  - {{id: work, data: {{nodeType: shell, {fields}}}}}\n"
 
 
-def test_commands_run_one_by_one_until_one_fails(project: Path) -> None:
-    path = written(project, shell('commands: ["echo a", "x=1", "echo $x-; exit 3", "echo b"]'))
-
-    error = run(path).error
-
-    assert error["path"] == "work"
-    assert "exit code 3" in error["message"]
+SCRIPT, PORT = "nodeType: script, scriptFile:", "type: string, default:"
 
 
-def test_commands_share_nothing_but_their_output(project: Path) -> None:
-    path = written(project, shell('commands: ["cd /", "# only words", "pwd"]'))
+@pytest.mark.parametrize(
+    ("files", "fields", "printed"),
+    [
+        # Commands share nothing but their output; files of a script run before it.
+        ({}, 'nodeType: shell, commands: ["cd /", "# only words", "pwd"]', "PROJECT"),
+        (
+            {"first.sh": "echo first '{{ inputs.x }}'\nexit 0\n"},
+            "nodeType: shell, scriptFiles: [first.sh], script: echo last",
+            "first {{ inputs.x }}\nlast",
+        ),
+        (
+            {"hello.sh": 'echo "$# $1"\n'},
+            f"{SCRIPT} hello.sh, scriptArgs: '{{{{ who }}}} b', "
+            f"inputs: [{{name: who, {PORT} 'A $(date) C'}}]",
+            "2 A $(date) C",
+        ),
+        # A value may name the file, also one whose name begins as an option does.
+        (
+            {"-c.sh": "echo it is\n"},
+            f"{SCRIPT} '{{{{ name }}}}.sh', inputs: [{{name: name, {PORT} '-c'}}]",
+            "it is",
+        ),
+        # A program with options that run commands gets its value.
+        (
+            {"a.txt": "b\na\n"},
+            "nodeType: shell, script: 'sort {{ name }}', "
+            f"inputs: [{{name: name, {PORT} 'a.txt'}}]",
+            "a\nb",
+        ),
+        pytest.param(
+            {"hello.js": "console.log('hi ' + process.argv[2])\n"},
+            f"{SCRIPT} hello.js, scriptArgs: ho",
+            "hi ho",
+            marks=needs_node,
+        ),
+    ],
+)
+def test_what_scripts_print(
+    project: Path, files: dict[str, str], fields: str, printed: str
+) -> None:
+    for name, text in files.items():
+        (project / name).write_text(text)
+    result = run(written(project, f"  - {{id: work, data: {{{fields}}}}}\n"))
 
-    assert run(path).outputs["stdout"] == str(project)
+    assert result.status == "succeeded", result.error
+    assert result.outputs["stdout"] == printed.replace("PROJECT", str(project))
 
 
-def test_files_of_a_script_run_before_it(project: Path) -> None:
-    (project / "first.sh").write_text("echo first '{{ inputs.x }}'\nexit 0\n")
-    path = written(project, shell("scriptFiles: [first.sh], script: echo last"))
-
-    assert run(path).outputs["stdout"] == "first {{ inputs.x }}\nlast"
-
-
-def test_a_file_of_a_script_that_fails_ends_the_node(project: Path) -> None:
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ('commands: ["echo a", "x=1", "echo $x-; exit 3", "echo b"]', 3),
+        ("scriptFiles: [first.sh], script: echo last", 4),
+    ],
+)
+def test_commands_and_files_run_until_one_fails(project: Path, fields: str, code: int) -> None:
     (project / "first.sh").write_text("exit 4\n")
-    path = written(project, shell("scriptFiles: [first.sh], script: echo last"))
+    error = run(written(project, shell(fields))).error
 
-    assert "exit code 4" in run(path).error["message"]
+    assert (error["path"], f"exit code {code}" in error["message"]) == ("work", True)
 
 
 @pytest.mark.parametrize(
@@ -118,47 +154,6 @@ def test_nothing_outside_of_the_project_is_opened(project: Path, fields: str, me
         read_workflow(path.read_text(), str(path), ProjectFiles(str(project)))
 
     assert ("W016", True) in [(d.code, message in d.message) for d in caught.value.diagnostics]
-
-
-def test_a_script_node_runs_its_file(project: Path) -> None:
-    (project / "hello.sh").write_text('echo "$# $1"\n')
-    fields = "nodeType: script, scriptFile: hello.sh, scriptArgs: '{{ who }} b'"
-    ports = "inputs: [{name: who, type: string, default: 'A $(date) C'}]"
-    path = written(project, f"  - {{id: a, data: {{{fields}, {ports}}}}}\n")
-
-    result = run(path)
-
-    assert result.status == "succeeded", result.error
-    assert result.outputs["stdout"] == "2 A $(date) C"
-
-
-def test_a_script_node_runs_a_file_that_a_value_names(project: Path) -> None:
-    """Also one whose name begins as an option does."""
-    (project / "-c.sh").write_text("echo it is\n")
-    fields = "nodeType: script, scriptFile: '{{ name }}.sh'"
-    ports = "inputs: [{name: name, type: string, default: '-c'}]"
-    path = written(project, f"  - {{id: a, data: {{{fields}, {ports}}}}}\n")
-
-    assert run(path).outputs["stdout"] == "it is"
-
-
-def test_a_program_with_options_that_run_commands_gets_its_value(project: Path) -> None:
-    (project / "a.txt").write_text("b\na\n")
-    fields = "nodeType: shell, script: 'sort {{ name }}'"
-    ports = "inputs: [{name: name, type: string, default: 'a.txt'}]"
-    path = written(project, f"  - {{id: a, data: {{{fields}, {ports}}}}}\n")
-
-    assert run(path).outputs["stdout"] == "a\nb"
-
-
-@needs_node
-def test_a_script_node_runs_javascript(project: Path) -> None:
-    (project / "hello.js").write_text("console.log('hi ' + process.argv[2])\n")
-    path = written(
-        project, "  - {id: a, data: {nodeType: script, scriptFile: hello.js, scriptArgs: ho}}\n"
-    )
-
-    assert run(path).outputs["stdout"] == "hi ho"
 
 
 FUNCTION = """  - {id: first, data: {nodeType: shell, script: touch began}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ from whorl.dialects import NoFiles, read_workflow
 from whorl.errors import Diagnostic, InvalidWorkflow
 
 if TYPE_CHECKING:
+    import pytest
+
     from whorl.dialects import Reading
 
 ROOT = Path(__file__).parents[3]
@@ -36,6 +39,16 @@ def edges(*chains: str) -> list[dict[str, str]]:
             edge |= {"sourceHandle": out} if out else {}
             found.append(edge | ({"targetHandle": into} if into else {}))
     return found
+
+
+def without_keys(folder: Path, monkeypatch: pytest.MonkeyPatch, config: str = "") -> Path:
+    """Makes a folder the working folder, with this configuration and no key of anybody."""
+    left_out = ("_API_KEY", "_BASE_URL", "WHORL_HOME")
+    for name in [name for name in os.environ if name.endswith(left_out)]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(folder)
+    (folder / "whorl.toml").write_text(config)
+    return folder
 
 
 def canvas(nodes: list[dict[str, Any]], *chains: str, **more: Any) -> str:

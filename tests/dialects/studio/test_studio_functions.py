@@ -203,39 +203,16 @@ def test_an_answer_in_a_usual_wrapping(answer: str, explanation: str) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        "Not done",
-        "It is not done yet.",
-        "It isn't done",
-        "Is it done?",
-        "The work done here is poor",
-        "It is done, not continue",
-        "The text says: done",
-        "It must be done again",
-        "Once a source is added it is done.",
-        '{"done": false}',
-        '{"a": "done", "b": "continue"}',
-        "undone",
-        "Nothing is done",
-        "None of it is done.",
-        "done: false",
-        "**Done**: no, two sources are missing",
-        "Done? Not yet.",
-        "Done?",
-        "Done - not yet",
-        "Done is not the case.",
-        "Done once a source is added.",
-        '{"branch": null, "reason": "done"}',
-        '{"reason": "done"}',
-        '{"done": false',
-        '["done","continue"]',
-        "[]",
-        "done/continue",
-        "done or continue",
-        "**done** | **continue**",
-        "done\ncontinue",
-        "Answer: done or continue",
-        "Answer: done? Not yet.",
-        "",
+        *("Not done", "It is not done yet.", "It isn't done", "Is it done?"),
+        *("The work done here is poor", "It is done, not continue", "The text says: done"),
+        *("It must be done again", "Once a source is added it is done.", '{"done": false}'),
+        *('{"a": "done", "b": "continue"}', "undone", "Nothing is done", "None of it is done."),
+        *("done: false", "**Done**: no, two sources are missing", "Done? Not yet.", "Done?"),
+        *("Done - not yet", "Done is not the case.", "Done once a source is added."),
+        *('{"branch": null, "reason": "done"}', '{"reason": "done"}', '{"done": false'),
+        *('["done","continue"]', "[]", "done/continue", "done or continue"),
+        *("**done** | **continue**", "done\ncontinue", "Answer: done or continue"),
+        *("Answer: done? Not yet.", ""),
     ],
 )
 def test_an_answer_that_does_not_say_that_it_is_done(answer: str) -> None:
@@ -248,15 +225,22 @@ def test_an_answer_that_does_not_say_that_it_is_done(answer: str) -> None:
     assert "router 'judge' takes the branch 'continue'" in warning
 
 
-def test_an_answer_that_names_two_branches_is_understood_by_its_first_word_only() -> None:
-    names = "['news', 'mail']"
-    first, neither = (
-        value_of(f"choose(known('a'), {names}, 1, 'mail')", a=answer)["selectedBranch"]
-        for answer in ("news, not mail", "either news or mail")
-    )
+@pytest.mark.parametrize(
+    ("answer", "names", "chosen"),
+    [
+        ("news, not mail", "['news', 'mail']", "news"),
+        ("either news or mail", "['news', 'mail']", "mail"),
+        ("I would say news", "['news', 'mail']", "news"),
+        ("not ok at all", "['mail', 'ok', 'not ok']", "not ok"),
+    ],
+)
+def test_the_first_word_or_the_longest_name_decides(answer: str, names: str, chosen: str) -> None:
+    source = "(known('a'), NAMES, MORE, 'mail')".replace("NAMES", names)
+    route = value_of("choose" + source.replace("MORE", "1"), a=answer)
+    warning = value_of("misread" + source.replace("MORE", "'r'"), a=answer)
 
-    assert (first, neither) == ("news", "mail")
-    assert value_of(f"misread(known('a'), {names}, 'r', 'mail')", a="either news or mail")
+    assert route["selectedBranch"] == chosen
+    assert bool(warning) is (answer == "either news or mail")
 
 
 @pytest.mark.parametrize(
@@ -281,45 +265,36 @@ def test_a_branch_that_is_denied_is_not_taken(answer: str, chosen: str | None) -
     assert (warning is None) == (chosen is not None)
 
 
-def test_the_longest_name_wins() -> None:
-    route = value_of("choose('not ok at all', ['ok', 'not ok'], none, 'ok')")
-
-    assert route["selectedBranch"] == "not ok"
-
-
-def test_a_route_by_words() -> None:
-    names = "['bug', 'praise']"
-    assert value_of(f"match('a BUG', {names})")["selectedBranch"] == "bug"
-    assert value_of(f"match('hm', {names})")["selectedBranch"] == "praise"
-
-
-def test_items_come_from_lists_json_and_lines() -> None:
-    assert value_of("items_of(known('v'), 'it')", v=[1, 2]) == [1, 2]
-    assert value_of("items_of(known('v'), 'it')", v="[1, 2]") == [1, 2]
-    assert value_of("items_of(known('v'), 'it')", v="a\n\n b \n[x") == ["a", "b", "[x"]
-    assert value_of("items_of(known('v'), 'it')", v={"files": [1], "count": 1}) == [1]
-    with pytest.raises(EvaluationError, match="'it' goes through a list"):
-        value_of("items_of(known('v'), 'it')", v=5)
+@pytest.mark.parametrize(
+    ("source", "given", "expected"),
+    [
+        ("items_of(known('v'), 'it')", [1, 2], [1, 2]),
+        ("items_of(known('v'), 'it')", "[1, 2]", [1, 2]),
+        ("items_of(known('v'), 'it')", "a\n\n b \n[x", ["a", "b", "[x"]),
+        ("items_of(known('v'), 'it')", {"files": [1], "count": 1}, [1]),
+        ("object_of(known('v'), 't', '')", '{"a": 1}', {"a": 1}),
+        ("object_of(known('v'), 't', 'input')", "{x", {"input": "{x"}),
+    ],
+)
+def test_items_and_objects_come_in_several_forms(source: str, given: Any, expected: Any) -> None:
+    assert value_of(source, v=given) == expected
 
 
-def test_merging_needs_objects() -> None:
-    with pytest.raises(EvaluationError, match="'all' merges objects, and item 2 is a text"):
-        value_of("gathered(known('v'), 'all', 'merge', '')", v=[{"all": {}}, {"all": "x"}])
-
-
-def test_a_tool_takes_an_object() -> None:
-    assert value_of("object_of('{\"a\": 1}', 't', '')") == {"a": 1}
-    assert value_of("object_of('{x', 't', 'input')") == {"input": "{x"}
-    with pytest.raises(EvaluationError, match="'t' takes an object as its input, not a number"):
-        value_of("object_of(5, 't', '')")
-
-
-def test_a_conversation_is_cut_at_the_oldest_end() -> None:
-    past = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
-
-    kept = value_of("remembered(known('p'), 'c', 'd', 3)", p=past)
-
-    assert [message["content"] for message in kept] == ["b", "c", "d"]
+@pytest.mark.parametrize(
+    ("source", "given", "words"),
+    [
+        ("items_of(known('v'), 'it')", 5, "'it' goes through a list"),
+        ("object_of(known('v'), 't', '')", 5, "'t' takes an object as its input, not a number"),
+        (
+            "gathered(known('v'), 'all', 'merge', '')",
+            [{"all": {}}, {"all": "x"}],
+            "'all' merges objects, and item 2 is a text",
+        ),
+    ],
+)
+def test_what_is_no_list_or_object_is_refused(source: str, given: Any, words: str) -> None:
+    with pytest.raises(EvaluationError, match=words):
+        value_of(source, v=given)
 
 
 @pytest.mark.parametrize(
@@ -362,12 +337,6 @@ def test_a_category_behind_a_long_explanation_is_read() -> None:
 
     assert route["selectedBranch"] == "done"
     assert len(route["explanation"]) > 40_000
-
-
-def test_a_category_that_is_not_first_is_found_where_nothing_is_judged() -> None:
-    route = value_of("choose(known('a'), ['news', 'mail'], 1, 'mail')", a="I would say news")
-
-    assert route["selectedBranch"] == "news"
 
 
 @pytest.mark.parametrize("text", ["a draft", "", "=====[0123456789abcdef]====="])

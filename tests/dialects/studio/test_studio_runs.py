@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from studio_files import canvas, node, read
+from studio_files import canvas, node, read, without_keys
 
 import whorl
 from whorl.errors import ProviderError, UsageError
@@ -41,12 +41,7 @@ replies = ["one", "two", "three"]
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    left_out = ("_API_KEY", "_BASE_URL", "WHORL_HOME")
-    for name in [name for name in os.environ if name.endswith(left_out)]:
-        monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "whorl.toml").write_text(CONFIG)
-    return tmp_path
+    return without_keys(tmp_path, monkeypatch, CONFIG)
 
 
 def run(place: Path, text: str, **given: Any) -> whorl.Result:
@@ -82,64 +77,38 @@ def test_files_are_found_read_and_written(place: Path) -> None:
     assert (place / "out" / "t.txt").read_text() == "b.txt=beta;a.txt=alpha"
 
 
-def test_json_and_tables_are_read(place: Path) -> None:
+def test_json_and_tables_are_read_and_files_have_other_handles(place: Path) -> None:
     (place / "a.json").write_text('{"n": [1, 2]}')
-    (place / "b.csv").write_text("name,age\nAnn,5\n")
-    result = run(
-        place,
-        canvas(
-            [
-                node("a", "file_read", path="a.json", mode="json"),
-                node("b", "file_read", path="b.csv", mode="csv"),
-                node("t", "transform", template="{{a.content.n[1]}} {{b.output[0].name}}"),
-            ],
-            "in > a.x",
-            "in > b.x",
-            "a > t.a",
-            "b > t.b",
-            "t > out",
-        ),
-    )
+    (place / "b.csv").write_text("name\nAnn\n")
+    shown = "{{a.content.n[1]}} {{b.output[0].name}} {{paths}} {{rows}} {{bytes}}"
+    nodes = [
+        node("a", "file_read", path="a.json", mode="json"),
+        node("b", "file_read", path="b.csv", mode="csv"),
+        node("find", "file_glob", directory=".", pattern="*.csv"),
+        node("save", "file_write", path="{{workspace}}/b.txt", content="four"),
+        node("show", "transform", template=shown),
+    ]
+    begins = [f"in > {name}.none" for name in ("a", "b", "find", "save")]
+    handles = ("a > show.a", "b > show.b", "find.paths > show.paths", "b.rows > show.rows")
+    text = canvas(nodes, *begins, *handles, "save.bytes > show.bytes", "show > out")
 
-    assert result.output == "2 Ann"
-
-
-def test_the_other_handles_of_files(place: Path) -> None:
-    (place / "a.csv").write_text("n\n1\n")
-    result = run(
-        place,
-        canvas(
-            [
-                node("find", "file_glob", directory=".", pattern="*.csv"),
-                node("open", "file_read", path="a.csv", mode="csv"),
-                node("save", "file_write", path="{{workspace}}/b.txt", content="four"),
-                node("show", "transform", template="{{paths}} {{rows}} {{bytes}}"),
-            ],
-            "in > find.none",
-            "in > open.none",
-            "in > save.none",
-            "find.paths > show.paths",
-            "open.rows > show.rows",
-            "save.bytes > show.bytes",
-            "show > out",
-        ),
-    )
-
-    assert result.output == '["a.csv"] [{"n": "1"}] 4'
+    assert run(place, text).output == '2 Ann ["b.csv"] [{"name": "Ann"}] 4'
     assert [path.read_text() for path in place.glob(".whorl/work/*/b.txt")] == ["four"]
 
 
-def test_a_command_reads_what_comes_in_at_stdin(place: Path) -> None:
-    (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\ncommands = true\n")
-    result = run(
-        place,
-        canvas(
-            [node("up", "shell_exec", command="tr a-z A-Z")], "in > up.stdin", "up.stdout > out"
-        ),
-        topic="bees",
+def test_a_command_reads_what_comes_in_at_stdin_and_may_end_with_any_code(place: Path) -> None:
+    up = canvas(
+        [node("up", "shell_exec", command="tr a-z A-Z")], "in > up.stdin", "up.stdout > out"
     )
+    say = canvas([node("say", "shell_exec", command='echo "[{{topic}}]"; exit 3', workingDir=".")],
+                 "in > say > out")  # fmt: skip
+    refused = run(place, say, topic="$(id); x")
+    (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\ncommands = true\n")
+    said = {"stdout": "[$(id); x]\n", "stderr": "", "exit_code": 3}
 
-    assert result.output == "BEES"
+    assert (refused.status, "not allowed" in str(refused.error)) == ("failed", True)
+    assert run(place, up, topic="bees").output == "BEES"
+    assert run(place, say, topic="$(id); x").output == said
 
 
 def test_headers_that_come_in_are_sent(place: Path) -> None:
@@ -175,21 +144,6 @@ def test_what_does_not_fit_a_schema_is_told(place: Path) -> None:
     assert (bad.output["valid"], bad.status) == (False, "succeeded")
     assert failed.status == "failed"
     assert "'check' refuses its input" in str(failed.error)
-
-
-def test_a_command_runs_with_leave_only(place: Path) -> None:
-    drawn = canvas(
-        [node("say", "shell_exec", command='echo "[{{topic}}]"; exit 3', workingDir=".")],
-        "in > say > out",
-    )
-
-    refused = run(place, drawn, topic="$(id); x")
-    (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\ncommands = true\n")
-    allowed = run(place, drawn, topic="$(id); x")
-
-    assert refused.status == "failed"
-    assert "commands are not allowed" in str(refused.error)
-    assert allowed.output == {"stdout": "[$(id); x]\n", "stderr": "", "exit_code": 3}
 
 
 def test_a_service_that_hangs_is_called_once_and_counts_as_in_doubt(place: Path) -> None:

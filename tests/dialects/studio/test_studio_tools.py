@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from studio_files import canvas, node
+from studio_files import canvas, node, without_keys
 
 import whorl
 from whorl.errors import InvalidWorkflow
@@ -22,12 +21,7 @@ ALLOWED = "[allow]\ncommands = true\n"
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    left_out = ("_API_KEY", "_BASE_URL", "WHORL_HOME")
-    for name in [name for name in os.environ if name.endswith(left_out)]:
-        monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "whorl.toml").write_text("")
-    return tmp_path
+    return without_keys(tmp_path, monkeypatch)
 
 
 def run(place: Path, text: str, topic: str = "t") -> whorl.Result:

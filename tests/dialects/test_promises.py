@@ -1,0 +1,50 @@
+"""What the documents of the other systems promise is held by a test or a case of conformance."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+SEEDS = ROOT.parent / "shared" / "seeds"
+PROMISES: dict[str, Any] = tomllib.loads((HERE / "promises.toml").read_text("utf-8"))
+DOCUMENTS = {"loom": "003", "orka": "001", "studio": "002", "shodan": "000", "mcp-cli": "004"}
+
+
+def known(dialect: str) -> set[str]:
+    """The titles of the dialect's cases, the names of the tests of this folder, its examples."""
+    cases = [path.read_text("utf-8") for path in (ROOT / "conformance" / dialect).glob("*.md")]
+    tests = [path.read_text("utf-8") for path in HERE.rglob("test_*.py")]
+    titles = re.findall(r"^# (.+)$", "\n".join(cases), re.MULTILINE)
+    examples = [f"examples/{path.parent.name}/{path.name}" for path in ROOT.glob("examples/*/*")]
+    functions = re.findall(r"^def (test_\w+)\(", "\n".join(tests), re.MULTILINE)
+    return {*titles, *functions, *examples}
+
+
+@pytest.mark.parametrize("dialect", DOCUMENTS)
+def test_each_promise_has_a_test_or_a_case(dialect: str) -> None:
+    tables = PROMISES[dialect].get("quotes", {}), PROMISES[dialect].get("promises", {})
+    names = [name for table in tables for held in table.values() for name in _listed(held)]
+
+    assert names
+    assert [name for name in names if name not in known(dialect)] == []
+
+
+def _listed(held: str | list[str]) -> list[str]:
+    return [held] if isinstance(held, str) else held
+
+
+@pytest.mark.parametrize("dialect", [name for name in DOCUMENTS if "quotes" in PROMISES[name]])
+def test_what_is_quoted_stands_in_the_document(dialect: str) -> None:
+    documents = [*SEEDS.glob(f"{DOCUMENTS[dialect]}_*.txt")]
+    if not documents:
+        pytest.skip("the documents are not beside the project")
+    text = documents[0].read_text("utf-8")
+    quoted = [*PROMISES[dialect]["quotes"], *PROMISES[dialect].get("drawn", [])]
+
+    assert [sentence for sentence in quoted if sentence not in text] == []
