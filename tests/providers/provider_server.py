@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from whorl.errors import ProviderError
@@ -110,6 +111,24 @@ def send(
     writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + content)
 
 
+def answering(body: Any = b"", **options: Any) -> Answerer:
+    """Answers every request with the same."""
+
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, body, **options)
+
+    return answer
+
+
+async def hang(seen: Seen, writer: asyncio.StreamWriter) -> None:
+    """Never answers."""
+    await asyncio.Event().wait()
+
+
+async def reset(seen: Seen, writer: asyncio.StreamWriter) -> None:
+    writer.transport.abort()
+
+
 def begin(
     writer: asyncio.StreamWriter, *, kind: str = "text/event-stream", extra: str = ""
 ) -> None:
@@ -127,6 +146,14 @@ def chunk(writer: asyncio.StreamWriter, body: bytes) -> None:
 def events(*payloads: Any, done: bool = True) -> bytes:
     lines = [f"data: {json.dumps(payload)}\n\n" for payload in payloads]
     return "".join([*lines, "data: [DONE]\n\n" if done else ""]).encode()
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
 
 
 def piece(*choices: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -169,16 +196,9 @@ def settings_for(url: str, extra: dict[str, Any] | None = None, **provider: Any)
 def ask(prompt: str = "Hello", **inputs: Any) -> Request:
     returns, repair = inputs.pop("returns", None), inputs.pop("repair", None)
     timeout_s = inputs.pop("timeout_s", None)
-    return Request(
-        "r1",
-        "step",
-        "ask",
-        {"prompt": prompt, **inputs},
-        key="k1",
-        returns=returns,
-        repair=repair,
-        timeout_s=timeout_s,
-    )
+    given = {"prompt": prompt, **inputs}
+    options = {"returns": returns, "repair": repair, "timeout_s": timeout_s}
+    return Request("r1", "step", "ask", given, key="k1", **options)
 
 
 @asynccontextmanager
@@ -195,16 +215,30 @@ def scripted(*rules: dict[str, Any]) -> Settings:
     return settings_from(table, {})
 
 
-def say(settings: Settings, *requests: Request) -> list[Any]:
-    async def main() -> list[Any]:
-        found: list[Any] = []
-        async with providers_for(settings) as providers:
-            for request in requests:
-                try:
-                    found.append(await providers.kind("ask").perform(request, lambda _: None))
-                except ProviderError as fault:
-                    found.append(fault)
-        return found
+async def said_by(settings: Settings, *requests: Request, **options: Any) -> list[Any]:
+    """The reply to each request, or its error."""
+    found: list[Any] = []
+    async with providers_for(settings, **options) as providers:
+        for request in requests:
+            try:
+                found.append(await providers.kind(request.kind).perform(request, lambda _: None))
+            except ProviderError as fault:
+                found.append(fault)
+    return found
+
+
+def say(settings: Settings, *requests: Request, **options: Any) -> list[Any]:
+    return asyncio.run(said_by(settings, *requests, **options))
+
+
+def say_at(
+    answer: Answerer, configure: Callable[[str], Settings], *requests: Request, **options: Any
+) -> tuple[list[Any], list[Seen]]:
+    """What a server that is configured by its address gives, and what it saw."""
+
+    async def main() -> tuple[list[Any], list[Seen]]:
+        async with serve(answer) as server:
+            return await said_by(configure(server.url), *requests, **options), server.seen
 
     return asyncio.run(main())
 

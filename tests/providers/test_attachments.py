@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from provider_server import Seen, ask, completion, providers_for, send, serve
-from wires import ANTHROPIC, OLLAMA, OPENAI, Format, anthropic_message
+from provider_server import answering, ask, providers_for, serve
+from wires import ANTHROPIC, OLLAMA, OPENAI, Format
 
 from whorl.errors import ProviderError
 from whorl.providers.files.tasks import SIZE_MAX
@@ -23,19 +23,11 @@ if TYPE_CHECKING:
 PNG = b"\x89PNG\r\n\x1a\n rest of the picture"
 PDF = b"%PDF-1.7 rest of the paper"
 PNG64, PDF64 = base64.b64encode(PNG).decode(), base64.b64encode(PDF).decode()
-PLAIN: dict[str, dict[str, Any]] = {
-    "openai": completion("a cat"),
-    "anthropic": anthropic_message("a cat"),
-    "ollama": {"message": {"role": "assistant", "content": "a cat"}, "done": True},
-}
 
 
 def perform(wire: Format, root: Path, **inputs: Any) -> tuple[Reply, list[Any], Estimate]:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, PLAIN[wire.kind])
-
     async def main() -> tuple[Reply, list[Any], Estimate]:
-        async with serve(answer) as server:
+        async with serve(answering(wire.plain("a cat"))) as server:
             settings = replace(wire.settings(server.url, stream=False), project_root=str(root))
             async with providers_for(settings) as providers:
                 request, kind = ask("What is it?", **inputs), providers.kind("ask")

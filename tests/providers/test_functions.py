@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from provider_server import Seen, providers_for, send, serve, settings_for
+from provider_server import Seen, providers_for, say, say_at, send, settings_for
 
 from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins, load_reference
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 functions = Tasks()
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 
 
 @functions.task()
@@ -64,12 +65,11 @@ async def never() -> None:
 def use(
     name: str, given: dict[str, Any], settings: Settings | None = None, **options: Any
 ) -> Reply:
-    async def main() -> Reply:
-        async with providers_for(settings or Settings(), functions=functions) as providers:
-            request = Request("r", "s", "use", {"task": name, "with": given}, **options)
-            return await providers.kind("use").perform(request, print)
-
-    return asyncio.run(main())
+    request = Request("r", "s", "use", {"task": name, "with": given}, **options)
+    (found,) = say(settings or Settings(), request, functions=functions)
+    if isinstance(found, ProviderError):
+        raise found
+    return found
 
 
 def fault_of(name: str, given: dict[str, Any], **options: Any) -> ProviderError:
@@ -81,9 +81,7 @@ def fault_of(name: str, given: dict[str, Any], **options: Any) -> ProviderError:
 def test_functions_of_the_program() -> None:
     assert use("add", {"a": 1, "b": 2}).value == 3
     assert use("slow-add", {"a": 1, "b": 2}).value == 3
-
-
-def test_a_plain_function_does_not_hold_up_the_loop() -> None:
+    # A plain function does not hold up the loop.
     assert use("thread_name", {}).value != threading.main_thread().name
 
 
@@ -106,28 +104,29 @@ def test_what_functions_raise() -> None:
     assert "task 'broken' raised KeyError: 'oh'" in str(fault)
     assert "Traceback" not in str(fault)
     assert "Traceback" in str(fault.detail["traceback"])
-    assert fault_of("refuse", {}).code == "P101"
-    assert "unexpected keyword" in str(fault_of("add", {"a": 1, "c": 2}))
 
 
-def test_values_must_be_json() -> None:
-    fault = fault_of("strange", {})
+@pytest.mark.parametrize(
+    ("name", "given", "options", "code", "words"),
+    [
+        ("refuse", {}, {}, "P101", "not now"),
+        ("add", {"a": 1, "c": 2}, {}, "P100", "unexpected keyword"),
+        ("strange", {}, {}, "P115", "$.a[0]"),
+        ("add", {"a": 1, "b": 2}, {"returns": SCHEMA}, "P115", "does not fit `returns`"),
+        ("never", {}, {"timeout_s": 0.05}, "P108", ""),
+        ("slow-ad", {}, {}, "P114", "did you mean 'slow-add'"),
+    ],
+)
+def test_what_is_no_value_is_an_error(
+    name: str, given: dict[str, Any], options: dict[str, Any], code: str, words: str
+) -> None:
+    fault = fault_of(name, given, **options)
 
-    assert fault.code == "P115"
-    assert "$.a[0]" in str(fault)
+    assert (fault.code, words in str(fault)) == (code, True), str(fault)
 
 
-def test_what_a_function_gives_is_checked_against_returns() -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
-
+def test_what_fits_returns_is_given() -> None:
     assert use("add", {"a": 1, "b": 2}, returns={"type": "integer"}).value == 3
-    fault = fault_of("add", {"a": 1, "b": 2}, returns=schema)
-    assert fault.code == "P115"
-    assert "does not fit `returns`" in str(fault)
-
-
-def test_a_function_has_a_deadline() -> None:
-    assert fault_of("never", {}, timeout_s=0.05).code == "P108"
 
 
 def test_the_time_of_a_plain_function_begins_when_its_turn_comes() -> None:
@@ -148,13 +147,6 @@ def test_the_time_of_a_plain_function_begins_when_its_turn_comes() -> None:
         return begun, order, value
 
     assert asyncio.run(main()) == (["first"], ["first", "second"], 2)
-
-
-def test_unknown_tasks_get_the_nearest_name() -> None:
-    fault = fault_of("slow-ad", {})
-
-    assert fault.code == "P114"
-    assert "did you mean 'slow-add'" in str(fault)
 
 
 def test_names_are_registered_once() -> None:
@@ -203,15 +195,13 @@ def test_a_task_behind_a_url() -> None:
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
         send(writer, {"sum": sum(seen.json.values()), "key": seen.headers["idempotency-key"]})
 
-    async def main() -> Any:
-        async with serve(answer) as server:
-            tasks = {"tasks": {"sum": f"{server.url}/sum"}}
-            async with providers_for(settings_for("https://x.example", tasks)) as providers:
-                inputs: Any = {"task": "sum", "with": {"a": 1, "b": 2}}
-                request = Request("r", "s", "use", inputs, key="k9")
-                return (await providers.kind("use").perform(request, print)).value
+    def settings(url: str) -> Settings:
+        return settings_for("https://x.example", {"tasks": {"sum": f"{url}/sum"}})
 
-    assert asyncio.run(main()) == {"sum": 3, "key": "k9"}
+    inputs: Any = {"task": "sum", "with": {"a": 1, "b": 2}}
+    (reply,), _ = say_at(answer, settings, Request("r", "s", "use", inputs, key="k9"))
+
+    assert reply.value == {"sum": 3, "key": "k9"}
 
 
 def test_plugins_of_other_packages(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

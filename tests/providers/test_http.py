@@ -11,7 +11,9 @@ from provider_server import (
     Answerer,
     Seen,
     Server,
-    providers_for,
+    answering,
+    hang,
+    said_by,
     send,
     serve,
     settings_for,
@@ -20,19 +22,32 @@ from provider_server import (
 from whorl.errors import ProviderError
 from whorl.providers.task import Reply, Request
 
+LEAVE = {"allow": {"private_network": True}}
 
-def perform(
+
+def results(
     answer: Answerer, timeout_s: float | None = None, **inputs: Any
-) -> tuple[Reply, Server]:
-    async def main() -> tuple[Reply, Server]:
+) -> tuple[Reply | ProviderError, Server]:
+    async def main() -> tuple[Reply | ProviderError, Server]:
         async with serve(answer) as server:
             given = {**inputs, "url": inputs.get("url", "/x").replace("/", f"{server.url}/", 1)}
-            settings = settings_for("https://x.example", {"allow": {"private_network": True}})
-            async with providers_for(settings) as providers:
-                request = Request("r", "s", "http", given, key="key-7", timeout_s=timeout_s)
-                return await providers.kind("http").perform(request, print), server
+            request = Request("r", "s", "http", given, key="key-7", timeout_s=timeout_s)
+            (found,) = await said_by(settings_for("https://x.example", LEAVE), request)
+            return found, server
 
     return asyncio.run(main())
+
+
+def perform(answer: Answerer, **inputs: Any) -> tuple[Any, Reply, Server]:
+    reply, server = results(answer, **inputs)
+    assert isinstance(reply, Reply), reply
+    return reply.value, reply, server
+
+
+def fault_of(answer: Answerer, **inputs: Any) -> ProviderError:
+    fault, _ = results(answer, **inputs)
+    assert isinstance(fault, ProviderError)
+    return fault
 
 
 async def echo(seen: Seen, writer: asyncio.StreamWriter) -> None:
@@ -40,9 +55,8 @@ async def echo(seen: Seen, writer: asyncio.StreamWriter) -> None:
 
 
 def test_a_get_gives_parsed_json() -> None:
-    reply, server = perform(echo, query={"q": "a b", "n": [1, 2], "none": None, "t": True})
+    value, reply, server = perform(echo, query={"q": "a b", "n": [1, 2], "none": None, "t": True})
 
-    value: Any = reply.value
     assert value["status"] == 200
     assert value["headers"]["content-type"] == "application/json"
     assert value["body"]["path"] == "/x?q=a+b&n=1&n=2&t=true"
@@ -51,37 +65,36 @@ def test_a_get_gives_parsed_json() -> None:
 
 
 def test_an_address_with_spaces_is_encoded() -> None:
-    reply, server = perform(echo, url="/find it?q=rust ownership", query={"n": "a b"})
+    value, _, server = perform(echo, url="/find it?q=rust ownership", query={"n": "a b"})
 
-    value: Any = reply.value
     assert value["status"] == 200
     assert server.seen[0].path == "/find%20it?q=rust%20ownership&n=a+b"
 
 
 def test_a_post_sends_json_and_an_idempotency_key() -> None:
-    reply, server = perform(echo, method="post", body={"a": "ü"}, headers={"X-A": "1", "n": 2})
+    _, _, server = perform(echo, method="post", body={"a": "ü"}, headers={"X-A": "1", "n": 2})
 
-    value: Any = reply.value
-    assert value["body"]["body"] == '{"a": "ü"}'
     headers = server.seen[0].headers
+    assert server.seen[0].body == '{"a": "ü"}'.encode()
     assert headers["content-type"] == "application/json"
     assert headers["idempotency-key"] == "key-7"
     assert (headers["x-a"], headers["n"]) == ("1", "2")
     assert "authorization" not in headers
 
 
-def test_json_is_sent_as_json_even_when_it_is_a_text() -> None:
-    _, server = perform(echo, method="POST", json="hello")
+@pytest.mark.parametrize(
+    ("inputs", "body", "kind"),
+    [
+        # JSON is sent as JSON even when it is a text.
+        ({"method": "POST", "json": "hello"}, '"hello"', "application/json"),
+        ({"body": "hällo", "headers": {"content-type": "text/csv"}}, "hällo", "text/csv"),
+    ],
+)
+def test_a_text_is_sent_as_it_is(inputs: dict[str, Any], body: str, kind: str) -> None:
+    _, _, server = perform(echo, **{"method": "PUT", **inputs})
 
-    assert server.seen[0].body == b'"hello"'
-    assert server.seen[0].headers["content-type"] == "application/json"
-
-
-def test_a_text_is_sent_as_it_is() -> None:
-    _, server = perform(echo, method="PUT", body="hällo", headers={"content-type": "text/csv"})
-
-    assert server.seen[0].body == "hällo".encode()
-    assert server.seen[0].headers["content-type"] == "text/csv"
+    assert server.seen[0].body == body.encode()
+    assert server.seen[0].headers["content-type"] == kind
 
 
 @pytest.mark.parametrize(
@@ -96,10 +109,7 @@ def test_a_text_is_sent_as_it_is() -> None:
     ],
 )
 def test_kinds_of_content(kind: str, content: bytes, body: Any) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, content, kind=kind)
-
-    value: Any = perform(answer)[0].value
+    value, _, _ = perform(answering(content, kind=kind))
 
     assert value["body"] == body
     assert (value.get("encoding") == "base64") == kind.startswith(("image", "application/octet"))
@@ -107,27 +117,19 @@ def test_kinds_of_content(kind: str, content: bytes, body: Any) -> None:
 
 @pytest.mark.parametrize(("status", "code"), [(404, "P104"), (503, "P103"), (429, "P102")])
 def test_other_statuses_are_errors_that_hold_the_reply(status: int, code: str) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, {"why": "so"}, status=status)
+    fault = fault_of(answering({"why": "so"}, status=status))
 
-    with pytest.raises(ProviderError) as caught:
-        perform(answer)
-
-    assert caught.value.code == code
-    assert caught.value.detail["status"] == status
-    assert caught.value.detail["body"] == {"why": "so"}
+    assert fault.code == code
+    assert fault.detail["status"] == status
+    assert fault.detail["body"] == {"why": "so"}
 
 
 @pytest.mark.parametrize("accepted", [404, "404", "4xx", ["2xx", 404], "any"])
 def test_statuses_can_be_accepted(accepted: Any) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, {"why": "so"}, status=404)
+    answer = answering({"why": "so"}, status=404)
 
-    value: Any = perform(answer, accept_status=accepted)[0].value
-
-    assert value["status"] == 404
-    with pytest.raises(ProviderError):
-        perform(answer, accept_status=[500, "5xx"])
+    assert perform(answer, accept_status=accepted)[0]["status"] == 404
+    assert fault_of(answer, accept_status=[500, "5xx"]).code == "P104"
 
 
 def test_redirects_are_followed_unless_told_otherwise() -> None:
@@ -137,68 +139,44 @@ def test_redirects_are_followed_unless_told_otherwise() -> None:
         else:
             send(writer, b"y", kind="text/plain")
 
-    followed: Any = perform(answer)[0].value
-    stayed: Any = perform(answer, follow=False, accept_status="3xx")[0].value
+    followed, stayed = perform(answer)[0], perform(answer, follow=False, accept_status="3xx")[0]
 
     assert (followed["body"], stayed["headers"]["location"]) == ("y", "/y")
 
 
-def test_malformed_json() -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, b"{oops")
-
-    with pytest.raises(ProviderError) as caught:
-        perform(answer)
-
-    assert caught.value.code == "P111"
-
-
-def test_the_timeout_of_the_request_is_for_all_of_it() -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(3600)
-
-    with pytest.raises(ProviderError) as caught:
-        perform(answer, timeout_s=0.2)
-
-    assert caught.value.code == "P108"
+def test_what_is_no_answer() -> None:
+    assert fault_of(answering(b"{oops")).code == "P111"
+    # The timeout of the request is for all of it.
+    assert fault_of(hang, timeout_s=0.2).code == "P108"
 
 
 @pytest.mark.parametrize(
-    "inputs",
-    [{"method": "BREW"}, {"headers": "x"}, {"query": [1]}, {"follow": "yes"}],
+    "inputs", [{"method": "BREW"}, {"headers": "x"}, {"query": [1]}, {"follow": "yes"}]
 )
 def test_wrong_inputs(inputs: dict[str, Any]) -> None:
-    with pytest.raises(ProviderError) as caught:
-        perform(echo, **inputs)
-
-    assert caught.value.code == "P113"
+    assert fault_of(echo, **inputs).code == "P113"
 
 
 def test_without_leave_a_private_address_is_refused_before_anything_is_sent() -> None:
-    async def main() -> Server:
+    async def main() -> tuple[Any, Server]:
         async with serve(echo) as server:
-            async with providers_for(settings_for("https://x.example")) as providers:
-                request = Request("r", "s", "http", {"url": server.url})
-                with pytest.raises(ProviderError, match="loopback"):
-                    await providers.kind("http").perform(request, print)
-            return server
+            request = Request("r", "s", "http", {"url": server.url})
+            (fault,) = await said_by(settings_for("https://x.example"), request)
+            return fault, server
 
-    assert asyncio.run(main()).connections == 0
+    fault, server = asyncio.run(main())
+    assert (server.connections, "loopback" in str(fault)) == (0, True)
 
 
 def test_the_address_of_a_configured_provider_gets_no_key_from_a_workflow() -> None:
     async def main() -> Server:
-        async with (
-            serve(echo) as server,
-            providers_for(
-                settings_for(server.url, {"allow": {"private_network": True}})
-            ) as providers,
-        ):
+        async with serve(echo) as server:
             request = Request("r", "s", "http", {"url": f"{server.url}/other"})
-            await providers.kind("http").perform(request, print)
+            await said_by(settings_for(server.url, LEAVE), request)
             return server
 
-    assert "authorization" not in asyncio.run(main()).seen[0].headers
+    (seen,) = asyncio.run(main()).seen
+    assert "authorization" not in seen.headers
 
 
 async def answer_or_move(seen: Seen, writer: asyncio.StreamWriter) -> None:
@@ -216,17 +194,12 @@ def test_the_address_of_a_provider_is_open_to_its_own_calls_only(asked_first: bo
     async def main() -> tuple[list[str], ProviderError]:
         async with serve(answer_or_move) as server:
             settings = settings_for(server.url, {"tasks": {"own": f"{server.url}/task"}})
-            async with providers_for(settings) as providers:
-                if asked_first:
-                    prompt = Request("r", "s", "ask", {"prompt": "Hi", "model": "m"})
-                    await providers.kind("ask").perform(prompt, print)
-                    use = Request("r", "t", "use", {"task": "own", "with": {}})
-                    await providers.kind("use").perform(use, print)
-                url = f"{server.url}/admin/delete"
-                request = Request("r", "h", "http", {"method": "POST", "url": url})
-                with pytest.raises(ProviderError) as caught:
-                    await providers.kind("http").perform(request, print)
-                return [seen.path for seen in server.seen], caught.value
+            prompt = Request("r", "s", "ask", {"prompt": "Hi", "model": "m"})
+            use = Request("r", "t", "use", {"task": "own", "with": {}})
+            inputs = {"method": "POST", "url": f"{server.url}/admin/delete"}
+            asked = (prompt, use) if asked_first else ()
+            found = await said_by(settings, *asked, Request("r", "h", "http", inputs))
+            return [seen.path for seen in server.seen], found[-1]
 
     paths, fault = asyncio.run(main())
 
@@ -237,29 +210,22 @@ def test_the_address_of_a_provider_is_open_to_its_own_calls_only(asked_first: bo
 def test_a_named_key_is_sent_to_its_own_host_alone() -> None:
     """Neither to the host that a redirect leads to, nor to one that a file asks for."""
 
-    async def main() -> tuple[Server, Server, Reply, str]:
+    async def main() -> tuple[Server, Server, Any, Any]:
         async with serve(echo) as other:
-
-            async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-                send(writer, {}, status=302, location=f"{other.url}/elsewhere")
-
-            async with serve(answer) as server:
+            move = answering({}, status=302, location=f"{other.url}/elsewhere")
+            async with serve(move) as server:
                 key = {"search": {"url": server.url, "headers": {"X-Api-Key": "sek-123456"}}}
-                extra = {"allow": {"private_network": True}, "keys": key}
-                async with providers_for(settings_for("https://x.example", extra)) as providers:
-                    kind = providers.kind("http")
-                    given: Any = {"url": f"{server.url}/a", "key": "search"}
-                    reply = await kind.perform(Request("r", "s", "http", given), print)
-                    given = {"url": f"{other.url}/b", "key": "search"}
-                    with pytest.raises(ProviderError) as fault:
-                        await kind.perform(Request("r", "s", "http", given), print)
-        return server, other, reply, str(fault.value)
+                urls = (f"{server.url}/a", f"{other.url}/b")
+                asked = [Request("r", "s", "http", {"url": u, "key": "search"}) for u in urls]
+                found = await said_by(
+                    settings_for("https://x.example", LEAVE | {"keys": key}), *asked
+                )
+        return server, other, *found
 
     server, other, reply, fault = asyncio.run(main())
 
-    value: Any = reply.value
     assert server.seen[0].headers["x-api-key"] == "sek-123456"
-    assert value["body"]["path"] == "/elsewhere"
+    assert reply.value["body"]["path"] == "/elsewhere"
     assert [seen.path for seen in other.seen] == ["/elsewhere"]
     assert "x-api-key" not in other.seen[0].headers
-    assert "key 'search' is for" in fault
+    assert "key 'search' is for" in str(fault)

@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from provider_server import Seen, send
-from wires import Format, every_format, fault_of, perform
+from provider_server import answering
+from wires import Format, cut, every_format, fault_of, perform, streaming
 
 from whorl.providers.task import Request
-
-if TYPE_CHECKING:
-    import asyncio
 
 WHY = "give your reason in one sentence"
 INPUTS: dict[str, Any] = {"question": "It is done", "text": "Two is open.", "model": "one/m"}
 REQUEST = Request("r", "l[1]/:judge", "judge", INPUTS, key="k")
-
-
-def answering(form: Format, text: str, *, cut: bool = False) -> Any:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        reply = form.plain(text)
-        if cut:
-            reply |= {"stop_reason": "max_tokens", "done_reason": "length"}
-            for choice in reply.get("choices", ()):
-                choice["finish_reason"] = "length"
-        send(writer, reply)
-
-    return answer
 
 
 @every_format
@@ -37,14 +22,10 @@ def answering(form: Format, text: str, *, cut: bool = False) -> Any:
 def test_a_verdict_has_its_reason_and_its_evidence(form: Format, streams: bool) -> None:
     said = 'NO. The second point is open.\nEVIDENCE: "Two is open."'
     request = replace(REQUEST, inputs=INPUTS | {"evidence": True})
+    streamed = streaming(form, form.pieces([said[:9], said[9:]]))
+    answer = streamed if streams else answering(form.plain(said))
 
-    async def stream(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        if not streams:
-            send(writer, form.plain(said))
-            return
-        send(writer, b"".join(form.pieces([said[:9], said[9:]])), kind=form.stream_type)
-
-    reply, server, _ = perform(form, stream, request, stream=streams)
+    reply, server, _ = perform(form, answer, request, stream=streams)
 
     assert WHY in json.dumps(server.seen[0].json)
     assert reply.value == {
@@ -58,20 +39,15 @@ def test_a_verdict_has_its_reason_and_its_evidence(form: Format, streams: bool) 
 
 @every_format
 def test_a_verdict_without_a_reason_is_a_verdict(form: Format) -> None:
-    reply, _, _ = perform(form, answering(form, "YES"), REQUEST)
-
-    assert reply.value == {"verdict": "met", "answer": "YES"}
-
-
-@every_format
-def test_a_reason_that_is_cut_leaves_the_verdict(form: Format) -> None:
     request = replace(REQUEST, cap=64)
 
-    reply, _, _ = perform(form, answering(form, "**No**, since the sec", cut=True), request)
+    bare, _, _ = perform(form, answering(form.plain("YES")), REQUEST)
+    reply, _, _ = perform(form, answering(cut(form, "**No**, since the sec")), request)
+    fault = fault_of(form, answering(cut(form, "I think that the sec")), request)
 
+    assert bare.value == {"verdict": "met", "answer": "YES"}
     assert reply.value["verdict"] == "not_met"  # type: ignore[index,call-overload]
     assert "warnings" not in reply.detail
-    fault = fault_of(form, answering(form, "I think that the sec", cut=True), request)
     assert fault.code == "P118"
 
 
@@ -79,7 +55,7 @@ def test_a_reason_that_is_cut_leaves_the_verdict(form: Format) -> None:
 def test_reasons_can_be_switched_off_by_the_file_and_by_the_operator(form: Format) -> None:
     off: dict[str, Any] = {"defaults": {"judge_reasons": False}}
     wants = {"reason": True}
-    said = answering(form, "NO, it is open")
+    said = answering(form.plain("NO, it is open"))
 
     by_file, server, _ = perform(form, said, replace(REQUEST, inputs=INPUTS | {"reason": False}))
     assert WHY not in json.dumps(server.seen[0].json)
@@ -109,11 +85,8 @@ def test_reasons_can_be_switched_off_by_the_file_and_by_the_operator(form: Forma
 def test_a_text_that_the_model_refuses_for_its_length_has_no_verdict(
     form: Format, status: int, error: dict[str, str]
 ) -> None:
-    async def refuse(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, {"error": error}, status=status)
-
     request = replace(REQUEST, inputs=INPUTS | {"text": "word " * 20_000})
-    reply, server, _ = perform(form, refuse, request)
+    reply, server, _ = perform(form, answering({"error": error}, status=status), request)
 
     assert "word " * 20_000 in server.seen[0].body.decode()
     assert reply.value == {
@@ -125,7 +98,6 @@ def test_a_text_that_the_model_refuses_for_its_length_has_no_verdict(
 
 @every_format
 def test_any_other_refusal_is_a_failure(form: Format) -> None:
-    async def refuse(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, {"error": {"message": "no such model"}}, status=404)
+    refuse = answering({"error": {"message": "no such model"}}, status=404)
 
     assert fault_of(form, refuse, REQUEST).code == "P104"

@@ -71,10 +71,7 @@ def sent_within(
         async with serve(answer) as server:
             allow = {"allow": {"private_network": True}}
             settings = settings_for(server.url, allow, stream=False)
-            async with (
-                providers_for(settings) as providers,
-                SqliteStore(path / "runs.db") as store,
-            ):
+            async with providers_for(settings) as providers, SqliteStore(path / "runs.db") as store:
                 runtime = LocalRuntime(store, ProviderWorkers(providers))
                 file = text.replace("URL", server.url).replace("LIMIT", f"{limit_s}s")
                 workflow = read_workflow(file, "case.yaml").workflow

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from provider_server import providers_for, send, serve
+from provider_server import answering, is_running, providers_for, said_by, say, say_at
 
 from waiting import wait_until
 from whorl.errors import ProviderError, UsageError
@@ -18,11 +17,6 @@ from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from provider_server import Seen
-
-    from whorl.providers.registry import Providers
     from whorl.providers.settings import Settings
 
 
@@ -45,6 +39,10 @@ def settings(leave: Any = True, **server: Any) -> Settings:
     return settings_from(table, ENVIRONMENT)
 
 
+def python(code: str) -> dict[str, Any]:
+    return {"command": [sys.executable, "-c", code]}
+
+
 def tool(
     called: str, /, *, run: str = "r", timeout_s: float | None = None, **arguments: Any
 ) -> Request:
@@ -52,27 +50,10 @@ def tool(
     return Request(run, "step", "tool", inputs, timeout_s=timeout_s)
 
 
-async def use(providers: Providers, request: Request) -> Any:
-    """The value of a call, or its error."""
-    try:
-        return (await providers.kind("tool").perform(request, lambda _: None)).value
-    except ProviderError as fault:
-        return fault
-
-
-def using(settings: Settings, work: Callable[[Providers], Awaitable[list[Any]]]) -> list[Any]:
-    async def main() -> list[Any]:
-        async with providers_for(settings) as providers:
-            return await work(providers)
-
-    return asyncio.run(main())
-
-
 def calls(settings: Settings, *requests: Request) -> list[Any]:
-    async def work(providers: Providers) -> list[Any]:
-        return [await use(providers, request) for request in requests]
-
-    return using(settings, work)
+    """The value of each call, or its error."""
+    found = say(settings, *requests)
+    return [one if isinstance(one, ProviderError) else one.value for one in found]
 
 
 def test_results_have_their_types_and_one_session_serves_all() -> None:
@@ -127,22 +108,10 @@ def test_a_server_that_ends_is_started_again() -> None:
 
 
 def test_nothing_of_a_server_is_left() -> None:
-    async def work(providers: Providers) -> list[Any]:
-        return [await use(providers, tool("number")), await use(providers, tool("start_child"))]
-
-    numbers = using(settings(), work)
+    numbers = calls(settings(), tool("number"), tool("start_child"))
 
     # A signal takes a moment to arrive.
-    wait_until(lambda: not any(map(_is_running, numbers)))
-
-
-def _is_running(number: int) -> bool:
-    """Whether the process is there and no zombie."""
-    try:
-        os.kill(number, 0)
-        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (ProcessLookupError, FileNotFoundError):
-        return False
+    wait_until(lambda: not any(map(is_running, numbers)))
 
 
 @pytest.mark.threat(row="T21")
@@ -207,33 +176,26 @@ def test_programs_need_leave(leave: Any) -> None:
     assert "below [allow]" in str(fault)
 
 
+FLOOD = "import sys\nwhile True: sys.stdout.write('x' * 1_000_000)"
+
+
 @pytest.mark.parametrize(
-    ("command", "words"),
+    ("server", "code", "words"),
     [
-        (["/nowhere/at-all"], "cannot be started"),
-        (["false"], "cannot be used"),
-        ([sys.executable, "-c", "import sys; sys.exit('no luck today')"], "no luck today"),
-        ([sys.executable, "-c", "print('not JSON', flush=True)"], "cannot be used"),
+        ({"command": ["/nowhere/at-all"]}, "P120", "cannot be started"),
+        ({"command": ["false"]}, "P120", "cannot be used"),
+        (python("import sys; sys.exit('no luck today')"), "P120", "no luck today"),
+        (python("print('not JSON', flush=True)"), "P120", "cannot be used"),
+        (python(FLOOD), "P120", ""),
+        ({"command": ["sleep", "3600"], "timeout_s": 0.3}, "P108", ""),
     ],
 )
-def test_a_program_that_is_no_server(command: list[str], words: str) -> None:
-    (fault,) = calls(settings(command=command), tool("number"))
+def test_a_program_that_is_no_server(server: dict[str, Any], code: str, words: str) -> None:
+    (fault,) = calls(settings(**server), tool("number"))
 
-    assert fault.code == "P120"
+    assert fault.code == code
+    assert fault.retryable or code != "P108"
     assert words in str(fault)
-
-
-def test_a_program_that_says_nothing_is_given_up() -> None:
-    (fault,) = calls(settings(command=["sleep", "3600"], timeout_s=0.3), tool("number"))
-
-    assert (fault.code, fault.retryable) == ("P108", True)
-
-
-def test_a_line_without_end_ends_the_session() -> None:
-    flood = "import sys\nwhile True: sys.stdout.write('x' * 1_000_000)"
-    (fault,) = calls(settings(command=[sys.executable, "-c", flood]), tool("number"))
-
-    assert fault.code == "P120"
 
 
 def test_an_answer_that_is_too_long_says_so_and_is_no_call_in_doubt() -> None:
@@ -272,11 +234,13 @@ def test_a_flood_of_news_is_heard_by_nobody_and_lets_others_have_their_turn() ->
 
 
 def test_calls_at_the_same_time_share_a_session() -> None:
-    async def work(providers: Providers) -> list[Any]:
-        requests = (tool("add", first=n, second=n) for n in range(20))
-        return list(await asyncio.gather(*(use(providers, request) for request in requests)))
+    async def main() -> list[Any]:
+        async with providers_for(settings()) as providers:
+            use = providers.kind("tool").perform
+            requests = (tool("add", first=n, second=n) for n in range(20))
+            return await asyncio.gather(*(use(request, print) for request in requests))
 
-    assert using(settings(), work) == [2 * n for n in range(20)]
+    assert [reply.value for reply in asyncio.run(main())] == [2 * n for n in range(20)]
 
 
 @pytest.mark.parametrize(
@@ -334,30 +298,22 @@ def test_a_server_at_an_address_goes_through_the_one_way_out() -> None:
             await asyncio.sleep(0.01)
         port = web.servers[0].sockets[0].getsockname()[1]
         table = {"mcp": {"t": {"url": f"http://127.0.0.1:{port}/mcp"}}}
-        async with providers_for(settings_from(table, {})) as providers:
-            found = [
-                await use(providers, tool("add", first=20, second=22)),
-                await use(providers, tool("shout", text="grüße")),
-            ]
+        requests = (tool("add", first=20, second=22), tool("shout", text="grüße"))
+        found = await said_by(settings_from(table, {}), *requests)
         web.should_exit = True
         await serving
         return found
 
-    assert asyncio.run(main()) == [42, "GRÜSSE"]
+    assert [reply.value for reply in asyncio.run(main())] == [42, "GRÜSSE"]
 
 
 @pytest.mark.parametrize("status", [401, 404, 500])
 def test_an_address_that_is_no_server(status: int) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, {"error": "no"}, status=status)
+    def at(url: str) -> Settings:
+        server = {"url": f"{url}/mcp", "headers": {"x-key": "key-of-it"}}
+        return settings_from({"mcp": {"t": server}}, {})
 
-    async def main() -> tuple[Any, list[Seen]]:
-        async with serve(answer) as server:
-            table = {"mcp": {"t": {"url": f"{server.url}/mcp", "headers": {"x-key": "key-of-it"}}}}
-            async with providers_for(settings_from(table, {})) as providers:
-                return await use(providers, tool("number")), server.seen
-
-    fault, seen = asyncio.run(main())
+    (fault,), seen = say_at(answering({"error": "no"}, status=status), at, tool("number"))
 
     assert (fault.code, fault.retryable) == ("P120", status == 500)
     assert f"gave status {status}" in str(fault)

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 from provider_server import (
     Seen,
+    answering,
     ask,
     completion,
     providers_for,
+    said_by,
     say,
+    say_at,
     scripted,
     send,
     serve,
@@ -22,7 +25,6 @@ from whorl.errors import ProviderError, UsageError
 from whorl.providers.models.client import Prices
 from whorl.providers.models.conversation import Candidate
 from whorl.providers.models.selection import choose_models
-from whorl.providers.models.wires import OpenAIWire
 from whorl.providers.settings import ProviderSettings, Settings
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
@@ -102,52 +104,31 @@ def test_a_provider_that_is_not_set_up_is_not_mistaken_for_a_model() -> None:
 def test_an_address_in_the_file_gets_a_key_only_if_it_belongs_there() -> None:
     settings = settings_from(TWO, {})
 
-    (same,) = choose_models(
-        settings, {"model": "a/b", "provider": "two", "model_url": "https://two.example"}
-    ).candidates
-    (other,) = choose_models(
-        settings, {"model": "x", "provider": "two", "model_url": "https://evil.example"}
-    ).candidates
-    (port,) = choose_models(
-        settings, {"model": "x", "provider": "two", "model_url": "https://two.example:444/v1"}
-    ).candidates
+    def chosen(url: str) -> Candidate:
+        inputs: Any = {"model": "a/b", "provider": "two", "model_url": url}
+        (candidate,) = choose_models(settings, inputs).candidates
+        return candidate
 
+    same = chosen("https://two.example")
     assert same.provider.api_key is not None
     assert (same.model, same.provider.base_url) == ("a/b", "https://two.example")
-    assert other.provider.api_key is None
-    assert port.provider.api_key is None
+    assert chosen("https://evil.example").provider.api_key is None
+    assert chosen("https://two.example:444/v1").provider.api_key is None
 
 
-@pytest.mark.parametrize(
-    ("base_url", "url"),
-    [
-        ("https://a.example", "https://a.example/v1/chat/completions"),
-        ("https://a.example/", "https://a.example/v1/chat/completions"),
-        ("https://a.example/api/v1/", "https://a.example/api/v1/chat/completions"),
-        ("https://a.example/x/chat/completions", "https://a.example/x/chat/completions"),
-        (
-            "https://a.example/deployments/g?api-version=1",
-            "https://a.example/deployments/g/chat/completions?api-version=1",
-        ),
-    ],
-)
-def test_addresses_of_servers(base_url: str, url: str) -> None:
-    assert OpenAIWire.url(base_url) == url
+async def name_model(seen: Seen, writer: asyncio.StreamWriter) -> None:
+    """Answers with what was asked."""
+    send(writer, completion(f"NO {seen.path} {seen.json['model']}"))
 
 
 def test_model_url_is_used() -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, completion(seen.path + " " + seen.json["model"]))
-
     async def main() -> Any:
-        async with (
-            serve(answer) as server,
-            providers_for(settings_for(server.url)) as providers,
-        ):
+        async with serve(name_model) as server:
             request = ask(model="openai/gpt-oss-20b", provider="lm_studio", model_url=server.url)
-            return (await providers.kind("ask").perform(request, quiet)).value
+            return await said_by(settings_for(server.url), request)
 
-    assert asyncio.run(main()) == "/v1/chat/completions openai/gpt-oss-20b"
+    (reply,) = asyncio.run(main())
+    assert reply.value == "NO /v1/chat/completions openai/gpt-oss-20b"
 
 
 @pytest.mark.parametrize("status", [500, 429, 404])
@@ -158,23 +139,12 @@ def test_the_next_model_is_tried(status: int) -> None:
         else:
             send(writer, {}, status=status)
 
-    async def main() -> Any:
-        async with (
-            serve(answer) as server,
-            providers_for(settings_for(server.url)) as providers,
-        ):
-            kind = providers.kind("ask")
-            reply = await kind.perform(ask(model=["bad", "good", "unused"]), quiet)
-            with pytest.raises(ProviderError) as caught:
-                await kind.perform(ask(model=["bad", "worse"]), quiet)
-            return reply, caught.value, [seen.json["model"] for seen in server.seen]
+    lists = (["bad", "good", "unused"], ["bad", "worse"])
+    (reply, fault), seen = say_at(answer, settings_for, *(ask(model=names) for names in lists))
 
-    reply, fault, asked = asyncio.run(main())
-    assert reply.value == "ok"
-    assert reply.detail["model"] == "one/good"
-    assert reply.usage.calls == 2
+    assert (reply.value, reply.detail["model"], reply.usage.calls) == ("ok", "one/good", 2)
     assert reply.detail["tried"][0].startswith("one/bad: POST ")
-    assert asked == ["bad", "good", "bad", "worse"]
+    assert [one.json["model"] for one in seen] == ["bad", "good", "bad", "worse"]
     assert len(fault.detail["tried"]) == 2
     assert fault.detail["usage"]["calls"] == 2
 
@@ -230,24 +200,21 @@ def test_prices_of_the_public_list() -> None:
     ("said", "verdict"), [("**YES**", "met"), ("NO, not YES", "not_met"), ("Hm.", "ambiguous")]
 )
 def test_the_judge_asks_once(said: str, verdict: str) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, completion(said))
+    extra = {"defaults": {"provider": "one", "model": "m", "judge_model": "one/wise"}}
+    request = Request("r", "l[1]/:judge", "judge", {"question": "PASS?", "text": "PASS"}, key="k")
 
     async def main() -> Any:
-        async with serve(answer) as server:
-            extra = {"defaults": {"provider": "one", "model": "m", "judge_model": "one/wise"}}
-            async with providers_for(settings_for(server.url, extra)) as providers:
-                inputs: Any = {"question": "It says PASS", "text": "PASS"}
-                request = Request("r", "loop[1]/:judge", "judge", inputs, key="k")
-                kind = providers.kind("judge")
-                return await kind.perform(request, quiet), kind.estimate(request), server.seen
+        async with (
+            serve(answering(completion(said))) as server,
+            providers_for(settings_for(server.url, extra)) as providers,
+        ):
+            kind = providers.kind("judge")
+            return await kind.perform(request, quiet), kind.estimate(request), server.seen
 
-    reply, estimate, seen = asyncio.run(main())
+    reply, estimate, (seen,) = asyncio.run(main())
     assert (reply.value["verdict"], reply.value["answer"]) == (verdict, said)
-    assert len(seen) == 1
-    assert seen[0].json["model"] == "wise"
-    assert seen[0].json["temperature"] == 0
-    assert [m["role"] for m in seen[0].json["messages"]] == ["system", "user", "user", "user"]
+    assert (seen.json["model"], seen.json["temperature"]) == ("wise", 0)
+    assert [m["role"] for m in seen.json["messages"]] == ["system", "user", "user", "user"]
     assert estimate.tokens < 400
 
 
@@ -262,18 +229,12 @@ def test_the_judge_asks_once(said: str, verdict: str) -> None:
     ],
 )
 def test_which_model_judges(operator: str, inputs: dict[str, Any], expected: str) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, completion(f"NO {seen.json['model']}"))
+    extra = {"defaults": {"provider": "one", "model": "m", "judge_model": operator}}
+    request = Request("r", "l[1]/:judge", "judge", {"question": "q", "text": "t", **inputs})
 
-    async def main() -> Any:
-        async with serve(answer) as server:
-            extra = {"defaults": {"provider": "one", "model": "m", "judge_model": operator}}
-            async with providers_for(settings_for(server.url, extra)) as providers:
-                given = {"question": "q", "text": "t", **inputs}
-                request = Request("r", "l[1]/:judge", "judge", given)
-                return (await providers.kind("judge").perform(request, quiet)).value
+    (reply,), _ = say_at(name_model, lambda url: settings_for(url, extra), request)
 
-    assert asyncio.run(main())["answer"] == f"NO {expected}"
+    assert reply.value["answer"] == f"NO /v1/chat/completions {expected}"
 
 
 @pytest.mark.parametrize(
@@ -298,13 +259,8 @@ def test_wrong_inputs(inputs: dict[str, Any]) -> None:
 def test_kinds_and_effects() -> None:
     async def main() -> None:
         async with providers_for(settings_for("https://x.example")) as providers:
-            effects = {name: providers.effect(name) for name in ("ask", "judge", "http", "run")}
-            assert effects == {
-                "ask": "priced",
-                "judge": "priced",
-                "http": "outside",
-                "run": "outside",
-            }
+            effects = [providers.effect(name) for name in ("ask", "judge", "http", "run")]
+            assert effects == ["priced", "priced", "outside", "outside"]
             with pytest.raises(UsageError) as caught:
                 providers.kind("aks")
             assert caught.value.code == "W022"
@@ -323,35 +279,10 @@ def test_what_a_server_elsewhere_refuses_is_not_learned_of_the_own_one() -> None
             send(writer, completion("ok"))
 
     async def main() -> list[Seen]:
-        async with serve(answer) as server, providers_for(settings_for(server.url)) as providers:
-            kind = providers.kind("ask")
+        async with serve(answer) as server:
             elsewhere = ask(temperature=0.1, model="m", model_url=f"{server.url}/else/v1")
-            await kind.perform(elsewhere, lambda _: None)
-            await kind.perform(ask(temperature=0.1, model="m"), lambda _: None)
+            await said_by(settings_for(server.url), elsewhere, ask(temperature=0.1, model="m"))
             return server.seen
 
     seen = asyncio.run(main())
     assert ["temperature" in one.json for one in seen] == [True, False, True]
-
-
-def test_a_provider_is_checked_with_its_key() -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        good = seen.headers.get("authorization") == "Bearer secret-key-1"
-        send(writer, {"data": []}, status=200 if good and seen.path == "/v1/models" else 401)
-
-    async def main() -> list[Any]:
-        async with serve(answer) as server:
-            found = []
-            for key in ("secret-key-1", "wrong-key-22", "env:NOPE"):
-                settings = settings_for(server.url, api_key=key)
-                async with providers_for(settings) as providers:
-                    found.append(await providers.check_provider("one"))
-            return found
-
-    good, bad, unset = asyncio.run(main())
-    assert good.ok
-    assert not bad.ok
-    assert "401" in bad.message
-    assert "wrong-key-22" not in bad.message
-    assert not unset.ok
-    assert "NOPE" in unset.message

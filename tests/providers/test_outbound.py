@@ -1,15 +1,21 @@
-"""The outbound client: what it may reach, what it keeps to itself, and how much it takes in."""
+"""The outbound client: what it may reach, what it keeps to itself, and how much it takes in.
+
+Replies may be too long, too small for what they hold, damaged or cut off.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, TypeVar
+import gzip
+import resource
+import zlib
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from provider_server import Seen, Server, send, serve, with_server
+from provider_server import Seen, Server, answering, begin, chunk, send, serve, with_server
 
 from campaign import amount
 from whorl.errors import ProviderError
@@ -20,132 +26,71 @@ from whorl.providers.redaction import Secret
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-T = TypeVar("T")
+    from provider_server import Answerer
 
 # Hosts that stand for places which a workflow may not call, in every spelling we know.
-PRIVATE_HOSTS = [
-    "127.0.0.1",
-    "127.1",
-    "127.0.1",
-    "127.255.255.254",
-    "2130706433",
-    "0x7f000001",
-    "0x7f.1",
-    "0x7F.0x0.0x0.0x1",
-    "017700000001",
-    "0177.0.0.1",
-    "0177.1",
-    "0",
-    "0.0.0.0",
-    "00.0.0.0",
-    "10.0.0.1",
-    "10.255.255.255",
-    "167772161",
-    "172.16.0.1",
-    "172.31.255.255",
-    "192.168.0.1",
-    "0xc0a80001",
-    "100.64.0.1",
-    "100.127.255.255",
-    "100.100.100.200",
-    "169.254.169.254",
-    "169.254.170.2",
-    "2852039166",
-    "0xa9fea9fe",
-    "168.63.129.16",
-    "192.0.0.192",
-    "192.0.2.1",
-    "192.88.99.1",
-    "198.18.0.1",
-    "198.51.100.7",
-    "203.0.113.9",
-    "224.0.0.1",
-    "239.255.255.250",
-    "240.0.0.1",
-    "255.255.255.255",
-    "[::1]",
-    "[::]",
-    "[0:0:0:0:0:0:0:1]",
-    "[::ffff:127.0.0.1]",
-    "[::ffff:7f00:1]",
-    "[::ffff:0:127.0.0.1]",
-    "[::ffff:169.254.169.254]",
-    "[::127.0.0.1]",
-    "[64:ff9b::7f00:1]",
-    "[64:ff9b::169.254.169.254]",
-    "[64:ff9b:1::a00:1]",
-    "[2002:7f00:1::]",
-    "[2002:a00:1::1]",
-    "[2002:a9fe:a9fe::]",
-    "[2001:0:7f00:1::1]",
-    "[2001:0:808:808:0:0:80ff:fffe]",
-    "[2001:db8::1]",
-    "[3fff::1]",
-    "[fc00::1]",
-    "[fd12:3456:789a::1]",
-    "[fd00:ec2::254]",
-    "[fe80::1]",
-    "[fe80::1%25eth0]",
-    "[fec0::1]",
-    "[ff02::1]",
-    "[100::1]",
-    "[5f00::1]",
-    "[2a00:1450::5efe:7f00:1]",
-    "127.0.0.1.",
-    "１２７.０.０.１",
-    "127。0。0。1",
-    "①②⑦.0.0.1",
-]
+PRIVATE_HOSTS = """
+    127.0.0.1 127.1 127.0.1 127.255.255.254 2130706433 0x7f000001 0x7f.1 0x7F.0x0.0x0.0x1
+    017700000001 0177.0.0.1 0177.1 0 0.0.0.0 00.0.0.0 10.0.0.1 10.255.255.255 167772161
+    172.16.0.1 172.31.255.255 192.168.0.1 0xc0a80001 100.64.0.1 100.127.255.255 100.100.100.200
+    169.254.169.254 169.254.170.2 2852039166 0xa9fea9fe 168.63.129.16 192.0.0.192 192.0.2.1
+    192.88.99.1 198.18.0.1 198.51.100.7 203.0.113.9 224.0.0.1 239.255.255.250 240.0.0.1
+    255.255.255.255 [::1] [::] [0:0:0:0:0:0:0:1] [::ffff:127.0.0.1] [::ffff:7f00:1]
+    [::ffff:0:127.0.0.1] [::ffff:169.254.169.254] [::127.0.0.1] [64:ff9b::7f00:1]
+    [64:ff9b::169.254.169.254] [64:ff9b:1::a00:1] [2002:7f00:1::] [2002:a00:1::1]
+    [2002:a9fe:a9fe::] [2001:0:7f00:1::1] [2001:0:808:808:0:0:80ff:fffe] [2001:db8::1] [3fff::1]
+    [fc00::1] [fd12:3456:789a::1] [fd00:ec2::254] [fe80::1] [fe80::1%25eth0] [fec0::1] [ff02::1]
+    [100::1] [5f00::1] [2a00:1450::5efe:7f00:1] 127.0.0.1. １２７.０.０.１ 127。0。0。1 ①②⑦.0.0.1
+"""
 
-PUBLIC_HOSTS = [
-    "8.8.8.8",
-    "134744072",
-    "1.1.1.1",
-    "100.63.255.255",
-    "172.32.0.1",
-    "[2606:4700:4700::1111]",
-    "[::ffff:8.8.8.8]",
-    "[64:ff9b::808:808]",
-    "[2002:808:808::1]",
-]
+PUBLIC_HOSTS = """
+    8.8.8.8 134744072 1.1.1.1 100.63.255.255 172.32.0.1 [2606:4700:4700::1111] [::ffff:8.8.8.8]
+    [64:ff9b::808:808] [2002:808:808::1]
+"""
 
 
 async def nowhere(host: str, port: int) -> list[str]:
     raise OSError("no such name")
 
 
-def run(make: Callable[[Outbound], Awaitable[T]], outbound: Outbound) -> T:
-    async def main() -> T:
-        try:
-            return await make(outbound)
-        finally:
-            await outbound.close()
+def known_as(*addresses: str) -> Callable[[str, int], Awaitable[list[str]]]:
+    async def resolve(host: str, port: int) -> list[str]:
+        return list(addresses)
 
-    return asyncio.run(main())
+    return resolve
 
 
 def fault_of(call: Call, outbound: Outbound) -> ProviderError:
+    async def main() -> None:
+        try:
+            await outbound.request(call)
+        finally:
+            await outbound.close()
+
     with pytest.raises(ProviderError) as caught:
-        run(lambda out: out.request(call), outbound)
+        asyncio.run(main())
     return caught.value
 
 
+def get(answer: Answerer, **options: Any) -> tuple[Received, Server]:
+    """What comes of a call to a server of our own."""
+    return with_server(answer, lambda out, s: out.request(Call(method="GET", url=s.url, **options)))
+
+
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("scheme", ["https", "http"])
-@pytest.mark.parametrize("host", PRIVATE_HOSTS)
-def test_no_private_place_is_called(host: str, scheme: str) -> None:
-    fault = fault_of(
-        Call(method="GET", url=f"{scheme}://{host}:1/x", timeout_s=5),
-        Outbound(Policy(), resolve=nowhere),
-    )
+@pytest.mark.parametrize("host", PRIVATE_HOSTS.split())
+def test_no_private_place_is_called(host: str) -> None:
+    for scheme in ("https", "http"):
+        call = Call(method="GET", url=f"{scheme}://{host}:1/x", timeout_s=5)
+        fault = fault_of(call, Outbound(Policy(), resolve=nowhere))
 
-    assert (fault.code, fault.retryable) == ("P107", False)
-    assert "address" in str(fault)
-    assert "private" in str(fault) or "loopback" in str(fault)
-    assert "private_network = [" in str(fault)
+        assert (fault.code, fault.retryable) == ("P107", False)
+        assert "address" in str(fault)
+        assert "private" in str(fault) or "loopback" in str(fault)
+        assert "private_network = [" in str(fault)
 
 
-@pytest.mark.parametrize("host", PUBLIC_HOSTS)
+@pytest.mark.parametrize("host", PUBLIC_HOSTS.split())
 def test_public_places_pass_the_check(host: str) -> None:
     from whorl.providers.outbound.addresses import literal_of
 
@@ -156,52 +101,40 @@ def test_public_places_pass_the_check(host: str) -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "::1", "169.254.169.254"])
 def test_a_name_that_resolves_to_a_private_place(address: str) -> None:
-    async def resolve(host: str, port: int) -> list[str]:
-        return ["93.184.216.34", address]
-
-    fault = fault_of(
-        Call(method="GET", url="https://innocent.example/x"), Outbound(Policy(), resolve=resolve)
-    )
+    call = Call(method="GET", url="https://innocent.example/x")
+    fault = fault_of(call, Outbound(Policy(), resolve=known_as("93.184.216.34", address)))
 
     assert fault.code == "P107"
     assert "innocent.example" in str(fault)
 
 
-def test_plain_http_to_a_public_place_is_refused() -> None:
-    async def resolve(host: str, port: int) -> list[str]:
-        return ["93.184.216.34"]
+@pytest.mark.parametrize("policy", [Policy(), Policy(private_network=True)])
+def test_plain_http_to_a_public_place_is_refused(policy: Policy) -> None:
+    call = Call(method="GET", url="http://example.com/x")
+    fault = fault_of(call, Outbound(policy, resolve=known_as("93.184.216.34")))
 
-    for policy in (Policy(), Policy(private_network=True)):
-        call = Call(method="GET", url="http://example.com/x")
-        fault = fault_of(call, Outbound(policy, resolve=resolve))
+    assert fault.code == "P107"
+    assert "https" in str(fault)
 
-        assert fault.code == "P107"
-        assert "https" in str(fault)
+
+UNCLEAR_URLS = """
+    ftp://example.com/x file:///etc/passwd gopher://127.0.0.1/ example.com/x
+    //example.com/x https:// https:///x https://user:hunter22@example.com/
+    https://example.com:99999/ https://[::1/ https://-bad-.example/ https://a..b/
+"""
 
 
 @pytest.mark.parametrize(
     "url",
     [
-        "ftp://example.com/x",
-        "file:///etc/passwd",
-        "gopher://127.0.0.1/",
-        "example.com/x",
-        "//example.com/x",
-        "https://",
-        "https:///x",
-        "https://user:hunter22@example.com/",
+        *UNCLEAR_URLS.split(),
         "https://example.com\\@127.0.0.1/",
         "https://example.com /x",
         "https://exam ple.com/x",
         "https://example.com/x\r\nx-evil: 1",
         "https://example.com/?q=a\nb",
         "https://exa\nmple.com/",
-        "https://example.com:99999/",
-        "https://[::1/",
-        "https://-bad-.example/",
-        "https://a..b/",
         "https://" + "a" * 300 + "/",
-        "https://example.com/" + "a" * 9_000,
     ],
 )
 def test_unclear_urls_are_refused(url: str) -> None:
@@ -218,15 +151,12 @@ WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_character
 @settings(max_examples=amount(20, 400), deadline=None)
 @given(st.lists(WORDS, min_size=1, max_size=20))
 def test_a_server_gets_the_words_of_a_query(queries: list[str]) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, b"ok")
-
     async def make(out: Outbound, server: Server) -> None:
         for words in queries:
             url = f"{server.url}/a b/{words.replace('?', '')}/?q={words}&n=1"
             await out.request(Call(method="GET", url=url))
 
-    _, server = with_server(answer, make)
+    _, server = with_server(answering(b"ok"), make)
 
     for words, seen in zip(queries, server.seen, strict=True):
         parts = urlsplit(seen.path)
@@ -242,9 +172,7 @@ def test_a_redirect_to_an_address_with_spaces_and_umlauts_is_followed() -> None:
         else:
             send(writer, seen.path.encode())
 
-    received, _ = with_server(
-        answer, lambda out, s: out.request(Call(method="GET", url=s.url, follow=True))
-    )
+    received, _ = get(answer, follow=True)
 
     assert received.body == b"/f%C3%BCr%20alle?q=a%20b"
 
@@ -281,24 +209,19 @@ def test_named_leave_covers_what_it_names() -> None:
 
 
 def test_a_redirect_to_a_private_place_is_refused() -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, status=302, location="http://169.254.169.254/latest/meta-data")
-
-    with pytest.raises(ProviderError) as caught:
-        with_server(answer, lambda out, s: out.request(Call(method="GET", url=s.url, follow=True)))
+    place = "http://169.254.169.254/latest/meta-data"
+    with pytest.raises(ProviderError, match="metadata") as caught:
+        get(answering(status=302, location=place), follow=True)
 
     assert caught.value.code == "P107"
-    assert "metadata" in str(caught.value)
 
 
 def test_redirects_are_followed_three_times_at_most() -> None:
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
         send(writer, status=302, location=f"/{len(seen.path)}{seen.path[1:]}")
 
-    with pytest.raises(ProviderError) as caught:
-        with_server(answer, lambda out, s: out.request(Call(method="GET", url=s.url, follow=True)))
-
-    assert "3 times" in str(caught.value)
+    with pytest.raises(ProviderError, match="3 times"):
+        get(answer, follow=True)
 
 
 @pytest.mark.parametrize(
@@ -340,28 +263,16 @@ def test_a_redirect_to_another_host_takes_no_credentials(
 
 
 def test_a_credential_goes_only_to_its_own_host() -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, b"ok")
-
-    async def make(out: Outbound, server: Server) -> Received:
-        credential = Credential("https://api.openai.com:443", (("authorization", Secret("k")),))
-        return await out.request(Call(method="GET", url=server.url, credential=credential))
-
-    _, server = with_server(answer, make)
+    own = (("authorization", Secret("k")),)
+    _, server = get(answering(b"ok"), credential=Credential("https://api.openai.com:443", own))
 
     assert "authorization" not in server.seen[0].headers
 
 
 @pytest.mark.parametrize("value", ["a\r\nx-evil: 1", "a\0b"])
 def test_headers_cannot_be_smuggled(value: str) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, b"ok")
-
     with pytest.raises(ProviderError) as caught:
-        with_server(
-            answer,
-            lambda out, s: out.request(Call(method="GET", url=s.url, headers=(("x-note", value),))),
-        )
+        get(answering(b"ok"), headers=(("x-note", value),))
 
     assert caught.value.code == "P104"
 
@@ -394,22 +305,16 @@ def test_the_environment_names_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None
     for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
 
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, b"direct")
-
-    received, _ = with_server(answer, lambda out, s: out.request(Call(method="GET", url=s.url)))
+    received, _ = get(answering(b"direct"))
 
     assert received.body == b"direct"
 
 
 def test_one_client_serves_one_event_loop_after_another() -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, b"ok")
-
     outbound = Outbound(Policy(private_network=True))
 
     async def main() -> bytes:
-        async with serve(answer) as server:
+        async with serve(answering(b"ok")) as server:
             try:
                 return (await outbound.request(Call(method="GET", url=server.url))).body
             finally:
@@ -461,11 +366,8 @@ def test_a_private_host_that_is_named_still_needs_its_own_permission() -> None:
 
 
 def test_a_redirect_leads_to_no_other_host() -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, status=302, location="http://localhost:1/y")
-
     async def main() -> None:
-        async with serve(answer) as server:
+        async with serve(answering(status=302, location="http://localhost:1/y")) as server:
             outbound = Outbound(Policy(private_network=True, hosts=("127.0.0.1",)))
             try:
                 await outbound.request(Call(method="GET", url=server.url, follow=True))
@@ -474,3 +376,94 @@ def test_a_redirect_leads_to_no_other_host() -> None:
 
     with pytest.raises(ProviderError, match="localhost:1 is not among the hosts"):
         asyncio.run(main())
+
+
+def refused(answer: Answerer, **options: Any) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        get(answer, **options)
+    return caught.value
+
+
+def raw(content: bytes, *, ends: bool = True) -> Answerer:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        writer.write(content)
+        await writer.drain()
+        if ends:
+            writer.close()
+
+    return answer
+
+
+def test_a_reply_of_fifty_megabytes_is_refused_without_being_held() -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        begin(writer, kind="text/plain")
+        for _ in range(50):
+            chunk(writer, b"x" * 1_000_000)
+            await writer.drain()
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    fault = refused(answer)
+
+    assert fault.code == "P106"
+    assert "10,000,000" in str(fault)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
+
+
+def test_a_long_reply_that_says_so_is_not_even_read() -> None:
+    head = "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n"
+
+    assert refused(raw(head.format(50_000_000).encode(), ends=False)).code == "P106"
+    # No call may ask for more than the hard limit.
+    hard = refused(raw(head.format(26_000_000).encode(), ends=False), bytes_max=10**9)
+    assert "25,000,000" in str(hard)
+
+
+@pytest.mark.slow
+def test_a_gzip_bomb_is_counted_as_it_grows() -> None:
+    squeezed = zlib.compressobj(9, zlib.DEFLATED, 31)
+    bomb = b"".join(squeezed.compress(b"\0" * 1_000_000) for _ in range(300)) + squeezed.flush()
+    assert len(bomb) < 400_000
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    assert refused(answering(bomb, content_encoding="gzip")).code == "P106"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_compressed_replies(encoding: str) -> None:
+    text = "häuser ".encode() * 100_000
+    squeezed = gzip.compress(text) if encoding == "gzip" else zlib.compress(text)
+
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        begin(writer, extra=f"content-encoding: {encoding}\r\n")
+        for at in range(0, len(squeezed), 7):
+            chunk(writer, squeezed[at : at + 7])
+        chunk(writer, b"")
+
+    received, _ = get(answer)
+
+    assert received.body == text
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding"),
+    [
+        (gzip.compress(b"hello" * 1000, mtime=0)[:-20], "gzip"),
+        (b"not gzip at all", "gzip"),
+        (b"hello", "br"),
+        (b"hello", "gzip, gzip"),
+    ],
+)
+def test_damaged_compression(body: bytes, encoding: str) -> None:
+    assert refused(answering(body, content_encoding=encoding)).code == "P111"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nshort", b"SSH-2.0-OpenSSH_9.6\r\n\r\n"],
+)
+def test_a_reply_that_is_too_short_or_no_http(content: bytes) -> None:
+    fault = refused(raw(content))
+
+    assert (fault.code, fault.retryable) == ("P111", True)

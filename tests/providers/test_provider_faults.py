@@ -7,6 +7,7 @@ import json
 import resource
 import selectors
 import time
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -42,16 +43,15 @@ TRIES = 4
 # back at once.
 WAIT_S_MAX = 75.0
 MEGABYTES_MAX = 256
+_SHODAN = {"nodeType": "agent", "runner": "one", "prompt": PROMPT}
+_SHODAN["outputs"] = [{"name": "text", "type": "string"}]  # type: ignore[assignment]
+_STUDIO = {"in": ("input", {}), "say": ("llm", {"prompt": PROMPT}), "out": ("output", {})}
+_LOOM = {
+    "actions": {"say": {"type": "ai", "inputs": {"prompt": PROMPT}}},
+    "outputs": {"text": {"type": "string", "value": "@body('say')"}},
+}
 FILES: dict[str, tuple[str, str]] = {
-    "loom": (
-        "a.json",
-        json.dumps(
-            {
-                "actions": {"say": {"type": "ai", "inputs": {"prompt": PROMPT}}},
-                "outputs": {"text": {"type": "string", "value": "@body('say')"}},
-            }
-        ),
-    ),
+    "loom": ("a.json", json.dumps(_LOOM)),
     "mcp-cli": (
         "a.yaml",
         f"$schema: workflow/v2.0\nname: a\nversion: 1.0.0\n"
@@ -64,39 +64,15 @@ FILES: dict[str, tuple[str, str]] = {
     ),
     "shodan": (
         "a.yaml",
-        json.dumps(
-            {
-                "version": 1,
-                "metadata": {"name": "a"},
-                "nodes": [
-                    {
-                        "id": "say",
-                        "type": "agent",
-                        "data": {
-                            "nodeType": "agent",
-                            "runner": "one",
-                            "prompt": PROMPT,
-                            "outputs": [{"name": "text", "type": "string"}],
-                        },
-                    }
-                ],
-                "edges": [],
-            }
-        ),
+        "version: 1\nmetadata: {name: a}\nedges: []\n"
+        f"nodes: [{{id: say, type: agent, data: {json.dumps(_SHODAN)}}}]\n",
     ),
     "studio": (
         "a.json",
         json.dumps(
             {
-                "nodes": [
-                    {"id": "in", "type": "input", "data": {}},
-                    {"id": "say", "type": "llm", "data": {"prompt": PROMPT}},
-                    {"id": "out", "type": "output", "data": {}},
-                ],
-                "edges": [
-                    {"id": "1", "source": "in", "target": "say"},
-                    {"id": "2", "source": "say", "target": "out"},
-                ],
+                "nodes": [{"id": n, "type": k, "data": data} for n, (k, data) in _STUDIO.items()],
+                "edges": [{"id": a, "source": a, "target": b} for a, b in pairwise(_STUDIO)],
             }
         ),
     ),

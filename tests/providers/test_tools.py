@@ -7,22 +7,25 @@ import json
 import sys
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from provider_server import (
+    answering,
     ask,
     completion,
     events,
     piece,
     providers_for,
     say,
+    say_at,
     scripted,
     send,
     serve,
 )
-from wires import FORMATS, Format, anthropic_event, anthropic_message, every_format
+from wires import ANTHROPIC, OPENAI, Format, anthropic_event, anthropic_message, every_format
 
 from whorl.dialects import ProjectFiles, read_workflow
 from whorl.errors import ProviderError
@@ -62,8 +65,8 @@ def wanting(form: Format, name: str, *, stream: bool) -> bytes:
                 {"index": 0, "function": {"arguments": given[:7]}},
                 {"index": 0, "function": {"arguments": given[7:]}},
             ]
-            end = piece({"delta": {}, "finish_reason": "tool_calls"})
-            return events(*(piece({"delta": {"tool_calls": [part]}}) for part in pieces), end)
+            last = piece({"delta": {}, "finish_reason": "tool_calls"})
+            return events(*(piece({"delta": {"tool_calls": [part]}}) for part in pieces), last)
         case "anthropic", False:
             block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": ARGUMENTS}
             message = anthropic_message("", content=[block], stop_reason="tool_use")
@@ -71,22 +74,14 @@ def wanting(form: Format, name: str, *, stream: bool) -> bytes:
         case "anthropic", True:
             start = anthropic_message("", content=[], stop_reason=None)
             block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}
+            texts = ("", given[:7], given[7:])
+            parts = [{"type": "input_json_delta", "partial_json": text} for text in texts]
+            end = {"delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 3}}
             stream_events: list[dict[str, Any]] = [
                 {"type": "message_start", "message": start},
                 {"type": "content_block_start", "index": 0, "content_block": block},
-                *(
-                    {
-                        "type": "content_block_delta",
-                        "index": 0,
-                        "delta": {"type": "input_json_delta", "partial_json": part},
-                    }
-                    for part in ("", given[:7], given[7:])
-                ),
-                {
-                    "type": "message_delta",
-                    "delta": {"stop_reason": "tool_use"},
-                    "usage": {"output_tokens": 3},
-                },
+                *({"type": "content_block_delta", "index": 0, "delta": part} for part in parts),
+                {"type": "message_delta", **end},
                 {"type": "message_stop"},
             ]
             return b"".join(map(anthropic_event, stream_events))
@@ -152,17 +147,10 @@ def test_a_model_asks_for_a_tool_and_gets_its_result(form: Format, stream: bool)
     messages = sent[1]["messages"]
     assert messages[-1] == _result_message(form)
     assert "grüße" in json.dumps(messages[-2], ensure_ascii=False)
-    assert _offered(form, sent[1]) == {
-        "shout": (
-            "Says a text loudly.",
-            {
-                "type": "object",
-                "properties": {"text": {"type": "string"}, "times": {"type": "integer"}},
-                "required": ["text"],
-                "additionalProperties": False,
-            },
-        )
-    }
+    properties = {"text": {"type": "string"}, "times": {"type": "integer"}}
+    schema = {"type": "object", "properties": properties, "required": ["text"]}
+    schema["additionalProperties"] = False
+    assert _offered(form, sent[1]) == {"shout": ("Says a text loudly.", schema)}
 
 
 def _result_message(form: Format) -> dict[str, Any]:
@@ -182,25 +170,22 @@ def _offered(form: Format, sent: dict[str, Any]) -> dict[str, Any]:
     return {f["name"]: (f["description"], f["parameters"]) for f in functions}
 
 
+def asked(form: Format, body: Any, kind: str = "application/json", **inputs: Any) -> Any:
+    """What a server that says this gives to somebody with a tool, and what it was sent."""
+    settings = partial(settings_with_tools, form)
+    request = ask(tools=["shout"], **inputs)
+    (found,), seen = say_at(answering(body, kind=kind), settings, request, functions=functions())
+    return found, seen[0].json
+
+
 @every_format
 def test_in_its_last_turn_a_model_must_answer(form: Format) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, form.plain("well then"))
-
-    async def main() -> Any:
-        async with serve(answer) as server:
-            settings = settings_with_tools(form, server.url)
-            async with providers_for(settings, functions=functions()) as providers:
-                call = {"id": "c", "name": "shout", "arguments": {}}
-                turns = [
-                    {"role": "assistant", "content": "", "calls": [call]},
-                    {"role": "tool", "id": "c", "error": "it broke"},
-                ]
-                request = ask(tools=["shout"], turns=turns, max_turns=2)
-                await providers.kind("ask").perform(request, lambda _: None)
-            return server.seen[0].json
-
-    sent = asyncio.run(main())
+    call = {"id": "c", "name": "shout", "arguments": {}}
+    turns = [
+        {"role": "assistant", "content": "", "calls": [call]},
+        {"role": "tool", "id": "c", "error": "it broke"},
+    ]
+    _, sent = asked(form, form.plain("well then"), turns=turns, max_turns=2)
 
     assert "error: it broke" in json.dumps(sent["messages"][-1])
     match form.kind:
@@ -226,13 +211,11 @@ def scripted_call(name: str, arguments: Any = None) -> dict[str, Any]:
     ],
 )
 def test_calls_that_make_no_sense_are_told_to_the_model(reply: Any, word: str) -> None:
-    async def main() -> Any:
-        settings = scripted({"match": ".", "replies": [reply]})
-        async with providers_for(settings, functions=functions()) as providers:
-            return await providers.kind("ask").perform(ask(tools=["shout"]), lambda _: None)
+    settings = scripted({"match": ".", "replies": [reply]})
 
-    (call,) = asyncio.run(main()).detail["calls"]
+    (found,) = say(settings, ask(tools=["shout"]), functions=functions())
 
+    (call,) = found.detail["calls"]
     assert word in call["error"]
     assert "kind" not in call
 
@@ -248,67 +231,39 @@ def test_tools_that_are_not_there(name: Any) -> None:
 
 
 def test_keys_in_what_a_model_wants_do_not_reach_the_journal() -> None:
-    table = {
-        "providers": {
-            "s": {
-                "kind": "scripted",
-                "model": "m",
-                "api_key": "secret-key-1",
-                "replies": [{"replies": [scripted_call("shout", {"text": "secret-key-1"})]}],
-            }
-        }
-    }
+    key = "secret-key-1"
+    replies = [{"replies": [scripted_call("shout", {"text": key})]}]
+    provider = {"kind": "scripted", "model": "m", "api_key": key, "replies": replies}
+    settings = settings_from({"providers": {"s": provider}}, {})
 
-    async def main() -> Any:
-        async with providers_for(settings_from(table, {}), functions=functions()) as providers:
-            return await providers.kind("ask").perform(ask(tools=["shout"]), lambda _: None)
+    (reply,) = say(settings, ask(tools=["shout"]), functions=functions())
 
-    assert "secret-key-1" not in json.dumps(asyncio.run(main()).detail)
+    assert reply.detail["calls"]
+    assert key not in json.dumps(reply.detail)
 
 
 @pytest.mark.parametrize("places", [(0, 1), (0, 0), (None, None)])
 def test_two_calls_in_one_stream_are_kept_apart(places: tuple[Any, Any]) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        pieces = [
-            {
-                "index": place,
-                "id": f"call_{number}",
-                "function": {"name": "shout", "arguments": json.dumps({"text": f"t{number}"})},
-            }
-            for number, place in enumerate(places)
-        ]
-        end = {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}
-        said = [{"choices": [{"delta": {"tool_calls": [piece]}}]} for piece in pieces]
-        send(writer, events(*said, end), kind="text/event-stream")
+    given = [{"name": "shout", "arguments": json.dumps({"text": f"t{n}"})} for n in range(2)]
+    pieces = [
+        {"index": place, "id": f"call_{number}", "function": given[number]}
+        for number, place in enumerate(places)
+    ]
+    end = {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}
+    said = [{"choices": [{"delta": {"tool_calls": [piece]}}]} for piece in pieces]
 
-    async def main() -> Any:
-        async with serve(answer) as server:
-            settings = settings_with_tools(FORMATS[0], server.url)
-            async with providers_for(settings, functions=functions()) as providers:
-                return await providers.kind("ask").perform(ask(tools=["shout"]), lambda _: None)
+    reply, _ = asked(OPENAI, events(*said, end), "text/event-stream")
 
-    calls = asyncio.run(main()).detail["calls"]
-
-    assert [call["inputs"]["with"] for call in calls] == [{"text": "t0"}, {"text": "t1"}]
+    found = [call["inputs"]["with"] for call in reply.detail["calls"]]
+    assert found == [{"text": "t0"}, {"text": "t1"}]
 
 
 def test_a_typed_answer_may_come_after_tools() -> None:
     schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
-    form = FORMATS[1]
+    block = {"type": "tool_use", "id": "t", "name": "give_answer", "input": {"ok": True}}
+    message = anthropic_message("", content=[block], stop_reason="tool_use")
 
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        block = {"type": "tool_use", "id": "t", "name": "give_answer", "input": {"ok": True}}
-        send(writer, anthropic_message("", content=[block], stop_reason="tool_use"))
-
-    async def main() -> tuple[Any, Any]:
-        async with serve(answer) as server:
-            settings = settings_with_tools(form, server.url)
-            async with providers_for(settings, functions=functions()) as providers:
-                request = ask(tools=["shout"], returns=schema)
-                reply = await providers.kind("ask").perform(request, lambda _: None)
-                return reply, server.seen[0].json
-
-    reply, sent = asyncio.run(main())
+    reply, sent = asked(ANTHROPIC, message, returns=schema)
 
     assert reply.value == {"ok": True}
     assert [tool["name"] for tool in sent["tools"]] == ["shout", "give_answer"]
@@ -322,15 +277,13 @@ def test_ids_that_are_used_twice_are_told_apart_and_long_results_are_cut() -> No
         {"role": "tool", "id": "call1", "value": "x" * 200_000},
     ]
 
-    async def main() -> Any:
-        settings = scripted({"match": "150000 characters left out", "replies": [again]})
-        async with providers_for(settings, functions=functions()) as providers:
-            request = ask(tools=["shout"], turns=turns)
-            return await providers.kind("ask").perform(request, lambda _: None)
+    settings = scripted(
+        {"match": "150000 characters left out", "replies": [scripted_call("shout")]}
+    )
 
-    again = {"calls": [{"name": "shout", "arguments": {}}]}
-    found = asyncio.run(main()).detail
+    (reply,) = say(settings, ask(tools=["shout"], turns=turns), functions=functions())
 
+    found = reply.detail
     (warning,) = found["warnings"]
     words = "the model was told 50,000 of the 200,000 characters that tool 'shout' gave"
     assert warning == {"code": "R120", "message": f"{words}: the middle was left out"}
@@ -341,10 +294,9 @@ def test_ids_that_are_used_twice_are_told_apart_and_long_results_are_cut() -> No
 def test_a_tool_that_failed_is_told_to_the_model_and_to_people() -> None:
     pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
     replies = [scripted_call("t__fail", {"why": "no ink"}), "It failed."]
-    program = [sys.executable, str(Path(__file__).parent / "tool_server.py")]
     table = {
         "allow": {"commands": True},
-        "mcp": {"t": {"command": program}},
+        "mcp": {"t": {"command": PROGRAM}},
         "providers": {"s": {"kind": "scripted", "model": "m", "replies": [{"replies": replies}]}},
     }
     journal = MemoryJournal()
@@ -363,17 +315,11 @@ def test_a_description_that_changed_since_the_last_turn_is_refused() -> None:
     pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
     turns = [{"role": "assistant", "content": "", "calls": [], "tools": {"t/shout": "0" * 16}}]
 
-    async def main() -> Any:
-        async with providers_for(
-            settings_with_tools(FORMATS[0], "http://127.0.0.1:9")
-        ) as providers:
-            request = ask(tools=["t/shout"], turns=turns)
-            return await providers.kind("ask").perform(request, lambda _: None)
+    (fault,) = say(
+        settings_with_tools(OPENAI, "http://127.0.0.1:9"), ask(tools=["t/shout"], turns=turns)
+    )
 
-    with pytest.raises(ProviderError, match="'shout'") as caught:
-        asyncio.run(main())
-
-    assert caught.value.code == "P122"
+    assert (fault.code, "'shout'" in str(fault)) == ("P122", True)
 
 
 WORKFLOW = """
@@ -417,7 +363,7 @@ async def run_to_the_end(settings: Settings, journal: MemoryJournal) -> dict[str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.kind)
+@every_format
 def test_a_crash_at_any_append_repeats_no_finished_call(form: Format) -> None:
     pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 

@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from provider_server import (
-    ask,
-    begin,
-    chunk,
-    completion,
-    delta,
-    events,
-    providers_for,
-    send,
-    serve,
-    settings_for,
-)
+from provider_server import answering, ask, completion, delta, events, say, send, settings_for
 from wires import (
     ANTHROPIC,
     OLLAMA,
@@ -28,30 +15,15 @@ from wires import (
     every_format,
     fault_of,
     perform,
+    streaming,
 )
 
-from whorl.errors import ProviderError
-
 if TYPE_CHECKING:
-    from provider_server import Answerer, Seen
+    import asyncio
+
+    from provider_server import Seen
 
 SENTENCE = "I cannot help with that."
-
-
-def answering(body: object, status: int = 200, **headers: str) -> Answerer:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, body, status=status, **headers)
-
-    return answer
-
-
-def streaming(form: Format, pieces: list[bytes]) -> Answerer:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        begin(writer, kind=form.stream_type)
-        for piece in (*pieces, b""):
-            chunk(writer, piece)
-
-    return answer
 
 
 def openai_message(finish: str = "stop", **message: Any) -> dict[str, Any]:
@@ -78,18 +50,13 @@ REFUSALS = [
 @every_format
 @pytest.mark.parametrize("text", ["", "  \n"])
 def test_an_empty_reply_is_no_answer(form: Format, text: str) -> None:
-    for answer in (answering(form.plain(text)), streaming(form, form.pieces([text]))):
-        fault = fault_of(form, answer)
+    null = answering(openai_message(content=None))
+    for answer in (answering(form.plain(text)), streaming(form, form.pieces([text])), null):
+        fault = fault_of(form if answer is not null else OPENAI, answer)
 
         assert (fault.code, fault.retryable, fault.answered) == ("P111", True, True)
         assert "neither text nor tool calls" in str(fault)
         assert fault.detail["usage"]["output_tokens"] == 3  # type: ignore[index]
-
-
-def test_content_that_is_null_is_no_answer() -> None:
-    fault = fault_of(OPENAI, answering(openai_message(content=None)), stream=False)
-
-    assert (fault.code, fault.retryable) == ("P111", True)
 
 
 @pytest.mark.parametrize(("form", "body"), CALLS)
@@ -136,13 +103,14 @@ def openai_error(code: str, message: str) -> dict[str, Any]:
     return {"error": {"message": message, "type": code, "param": None, "code": code}}
 
 
-def anthropic_error(kind: str, message: str) -> dict[str, Any]:
-    return {"type": "error", "error": {"type": kind, "message": message}}
+def anthropic_error(message: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
 
 
 NO_CREDIT = "the account has no credit left"
 TOO_LONG = "the prompt is longer than the model can read"
 CONTENT = "the provider refuses this content"
+LIMITED = "Rate limit reached: your quota of 3 per minute"
 
 
 @pytest.mark.parametrize(
@@ -151,61 +119,44 @@ CONTENT = "the provider refuses this content"
         (OPENAI, 429, openai_error("insufficient_quota", "You exceeded your quota"), NO_CREDIT),
         (OPENAI, 429, openai_error("billing_not_active", "Not active"), NO_CREDIT),
         (OPENAI, 402, {"error": {"message": "Insufficient Balance"}}, NO_CREDIT),
-        (
-            ANTHROPIC,
-            400,
-            anthropic_error("invalid_request_error", "Your credit balance is too low to access"),
-            NO_CREDIT,
-        ),
+        (ANTHROPIC, 400, anthropic_error("Your credit balance is too low to access"), NO_CREDIT),
         (OPENAI, 400, openai_error("context_length_exceeded", "too many"), TOO_LONG),
-        (
-            ANTHROPIC,
-            400,
-            anthropic_error("invalid_request_error", "prompt is too long: 9 > 8 maximum"),
-            TOO_LONG,
-        ),
+        (ANTHROPIC, 400, anthropic_error("prompt is too long: 9 > 8 maximum"), TOO_LONG),
         (OPENAI, 400, openai_error("content_policy_violation", "not allowed"), CONTENT),
         (OPENAI, 401, openai_error("invalid_api_key", "Incorrect API key"), "check the key"),
         (OPENAI, 403, openai_error("denied", "no"), "check what the key"),
         (OPENAI, 404, openai_error("model_not_found", "no such model"), "the model's name"),
+        (
+            OLLAMA,
+            404,
+            OLLAMA.error("model 'm' not found"),
+            "not found; check the URL and the model",
+        ),
+        (OPENAI, 200, openai_error("insufficient_quota", "You exceeded your quota"), NO_CREDIT),
     ],
 )
 def test_what_no_wait_mends_is_not_tried_again(
     form: Format, status: int, body: dict[str, Any], advice: str
 ) -> None:
-    fault = fault_of(form, answering(body, status))
+    is_streamed = status == 200
+    answer = streaming(form, [events(body)]) if is_streamed else answering(body, status=status)
+    fault = fault_of(form, answer)
 
     assert (fault.code, fault.retryable) == ("P104", False)
     assert advice in str(fault)
 
 
-def test_no_credit_inside_of_a_stream_is_not_tried_again() -> None:
-    body = events(openai_error("insufficient_quota", "You exceeded your quota"))
-
-    fault = fault_of(OPENAI, streaming(OPENAI, [body]))
-
-    assert (fault.code, fault.retryable) == ("P104", False)
-    assert NO_CREDIT in str(fault)
-
-
 def test_a_limit_of_rate_is_tried_again() -> None:
-    body = openai_error("rate_limit_exceeded", "Rate limit reached: your quota of 3 per minute")
+    body = openai_error("rate_limit_exceeded", LIMITED)
 
-    fault = fault_of(OPENAI, answering(body, 429, retry_after="7"))
+    fault = fault_of(OPENAI, answering(body, status=429, retry_after="7"))
 
     assert (fault.code, fault.retryable, fault.retry_after_s) == ("P102", True, 7.0)
 
 
 def test_a_server_that_is_not_there_was_asked_nothing() -> None:
-    async def main() -> ProviderError:
-        async with serve(answering({})) as server:
-            url = server.url
-        async with providers_for(settings_for(url)) as providers:
-            with pytest.raises(ProviderError) as caught:
-                await providers.kind("ask").perform(replace(ask()), lambda _: None)
-            return caught.value
+    (fault,) = say(settings_for("http://127.0.0.1:9"), ask())
 
-    fault = asyncio.run(main())
-
-    assert (fault.code, fault.answered, fault.is_doubtful) == ("P101", False, False)
-    assert fault.detail["usage"]["cost_usd"] == 0  # type: ignore[index]
+    assert (fault.code, fault.retryable, fault.answered) == ("P101", True, False)
+    assert not fault.is_doubtful
+    assert fault.detail["usage"]["cost_usd"] == 0

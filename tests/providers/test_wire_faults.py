@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 import tracemalloc
 import zlib
-from typing import TYPE_CHECKING
+from email.utils import formatdate
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from provider_server import ask, begin, chunk, providers_for, send, serve
-from wires import ANTHROPIC, FORMATS, OPENAI, Format, every_format, fault_of, perform
+from provider_server import answering, ask, begin, chunk, hang, reset, say_at, send
+from wires import (
+    ANTHROPIC,
+    FORMATS,
+    KEY,
+    OLLAMA,
+    OPENAI,
+    Format,
+    every_format,
+    fault_of,
+    perform,
+    streaming,
+)
 
 from waiting import PATIENCE_S
-from whorl.errors import ProviderError
+from whorl.providers.settings.sections import settings_from
 
 if TYPE_CHECKING:
-    from provider_server import Answerer, Seen
+    from provider_server import Seen
+
+    from whorl.providers.settings import Settings
 
 STREAMED = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
 MEMORY_MAX = 64_000_000
-
-
-def answering(status: int, body: object, **headers: str) -> Answerer:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, body, status=status, **headers)
-
-    return answer
 
 
 @every_format
@@ -34,25 +42,22 @@ def answering(status: int, body: object, **headers: str) -> Answerer:
 @pytest.mark.parametrize(
     ("status", "code", "retryable"),
     [
-        (400, "P104", False),
-        (401, "P104", False),
-        (404, "P104", False),
-        (413, "P104", False),
-        (429, "P102", True),
-        (500, "P103", True),
-        (503, "P103", True),
-        (529, "P103", True),
+        *((status, "P104", False) for status in (400, 401, 403, 404, 413)),
+        *((408, "P104", True), (429, "P102", True)),
+        *((status, "P103", True) for status in (500, 503, 529)),
     ],
 )
 def test_statuses(form: Format, stream: bool, status: int, code: str, retryable: bool) -> None:
-    answer = answering(status, form.error("no such luck"), retry_after="7")
+    answer = answering(form.error(f"no such luck: {KEY}"), status=status, retry_after="7")
 
     fault = fault_of(form, answer, stream=stream)
 
     assert (fault.code, fault.retryable, fault.retry_after_s) == (code, retryable, 7.0)
     assert fault.detail["status"] == status
-    assert "no such luck" in str(fault)
+    assert "no such luck: ***" in str(fault)
+    assert "POST http://127.0.0.1" in str(fault)
     assert f"{form.path} gave status {status}" in str(fault)
+    assert ("second model" in str(fault)) == (status == 529)
 
 
 @pytest.mark.parametrize("form", [OPENAI, ANTHROPIC], ids=lambda form: form.kind)
@@ -64,45 +69,36 @@ def test_a_refusal_of_one_question_does_not_end_streaming(form: Format, said: st
         if "Bad" in seen.body.decode():
             send(writer, form.error(said), status=400)
             return
-        begin(writer, kind=form.stream_type)
-        for piece in (*form.pieces(["good"]), b""):
-            chunk(writer, piece)
+        await streaming(form, form.pieces(["good"]))(seen, writer)
 
-    async def main() -> tuple[list[Seen], str]:
-        async with (
-            serve(answer) as server,
-            providers_for(form.settings(server.url)) as providers,
-        ):
-            kind = providers.kind("ask")
-            with pytest.raises(ProviderError) as caught:
-                await kind.perform(ask("Bad"), lambda _: None)
-            reply = await kind.perform(ask("Good"), lambda _: None)
-            assert reply.value == "good"
-            assert "left_out" not in reply.detail
-            return server.seen, str(caught.value)
+    (fault, reply), seen = say_at(answer, form.settings, ask("Bad"), ask("Good"))
 
-    seen, fault = asyncio.run(main())
-    assert said in fault
+    assert said in str(fault)
+    assert reply.value == "good"
+    assert "left_out" not in reply.detail
     assert seen[-1].json["stream"] is True
     assert len(seen) == (2 if "upstream" in said else 3)
 
 
 @every_format
 @STREAMED
-@pytest.mark.parametrize("header", ["99999", "Wed, 21 Oct 2099 07:28:00 GMT"])
-def test_retry_after_is_at_most_a_minute(form: Format, stream: bool, header: str) -> None:
-    fault = fault_of(form, answering(429, {}, retry_after=header), stream=stream)
+def test_retry_after_is_at_most_a_minute(form: Format, stream: bool) -> None:
+    soon = formatdate(time.time() + 30, usegmt=True)
+    for header, least, most in (
+        *(("0.5", 0.5, 0.5), ("99999", 60, 60), ("Wed, 21 Oct 2099 07:28:00 GMT", 60, 60)),
+        *((soon, 1, 31),),
+    ):
+        answer = answering({}, status=429, retry_after=header)
+        wait_s = fault_of(form, answer, stream=stream).retry_after_s
 
-    assert fault.retry_after_s == 60.0
+        assert wait_s is not None
+        assert least <= wait_s <= most
 
 
 @every_format
 @STREAMED
 def test_connection_reset(form: Format, stream: bool) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        writer.transport.abort()
-
-    fault = fault_of(form, answer, stream=stream)
+    fault = fault_of(form, reset, stream=stream)
 
     assert (fault.code, fault.retryable) == ("P101", True)
 
@@ -123,59 +119,65 @@ def test_a_truncated_stream_is_paid_for_as_far_as_it_came(form: Format, how: str
             await asyncio.sleep(0.05)  # what was written must arrive before the reset
             writer.transport.abort()
 
-    fault = fault_of(form, answer)
+    prices = {"prices": {"m": {"input": 1000.0, "output": 10000.0}}}
+    fault = fault_of(form, answer, extra=prices)
 
     assert fault.retryable
-    assert fault.code in ("P111", "P101")
+    assert fault.code in (("P111",) if how == "ends" else ("P111", "P101"))
     assert str(fault.detail["partial"]).startswith("half of ")
-    usage = fault.detail["usage"]
-    assert isinstance(usage, dict)
+    usage: Any = fault.detail["usage"]
+    assert usage["calls"] == 1
     assert usage["output_tokens"] >= 2
+    tokens = usage["input_tokens"], usage["output_tokens"]
+    assert usage["cost_usd"] == pytest.approx(tokens[0] / 1000 + tokens[1] / 100)
+
+
+DAMAGED = {
+    "broken": b"{not json",
+    "list": b"[1, 2]",
+    "empty object": b"{}",
+    "no choice": b'{"choices": []}',
+    "text": b'"text"',
+    "nothing": b"",
+    "blank": b" ",
+    "deep list": b"[" * 100_000,
+    "deep object": b'{"a":' * 500,
+    "deep and whole": b'{"a":' * 500 + b"1" + b"}" * 500,
+}
 
 
 @every_format
 @STREAMED
-@pytest.mark.parametrize(
-    "body",
-    [b"{not json", b"[1, 2]", b"{}", b'"text"', b"", b"[" * 100_000, b'{"a":' * 500],
-    ids=["broken", "list", "empty object", "text", "nothing", "deep list", "deep object"],
-)
-def test_malformed_replies(form: Format, stream: bool, body: bytes) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        if stream and form.stream_type == "text/event-stream":
-            send(writer, b"data: " + body + b"\n\n", kind=form.stream_type)
-        else:
-            send(writer, body, kind=form.stream_type if stream else "application/json")
+@pytest.mark.parametrize("name", DAMAGED)
+def test_malformed_replies(form: Format, stream: bool, name: str) -> None:
+    body = DAMAGED[name]
+    if stream and form is not OLLAMA and body:
+        body = b"data: " + body + b"\n\n"
+    kind = form.stream_type if stream else "application/json"
 
-    fault = fault_of(form, answer, stream=stream)
-
-    assert fault.code == "P111"
+    assert fault_of(form, answering(body, kind=kind), stream=stream).code == "P111"
 
 
 @every_format
 @STREAMED
 @pytest.mark.parametrize("kind", ["text/html", "image/png", "application/xml"])
 def test_a_page_in_place_of_an_answer(form: Format, stream: bool, kind: str) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, b"<html><body>Welcome to the proxy</body></html>", kind=kind)
+    page = answering(b"<html><body>Welcome to the proxy</body></html>", kind=kind)
 
-    assert fault_of(form, answer, stream=stream).code == "P111"
+    assert fault_of(form, page, stream=stream).code == "P111"
 
 
 @every_format
 @pytest.mark.parametrize("kind", ["text/plain", "application/json", "application/octet-stream"])
 def test_a_stream_with_another_content_type(form: Format, kind: str) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        send(writer, b"".join(form.pieces(["a", "b"])), kind=kind)
-
-    reply, _, said = perform(form, answer)
+    reply, _, said = perform(form, streaming(form, form.pieces(["a", "b"]), kind))
 
     assert (reply.value, said) == ("ab", ["a", "b"])
 
 
 @every_format
 def test_a_plain_reply_where_a_stream_was_asked_for(form: Format) -> None:
-    reply, server, said = perform(form, answering(200, form.plain("plain")))
+    reply, server, said = perform(form, answering(form.plain("plain")))
 
     assert (reply.value, said) == ("plain", ["plain"])
     assert server.seen[0].json["stream"] is True
@@ -185,17 +187,17 @@ def test_a_plain_reply_where_a_stream_was_asked_for(form: Format) -> None:
 @every_format
 @STREAMED
 def test_characters_split_over_chunks(form: Format, stream: bool) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        begin(writer, kind=form.stream_type if stream else "application/json")
-        whole = json.dumps(form.plain("Grüße an 😀"), ensure_ascii=False).encode()
-        body = b"".join(form.pieces(["Grüße ", "an 😀"])) if stream else whole
-        for byte in body:
-            chunk(writer, bytes([byte]))
-        chunk(writer, b"")
+    whole = json.dumps(form.plain("Grüße an 😀"), ensure_ascii=False).encode()
+    body = b"".join(form.pieces(["Grüße ", "an 😀"])) if stream else whole
+    kind = form.stream_type if stream else "application/json"
+    answer = streaming(form, [bytes([byte]) for byte in body], kind)
 
     reply, server, said = perform(form, answer, stream=stream)
 
-    assert reply.value == "".join(said) == "Grüße an 😀"
+    assert reply.value == "Grüße an 😀"
+    assert said == (["Grüße ", "an 😀"] if stream else ["Grüße an 😀"])
+    assert (reply.usage.calls, reply.usage.input_tokens, reply.usage.output_tokens) == (1, 7, 3)
+    assert (reply.detail["model"], reply.detail["finish"]) == ("one/m", "stop")
     assert server.seen[0].path == form.path
 
 
@@ -236,13 +238,28 @@ def test_a_server_that_drips_is_stopped_by_the_deadline(form: Format, stream: bo
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
         begin(writer, kind=form.stream_type if stream else "application/json")
         while True:
-            chunk(writer, b"\n")
+            chunk(writer, b": still here\n\n" if form is OPENAI and stream else b"\n")
             await writer.drain()
             await asyncio.sleep(0.02)
 
     fault = fault_of(form, answer, ask(timeout_s=0.3), stream=stream)
 
     assert (fault.code, fault.retryable) == ("P108", True)
+
+
+def test_the_timeout_of_the_provider_holds_too() -> None:
+    assert fault_of(OPENAI, hang, timeout_s=0.2).code == "P108"
+
+
+@pytest.mark.parametrize("piece", [b"x" * 100_000, b": " + b"x" * 100_000 + b"\n"])
+def test_a_stream_without_end(piece: bytes) -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        begin(writer)
+        while True:
+            chunk(writer, piece)
+            await writer.drain()
+
+    assert fault_of(OPENAI, answer, ask(timeout_s=PATIENCE_S)).code == "P106"
 
 
 @every_format
@@ -275,12 +292,9 @@ def test_a_server_that_does_not_end_its_stream_holds_nothing_up(form: Format) ->
     assert reply.value == "whole"
 
 
-@pytest.mark.parametrize("first", FORMATS, ids=lambda form: form.kind)
-@pytest.mark.parametrize("second", FORMATS, ids=lambda form: form.kind)
-def test_another_wire_takes_over(first: Format, second: Format) -> None:
-    from provider_server import providers_for, serve
-
-    from whorl.providers.settings.sections import settings_from
+@every_format
+def test_another_wire_takes_over(form: Format) -> None:
+    first, second = form, FORMATS[FORMATS.index(form) - 1]
 
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
         if seen.json["model"] == "bad":
@@ -288,23 +302,14 @@ def test_another_wire_takes_over(first: Format, second: Format) -> None:
         else:
             send(writer, b"".join(second.pieces(["rescued"])), kind=second.stream_type)
 
-    async def main() -> tuple[object, object, list[str]]:
-        async with serve(answer) as server:
-            table = {
-                "providers": {
-                    "one": {"kind": first.kind, "base_url": server.url, "api_key": "key-of-one"},
-                    "two": {"kind": second.kind, "base_url": server.url, "api_key": "key-of-two"},
-                }
-            }
-            async with providers_for(settings_from(table, {})) as providers:
-                request = ask(model=["one/bad", "two/good"])
-                reply = await providers.kind("ask").perform(request, lambda _: None)
-                return reply.value, reply.detail, [seen.path for seen in server.seen]
+    def settings(url: str) -> Settings:
+        kinds = {"one": first.kind, "two": second.kind}
+        own = {n: {"kind": k, "base_url": url, "api_key": f"key-{n}"} for n, k in kinds.items()}
+        return settings_from({"providers": own}, {})
 
-    value, detail, paths = asyncio.run(main())
+    (reply,), seen = say_at(answer, settings, ask(model=["one/bad", "two/good"]))
 
-    assert value == "rescued"
-    assert isinstance(detail, dict)
-    assert detail["model"] == "two/good"
-    assert "one/bad: POST" in detail["tried"][0]
-    assert paths == [first.path, second.path]
+    assert reply.value == "rescued"
+    assert reply.detail["model"] == "two/good"
+    assert "one/bad: POST" in reply.detail["tried"][0]
+    assert [one.path for one in seen] == [first.path, second.path]

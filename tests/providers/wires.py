@@ -12,6 +12,8 @@ from provider_server import (
     Answerer,
     Server,
     ask,
+    begin,
+    chunk,
     completion,
     delta,
     events,
@@ -25,6 +27,8 @@ from whorl.errors import ProviderError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from provider_server import Seen
 
     from whorl.providers.task import Reply, Request
 
@@ -70,36 +74,25 @@ def anthropic_event(event: dict[str, Any]) -> bytes:
 
 def _anthropic_stream(texts: list[str]) -> list[bytes]:
     start = anthropic_message("", content=[], stop_reason=None)
-    return [
-        anthropic_event({"type": "message_start", "message": start}),
-        anthropic_event({"type": "ping"}),
-        anthropic_event(
-            {
-                "type": "content_block_start",
-                "index": 0,
-                "content_block": {"type": "text", "text": ""},
-            }
-        ),
-        *(
-            anthropic_event(
-                {
-                    "type": "content_block_delta",
-                    "index": 0,
-                    "delta": {"type": "text_delta", "text": text},
-                }
-            )
-            for text in texts
-        ),
-        anthropic_event({"type": "content_block_stop", "index": 0}),
-        anthropic_event(
-            {
-                "type": "message_delta",
-                "delta": {"stop_reason": "end_turn"},
-                "usage": {"output_tokens": 3},
-            }
-        ),
-        anthropic_event({"type": "message_stop"}),
+    block = {"index": 0, "content_block": {"type": "text", "text": ""}}
+    deltas = [{"index": 0, "delta": {"type": "text_delta", "text": text}} for text in texts]
+    end = {"delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 3}}
+    stream: list[dict[str, Any]] = [
+        {"type": "message_start", "message": start},
+        {"type": "ping"},
+        {"type": "content_block_start", **block},
+        *({"type": "content_block_delta", **delta} for delta in deltas),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", **end},
+        {"type": "message_stop"},
     ]
+    return [anthropic_event(event) for event in stream]
+
+
+def _ollama_plain(text: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    usage = {"prompt_eval_count": 7, "eval_count": 3}
+    return {"model": "served", "message": message, "done": True, "done_reason": "stop", **usage}
 
 
 def _ollama_stream(texts: list[str]) -> list[bytes]:
@@ -107,26 +100,7 @@ def _ollama_stream(texts: list[str]) -> list[bytes]:
         {"model": "served", "message": {"role": "assistant", "content": text}, "done": False}
         for text in texts
     ]
-    end = {
-        "model": "served",
-        "message": {"role": "assistant", "content": ""},
-        "done": True,
-        "done_reason": "stop",
-        "prompt_eval_count": 7,
-        "eval_count": 3,
-    }
-    return [_line(event) for event in (*said, end)]
-
-
-def _ollama_plain(text: str) -> dict[str, Any]:
-    return {
-        "model": "served",
-        "message": {"role": "assistant", "content": text},
-        "done": True,
-        "done_reason": "stop",
-        "prompt_eval_count": 7,
-        "eval_count": 3,
-    }
+    return [_line(event) for event in (*said, _ollama_plain(""))]
 
 
 def _openai_stream(texts: list[str]) -> list[bytes]:
@@ -135,39 +109,46 @@ def _openai_stream(texts: list[str]) -> list[bytes]:
     return [*said, events(delta("", "stop"), piece(usage=counts))]
 
 
-def _error(kind: str) -> Callable[[str], dict[str, Any]]:
-    if kind == "ollama":
-        return lambda text: {"error": text}
-    return lambda text: {"type": "error", "error": {"type": "api_error", "message": text}}
+def _error(text: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": "api_error", "message": text}}
 
 
+def _ollama_error(text: str) -> dict[str, Any]:
+    return {"error": text}
+
+
+SSE, LINES = "text/event-stream", "application/x-ndjson"
 FORMATS = [
-    Format(
-        "openai",
-        "/v1/chat/completions",
-        "text/event-stream",
-        completion,
-        _openai_stream,
-        _error("openai"),
-    ),
-    Format(
-        "anthropic",
-        "/v1/messages",
-        "text/event-stream",
-        anthropic_message,
-        _anthropic_stream,
-        _error("anthropic"),
-    ),
-    Format(
-        "ollama",
-        "/api/chat",
-        "application/x-ndjson",
-        _ollama_plain,
-        _ollama_stream,
-        _error("ollama"),
-    ),
+    Format("openai", "/v1/chat/completions", SSE, completion, _openai_stream, _error),
+    Format("anthropic", "/v1/messages", SSE, anthropic_message, _anthropic_stream, _error),
+    Format("ollama", "/api/chat", LINES, _ollama_plain, _ollama_stream, _ollama_error),
 ]
 OPENAI, ANTHROPIC, OLLAMA = FORMATS
+
+
+def cut(form: Format, text: str) -> dict[str, Any]:
+    """A plain reply that ends at a limit."""
+    body = form.plain(text)
+    match form.kind:
+        case "openai":
+            body["choices"][0]["finish_reason"] = "length"
+        case "anthropic":
+            body["stop_reason"] = "max_tokens"
+        case _:
+            body["done_reason"] = "length"
+    return body
+
+
+def streaming(form: Format, pieces: list[bytes], kind: str = "") -> Answerer:
+    """Answers with a whole stream, a chunk for each piece."""
+
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        begin(writer, kind=kind or form.stream_type)
+        for part in (*pieces, b""):
+            chunk(writer, part)
+
+    return answer
+
 
 every_format = pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.kind)
 
