@@ -145,11 +145,7 @@ def _form(path: str) -> str:
     """Which wire format a path belongs to."""
     if path.endswith(":streamGenerateContent"):
         return "gemini"
-    forms = {
-        "/v1/messages": "anthropic",
-        "/v1/responses": "openai",
-        "/v1/chat/completions": "chat",
-    }
+    forms = {"/v1/messages": "anthropic", "/v1/responses": "openai", "/v1/chat/completions": "chat"}
     return forms.get(path, "")
 
 
@@ -165,16 +161,9 @@ def _events(events: list[dict[str, Any]]) -> bytes:
 
 
 def _anthropic(reply: Any, body: Any) -> list[dict[str, Any]]:
-    message = {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": body["model"],
-        "content": [],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": {"input_tokens": INPUT_TOKENS, "output_tokens": 1},
-    }
+    usage = {"input_tokens": INPUT_TOKENS, "output_tokens": 1}
+    open_end = {"stop_reason": None, "stop_sequence": None, "usage": usage, "content": []}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", **open_end}
     block: dict[str, Any]
     if isinstance(reply, dict):
         block = {"type": "tool_use", "id": "toolu_1", "name": reply["tool"], "input": {}}
@@ -184,27 +173,20 @@ def _anthropic(reply: Any, body: Any) -> list[dict[str, Any]]:
         pieces = [reply[: len(reply) // 2], reply[len(reply) // 2 :]]
         deltas = [{"type": "text_delta", "text": piece} for piece in pieces]
     reason = "tool_use" if isinstance(reply, dict) else "end_turn"
+    end = {"delta": {"stop_reason": reason, "stop_sequence": None}}
     return [
-        {"type": "message_start", "message": message},
+        {"type": "message_start", "message": {**message, "model": body["model"]}},
         {"type": "content_block_start", "index": 0, "content_block": block},
         *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
         {"type": "content_block_stop", "index": 0},
-        {
-            "type": "message_delta",
-            "delta": {"stop_reason": reason, "stop_sequence": None},
-            "usage": {"output_tokens": OUTPUT_TOKENS},
-        },
+        {"type": "message_delta", **end, "usage": {"output_tokens": OUTPUT_TOKENS}},
         {"type": "message_stop"},
     ]
 
 
 def _openai(reply: Any) -> list[dict[str, Any]]:
-    item = {
-        "type": "message",
-        "role": "assistant",
-        "id": "msg_1",
-        "content": [{"type": "output_text", "text": reply}],
-    }
+    content = [{"type": "output_text", "text": reply}]
+    item = {"type": "message", "role": "assistant", "id": "msg_1", "content": content}
     usage = {
         "input_tokens": INPUT_TOKENS,
         "input_tokens_details": {"cached_tokens": 0},

@@ -149,21 +149,10 @@ def claude_says(text: str, **fields: Any) -> list[dict[str, Any]]:
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}}
         for piece in (text[:half], text[half:])
     ]
-    result = {
-        "type": "result",
-        "subtype": "success",
-        "is_error": False,
-        "num_turns": 1,
-        "result": text,
-        "total_cost_usd": 0.25,
-        "usage": {
-            "input_tokens": 100,
-            "cache_creation_input_tokens": 20,
-            "cache_read_input_tokens": 3,
-            "output_tokens": 7,
-        },
-        "permission_denials": [],
-    }
+    usage = {"input_tokens": 100, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 3}
+    result = {"type": "result", "subtype": "success", "is_error": False, "num_turns": 1}
+    result |= {"result": text, "total_cost_usd": 0.25, "permission_denials": []}
+    result["usage"] = {**usage, "output_tokens": 7}
     message = {"role": "assistant", "content": [{"type": "text", "text": text}]}
     return [
         {"type": "system", "subtype": "init", "session_id": session, "model": "claude-x"},

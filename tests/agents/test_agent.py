@@ -154,21 +154,20 @@ def test_a_configured_program_prints_its_answer(tmp_path: Path) -> None:
     assert stand_in.calls[0]["argv"] == ["--quiet"]
 
 
-def test_claude_is_known_by_its_program_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("agent", "name", "configured"),
+    [
+        ("claude", "claude-code", {"model": "opus"}),
+        ("reviewer", "reviewer", {"program": "claude", "model": "opus"}),
+    ],
+)
+def test_claude_is_known_by_its_program_too(
+    tmp_path: Path, agent: str, name: str, configured: dict[str, str]
+) -> None:
     stand_in = claude(tmp_path, play(claude_says("fine")))
-    table = {"agents": {"claude-code": {"model": "opus"}}}
+    table = {"agents": {name: configured}}
 
-    assert perform(stand_in, {"agent": "claude", "prompt": "x"}, table=table).value == "fine"
-    assert "opus" in stand_in.calls[0]["argv"]
-
-
-def test_an_agent_of_another_name_speaks_like_its_program(tmp_path: Path) -> None:
-    table = {"agents": {"reviewer": {"program": "claude", "model": "opus"}}}
-    stand_in = claude(tmp_path, play(claude_says("fine")))
-
-    reply = perform(stand_in, {"agent": "reviewer", "prompt": "review"}, table=table)
-
-    assert reply.value == "fine"
+    assert perform(stand_in, {"agent": agent, "prompt": "x"}, table=table).value == "fine"
     assert "opus" in stand_in.calls[0]["argv"]
 
 
@@ -177,13 +176,8 @@ def test_the_whole_record_is_given_where_it_is_asked_for(tmp_path: Path) -> None
 
     reply = perform(stand_in, {**CODEX, "whole": True}, returns=SCHEMA)
 
-    assert reply.value == {
-        "text": '{"n": 2}',
-        "value": {"n": 2},
-        "session": "t-1:120:7",
-        "model": None,
-        "exit_code": 0,
-    }
+    ended = {"session": "t-1:120:7", "model": None, "exit_code": 0}
+    assert reply.value == {"text": '{"n": 2}', "value": {"n": 2}, **ended}
 
 
 def test_a_typed_answer_of_claude_is_checked_again(tmp_path: Path) -> None:

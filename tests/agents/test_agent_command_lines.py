@@ -133,18 +133,16 @@ def test_the_command_line(tmp_path: Path, row: Row) -> None:
 
 @pytest.mark.threat(row="T21")
 @pytest.mark.parametrize("agent", list(PROGRAMS))
-@pytest.mark.parametrize("prompt", ["--dangerously-skip-permissions", "-p", "--", "-", "x\0y\n"])
+@pytest.mark.parametrize(
+    "prompt",
+    ["--dangerously-skip-permissions", "-p", "--", "-", "x\0y\n", "grün " * 200_000],
+    ids=lambda prompt: ascii(prompt)[:20],
+)
 def test_a_prompt_is_never_a_flag(tmp_path: Path, agent: str, prompt: str) -> None:
     call = started(tmp_path, {"agent": agent, "prompt": prompt})
 
     assert call["stdin"] == prompt
     assert "--dangerously-skip-permissions" not in call["argv"]
-
-
-def test_a_long_prompt_arrives_whole(tmp_path: Path) -> None:
-    prompt = "grün " * 200_000
-
-    assert started(tmp_path, {"agent": "codex", "prompt": prompt})["stdin"] == prompt
 
 
 def test_a_new_session_has_an_id_of_its_own(tmp_path: Path) -> None:
@@ -157,45 +155,40 @@ def test_a_new_session_has_an_id_of_its_own(tmp_path: Path) -> None:
     assert first != second
 
 
+REFUSED: dict[str, list[dict[str, Any]]] = {
+    "claude-code": [
+        *({"model": "--bad"}, {"model": ["opus", "-x"]}),
+        {"model": "anthropic/--dangerously-skip-permissions"},
+        *({"model": ["opus", "claude-code/--x"]}, {"tools": ["--bad"]}),
+        *({"tools": ["Read,Bash(rm *)"]}, {"session": "--bad"}),
+        *({"permission_mode": "--bad"}, {"permission_mode": "bypassPermissions"}),
+        *({"permission_mode": "auto"}, {"max_turns": "--bad"}, {"max_turns": 0}),
+        *({"max_cost_usd": -1}, {"system": "x" * 100_001}, {"prompt": ""}),
+        *({"folder": "../.."}, {"folder": "/etc"}),
+    ],
+    "codex": [
+        {"model": "openai/--dangerously-bypass-approvals-and-sandbox"},
+        *({"permission_mode": "danger-full-access"}, {"max_turns": 3}, {"tools": ["Read"]}),
+        {"model": ["a", "b"]},
+    ],
+    "gemini": [
+        *({"model": "google/--yolo"}, {"model": "google/"}, {"permission_mode": "yolo"}),
+        *({"max_cost_usd": 3}, {"session": "s"}, {"keep_session": True}),
+    ],
+}
+
+
 @pytest.mark.threat(row="T21")
 @pytest.mark.parametrize(
-    "inputs",
-    [
-        {"agent": "claude-code", "model": "--bad"},
-        {"agent": "claude-code", "model": ["opus", "-x"]},
-        {"agent": "claude-code", "model": "anthropic/--dangerously-skip-permissions"},
-        {"agent": "claude-code", "model": ["opus", "claude-code/--x"]},
-        {"agent": "codex", "model": "openai/--dangerously-bypass-approvals-and-sandbox"},
-        {"agent": "gemini", "model": "google/--yolo"},
-        {"agent": "gemini", "model": "google/"},
-        {"agent": "claude-code", "tools": ["--bad"]},
-        {"agent": "claude-code", "tools": ["Read,Bash(rm *)"]},
-        {"agent": "claude-code", "session": "--bad"},
-        {"agent": "claude-code", "permission_mode": "--bad"},
-        {"agent": "claude-code", "permission_mode": "bypassPermissions"},
-        {"agent": "claude-code", "permission_mode": "auto"},
-        {"agent": "claude-code", "max_turns": "--bad"},
-        {"agent": "claude-code", "max_turns": 0},
-        {"agent": "claude-code", "max_cost_usd": -1},
-        {"agent": "claude-code", "system": "x" * 100_001},
-        {"agent": "claude-code", "prompt": ""},
-        {"agent": "claude-code", "folder": "../.."},
-        {"agent": "claude-code", "folder": "/etc"},
-        {"agent": "codex", "permission_mode": "danger-full-access"},
-        {"agent": "codex", "max_turns": 3},
-        {"agent": "codex", "tools": ["Read"]},
-        {"agent": "codex", "model": ["a", "b"]},
-        {"agent": "gemini", "permission_mode": "yolo"},
-        {"agent": "gemini", "max_cost_usd": 3},
-        {"agent": "gemini", "session": "s"},
-        {"agent": "gemini", "keep_session": True},
-    ],
+    ("agent", "inputs"), [(agent, inputs) for agent, rows in REFUSED.items() for inputs in rows]
 )
-def test_what_a_program_cannot_do_is_refused(tmp_path: Path, inputs: dict[str, Any]) -> None:
-    stand_in = StandIn(tmp_path, PROGRAMS[inputs["agent"]]).plays(play())
+def test_what_a_program_cannot_do_is_refused(
+    tmp_path: Path, agent: str, inputs: dict[str, Any]
+) -> None:
+    stand_in = StandIn(tmp_path, PROGRAMS[agent]).plays(play())
 
     with pytest.raises(ProviderError) as caught:
-        perform(stand_in, {"prompt": "do it", **inputs})
+        perform(stand_in, {"agent": agent, "prompt": "do it", **inputs})
 
     assert caught.value.code == "P113"
     assert stand_in.calls == []
@@ -270,18 +263,13 @@ def test_an_agent_works_in_its_folder(tmp_path: Path) -> None:
     assert other.calls[0]["folder"] == str(tmp_path / "other" / "project" / "part")
 
 
-def test_claude_is_given_the_schema_by_flag(tmp_path: Path) -> None:
-    call = started(tmp_path, {"agent": "claude-code"}, returns=SCHEMA)
+def test_programs_that_take_a_schema_are_given_it(tmp_path: Path) -> None:
+    flagged = started(tmp_path, {"agent": "claude-code"}, returns=SCHEMA)
+    filed = started(tmp_path, {"agent": "codex"}, returns=SCHEMA)
 
-    assert call["argv"][-1].startswith('--json-schema={"properties": {"n"')
-    assert call["stdin"] == "do it"
-
-
-def test_codex_is_given_the_schema_in_a_file(tmp_path: Path) -> None:
-    call = started(tmp_path, {"agent": "codex"}, returns=SCHEMA)
-
-    assert call["schema"] == {**SCHEMA, "additionalProperties": False}
-    assert call["stdin"] == "do it"
+    assert flagged["argv"][-1].startswith('--json-schema={"properties": {"n"')
+    assert filed["schema"] == {**SCHEMA, "additionalProperties": False}
+    assert flagged["stdin"] == filed["stdin"] == "do it"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from stand_in import (
     play,
 )
 
-from waiting import PATIENCE_S
+from waiting import PATIENCE_S, wait_until
 from whorl.providers.agents import agent
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
@@ -51,15 +50,11 @@ def test_an_error_that_looks_like_a_success(
     assert (fault.code, fault.retryable) == ("P130", retryable)
     assert "agent 'claude-code' failed: " in str(fault)
     assert words in str(fault)
-    assert fault.detail["usage"] == {
-        "calls": 1,
-        "input_tokens": 123,
-        "output_tokens": 7,
-        "cost_usd": 0.25,
-    }
+    tokens = {"input_tokens": 123, "output_tokens": 7}
+    assert fault.detail["usage"] == {"calls": 1, "cost_usd": 0.25, **tokens}
 
 
-def test_a_failed_turn_of_codex(tmp_path: Path) -> None:
+def test_a_failed_turn_of_others(tmp_path: Path) -> None:
     failed = {"type": "turn.failed", "error": {"message": "last status: 429 Too Many Requests"}}
     stand_in = codex(tmp_path, play([*codex_says("x")[:-1], failed]))
 
@@ -67,15 +62,10 @@ def test_a_failed_turn_of_codex(tmp_path: Path) -> None:
 
     assert (fault.code, fault.retryable) == ("P130", True)
     assert "429 Too Many Requests" in str(fault)
-    assert fault.detail["status"] == 429
-    assert fault.detail["value"] == "x"
-
-
-def test_a_failure_of_gemini(tmp_path: Path) -> None:
+    assert (fault.detail["status"], fault.detail["value"]) == (429, "x")
     failed = {"type": "result", "status": "error", "error": {"message": "quota exceeded"}}
-    stand_in = StandIn(tmp_path, "gemini").plays(play([failed], exit_code=1))
-
-    assert "quota exceeded" in str(fault_of(stand_in, GEMINI))
+    gemini = StandIn(tmp_path, "gemini").plays(play([failed], exit_code=1))
+    assert "quota exceeded" in str(fault_of(gemini, GEMINI))
 
 
 def test_numbers_and_letters_that_are_none(tmp_path: Path) -> None:
@@ -87,18 +77,15 @@ def test_numbers_and_letters_that_are_none(tmp_path: Path) -> None:
     assert reply.usage.cost_usd is None
 
 
-def test_words_instead_of_json_are_the_answer(tmp_path: Path) -> None:
-    reply = perform(claude(tmp_path, play(["just", "words"])), CLAUDE)
-
-    assert reply.value == "just\nwords"
-    assert reply.detail["format"] == "text"
-    assert reply.usage == Usage(1, 0, 0, None)
-
-
-def test_words_between_events_do_no_harm(tmp_path: Path) -> None:
+def test_words_are_the_answer_where_there_is_no_json(tmp_path: Path) -> None:
+    reply = perform(claude(tmp_path / "a", play(["just", "words"])), CLAUDE)
+    # Between events they do no harm.
     lines = ["warning: {", *claude_says("fine")[:-1], "[1, 2]", "NaN", claude_says("fine")[-1]]
+    mixed = perform(claude(tmp_path / "b", play(lines)), CLAUDE)
 
-    assert perform(claude(tmp_path, play(lines)), CLAUDE).value == "fine"
+    assert (reply.value, reply.detail["format"]) == ("just\nwords", "text")
+    assert reply.usage == Usage(1, 0, 0, None)
+    assert mixed.value == "fine"
 
 
 @pytest.mark.parametrize(
@@ -117,22 +104,15 @@ def test_a_program_that_ends_too_early(tmp_path: Path, lines: list[Any], words: 
 
 
 def test_a_crash(tmp_path: Path) -> None:
-    stand_in = claude(
-        tmp_path, play(stderr="warming up\n\x1b[31mout of herons\x1b[0m\n", exit_code=3)
-    )
+    ended = play(stderr="warming up\n\x1b[31mout of herons\x1b[0m\n", exit_code=3)
+    fault = fault_of(claude(tmp_path / "a", ended), CLAUDE)
+    # An exit code counts even after a result.
+    after = fault_of(claude(tmp_path / "b", play(claude_says("done"), exit_code=2)), CLAUDE)
 
-    fault = fault_of(stand_in, CLAUDE)
-
-    assert fault.code == "P109"
+    assert fault.code == after.code == "P109"
     assert str(fault) == "agent 'claude-code' ended with exit code 3: out of herons"
     assert fault.detail["exit_code"] == 3
-
-
-def test_an_exit_code_counts_even_after_a_result(tmp_path: Path) -> None:
-    fault = fault_of(claude(tmp_path, play(claude_says("done"), exit_code=2)), CLAUDE)
-
-    assert fault.code == "P109"
-    assert fault.detail["value"] == "done"
+    assert after.detail["value"] == "done"
 
 
 @pytest.mark.parametrize(
@@ -163,12 +143,8 @@ def test_without_leave_nothing_starts(tmp_path: Path, allowed: Any) -> None:
     permitted = json.dumps([*(allowed or []), "claude"])
     assert f"commands = {permitted}" in str(fault)
     assert stand_in.calls == []
-
-
-def test_leave_for_one_program(tmp_path: Path) -> None:
     table = {"allow": {"commands": ["claude"]}}
-
-    assert perform(claude(tmp_path, play(claude_says("x"))), CLAUDE, table=table).value == "x"
+    assert perform(stand_in, CLAUDE, table=table).value == "x"
 
 
 def test_an_unknown_agent(tmp_path: Path) -> None:
@@ -178,17 +154,16 @@ def test_an_unknown_agent(tmp_path: Path) -> None:
     assert "did you mean 'claude-code'?" in str(fault)
 
 
-def is_alive(pid: int) -> bool:
-    """Whether it lives on; one that was killed may take a moment to be gone."""
-    for _ in range(int(PATIENCE_S / 0.01)):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return False
-        if state in "ZX":
-            return False
-        time.sleep(0.01)
-    return True
+def is_over(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+def wait_for_end(*pids: int) -> None:
+    """One that was killed may take a moment to be gone."""
+    wait_until(lambda: all(map(is_over, pids)))
 
 
 # A child with a child of its own, all deaf to the polite signal; their numbers are written down.
@@ -221,7 +196,7 @@ def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path) -> Non
             break
     pids = pids_of(tmp_path)
     assert len(pids) == 3
-    assert not any(is_alive(pid) for pid in pids)
+    wait_for_end(*pids)
 
 
 def test_a_program_that_is_done_but_does_not_leave(
@@ -234,7 +209,7 @@ def test_a_program_that_is_done_but_does_not_leave(
     reply = perform(stand_in, CLAUDE, timeout_s=PATIENCE_S)
 
     assert reply.value == "done"
-    assert not is_alive(stand_in.calls[0]["pid"])
+    wait_for_end(stand_in.calls[0]["pid"])
 
 
 def test_the_operators_time_limit(tmp_path: Path) -> None:
@@ -253,9 +228,9 @@ def test_cancelling_kills_the_whole_group(tmp_path: Path) -> None:
     settings = settings_from(table, {"PATH": path}, project_root=str(tmp_path))
 
     async def main() -> None:
-        up = asyncio.Event()
+        up, request = asyncio.Event(), Request("r", "s", "agent", CLAUDE)
         kind = Providers(settings).kind("agent")
-        work = asyncio.create_task(kind.perform(Request("r", "s", "agent", CLAUDE), _setter(up)))
+        work = asyncio.create_task(kind.perform(request, lambda _: up.set()))
         await asyncio.wait_for(up.wait(), PATIENCE_S)
         work.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -263,11 +238,7 @@ def test_cancelling_kills_the_whole_group(tmp_path: Path) -> None:
 
     asyncio.run(main())
 
-    assert not any(is_alive(pid) for pid in pids_of(tmp_path))
-
-
-def _setter(up: asyncio.Event) -> Any:
-    return lambda text: up.set()
+    wait_for_end(*pids_of(tmp_path))
 
 
 def test_a_huge_output_is_followed_to_its_result(tmp_path: Path) -> None:
@@ -284,17 +255,16 @@ def test_a_huge_output_is_followed_to_its_result(tmp_path: Path) -> None:
 
 
 def test_an_answer_has_a_limit(tmp_path: Path) -> None:
-    code = f"e = {claude_says('')[-1]!r}; e['result'] = 'x' * 1_500_000; print(json.dumps(e))"
+    code = "e = {!r}; e['result'] = 'x' * {}; print(json.dumps(e))"
+    event = claude_says("")[-1]
+    cut = claude(tmp_path / "a", play(code=code.format(event, 1_500_000)))
+    dropped = claude(tmp_path / "b", play(claude_says("ok"), code=code.format(event, 9_000_000)))
 
-    reply = perform(claude(tmp_path, play(code=code)), CLAUDE)
+    reply = perform(cut, CLAUDE)
 
     assert isinstance(reply.value, str)
     assert len(reply.value) == 1_000_003
     assert reply.detail["cut"] is True
     assert reply.detail["warnings"][0]["code"] == "R117"
-
-
-def test_a_line_that_is_too_long_is_dropped(tmp_path: Path) -> None:
-    code = f"e = {claude_says('')[-1]!r}; e['result'] = 'x' * 9_000_000; print(json.dumps(e))"
-
-    assert perform(claude(tmp_path, play(claude_says("ok"), code=code)), CLAUDE).value == "ok"
+    # A line that is too long is not read.
+    assert perform(dropped, CLAUDE).value == "ok"

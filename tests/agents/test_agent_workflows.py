@@ -21,10 +21,8 @@ steps:
     repeat:
       until: iteration >= 3
       session: SESSION
-      steps:
-        work: {agent: AGENT, prompt: "turn {{ iteration }}"}
-outputs:
-  text: "{{ improve.work }}"
+      steps: {work: {agent: AGENT, prompt: "turn {{ iteration }}"}}
+outputs: {text: "{{ improve.work }}"}
 """
 
 
@@ -59,48 +57,19 @@ def test_a_loop_goes_on_with_the_conversation(place: Path) -> None:
     assert flags[0][0] == "--session-id"
     assert flags[1:] == [["--resume", session], ["--resume", session]]
     assert result.usage.cost_usd == pytest.approx(0.75)
-
-
-def test_a_loop_with_fresh_sessions_starts_anew(place: Path) -> None:
-    stand_in = StandIn(place, "claude").plays(play(claude_says("x")))
-
+    # With fresh sessions each begins anew.
     run(place, loop("claude-code", "fresh"))
-
-    assert [call["argv"][5] for call in stand_in.calls] == ["--session-id"] * 3
-
-
-def test_codex_counts_only_what_is_new(place: Path) -> None:
-    plays = [play(codex_says("x", tokens=tokens)) for tokens in ((10, 1), (30, 2), (60, 4))]
-    stand_in = StandIn(place, "codex").plays(*plays)
-
-    result = run(place, loop("codex", "continue"))
-
-    assert [call["argv"][1] for call in stand_in.calls] == ["--json", "resume", "resume"]
-    assert (result.usage.input_tokens, result.usage.output_tokens) == (60, 4)
+    assert [call["argv"][5] for call in stand_in.calls[3:]] == ["--session-id"] * 3
 
 
 def test_a_typed_answer_is_repaired(place: Path) -> None:
     plays = [play(codex_says("what?")), play(codex_says('{"ok": true}', tokens=(200, 9)))]
     stand_in = StandIn(place, "codex").plays(*plays)
 
-    result = run(
-        place,
-        "whorl: 1\nname: r\n"
-        "steps: {review: {agent: codex, prompt: look, returns: {ok: boolean}}}\n"
-        'outputs: {ok: "{{ review.ok }}"}\n',
-    )
+    step = "{agent: codex, prompt: look, returns: {ok: boolean}}"
+    outputs = 'outputs: {ok: "{{ review.ok }}"}'
+    result = run(place, f"whorl: 1\nname: r\nsteps: {{review: {step}}}\n{outputs}\n")
 
     assert (result.status, result.output) == ("succeeded", True)
     assert len(stand_in.calls) == 2
     assert result.usage.calls == 2
-
-
-def test_without_leave_the_run_fails_before_anything_starts(place: Path) -> None:
-    (place / "whorl.toml").write_text("")
-    stand_in = StandIn(place, "claude").plays(play(claude_says("x")))
-
-    result = run(place, loop("claude-code", "fresh"))
-
-    assert result.status == "failed"
-    assert "R110" in repr(result.error)
-    assert stand_in.calls == []

@@ -133,10 +133,8 @@ def test_claude_goes_on_with_its_conversation(tmp_path: Path) -> None:
         machine = Machine(tmp_path, "claude", model)
 
         first = machine.perform({"agent": "claude-code", "prompt": "--remember a word"})
-        second = machine.perform(
-            {"agent": "claude-code", "prompt": "which word was it?"},
-            session=first.detail["session"],
-        )
+        asked = {"agent": "claude-code", "prompt": "which word was it?"}
+        second = machine.perform(asked, session=first.detail["session"])
 
     assert first.value == "The word is heron."
     assert second.value == "It was heron."
@@ -149,8 +147,8 @@ def test_claude_goes_on_with_its_conversation(tmp_path: Path) -> None:
         assert words in texts_of(model.turns[1]["messages"])
     for reply in (first, second):
         usage = reply.usage
-        assert (usage.calls, usage.input_tokens) == (1, INPUT_TOKENS)
-        assert usage.output_tokens == OUTPUT_TOKENS
+        used = (usage.calls, usage.input_tokens, usage.output_tokens)
+        assert used == (1, INPUT_TOKENS, OUTPUT_TOKENS)
         assert usage.cost_usd is not None
         assert 0 < usage.cost_usd < 0.1
     assert first.usage.cost_usd == second.usage.cost_usd
@@ -182,11 +180,8 @@ def test_claude_takes_flags_for_everything_that_we_ask(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_claude_answers_by_schema(tmp_path: Path) -> None:
-    schema = {
-        "type": "object",
-        "properties": {"approved": {"type": "boolean"}, "score": {"type": "number"}},
-        "required": ["approved", "score"],
-    }
+    properties = {"approved": {"type": "boolean"}, "score": {"type": "number"}}
+    schema = {"type": "object", "properties": properties, "required": ["approved", "score"]}
     tool = {"tool": "StructuredOutput", "input": {"approved": True, "score": 0.9}}
     with model_server(tool, "Answered.") as model:
         machine = Machine(tmp_path, "claude", model)
@@ -196,27 +191,24 @@ def test_claude_answers_by_schema(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_error_of_claudes_model_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("agent", "words", "code"),
+    [("claude-code", "No conversation found", "P130"), ("codex", "no rollout found", "P109")],
+)
+def test_an_error_of_a_model_and_a_session_that_is_gone_are_errors(
+    tmp_path: Path, agent: str, words: str, code: str
+) -> None:
+    inputs = {"agent": agent, "prompt": "hello"}
     with model_server("no", status=400) as model:
-        machine = Machine(tmp_path, "claude", model)
-        with pytest.raises(ProviderError) as caught:
-            machine.perform({"agent": "claude-code", "prompt": "hello"})
+        machine = Machine(tmp_path, agent.removesuffix("-code"), model)
+        with pytest.raises(ProviderError, match="failed") as caught:
+            machine.perform(inputs)
+        with pytest.raises(ProviderError, match=words) as gone:
+            machine.perform(inputs, session="00000000-0000-4000-8000-000000000000")
 
     assert caught.value.code == "P130"
-    assert caught.value.detail["status"] == 400
-
-
-@pytest.mark.slow
-def test_claude_says_when_a_session_is_gone(tmp_path: Path) -> None:
-    with model_server("no") as model:
-        machine = Machine(tmp_path, "claude", model)
-        with pytest.raises(ProviderError, match="No conversation found") as caught:
-            machine.perform(
-                {"agent": "claude-code", "prompt": "hello"},
-                session="00000000-0000-4000-8000-000000000000",
-            )
-
-    assert caught.value.code == "P130"
+    assert agent == "codex" or caught.value.detail["status"] == 400
+    assert gone.value.code == code
 
 
 def test_codex_goes_on_with_its_conversation(tmp_path: Path) -> None:
@@ -224,28 +216,22 @@ def test_codex_goes_on_with_its_conversation(tmp_path: Path) -> None:
         machine = Machine(tmp_path, "codex", model)
 
         first = machine.perform({"agent": "codex", "prompt": "--remember a word"})
-        second = machine.perform(
-            {"agent": "codex", "prompt": "-which word was it?"}, session=first.detail["session"]
-        )
-        third = machine.perform(
-            {"agent": "codex", "prompt": "once more"}, session=second.detail["session"]
-        )
+        asked = {"agent": "codex", "prompt": "-which word was it?"}
+        second = machine.perform(asked, session=first.detail["session"])
+        asked = {"agent": "codex", "prompt": "once more"}
+        third = machine.perform(asked, session=second.detail["session"])
 
-    assert [first.value, second.value, third.value] == [
-        "The word is heron.",
-        "It was heron.",
-        "Heron.",
-    ]
+    said = [first.value, second.value, third.value]
+    assert said == ["The word is heron.", "It was heron.", "Heron."]
     assert len(model.turns) == 3
     assert "--remember a word" in texts_of(model.turns[0]["input"])
     for words in ("--remember a word", "The word is heron.", "-which word was it?"):
         assert words in texts_of(model.turns[1]["input"])
     assert model.asked[-1].headers["authorization"] == f"Bearer {KEY}"
     # The program counts a thread from its beginning; we count each call by itself.
-    for reply in (first, second, third):
-        usage = reply.usage
-        assert (usage.calls, usage.input_tokens) == (1, INPUT_TOKENS)
-        assert usage.output_tokens == OUTPUT_TOKENS
+    for usage in (first.usage, second.usage, third.usage):
+        used = (usage.calls, usage.input_tokens, usage.output_tokens)
+        assert used == (1, INPUT_TOKENS, OUTPUT_TOKENS)
 
 
 @pytest.mark.slow
@@ -270,11 +256,7 @@ def test_a_loop_goes_on_with_codexs_conversation(
 
 @pytest.mark.slow
 def test_codex_takes_flags_for_everything_that_we_ask(tmp_path: Path) -> None:
-    schema = {
-        "type": "object",
-        "properties": {"n": {"type": "integer"}},
-        "required": ["n"],
-    }
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     inputs = {
         "agent": "codex",
         "prompt": "count",
@@ -294,29 +276,6 @@ def test_codex_takes_flags_for_everything_that_we_ask(tmp_path: Path) -> None:
         assert turn["text"]["format"]["schema"] == {**schema, "additionalProperties": False}
         assert "on one leg." in texts_of(turn["input"])
     assert "workspace-write" in texts_of(model.turns[0])
-
-
-@pytest.mark.slow
-def test_an_error_of_codexs_model_is_an_error(tmp_path: Path) -> None:
-    with model_server("no", status=400) as model:
-        machine = Machine(tmp_path, "codex", model)
-        with pytest.raises(ProviderError, match="failed") as caught:
-            machine.perform({"agent": "codex", "prompt": "hello"})
-
-    assert caught.value.code == "P130"
-
-
-@pytest.mark.slow
-def test_codex_says_when_a_session_is_gone(tmp_path: Path) -> None:
-    with model_server("no") as model:
-        machine = Machine(tmp_path, "codex", model)
-        with pytest.raises(ProviderError, match="no rollout found") as caught:
-            machine.perform(
-                {"agent": "codex", "prompt": "hello"},
-                session="00000000-0000-4000-8000-000000000000",
-            )
-
-    assert caught.value.code == "P109"
 
 
 def at_work_in(folder: Path) -> list[str]:

@@ -46,10 +46,7 @@ HOUR = 3600.0
 TOKEN = "0123456789abcdef" * 3
 LAUNCHER = Path(__file__).with_name("launcher.py")
 
-CONFIG = """
-[allow]
-private_network = true
-"""
+CONFIG = "[allow]\nprivate_network = true\n"
 
 HTTP = '{http: {method: POST, url: "http://127.0.0.1:PORT/NAME", body: {n: "{{ N }}"}}}'
 
@@ -370,10 +367,7 @@ def _start(chaos: Chaos, numbers: range) -> None:
 
 
 def _check(
-    store: SqliteStore,
-    chaos: Chaos,
-    capsys: pytest.CaptureFixture[str],
-    seconds: float,
+    store: SqliteStore, chaos: Chaos, capsys: pytest.CaptureFixture[str], seconds: float
 ) -> None:
     runs, calls = _runs(store), chaos.witness.calls
     for run, name, _ in runs.values():

@@ -1,4 +1,4 @@
-"""438 hostile workflow files, numbered, by class and format; and 15 that only look like them (T15).
+"""Hostile workflow files, numbered, by class and format; and 15 that only look like them (T15).
 
 What they try: to be executed, to read or write files, to reach addresses, to tell secrets, to take
 all the time or memory there is, and to make a reader fall over.
@@ -10,18 +10,7 @@ import json
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
-from attack_bases import (
-    YAML,
-    Attack,
-    asking,
-    loom,
-    mcp_cli,
-    named,
-    native,
-    orka,
-    shodan,
-    studio,
-)
+from attack_bases import YAML, Attack, asking, loom, mcp_cli, named, native, orka, shodan, studio
 from attack_words import (
     BOMBS,
     ESCAPES,
@@ -40,7 +29,7 @@ from attack_words import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-COUNT = 440
+COUNT = 442
 # What a command would leave behind, were one run.
 TOUCH = "touch canary"
 
@@ -81,7 +70,7 @@ def _expressions() -> Iterator[Attack]:
 
 
 def _outside() -> Iterator[Attack]:
-    for path in PATHS:
+    for path in PATHS.split():
         yield Attack("path", "native", path[:40], native({"a": {"call": path}}))
         loop = {"name": "l", "workflow": path, "max_iterations": 1, "until": "It is done"}
         yield Attack("path", "mcp-cli", path[:40], mcp_cli({"name": "a", "run": "x"}, loops=[loop]))
@@ -90,7 +79,7 @@ def _outside() -> Iterator[Attack]:
         yield Attack("path", "studio", f"read {path[:40]}", studio(("file_read", {"path": path})))
         write = ("file_write", {"path": path, "content": "owned"})
         yield Attack("path", "studio", f"write {path[:40]}", studio(write))
-    for url in URLS:
+    for url in URLS.split():
         yield Attack("address", "native", url[:40], native({"a": {"http": {"url": url}}}))
         yield Attack("address", "studio", url[:40], studio(("http_request", {"url": url})))
         action = {"type": "http", "inputs": {"method": "GET", "uri": url}}
@@ -102,11 +91,8 @@ def _outside() -> Iterator[Attack]:
 def _commands() -> Iterator[tuple[str, str, str]]:
     yield "a script", "native", native({"a": {"run": TOUCH}})
     yield "a program", "native", native({"a": {"run": ["touch", "canary"]}})
-    yield (
-        "a script in a loop",
-        "native",
-        native({"l": {"repeat": {"at_most": 2, "steps": {"a": {"run": TOUCH}}}}}),
-    )
+    loop = {"repeat": {"at_most": 2, "steps": {"a": {"run": TOUCH}}}}
+    yield "a script in a loop", "native", native({"l": loop})
     yield "an agent", "native", native({"a": {"agent": "claude", "prompt": TOUCH}})
     yield "a tool server", "native", native({"a": {"ask": "Hello", "tools": ["notes"]}})
     yield "a function", "native", native({"a": {"use": "python:os:system"}})
@@ -162,43 +148,24 @@ def _native_shapes() -> Iterator[tuple[str, str, str]]:
     yield "a budget below nothing", "native", native({"a": step}, budget=-1)
     secret = '{{ env.OPENAI_API_KEY }}{{ secrets.x }}{{ settings }}{{ environ["OPENAI_API_KEY"] }}'
     yield "the key, by every name", "native", native({"a": {"ask": secret}})
-    yield (
-        "the key in a value",
-        "native",
-        native({"a": {"value": "${OPENAI_API_KEY} $OPENAI_API_KEY"}}),
-    )
+    key = {"value": "${OPENAI_API_KEY} $OPENAI_API_KEY"}
+    yield "the key in a value", "native", native({"a": key})
 
 
 def _step_shapes() -> Iterator[tuple[str, str, str]]:
     call = {"name": "l", "workflow": "x", "max_iterations": 3, "until": "It is done"}
     yield "it calls itself", "mcp-cli", mcp_cli({"name": "a", "run": "Hello"}, loops=[call])
-    yield (
-        "needs a circle",
-        "mcp-cli",
-        mcp_cli(
-            {"name": "a", "run": "x", "needs": ["b"]}, {"name": "b", "run": "x", "needs": ["a"]}
-        ),
-    )
+    circle = [{"name": a, "run": "x", "needs": [b]} for a, b in ("ab", "ba")]
+    yield "needs a circle", "mcp-cli", mcp_cli(*circle)
     below = {"name": "l", "workflow": "part", "max_iterations": -1, "until": "It is done"}
     hello = {"name": "a", "run": "Hello"}
     yield "fewer iterations than none", "mcp-cli", mcp_cli(hello, loops=[below])
     yield "the key by its name", "mcp-cli", mcp_cli({"name": "a", "run": "{{env.OPENAI_API_KEY}}"})
-    yield (
-        "an agent that is not there",
-        "orka",
-        orka(
-            {
-                "id": "a",
-                "type": "router",
-                "params": {"decision_key": "a", "routing_map": {"x": ["b"]}},
-            }
-        ),
-    )
-    yield (
-        "an agent of a type of its own",
-        "orka",
-        orka({"id": "a", "type": "os.system", "prompt": TOUCH}),
-    )
+    routes = {"decision_key": "a", "routing_map": {"x": ["b"]}}
+    router = {"id": "a", "type": "router", "params": routes}
+    yield "an agent that is not there", "orka", orka(router)
+    own = {"id": "a", "type": "os.system", "prompt": TOUCH}
+    yield "an agent of a type of its own", "orka", orka(own)
     waits = [
         {"id": one, "type": "openai-answer", "prompt": "Hi", "depends_on": [other]}
         for one, other in ("ab", "ba")
@@ -208,6 +175,9 @@ def _step_shapes() -> Iterator[tuple[str, str, str]]:
     yield "three thousand agents", "orka", orka(*names)
     keys = "".join(f"key{n}: &n{n} {n}\n" for n in range(50_000))
     yield "fifty thousand unknown keys with anchors", "orka", keys + YAML["orka"]
+    yield "fifty thousand unknown keys", "mcp-cli", keys + YAML["mcp-cli"]
+    inputs = "".join(f"  k{n}: &n{n} {n}\n" for n in range(50_000))
+    yield "fifty thousand wrong inputs", "native", f"whorl: 1\ninputs:\n{inputs}steps: {{a: {{value: 1}}}}\n"
     near = ("".join(letters) for letters in product("orchesta", repeat=6))
     keys = "".join(f"orchst{name}: 1\n" for name in islice(near, 50_000))
     yield "fifty thousand keys that resemble a known one", "orka", keys + YAML["orka"]
@@ -219,26 +189,17 @@ def _graph_shapes() -> Iterator[tuple[str, str, str]]:
     yield "a circle", "shodan", shodan(node, node, edges=edges)
     yield "an edge to itself", "shodan", shodan(node, edges=({"source": "n0", "target": "n0"},))
     yield "an edge from nowhere", "shodan", shodan(node, edges=({"source": "z", "target": "n0"},))
-    yield (
-        "a component that is itself",
-        "shodan",
-        shodan({"nodeType": "component", "workflowPath": "x.yaml"}),
-    )
+    itself = {"nodeType": "component", "workflowPath": "x.yaml"}
+    yield "a component that is itself", "shodan", shodan(itself)
     yield "a circle", "studio", studio(("llm", {"prompt": "a"})).replace('"out"', '"n0"')
     yield "loops without an end", "studio", studio(("loop", {"maxIterations": -1}), ("exit", {}))
     yield "nodes that are a text", "studio", '{"nodes": "touch canary", "edges": []}'
-    yield (
-        "it runs after itself",
-        "loom",
-        loom({"a": {"type": "compose", "inputs": 1, "runAfter": {"a": ["Succeeded"]}}}),
-    )
+    compose: dict[str, Any] = {"type": "compose", "inputs": 1, "runAfter": {"a": ["Succeeded"]}}
+    yield "it runs after itself", "loom", loom({"a": compose})
     actions = {f"a{n}": {"type": "compose", "inputs": n} for n in range(4_000)}
     yield "four thousand actions", "loom", loom(actions)
-    yield (
-        "a variable that is the run itself",
-        "loom",
-        loom({"a": {"type": "compose", "inputs": "@workflow()?.run?.environment"}}),
-    )
+    compose = {"type": "compose", "inputs": "@workflow()?.run?.environment"}
+    yield "a variable that is the run itself", "loom", loom({"a": compose})
 
 
 def _schemas() -> Iterator[Attack]:
@@ -269,55 +230,27 @@ ATTACKS = _numbered()
 
 def _harmless() -> Iterator[tuple[str, str, str, Any]]:
     """A format, what it looks like, the file, and a part of what it has to give."""
-    yield (
-        "native",
-        "braces in a text",
-        native({"a": {"value": "{{ '{{ 7 * 7 }}' }}"}}),
-        "{{ 7 * 7 }}",
-    )
+    for about, value, expected in (
+        ("braces in a text", "{{ '{{ 7 * 7 }}' }}", "{{ 7 * 7 }}"),
+        ("a hundred thousand letters", "{{ ('ab' * 50000) | length }}", 100_000),
+        ("ninety levels less than too deep", "{{ '[' * 20 ~ ']' * 20 }}", "[[[["),
+        ("many ways", "{{ ('a' * 500) | regex_search('(a+)+$') | length }}", 500),
+    ):
+        yield "native", about, native({"a": {"value": value}}), expected
     words = "__class__ and __import__('os') are words"
     yield "native", "words of Python", native({"a": {"value": words}}), words
-    yield (
-        "native",
-        "a hundred thousand letters",
-        native({"a": {"value": "{{ ('ab' * 50000) | length }}"}}),
-        100_000,
-    )
-    yield (
-        "native",
-        "ninety levels less than too deep",
-        native({"a": {"value": "{{ '[' * 20 ~ ']' * 20 }}"}}),
-        "[[[[",
-    )
-    yield (
-        "native",
-        "a pattern with many ways",
-        native({"a": {"value": "{{ ('a' * 500) | regex_search('(a+)+$') | length }}"}}),
-        500,
-    )
-    yield (
-        "native",
-        "a long loop",
-        native({"l": {"repeat": {"at_most": 50, "steps": {"a": {"value": "{{ iteration }}"}}}}}),
-        50,
-    )
+    steps = {"a": {"value": "{{ iteration }}"}}
+    loop = {"repeat": {"at_most": 50, "steps": steps}}
+    yield "native", "a long loop", native({"l": loop}), 50
     yield "native", "a file of the project", native({"a": {"call": "part.yaml"}}), "part"
     text = YAML["native"].replace("value: 1", 'value: "yes: no # [x] &a *a !t"')
     yield "native", "marks of YAML in quotes", text, "&a *a !t"
     yield "mcp-cli", "percent and braces", asking("mcp-cli", "50 % of {this} and }}"), "ok"
-    yield (
-        "mcp-cli",
-        "two lists of steps",
-        YAML["mcp-cli"] + "steps:\n  - {name: b, run: Again}\n",
-        "ok",
-    )
+    text = YAML["mcp-cli"] + "steps:\n  - {name: b, run: Again}\n"
+    yield "mcp-cli", "two lists of steps", text, "ok"
     yield "orka", "a for loop", asking("orka", "{% for i in range(3) %}{{ i }}{% endfor %}"), "ok"
-    yield (
-        "shodan",
-        "a constant like a command",
-        shodan({"nodeType": "constant", "value": "$(touch canary); `touch canary`"}),
-        "$(touch canary)",
-    )
+    node = {"nodeType": "constant", "value": "$(touch canary); `touch canary`"}
+    yield "shodan", "a constant like a command", shodan(node), "$(touch canary)"
     yield "studio", "a prompt like SQL", asking("studio", "'; DROP TABLE runs; --"), "ok"
     yield "loom", "an at sign", loom({"a": {"type": "compose", "inputs": "@@me and @{1}"}}), "@me"
     nested: Any = 1

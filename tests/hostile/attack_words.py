@@ -147,32 +147,16 @@ PATTERNS = (
     "(a)\\1",
     "(?=a)a",
 )
-PATHS = (
-    "../../../../etc/passwd",
-    "/etc/passwd",
-    "~/.ssh/id_rsa",
-    "%2e%2e/secret.txt",
-    "..\\..\\secret.txt",
-    "file:///etc/passwd",
-    "http://127.0.0.1:9/x.yaml",
-    "link.yaml",
-    "pipe",
-    "/dev/zero",
-)
-URLS = (
-    "http://127.0.0.1:9/",
-    "http://localhost:9/",
-    "http://[::1]:9/",
-    "http://2130706433:9/",
-    "http://0x7f.1:9/",
-    "http://169.254.169.254/latest/meta-data/",
-    "http://[::ffff:127.0.0.1]:9/",
-    "http://[64:ff9b::7f00:1]:9/",
-    "http://10.0.0.1/",
-    "https://good.example@127.0.0.1:9/",
-    "file:///etc/passwd",
-    "gopher://127.0.0.1:9/_x",
-)
+PATHS = """
+    ../../../../etc/passwd /etc/passwd ~/.ssh/id_rsa %2e%2e/secret.txt ..\\..\\secret.txt
+    file:///etc/passwd http://127.0.0.1:9/x.yaml link.yaml pipe /dev/zero
+"""
+URLS = """
+    http://127.0.0.1:9/ http://localhost:9/ http://[::1]:9/ http://2130706433:9/
+    http://0x7f.1:9/ http://169.254.169.254/latest/meta-data/ http://[::ffff:127.0.0.1]:9/
+    http://[64:ff9b::7f00:1]:9/ http://10.0.0.1/ https://good.example@127.0.0.1:9/
+    file:///etc/passwd gopher://127.0.0.1:9/_x
+"""
 NAMES = {
     "a path": "../../etc/passwd",
     "a name of Python": "__class__",

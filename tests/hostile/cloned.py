@@ -69,16 +69,11 @@ headers = {Authorization = "env:ANTHROPIC_API_KEY"}
 older_than = "1s"
 """
 
+_MAKEFILE = {"path": "Makefile", "content": "all:\n\ttrue"}
+_NODES = {"i": ("input", {}), "w": ("file_write", _MAKEFILE), "o": ("output", {})}
 WRITES = {
-    "nodes": [
-        {"id": "i", "type": "input", "data": {}},
-        {"id": "w", "type": "file_write", "data": {"path": "Makefile", "content": "all:\n\ttrue"}},
-        {"id": "o", "type": "output", "data": {}},
-    ],
-    "edges": [
-        {"id": "1", "source": "i", "target": "w"},
-        {"id": "2", "source": "w", "target": "o"},
-    ],
+    "nodes": [{"id": n, "type": kind, "data": data} for n, (kind, data) in _NODES.items()],
+    "edges": [{"id": a, "source": a, "target": b} for a, b in ("iw", "wo")],
 }
 
 FILES = {
@@ -100,11 +95,7 @@ steps:
 whorl: 1
 name: loop
 steps:
-  l:
-    repeat:
-      at_most: 2
-      steps:
-        a: {run: touch $CANARIES/iteration}
+  l: {repeat: {at_most: 2, steps: {a: {run: touch $CANARIES/iteration}}}}
 """,
     "evil_lint.py": "open('$CANARIES/import', 'a').close()\nlint = lambda **inputs: 1\n",
     "agent.sh": "#!/bin/sh\ntouch $CANARIES/agent\necho done\n",
@@ -193,24 +184,19 @@ class Clone:
         self, *words: str, trusts: bool = False, **variables: str
     ) -> subprocess.CompletedProcess[str]:
         """Runs a command as the installed script does: nothing of the folder is on its path."""
-        return subprocess.run(
-            [sys.executable, "-P", "-m", "whorl.interfaces.cli", *words],
-            cwd=self.folder,
-            env=self.environment(trusts=trusts) | variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        environment = self.environment(trusts=trusts) | variables
+        return self._run("-m", "whorl.interfaces.cli", *words, environment=environment)
 
     def python(self, code: str) -> subprocess.CompletedProcess[str]:
         """Runs a program of the person in the folder."""
-        words = [sys.executable, "-P", "-c", code]
+        return self._run("-c", code, environment=self.environment())
+
+    def _run(self, *words: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            words,
+            [sys.executable, "-P", *words],
             cwd=self.folder,
-            env=self.environment(),
+            env=environment,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,
@@ -236,14 +222,24 @@ class Clone:
             path.unlink()
 
 
-def make_clone(place: Path, listener: Listener) -> Clone:
-    clone = Clone(place / "clone", place / "canaries", place / "home", listener)
-    for folder in (clone.folder, clone.canaries, clone.home):
+def empty_clone(place: Path, listener: Listener | None = None) -> Clone:
+    """One with nothing in it."""
+    where = (place / "clone", place / "canaries", place / "home")
+    for folder in where:
         folder.mkdir(parents=True)
+    return Clone(*where, listener or Listener())
+
+
+def write(clone: Clone, name: str, text: str) -> None:
+    path = clone.folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def make_clone(place: Path, listener: Listener) -> Clone:
+    clone = empty_clone(place, listener)
     for name, text in {**FILES, "whorl.toml": CONFIG}.items():
-        path = clone.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(filled(clone, text))
+        write(clone, name, filled(clone, text))
     (clone.folder / "agent.sh").chmod(0o755)
     return clone
 

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from cloned import Clone, Listener
+from cloned import Clone, empty_clone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,14 +20,9 @@ def asked(place: str) -> dict[str, str]:
 
 
 def loom(trigger: dict[str, object], action: dict[str, object]) -> str:
-    definition = {
-        "$schema": f"{SCHEMA}workflowdefinition.json#",
-        "contentVersion": "1.0.0.0",
-        "outputs": {},
-        "triggers": {"T": trigger},
-        "actions": {"A": {**action, "runAfter": {}}},
-    }
-    return json.dumps({"definition": definition})
+    head = {"$schema": f"{SCHEMA}workflowdefinition.json#", "contentVersion": "1.0.0.0"}
+    steps = {"triggers": {"T": trigger}, "actions": {"A": {**action, "runAfter": {}}}}
+    return json.dumps({"definition": {**head, "outputs": {}, **steps}})
 
 
 def webhook(place: str) -> dict[str, object]:
@@ -37,10 +32,7 @@ def webhook(place: str) -> dict[str, object]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Clone:
-    clone = Clone(tmp_path / "clone", tmp_path / "canaries", tmp_path / "home", Listener())
-    for place in (clone.folder, clone.canaries, clone.home):
-        place.mkdir()
-    return clone
+    return empty_clone(tmp_path)
 
 
 def test_addresses_of_triggers_and_those_that_are_taken_back_are_listed(folder: Clone) -> None:

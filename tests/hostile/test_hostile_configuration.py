@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from cloned import KEYS, Clone, document
+from cloned import KEYS, Clone, document, empty_clone, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,19 +53,11 @@ NOBODY = 65534
 @pytest.fixture
 def other(tmp_path: Path, listener: Listener) -> Clone:
     """A clone with the configuration of mcp-cli."""
-    clone = Clone(tmp_path / "clone", tmp_path / "canaries", tmp_path / "home", listener)
-    for folder in (clone.folder, clone.canaries, clone.home):
-        folder.mkdir()
+    clone = empty_clone(tmp_path, listener)
     for name, text in FILES.items():
         write(clone, name, text)
     clone.forget_traces()
     return clone
-
-
-def write(clone: Clone, name: str, text: str) -> None:
-    path = clone.folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
 
 
 def permits(clone: Clone, **variables: str) -> list[str]:
@@ -170,10 +162,7 @@ def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(other: Clone, name: str) 
     (other.folder / name).unlink(missing_ok=True)
     os.mkfifo(other.folder / name)
 
-    done = [
-        other.whorl(*words)
-        for words in (("validate", "pure.yaml"), ("run", "pure.yaml", "--dry-run"))
-    ]
+    done = [other.whorl(*words, "pure.yaml") for words in (("validate",), ("run", "--dry-run"))]
 
     assert other.whorl("ls").returncode == 0
     for each in done:
@@ -238,11 +227,8 @@ def test_every_file_of_a_configuration_has_to_be_the_persons(other: Clone, name:
     write(other, ".env", "A=b\n")
     os.chown(other.folder / name, NOBODY, NOBODY)
 
-    refused = [
-        other.whorl("run", "pure.yaml"),
-        other.whorl("run", "pure.yaml", "--trust"),
-        other.whorl("trust", "--yes"),
-    ]
+    words = ("run pure.yaml", "run pure.yaml --trust", "trust --yes")
+    refused = [other.whorl(*one.split()) for one in words]
 
     assert ["error[W909]" in done.stderr for done in refused] == [True] * 3
     assert all(name in done.stderr for done in refused)
@@ -307,10 +293,8 @@ def test_what_is_trusted_is_listed_with_a_word_about_changes(other: Clone) -> No
     other.whorl("trust", "--yes")
     as_was = other.whorl("trust", "--list").stdout
     write(other, "whorl.toml", "[allow]\ncommands = ['sh']\n")
-    changed, listed = (
-        other.whorl("trust", "--list").stdout,
-        other.whorl("trust", "--list", "--json"),
-    )
+    changed = other.whorl("trust", "--list").stdout
+    listed = other.whorl("trust", "--list", "--json")
     (other.folder / "whorl.toml").unlink()
     gone = other.whorl("trust", "--list").stdout
 

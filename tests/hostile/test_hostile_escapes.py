@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 import pytest
-from cloned import Clone, Listener, served
+from cloned import Clone, empty_clone, served, write
 
 import whorl.interfaces.cli
 from whorl.errors import UsageError
@@ -66,12 +66,9 @@ COMMANDS = [words.strip() for words in re.split(r"[;\n](?!PWN|\x07)", LOOKS)]
 @pytest.fixture(scope="module")
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """Somebody with a store in which every name is hostile."""
-    root = tmp_path_factory.mktemp("hostile-names")
-    clone = Clone(root / "clone", root / "canaries", root / "home", Listener())
-    for folder in (clone.folder, clone.home):
-        folder.mkdir(parents=True)
+    clone = empty_clone(tmp_path_factory.mktemp("hostile-names"))
     for name, text in FILES.items():
-        (clone.folder / name).write_text(text)
+        write(clone, name, text)
     for words in (
         ("run", "n.yaml", "--id", "n", "--label", "a=b"),
         ("token", "add", "evil", "--role", "read"),

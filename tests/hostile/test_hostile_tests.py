@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from cloned import Clone, Listener
+from cloned import Clone, Listener, empty_clone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,9 +19,7 @@ NEEDED = "W908: the test 't' has steps that are `real`, and this folder is not t
 
 @pytest.fixture
 def folder(tmp_path: Path, listener: Listener) -> Clone:
-    clone = Clone(tmp_path / "clone", tmp_path / "canaries", tmp_path / "home", listener)
-    for place in (clone.folder, clone.canaries, clone.home):
-        place.mkdir()
+    clone = empty_clone(tmp_path, listener)
     (clone.folder / "asks.yaml").write_text(ASKS.replace("URL", listener.url))
     (clone.folder / "asks.test.yaml").write_text(REAL)
     clone.forget_traces()

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cloned import Clone, Listener, runs_of, served
+from cloned import Clone, empty_clone, runs_of, served
 
 from waiting import wait_until
 
@@ -38,9 +38,7 @@ def beat(every: int = 1) -> str:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Clone:
-    made = Clone(tmp_path / "clone", tmp_path / "canaries", tmp_path / "home", Listener())
-    for folder in (made.folder, made.home):
-        folder.mkdir()
+    made = empty_clone(tmp_path)
     (made.folder / "beat.json").write_text(beat())
     (made.folder / "slow.yaml").write_text(SLOW)
     return made
