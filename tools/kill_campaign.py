@@ -50,7 +50,9 @@ class Witness(BaseHTTPRequestHandler):
     log = ""
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
+        body = self.rfile.read(length := int(self.headers["content-length"]))
+        if len(body) < length:
+            return  # the command was killed while it was sending
         mark = hashlib.sha256(body).hexdigest()[:12]
         with open(self.log, "a", encoding="utf-8") as lines:
             lines.write(f"{self.headers.get('idempotency-key', '')}\t{mark}\n")
