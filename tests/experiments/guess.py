@@ -5,19 +5,18 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
+import shlex
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import pytest
+from pathlib import Path
+from typing import Any
 
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.group import build_group, run_safely
 from whorl.runtimes.sqlite import SqliteStore
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+FILE = "guess.experiment.yaml"
 FLOW = """
 whorl: 1
 name: guess
@@ -43,6 +42,12 @@ grade: "(outputs.text | length) / 10"
 explore: {polish: 5}
 at_once: 6
 """
+GRADE = 'grade: "(outputs.text | length) / 10"\n'
+VARIANTS = "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n"
+# It explores nothing.
+PLAIN = EXPERIMENT.replace("explore: {polish: 5}\n", "")
+SCORE = 'until: [{score: {from: "{{ review.score }}", at_least: 0.9}}]'
+SHORT_YES = '[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["YES"]\n'
 CONFIG = """
 [defaults]
 provider = "demo"
@@ -69,15 +74,9 @@ output = 100.0
 """
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "guess.yaml").write_text(FLOW)
-    (tmp_path / "guess.experiment.yaml").write_text(EXPERIMENT)
-    (tmp_path / "cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(12)))
-    (tmp_path / "whorl.toml").write_text(CONFIG)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("WHORL_TRUST", "1")
-    return tmp_path
+def write_cases(*ends: int) -> None:
+    """Cases with the numbers of a range."""
+    Path("cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(*ends)))
 
 
 @dataclass
@@ -136,3 +135,26 @@ def dies_at(number: int, words: tuple[str, ...], *, ends: tuple[int, ...] = (0,)
     code = os.waitstatus_to_exitcode(status)
     assert code in (*ends, 9)
     return code == 9
+
+
+def configure(*more: str) -> None:
+    Path("whorl.toml").write_text(CONFIG + "".join(more))
+
+
+def reply_first(match: str, reply: str) -> None:
+    """Has the provider answer prompts with these words in another way."""
+    first = CONFIG.index("[[providers.demo.replies]]")
+    rule = f'[[providers.demo.replies]]\nmatch = "{match}"\nreplies = [{reply}]\n'
+    Path("whorl.toml").write_text(CONFIG[:first] + rule + CONFIG[first:])
+
+
+def change(old: str, new: str, file: str = "guess.yaml") -> None:
+    text = Path(file).read_text()
+    assert old in text
+    Path(file).write_text(text.replace(old, new))
+
+
+def advised(text: str) -> list[str]:
+    """The words of the last command in a text."""
+    *_, found = re.finditer(r"whorl (--config [^`\n]*)", text)
+    return shlex.split(found[1])

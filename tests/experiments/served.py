@@ -7,11 +7,13 @@ import random
 import threading
 from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from documents.model import Handler
+from experiments.guess import FILE, GRADE, PLAIN, VARIANTS, run_json, whorl, write_cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,3 +123,45 @@ def billed() -> Iterator[Billed]:
     yield model
     server.shutdown()
     server.server_close()
+
+
+LOOP = """
+whorl: 1
+name: guess
+inputs: {n: integer}
+steps:
+  polish:
+    repeat:
+      until: "iteration >= 3"
+      at_most: 3
+      steps: {write: {ask: "Guess {{ n }} now {{ iteration }}"}}
+outputs: {text: "{{ polish.write }}"}
+"""
+ALONE = PLAIN.replace(VARIANTS, "")
+JUDGED = ALONE.replace(
+    GRADE, 'grade: {good: {judge: "It is short", of: "{{ outputs.text }} {{ case.n }}"}}\n'
+)
+JUDGING = LOOP.replace('"iteration >= 3"', '{judge: "It is short"}')
+GOES_ON = LOOP.replace("      steps:", "      on_failure: continue\n      steps:")
+# An answer of 3,000 tokens costs 30 cents, and the 1,024 that are reserved ten.
+EACH_USD = 0.3001
+
+
+def served(model: Billed, text: str = ALONE, *, cases: int = 12, flow: str = LOOP) -> None:
+    """An experiment on a server that bills."""
+    Path("whorl.toml").write_text(SERVED.format(url=model.url))
+    Path("guess.yaml").write_text(flow)
+    Path(FILE).write_text(text)
+    write_cases(cases)
+
+
+def recorded(model: Billed, text: str = ALONE, *, cases: int = 8, flow: str = LOOP) -> None:
+    """An experiment that has run, with short answers."""
+    model.tokens = 50
+    served(model, text, cases=cases, flow=flow)
+    run_json("experiment", "run", FILE)
+
+
+def ran(*words: str) -> tuple[int, Any]:
+    done = whorl("experiment", "run", FILE, *words, "--json")
+    return done.exit_code, json.loads(done.stdout)

@@ -2,60 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
 
 import pytest
 
-from experiments.guess import EXPERIMENT, folder, run_json, whorl
-from experiments.served import SERVED, Billed, billed
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["billed", "folder"]
-
-FILE = "guess.experiment.yaml"
-LOOP = """
-whorl: 1
-name: guess
-inputs: {n: integer}
-steps:
-  polish:
-    repeat:
-      until: "iteration >= 3"
-      at_most: 3
-      steps: {write: {ask: "Guess {{ n }} now {{ iteration }}"}}
-outputs: {text: "{{ polish.write }}"}
-"""
-ALONE = EXPERIMENT.replace(
-    "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n", ""
-).replace("explore: {polish: 5}\n", "")
-JUDGED = ALONE.replace(
-    'grade: "(outputs.text | length) / 10"',
-    'grade: {good: {judge: "It is short", of: "{{ outputs.text }} {{ case.n }}"}}',
-)
-# An answer of 3,000 tokens costs 30 cents, and the 1,024 that are reserved ten.
-EACH_USD = 0.3001
-
-
-def served(folder: Path, model: Billed, text: str = ALONE, cases: int = 12) -> None:
-    (folder / "whorl.toml").write_text(SERVED.format(url=model.url))
-    (folder / "guess.yaml").write_text(LOOP)
-    (folder / FILE).write_text(text)
-    (folder / "cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(cases)))
-
-
-def ran(*words: str) -> tuple[int, Any]:
-    done = whorl("experiment", "run", FILE, *words, "--json")
-    return done.exit_code, json.loads(done.stdout)
+from experiments.guess import EXPERIMENT, FILE, FLOW, PLAIN, advised, run_json, whorl
+from experiments.served import ALONE, EACH_USD, JUDGED, Billed, ran, served
 
 
 @pytest.mark.parametrize("budget", [0.5, 1.0, 3.0])
-def test_trials_at_once_whose_answers_are_long_stay_within_the_budget(
-    folder: Path, billed: Billed, budget: float
-) -> None:
-    served(folder, billed)
+def test_trials_at_once_with_long_answers_stay_within_it(billed: Billed, budget: float) -> None:
+    served(billed)
 
     code, found = ran("--budget", str(budget))
 
@@ -66,11 +23,9 @@ def test_trials_at_once_whose_answers_are_long_stay_within_the_budget(
     assert {row["status"] for row in found["rows"] if row["grades"]} <= {"succeeded"}
 
 
-def test_trials_of_unknown_price_wait_for_what_is_reserved_for_others(
-    folder: Path, billed: Billed
-) -> None:
+def test_trials_of_unknown_price_wait_for_what_is_reserved_for_others(billed: Billed) -> None:
     variants = "variants:\n  free: {model: free}\n"
-    served(folder, billed, ALONE.replace("at_once: 6", "at_once: 2") + variants, cases=2)
+    served(billed, ALONE.replace("at_once: 6", "at_once: 2") + variants, cases=2)
 
     # After the first trial, the second has all that is left as its share.
     code, found = ran("--budget", "2.8")
@@ -78,10 +33,8 @@ def test_trials_of_unknown_price_wait_for_what_is_reserved_for_others(
     assert (code, found["done"]) == (0, 4)
 
 
-def test_trials_that_the_budget_ended_are_no_result_and_go_on_with_more(
-    folder: Path, billed: Billed
-) -> None:
-    served(folder, billed, cases=3)
+def test_trials_that_the_budget_ended_are_no_result_and_go_on_with_more(billed: Billed) -> None:
+    served(billed, cases=3)
 
     code, found = ran("--budget", "0.7")
     told = whorl("experiment", "report", FILE).stdout
@@ -107,31 +60,13 @@ def test_trials_that_the_budget_ended_are_no_result_and_go_on_with_more(
     assert "3 answers replayed through the engine: all the same" in answered.stderr
 
 
-def test_an_answer_that_the_budget_cut_is_no_result_and_is_asked_for_again(
-    folder: Path, billed: Billed
-) -> None:
-    billed.tokens = 9_000
-    served(folder, billed, cases=2)
-
-    code, found = ran("--budget", "0.5")
-    spent = billed.billed_usd
-    more, whole = ran("--budget", "20")
-
-    assert (code, more) == (5, 0)
-    assert spent <= 0.5
-    assert (found["done"], found["variants"]["base"]["failed"]) == (0, {})
-    assert "the budget ended 1 trial" in found["notes"][0]
-    assert [row["iterations"] for row in whole["rows"]] == [3, 3]
-    assert whole["spent_usd"] == pytest.approx(billed.billed_usd)
-
-
 @pytest.mark.parametrize("tokens", [3_000, 9_000])
 @pytest.mark.parametrize("judged", [False, True])
-def test_the_budget_that_is_advised_goes_on_until_all_is_done(
-    folder: Path, billed: Billed, *, tokens: int, judged: bool
+def test_the_advised_budget_goes_on_to_the_end(
+    billed: Billed, *, tokens: int, judged: bool
 ) -> None:
     billed.tokens = tokens
-    served(folder, billed, JUDGED if judged else ALONE, cases=2)
+    served(billed, JUDGED if judged else ALONE, cases=2)
     budget, told = 0.5, []
 
     while (done := whorl("experiment", "run", FILE, "--budget", str(budget))).exit_code == 5:
@@ -152,12 +87,10 @@ def test_the_budget_that_is_advised_goes_on_until_all_is_done(
 
 
 @pytest.mark.parametrize("at_once", [1, 6])
-def test_a_server_that_keeps_to_no_limit_is_over_by_a_call_a_trial(
-    folder: Path, billed: Billed, at_once: int
-) -> None:
+def test_a_server_without_limits_is_over_by_a_call_a_trial(billed: Billed, at_once: int) -> None:
     billed.keeps = False
     billed.tokens = 12_000
-    served(folder, billed, ALONE.replace("at_once: 6", f"at_once: {at_once}"))
+    served(billed, ALONE.replace("at_once: 6", f"at_once: {at_once}"))
 
     code, found = ran("--budget", "2.0")
 
@@ -166,21 +99,8 @@ def test_a_server_that_keeps_to_no_limit_is_over_by_a_call_a_trial(
     assert found["spent_usd"] == pytest.approx(billed.billed_usd)
 
 
-def test_enough_money_lets_all_trials_run_at_once_to_their_end(
-    folder: Path, billed: Billed
-) -> None:
-    served(folder, billed)
-
-    code, found = ran("--budget", "200")
-
-    assert (code, found["done"], found["notes"]) == (0, 12, [])
-    assert run_json("experiment", "report", FILE)["spent_usd"] == pytest.approx(12 * 3 * EACH_USD)
-
-
-def test_exploring_that_the_budget_ended_goes_on_to_its_end_with_more(
-    folder: Path, billed: Billed
-) -> None:
-    served(folder, billed, ALONE + "explore: {polish: 5}\n", cases=2)
+def test_exploring_that_the_budget_ended_goes_on_to_its_end_with_more(billed: Billed) -> None:
+    served(billed, ALONE + "explore: {polish: 5}\n", cases=2)
     sweep = ("what-if", FILE, "--until", "iteration >= 4", "--at-most", "4")
 
     whole = run_json("experiment", "run", FILE, "--store", "free")
@@ -196,3 +116,117 @@ def test_exploring_that_the_budget_ended_goes_on_to_its_end_with_more(
     assert run_json(*sweep)["curve"] == run_json(*sweep, "--store", "free")["curve"]
     # The money was spent once.
     assert billed.calls == 2 * 2 * 5
+
+
+def goes_on(words: list[str], billed: Billed) -> bool:
+    """Whether a command that was advised asks the model for something more."""
+    before = billed.calls
+    code = whorl(*words).exit_code
+    assert code in (0, 5)
+    return billed.calls > before
+
+
+# A budget in the file or in the command, and in the case of both the larger one or the smaller one.
+@pytest.mark.sample(4)
+@pytest.mark.parametrize(
+    ("text", "tokens", "own", "budget"),
+    [
+        (ALONE, 3_000, "", "1"),
+        (ALONE, 9_000, "budget: 1\n", ""),
+        (ALONE, 3_000, "budget: 1\n", "1.3"),
+        (ALONE, 9_000, "budget: 1\n", "0.4"),
+        (JUDGED, 3_000, "budget: 1\n", ""),
+        (JUDGED, 9_000, "budget: 1\n", "0.9"),
+        (JUDGED, 3_000, "budget: 1\n", "2.0"),
+        (JUDGED, 9_000, "budget: 1\n", "1.3"),
+    ],
+)
+def test_a_report_names_a_budget_that_goes_on(
+    billed: Billed, text: str, tokens: int, own: str, budget: str
+) -> None:
+    billed.tokens = tokens
+    served(billed, text + own, cases=3)
+    paused = whorl("experiment", "run", FILE, *(("--budget", budget) if budget else ()))
+
+    told = whorl("experiment", "report", FILE).stdout
+
+    assert paused.exit_code == 5
+    assert "next: " in told
+    # Without one the command would spend as much as it takes.
+    assert own or "--budget" in advised(told)
+    assert advised(told) == advised(paused.stderr)
+    assert goes_on(advised(told), billed)
+
+
+def test_a_budget_that_is_smaller_than_that_of_the_file_needs_no_other_one(billed: Billed) -> None:
+    served(billed, ALONE + "budget: 50\n", cases=3)
+
+    paused = whorl("experiment", "run", FILE, "--budget", "1")
+
+    assert paused.exit_code == 5
+    assert advised(paused.stderr) == ["--config", "whorl.toml", "experiment", "run", FILE]
+    assert whorl(*advised(paused.stderr)).exit_code == 0
+
+
+def test_what_completes_the_trials_of_a_what_if_has_a_budget(billed: Billed) -> None:
+    served(billed, ALONE + "explore: {polish: 4}\nbudget: 16\n", cases=14)
+    assert whorl("experiment", "run", FILE).exit_code == 5
+
+    told = run_json("what-if", FILE)["not_recommended"]
+
+    if "complete them" in told:
+        assert goes_on(advised(told), billed)
+
+
+@pytest.mark.parametrize("words", [("what-if", FILE), ("what-if", FILE, "--at-most", "2")])
+def test_x109_names_a_budget_where_it_is_the_reason(billed: Billed, words: tuple[str, ...]) -> None:
+    served(billed, ALONE + "budget: 0.7\n", cases=3)
+    assert whorl("experiment", "run", FILE).exit_code == 5
+
+    asked = whorl(*words)
+
+    assert "error[X109]: no run of experiment 'guess' has ended yet: the budget" in asked.stderr
+    assert goes_on(advised(asked.stderr), billed)
+
+
+@pytest.mark.parametrize("explore", [True, False])
+def test_x109_names_the_trial_budget_that_cut_the_trials(*, explore: bool) -> None:
+    short = FLOW.replace('iteration }}"}', 'iteration }}", max_tokens: 100}')
+    Path("guess.yaml").write_text(short.replace("returns:", "max_tokens: 100, returns:"))
+    text = EXPERIMENT if explore else PLAIN
+    Path(FILE).write_text(text + "trial_budget: 0.005\n")
+    run_json("experiment", "run", FILE)
+
+    asked = whorl("what-if", FILE)
+    Path(FILE).write_text(text + "trial_budget: 1\n")
+    again = whorl(*advised(asked.stderr))
+
+    assert asked.exit_code == 2
+    assert "; the trial_budget ended 12 of 12 trials early" in asked.stderr
+    assert "= help: raise trial_budget, then: whorl " in asked.stderr
+    assert again.exit_code == 0
+    assert whorl("what-if", FILE).exit_code == 0
+
+
+def test_the_gate_that_goes_on_is_as_strict_and_writes_the_same(billed: Billed) -> None:
+    served(billed, ALONE + "variants:\n  other: {inputs: {n: 1}}\n", cases=2)
+    gate = ("experiment", "gate", FILE, "--variant", "other", "--against", "base", "--strict")
+    gate = (*gate, "--markdown", "--junit", "tests.xml", "--json")
+
+    paused = whorl(*gate, "--budget", "1")
+
+    again = advised(paused.stderr)
+    assert paused.exit_code == 5
+    assert again[:-1] == ["--config", "whorl.toml", *gate, "--budget"]
+    assert whorl(*again[:-1], "50").exit_code == 1
+
+
+def test_what_goes_on_with_a_run_for_a_program_is_for_one(billed: Billed) -> None:
+    served(billed, cases=3)
+
+    paused = whorl("experiment", "run", FILE, "--fresh", "--budget", "1", "--json")
+
+    again = advised(paused.stderr)
+    assert paused.exit_code == 5
+    assert "--json" in again
+    assert "--fresh" not in again

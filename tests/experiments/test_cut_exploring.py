@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from experiments.guess import folder, run_json, whorl
-from experiments.served import Billed, billed
-from experiments.test_advice import advised
-from experiments.test_budgets_hold import ALONE, EACH_USD, FILE, LOOP, ran, served
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["billed", "folder"]
+from experiments.guess import FILE, FLOW, PLAIN, advised, run_json, whorl
+from experiments.served import ALONE, EACH_USD, LOOP, Billed, ran, served
 
 TWO = LOOP.replace("iteration >= 3", "iteration >= 2").replace("at_most: 3", "at_most: 2")
 GOES_ON = TWO.replace("      steps:", "      on_failure: continue\n      steps:")
@@ -23,20 +16,18 @@ ALL = ("what-if", FILE, "--until", "iteration >= 4", "--at-most", "4")
 CUT = "the budget of the run: raise trial_budget, then run all anew: whorl"
 
 
-def explored(folder: Path, billed: Billed, flow: str = TWO, more: str = "", cases: int = 2) -> None:
+def explored(billed: Billed, flow: str = TWO, more: str = "", cases: int = 2) -> None:
     """An experiment whose loops end after two iterations, and explore four."""
-    served(folder, billed, EXPLORING + more, cases=cases)
-    (folder / "guess.yaml").write_text(flow)
+    served(billed, EXPLORING + more, cases=cases)
+    Path("guess.yaml").write_text(flow)
 
 
 @pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("budget", [0.75, 1.05])
 @pytest.mark.parametrize("flow", [TWO, GOES_ON], ids=["halts", "goes on"])
-def test_an_answer_that_is_cut_while_exploring_is_asked_for_again_with_a_larger_budget(
-    folder: Path, billed: Billed, flow: str, budget: float
-) -> None:
-    explored(folder, billed, flow)
+def test_a_cut_answer_is_asked_for_again(billed: Billed, flow: str, budget: float) -> None:
+    explored(billed, flow)
 
     code, found = ran("--budget", str(budget))
     told, calls = whorl("experiment", "report", FILE).stdout, billed.calls
@@ -66,12 +57,10 @@ def test_an_answer_that_is_cut_while_exploring_is_asked_for_again_with_a_larger_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tokens", [1_500, 3_000])
-def test_the_budget_that_is_advised_goes_on_exploring_until_all_is_done(
-    folder: Path, billed: Billed, tokens: int
-) -> None:
+def test_the_advised_budget_explores_to_the_end(billed: Billed, tokens: int) -> None:
     billed.tokens, billed.grows_by = tokens, 100
-    explored(folder, billed, cases=4)
-    (folder / FILE).write_text(EXPLORING.replace("at_once: 1", "at_once: 4"))
+    explored(billed, cases=4)
+    Path(FILE).write_text(EXPLORING.replace("at_once: 1", "at_once: 4"))
     words, times = ["experiment", "run", FILE, "--budget", "0.75"], 0
 
     while (done := whorl(*words)).exit_code == 5:
@@ -90,11 +79,9 @@ def test_the_budget_that_is_advised_goes_on_exploring_until_all_is_done(
     assert "4 answers replayed through the engine: all the same" in checked.stderr
 
 
-def test_trials_that_the_budget_ended_while_exploring_are_counted_with_what_helps(
-    folder: Path, billed: Billed
-) -> None:
+def test_trials_ended_while_exploring_are_counted_with_what_helps(billed: Billed) -> None:
     billed.tokens = 1_000
-    explored(folder, billed)
+    explored(billed)
     ran("--budget", "0.45")
     billed.tokens = 3_000
     # Two answers of the second trial fit, and the third is cut.
@@ -114,15 +101,13 @@ def test_trials_that_the_budget_ended_while_exploring_are_counted_with_what_help
 
 
 @pytest.mark.parametrize("flow", [TWO, GOES_ON], ids=["halts", "goes on"])
-def test_an_answer_that_a_trial_budget_cuts_while_exploring_is_not_known(
-    folder: Path, billed: Billed, flow: str
-) -> None:
-    explored(folder, billed, flow, "trial_budget: 0.75\n")
+def test_an_answer_that_a_trial_budget_cuts_is_not_known(billed: Billed, flow: str) -> None:
+    explored(billed, flow, "trial_budget: 0.75\n")
 
     found = run_json("experiment", "run", FILE)
     cut = whorl(*ALL)
     own = run_json("what-if", FILE)
-    (folder / FILE).write_text(EXPLORING + "trial_budget: 9\n")
+    Path(FILE).write_text(EXPLORING + "trial_budget: 9\n")
     fresh = whorl(*advised(cut.stdout + cut.stderr))
     whole = run_json(*ALL)
 
@@ -136,48 +121,34 @@ def test_an_answer_that_a_trial_budget_cuts_while_exploring_is_not_known(
     assert 4 in {rule["iterations"] for rule in whole["rules"]}
 
 
-@pytest.mark.parametrize("budget", [0.45, 0.65])
-@pytest.mark.parametrize("tokens", [3_000, 5_000])
-def test_a_trial_that_the_budget_stopped_within_its_rule_goes_on_exploring_with_a_larger_one(
-    folder: Path, billed: Billed, budget: float, tokens: int
+@pytest.mark.parametrize(
+    ("tokens", "budget", "is_own"),
+    [(3_000, 0.45, 0), (5_000, 0.45, 0), (5_000, 0.65, 0), (3_000, 0.45, 1), (3_000, 0.32, 1)],
+)
+def test_a_stopped_trial_goes_on_exploring(
+    billed: Billed, tokens: int, budget: float, is_own: int
 ) -> None:
+    """A larger budget, of the experiment or its own, ends the rule and explores all of it."""
     billed.tokens = tokens
-    explored(folder, billed)
+    explored(billed, more=f"trial_budget: {budget}\n" if is_own else "")
 
-    code, _ = ran("--budget", str(budget))
+    code, _ = ran(*(() if is_own else ("--budget", str(budget))))
+    if is_own:
+        Path(FILE).write_text(EXPLORING + "trial_budget: 9\n")
     more, whole = ran("--budget", "30")
     swept = run_json(*ALL)
 
-    assert (code, more) == (5, 0)
+    assert (code, more) == (0 if is_own else 5, 0)
     assert [row["iterations"] for row in whole["rows"]] == [2, 2]
+    assert {row["status"] for row in whole["rows"]} == {"succeeded"}
     assert 4 in {rule["iterations"] for rule in swept["rules"]}
     assert swept["runs"] == 2
     checked = whorl(*ALL, "--check", "2")
     assert "2 answers replayed through the engine: all the same" in checked.stderr
 
 
-@pytest.mark.parametrize("budget", ["0.45", "0.32"])
-def test_a_trial_that_its_own_budget_stopped_within_its_rule_goes_on_exploring_with_a_larger_one(
-    folder: Path, billed: Billed, budget: str
-) -> None:
-    explored(folder, billed, more=f"trial_budget: {budget}\n")
-
-    whorl("experiment", "run", FILE)
-    (folder / FILE).write_text(EXPLORING + "trial_budget: 9\n")
-    whole = run_json("experiment", "run", FILE)
-    swept = run_json(*ALL)
-
-    assert [row["iterations"] for row in whole["rows"]] == [2, 2]
-    assert {row["status"] for row in whole["rows"]} == {"succeeded"}
-    assert 4 in {rule["iterations"] for rule in swept["rules"]}
-    checked = whorl(*ALL, "--check", "2")
-    assert "2 answers replayed through the engine: all the same" in checked.stderr
-
-
-def test_a_failure_of_the_provider_while_exploring_is_no_result_of_the_loop(
-    folder: Path, billed: Billed
-) -> None:
-    explored(folder, billed)
+def test_a_failure_of_the_provider_while_exploring_is_no_result_of_the_loop(billed: Billed) -> None:
+    explored(billed)
     billed.fails_at, billed.failing = "Guess 1 now 3", 99
 
     found = run_json("experiment", "run", FILE)
@@ -186,3 +157,60 @@ def test_a_failure_of_the_provider_while_exploring_is_no_result_of_the_loop(
     assert [row["status"] for row in found["rows"]] == ["succeeded"] * 2
     assert "failed in the loop" not in told.stdout
     assert "iteration 3 was unanswered" in told.stdout
+
+
+# Each call reserves a hundred tokens, and takes a few.
+TERSE = FLOW.replace('iteration }}"}', 'iteration }}", max_tokens: 100}').replace(
+    "returns:", "max_tokens: 100, returns:"
+)
+ENDED = "the budget of the run ended the loop early"
+
+
+@pytest.mark.slow
+def test_loops_that_a_trial_budget_has_ended_go_on_with_a_larger_one() -> None:
+    Path("guess.yaml").write_text(TERSE)
+    Path(FILE).write_text(PLAIN + "trial_budget: 0.0115\n")
+
+    cut = whorl("experiment", "run", FILE)
+    reasons = {row["exit_reason"] for row in run_json("experiment", "report", FILE)["rows"]}
+    Path(FILE).write_text(PLAIN + "trial_budget: 1\n")
+    before = whorl("experiment", "report", FILE)
+    raised = run_json("experiment", "run", FILE)
+    fresh = run_json("experiment", "run", FILE, "--fresh")
+
+    assert reasons == {"max_iterations", "budget"}
+    assert f"12 trials of 'longer': {ENDED}; a larger trial_budget continues them" in cut.stdout
+    assert f"of 'base': {ENDED}" not in cut.stdout
+    assert "so far: 12 of 24 trials" in before.stdout
+    assert "12 trials of 'longer' had a smaller trial_budget" in before.stdout
+    assert (raised["notes"], raised["done"]) == ([], 24)
+    names = ("case", "variant", "grades", "iterations", "returned", "exit_reason")
+    rows = [[[row[n] for n in names] for row in one["rows"]] for one in (raised, fresh)]
+    assert rows[0] == rows[1]
+
+
+def test_a_loop_that_its_own_budget_has_ended_is_a_result_of_its_rule() -> None:
+    rule = "at_most: {iterations: 2, calls: 2}"
+    Path("guess.yaml").write_text(FLOW.replace("at_most: 2", rule))
+    Path(FILE).write_text(PLAIN + "trial_budget: 1\n")
+
+    found = run_json("experiment", "run", FILE)
+
+    assert {row["exit_reason"] for row in found["rows"] if row["variant"] == "base"} == {"budget"}
+    assert found["notes"] == []
+
+
+def test_a_trial_that_is_resumed_knows_which_of_its_files_have_changed() -> None:
+    Path("guess.yaml").write_text(TERSE)
+    Path(FILE).write_text(PLAIN + "trial_budget: 0.0105\n")
+    stopped = [row["run"] for row in run_json("experiment", "run", FILE)["rows"]]
+
+    same = whorl("resume", stopped[0], "--budget", "+1")
+    Path("guess.yaml").write_text(TERSE.replace("Guess", "Now guess"))
+    other = whorl("resume", stopped[1], "--budget", "+1")
+
+    assert (same.exit_code, other.exit_code) == (0, 0)
+    assert "has changed since" not in same.stdout + same.stderr
+    notice = other.stdout + other.stderr
+    assert "guess.yaml has changed since this run began" in notice
+    assert f"to use the new one: `whorl experiment run {FILE}`" in notice

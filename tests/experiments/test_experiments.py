@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
 import subprocess
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from campaign import IS_CAMPAIGN, amount
-from experiments.guess import EXPERIMENT, folder, run_json, whorl
+from experiments.guess import (
+    EXPERIMENT,
+    FILE,
+    GRADE,
+    SHORT_YES,
+    configure,
+    run_json,
+    whorl,
+    write_cases,
+)
 from waiting import wait_until
 from whorl import Experiment, what_if
 from whorl.errors import InvalidWorkflow
@@ -22,31 +33,97 @@ from whorl.services.experiments.document import experiment_schema, read_experime
 from whorl.services.experiments.variants import prepare
 from whorl.services.project import find_project
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-__all__ = ["folder"]
+def calls_made() -> int:
+    with closing(SqliteStore(".whorl/whorl.db")) as store:
+        return sum(row.calls for row in store.runs(limit=100))
 
 
-def test_an_experiment_is_run_once_and_reported_again(folder: Path) -> None:
-    first = run_json("experiment", "run", "guess.experiment.yaml")
-    again = run_json("experiment", "run", "guess.experiment.yaml")
+def test_an_experiment_is_run_once_and_reported_again() -> None:
+    """By lists, tables and sheets; its runs are hidden, and kept, until they are asked for."""
+    first = run_json("experiment", "run", FILE)
+    again = run_json("experiment", "run", FILE)
+    told = whorl("experiment", "report", FILE).stdout
+    table = whorl("experiment", "report", FILE, "--markdown").stdout
+    sheet = whorl("experiment", "report", FILE, "--csv").stdout.splitlines()
 
     assert first == again
     assert first["done"] == 24
-    assert first["variants"]["base"]["grade"]["value"] == pytest.approx(0.2)
-    assert first["variants"]["longer"]["grade"]["value"] == pytest.approx(0.4)
-    assert first["variants"]["longer"]["words"] == "better"
-    assert first["variants"]["base"]["iterations"] == 2
+    base, longer = first["variants"]["base"], first["variants"]["longer"]
+    assert base["grade"]["value"] == pytest.approx(0.2)
+    assert longer["grade"]["value"] == pytest.approx(0.4)
+    assert (longer["wins"], longer["words"], longer["within_margin"]) == (12, "better", False)
+    assert "within the margin" not in told
+    assert "12 better, 0 the same, 0 worse (margin 0.02)" in told
+    assert base["iterations"] == 2
     assert first["extra_usd"] > 0
-    with closing(SqliteStore(folder / ".whorl" / "whorl.db")) as store:
-        assert len(store.runs(limit=100)) == 24
+    assert "| variant | grade (95 %) | to base |" in table
+    assert "+0.20 (+0.20 to +0.20) better" in table
+    assert len(sheet) == 25
+    assert sheet[0].startswith("case,variant,repeat,run,status")
+
+    hidden = whorl("ls").stderr
+    trials = run_json("ls", "-n", "100", "--label", "experiment=guess")
+    labels = {"experiment": "guess", "variant": "longer", "case": "1", "repeat": "1"}
+    one = ("--label", "experiment=guess", "--label", "variant=longer", "--label", "case=1")
+    (trial,) = run_json("ls", *one)
+    assert "no such runs" in hidden
+    assert "24 runs of experiments not listed: --all, or --label experiment=NAME" in hidden
+    assert (len(trials), trial["labels"]) == (24, labels)
+
+    whorl("run", "guess.yaml", "-i", "n=1")
+    spared = run_json("prune", "--older-than", "0s")
+    gone = run_json("prune", "--older-than", "0s", "--experiments")
+    assert (len(spared["runs"]), len(gone["runs"])) == (1, 24)
+
+
+def test_what_if_over_an_experiment_makes_no_call() -> None:
+    """What is read of the runs is kept beside the store, and goes with them."""
+    run = run_json("experiment", "run", FILE)["rows"][0]["run"]
+    calls = calls_made()
+
+    found, kept, told = (*(run_json("what-if", FILE) for _ in range(2)), whorl("what-if", FILE))
+    assert len(list(Path(".whorl", "facts").glob("*.z"))) == 1
+    one = run_json("what-if", FILE, "--at-most", "3", "--return", "last")
+    rules = list(csv.DictReader(whorl("what-if", FILE, "--csv").stdout.splitlines()))
+    sheet = whorl("what-if", run, "--at-most", "1", "--csv").stdout.splitlines()
+
+    assert found == kept
+    assert found["own"] == "score 0.9, at_most 2, last"
+    assert found["curve"]["last"] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
+    assert any("at_most 3, last" in row["rule"] and row["grade"] == 0.3 for row in one["rules"])
+    assert found["recommended"]
+    assert (found["runs"], found["trials"]) == (12, 12)
+    assert "12 of 12 trials stand behind it" in told.stdout
+    assert len(rules) == len(found["rules"]) + len(found["not_ranked"])
+    assert [float(row["grade"]) for row in rules[:5]] == [r["grade"] for r in found["rules"][:5]]
+    (answer,) = csv.DictReader(sheet)
+    assert (answer["run"], answer["iterations"], answer["returned"]) == (run, "1", "1")
+    assert answer["exact"] == "True"
+    assert calls_made() == calls
+
+    for what in (run, FILE):
+        wrong = whorl("what-if", what, "--until", "reveiw.score > 0.7")
+        assert wrong.exit_code == 2, wrong
+        assert "error[W005]" in wrong.stderr
+        assert "did you mean 'review'" in wrong.stderr
+    known = whorl("what-if", FILE, "--until", "review.score > 0.7 and iteration > 1 and n >= 0")
+    assert known.exit_code == 0, known
+    checked = whorl("what-if", FILE, "--at-most", "3", "--return", "best", "--check", "5")
+    unclear = whorl("what-if", FILE, "--check", "5")
+    assert checked.exit_code == 0
+    assert "5 answers replayed through the engine: all the same" in checked.stderr
+    assert unclear.exit_code == 2
+    assert "--check replays the answers of one rule" in unclear.stderr
+
+    whorl("experiment", "rm", "guess")
+    assert list(Path(".whorl", "facts").glob("*.z")) == []
 
 
 @pytest.mark.slow
-def test_more_cases_run_only_those_and_a_new_generation_all(folder: Path) -> None:
+def test_more_cases_run_only_those_and_a_new_generation_all() -> None:
     run_json("experiment", "run", "guess.experiment.yaml")
-    with (folder / "cases.csv").open("a") as file:
+    with Path("cases.csv").open("a") as file:
         file.write("77\n")
 
     more = run_json("experiment", "run", "guess.experiment.yaml")
@@ -60,25 +137,7 @@ def test_more_cases_run_only_those_and_a_new_generation_all(folder: Path) -> Non
     assert run_json("experiment", "ls") == []
 
 
-@pytest.mark.slow
-def test_what_if_over_an_experiment_makes_no_call(folder: Path) -> None:
-    run_json("experiment", "run", "guess.experiment.yaml")
-    with closing(SqliteStore(folder / ".whorl" / "whorl.db")) as store:
-        calls = sum(row.calls for row in store.runs(limit=100))
-
-    found = run_json("what-if", "guess.experiment.yaml")
-    kept = run_json("what-if", "guess.experiment.yaml")
-    one = run_json("what-if", "guess.experiment.yaml", "--at-most", "3", "--return", "last")
-
-    assert found == kept
-    assert found["own"] == "score 0.9, at_most 2, last"
-    assert found["curve"]["last"] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
-    assert any("at_most 3, last" in row["rule"] and row["grade"] == 0.3 for row in one["rules"])
-    with closing(SqliteStore(folder / ".whorl" / "whorl.db")) as store:
-        assert sum(row.calls for row in store.runs(limit=100)) == calls
-
-
-def test_what_if_of_one_run_is_checked_by_a_replay(folder: Path) -> None:
+def test_what_if_of_one_run_is_checked_by_a_replay() -> None:
     explored = whorl("run", "guess.yaml", "-i", "n=1", "--explore", "polish=5", "--json")
     assert explored.exit_code == 0, explored
     rule = ["--until", "{score: {from: '{{ review.score }}', at_least: 0.5}}", "--at-most", "5"]
@@ -106,46 +165,7 @@ def test_what_if_of_one_run_is_checked_by_a_replay(folder: Path) -> None:
     assert longer["answer"]["stopped_by"] == "score"
 
 
-def test_a_budget_pauses_it_and_whole_cases_are_compared(folder: Path) -> None:
-    file = folder / "guess.experiment.yaml"
-    file.write_text(EXPERIMENT + "budget: 2.02\ntrial_budget: 2\n")
-
-    paused = whorl("experiment", "run", "guess.experiment.yaml", "--json")
-    found = json.loads(paused.stdout)
-
-    assert paused.exit_code == 5
-    assert 0 < found["done"] < 24
-    assert 0.02 < found["spent_usd"] <= 2.02
-    assert found["cases"] == sum(
-        sum(row["case"] == str(case) for row in found["rows"]) == 2 for case in range(1, 13)
-    )
-    assert found["variants"]["longer"]["words"] == ""
-    file.write_text(EXPERIMENT)
-    assert run_json("experiment", "run", "guess.experiment.yaml")["done"] == 24
-
-
-@pytest.mark.slow
-def test_a_gate_passes_fails_and_is_undecided(folder: Path) -> None:
-    run_json("experiment", "run", "guess.experiment.yaml")
-    whorl("experiment", "report", "guess.experiment.yaml", "--save", "baseline.json")
-
-    same = whorl("experiment", "gate", "guess.experiment.yaml", "--against", "baseline.json")
-    better = run_json(
-        "experiment", "gate", "guess.experiment.yaml", "--variant", "longer", "--against", "base"
-    )
-    worse = whorl(
-        *("experiment", "gate", "guess.experiment.yaml", "--variant", "base"),
-        *("--against", "longer", "--junit", "tests.xml"),
-    )
-
-    assert same.exit_code == 0
-    assert better["verdict"] == "pass"
-    assert worse.exit_code == 1
-    assert "worse by 0.20" in worse.stdout
-    assert (folder / "tests.xml").read_text().count("<testcase") == 13
-
-
-def test_paid_graders_and_people_grade_by_runs_of_their_own(folder: Path) -> None:
+def test_paid_graders_and_people_grade_by_runs_of_their_own() -> None:
     graders = """
 grade:
   right: "outputs.text == 'ab'"
@@ -155,10 +175,9 @@ grade:
   odd: "7"
 grade_iterations: returned
 """
-    text = EXPERIMENT.replace('grade: "(outputs.text | length) / 10"\n', graders)
-    (folder / "guess.experiment.yaml").write_text(text)
-    with (folder / "whorl.toml").open("a") as file:
-        file.write('[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["YES"]\n')
+    text = EXPERIMENT.replace(GRADE, graders)
+    Path("guess.experiment.yaml").write_text(text)
+    configure(SHORT_YES)
 
     found = run_json("experiment", "run", "guess.experiment.yaml")
     row = next(row for row in found["rows"] if row["variant"] == "base")
@@ -166,7 +185,7 @@ grade_iterations: returned
     assert row["grades"] == {"right": 1, "good": 1, "same": 1, "taste": None, "odd": None}
     assert found["people"]["taste"] == [0, 24]
     assert "a grade is from 0 to 1" in found["faults"][0]
-    with closing(SqliteStore(folder / ".whorl" / "whorl.db")) as store:
+    with closing(SqliteStore(Path(".whorl/whorl.db"))) as store:
         names = [row.name for row in store.runs(limit=200)]
         gradings = [row for row in store.runs(limit=200) if row.name.startswith("grade-")]
     # Equal results of one case share a grading; every case of the data is asked about itself.
@@ -178,89 +197,20 @@ grade_iterations: returned
     assert judged["wrong_yes"][:2] == [12, 12]
 
 
-@pytest.mark.parametrize(
-    ("change", "code", "line", "words"),
-    [
-        (("explore", "explor"), "X100", 9, "explore"),
-        (("workflow: guess.yaml\n", ""), "X100", 2, "workflow"),
-        (("{polish: {at_most", "{polishh: {at_most"), "X100", 7, "polishh"),
-        (("at_most: 4", "at_most: often"), "W007", 7, "at_most"),
-        (("return: best", "returns: best"), "W004", 7, "returns"),
-    ],
-)
-def test_mistakes_have_a_place(
-    folder: Path, change: tuple[str, str], code: str, line: int, words: str
-) -> None:
-    text = EXPERIMENT.replace(*change)
-    (folder / "guess.experiment.yaml").write_text(text)
-    project = find_project({}, folder=folder)
-    with pytest.raises(InvalidWorkflow) as caught:
-        prepare(project, read_experiment(project, "guess.experiment.yaml"))
-
-    first = caught.value.diagnostics[0]
-    assert (first.code, first.span and first.span.line) == (code, line)
-    assert words in f"{first.message} {first.help}"
-    assert whorl("validate", "guess.experiment.yaml").exit_code == 2
-
-
-def test_all_rows_that_do_not_fit_are_listed_at_once(folder: Path) -> None:
-    (folder / "cases.csv").write_text("id,n\na,1\nb,12a\nb,3\nc,x\n")
-    project = find_project({}, folder=folder)
+def test_all_rows_that_do_not_fit_are_listed_at_once() -> None:
+    Path("cases.csv").write_text("id,n\na,1\nb,12a\nb,3\nc,x\n")
+    project = find_project({}, folder=Path.cwd())
     with pytest.raises(InvalidWorkflow) as twice:
         read_experiment(project, "guess.experiment.yaml")
-    (folder / "cases.csv").write_text("id,n\na,1\nb,12a\nc,x\n")
+    Path("cases.csv").write_text("id,n\na,1\nb,12a\nc,x\n")
     with pytest.raises(InvalidWorkflow) as caught:
         prepare(project, read_experiment(project, "guess.experiment.yaml"))
 
+    Path("cases.csv").write_text("n,n\n1,2\n")
+    assert "two columns are called 'n'" in whorl("experiment", "run", FILE).stderr
     assert [one.code for one in twice.value.diagnostics] == ["X102"]
     places = {(one.code, one.span and one.span.line) for one in caught.value.diagnostics}
     assert places == {("X101", 3), ("X101", 4)}
-
-
-WRONG = {
-    'grade: "outputs.text +"': ("W008", 8, 8),
-    'grade: "output.text == 1"': ("X100", 8, 8),
-    'grade: {right: "case.n > 1", good: {judge: "Good?", of: "{{ output.text }}"}}': (
-        "X100",
-        8,
-        57,
-    ),
-    'grade: {good: {judge: "Good?", of: "{{ outputs.text }}", votes: 0}}': ("X100", 8, 65),
-    'grade: "1"\nsolved: "good > 0.5"': ("X100", 9, 9),
-    'grade: "1"\ninputs: {n: "{{ row.n }}"}': ("X100", 9, 13),
-    'grade: "1"\nexplore: {polsh: 5}': ("X100", 9, 11),
-    'grade: "1"\nexplore: {polish: many}': ("X100", 9, 19),
-    'grade: "1"\nrepeat: 0': ("X100", 9, 9),
-    'grade: "1"\nat_once: 0': ("X100", 9, 10),
-    'grade: "1"\ngate: {costs: 1.2}': ("X100", 9, 8),
-    'grade: "1"\ngate: {failures: some}': ("X100", 9, 18),
-}
-
-
-@pytest.mark.parametrize("words", WRONG)
-def test_what_is_wrong_is_told_with_its_place_before_anything_is_paid(
-    folder: Path, words: str
-) -> None:
-    head = EXPERIMENT.partition("grade:")[0]
-    (folder / "guess.experiment.yaml").write_text(f"{head}{words}\n")
-    code, line, column = WRONG[words]
-
-    done = whorl("experiment", "run", "guess.experiment.yaml")
-
-    assert done.exit_code == 2
-    assert f"error[{code}]" in done.stderr
-    assert f"guess.experiment.yaml:{line}:{column}" in done.stderr
-    assert run_json("ls", "--all") == []
-
-
-def test_a_variant_that_is_not_there_is_no_fault_of_ours(folder: Path) -> None:
-    (folder / "cases.csv").write_text("n\n1\n")
-    run_json("experiment", "run", "guess.experiment.yaml")
-    for words in (("what-if",), ("judge", "--against", "grade")):
-        done = whorl(words[0], "guess.experiment.yaml", *words[1:], "--variant", "longr")
-        assert done.exit_code == 2
-        assert "there is no variant 'longr'" in done.stderr
-        assert "did you mean 'longer'" in done.stderr
 
 
 def test_the_schema_has_every_field() -> None:
@@ -272,17 +222,17 @@ def test_the_schema_has_every_field() -> None:
 
 @pytest.mark.slow
 @pytest.mark.campaign
-def test_an_experiment_that_is_killed_ends_with_the_same_numbers(folder: Path) -> None:
+def test_an_experiment_that_is_killed_ends_with_the_same_numbers() -> None:
     """SIGKILL in the midst of it: the same command goes on, and pays for nothing twice."""
     if IS_CAMPAIGN:
-        (folder / "cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(200)))
+        write_cases(200)
         text = EXPERIMENT.replace("at_once: 6", "at_once: 20")
         third = "  third: {loops: {polish: {at_most: 3}}}\ngrade:"
-        (folder / "guess.experiment.yaml").write_text(text.replace("grade:", third))
+        Path("guess.experiment.yaml").write_text(text.replace("grade:", third))
     wanted = run_json("experiment", "run", "guess.experiment.yaml", "--store", "whole")
     words = [sys.executable, "-m", "whorl.interfaces.cli", "--config", "whorl.toml"]
     words += ["--store", "killed", "experiment", "run", "guess.experiment.yaml"]
-    path = folder / "killed" / "whorl.db"
+    path = Path("killed", "whorl.db")
     process = subprocess.Popen(words, env=os.environ | {"WHORL_TRUST": "1"})
 
     def has_begun() -> bool:
@@ -310,7 +260,7 @@ def test_an_experiment_that_is_killed_ends_with_the_same_numbers(folder: Path) -
 
 
 @pytest.mark.slow
-def test_python_runs_an_experiment_with_functions_as_graders(folder: Path) -> None:
+def test_python_runs_an_experiment_with_functions_as_graders() -> None:
     def right(outputs: Any, case: Any) -> bool:
         return bool(outputs["text"] == case["expected"])
 
@@ -339,3 +289,45 @@ def test_python_runs_an_experiment_with_functions_as_graders(folder: Path) -> No
     assert sweep.runs == 10
     assert (answer.exact, answer.iterations, answer.outputs) == (True, 1, {"text": "a"})
     assert answer.results == {"write": "a", "review": {"score": 0.1}}
+
+
+REST = EXPERIMENT[EXPERIMENT.index("grade:") :]
+GOOD = 'good: {judge: "Good?", of: "{{ output.text }}"}'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "place"),
+    [
+        ("explore", "explor", "X100", "9"),
+        ("workflow: guess.yaml\n", "", "X100", "2"),
+        ("{polish: {at_most", "{polishh: {at_most", "X100", "7"),
+        ("at_most: 4", "at_most: often", "W007", "7"),
+        ("return: best", "returns: best", "W004", "7"),
+        (REST, 'grade: "outputs.text +"', "W008", "8:8"),
+        (REST, 'grade: "output.text == 1"', "X100", "8:8"),
+        (REST, f'grade: {{right: "case.n > 1", {GOOD}}}', "X100", "8:57"),
+        (REST, f"grade: {{{GOOD[:-1].replace('put', 'puts')}, votes: 0}}}}", "X100", "8:65"),
+        (REST, 'grade: "1"\nsolved: "good > 0.5"', "X100", "9:9"),
+        (REST, 'grade: "1"\ninputs: {n: "{{ row.n }}"}', "X100", "9:13"),
+        (REST, 'grade: "1"\nexplore: {polsh: 5}', "X100", "9:11"),
+        (REST, 'grade: "1"\nexplore: {polish: many}', "X100", "9:19"),
+        (REST, 'grade: "1"\nrepeat: 0', "X100", "9:9"),
+        (REST, 'grade: "1"\nat_once: 0', "X100", "9:10"),
+        (REST, 'grade: "1"\ngate: {costs: 1.2}', "X100", "9:8"),
+        (REST, 'grade: "1"\ngate: {failures: some}', "X100", "9:18"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(old: str, new: str, code: str, place: str) -> None:
+    """Before anything is paid, and by `validate`, too."""
+    Path(FILE).write_text(EXPERIMENT.replace(old, new))
+
+    done = whorl("experiment", "run", FILE)
+
+    assert done.exit_code == whorl("validate", FILE).exit_code == 2
+    assert f"error[{code}]" in done.stderr
+    assert f"{FILE}:{place}" in done.stderr
+    assert (
+        old not in ("explore", "workflow: guess.yaml\n")
+        or f"'{old.partition(':')[0]}'" in done.stderr
+    )
+    assert run_json("ls", "--all") == []

@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 import math
 import xml.etree.ElementTree as ET
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from experiments.guess import folder, whorl
+from experiments.guess import (
+    EXPERIMENT,
+    FILE,
+    VARIANTS,
+    advised,
+    change,
+    run_json,
+    whorl,
+    write_cases,
+)
+from experiments.served import SERVED
 from whorl.services.experiments.reporting import figures
 from whorl.services.experiments.reporting.gate import would_decide
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["folder"]
-
-FILE = "guess.experiment.yaml"
 
 
 def _tests(file: Path) -> dict[str, str]:
@@ -33,39 +37,37 @@ def _tests(file: Path) -> dict[str, str]:
     return found
 
 
-def test_a_gate_that_fails_has_tests_that_fail(folder: Path) -> None:
-    gate = ("experiment", "gate", FILE, "--variant", "base", "--against", "longer")
+def test_tests_fail_where_the_gate_does() -> None:
+    turned = ("--variant", "base", "--against", "longer", "--junit", "tests.xml")
 
-    failed = whorl(*gate, "--junit", "tests.xml")
-    tests = _tests(folder / "tests.xml")
+    failed = whorl("experiment", "gate", FILE, *turned)
+    tests = _tests(Path("tests.xml"))
+    passed = whorl(
+        "experiment", "gate", FILE, "--variant", "longer", "--against", "base", *turned[4:]
+    )
 
     assert failed.exit_code == 1
     assert tests.pop("gate") == (
         "fail, over 12 cases: the grade is worse by 0.20, the margin is 0.02"
     )
     assert tests == dict.fromkeys(map(str, range(1, 13)), "grade 0.20, before 0.40")
-
-
-def test_a_gate_that_passes_has_no_test_that_fails(folder: Path) -> None:
-    gate = ("experiment", "gate", FILE, "--variant", "longer", "--against", "base")
-
-    assert whorl(*gate, "--junit", "tests.xml").exit_code == 0
-    assert set(_tests(folder / "tests.xml").values()) == {""}
+    assert passed.exit_code == 0
+    assert set(_tests(Path("tests.xml")).values()) == {""}
 
 
 @pytest.mark.slow
-def test_repeated_runs_of_a_case_are_one_test(folder: Path) -> None:
-    (folder / FILE).write_text((folder / FILE).read_text() + "repeat: 2\n")
+def test_repeated_runs_of_a_case_are_one_test() -> None:
+    Path(FILE).write_text(Path(FILE).read_text() + "repeat: 2\n")
 
     whorl(*("experiment", "gate", FILE, "--against", "longer", "--junit", "tests.xml"))
 
-    assert (folder / "tests.xml").read_text().count("<testcase") == 13
+    assert Path("tests.xml").read_text().count("<testcase") == 13
 
 
-def test_a_baseline_of_other_cases_is_an_error_before_anything_runs(folder: Path) -> None:
+def test_a_baseline_of_other_cases_is_an_error_before_anything_runs() -> None:
     cases = {"x": {"grades": [1], "costs": [0], "runs": ["r"], "failed": 0}}
     saved = {"baseline": 1, "experiment": "guess", "cases": cases}
-    (folder / "baseline.json").write_text(json.dumps(saved))
+    Path("baseline.json").write_text(json.dumps(saved))
 
     done = whorl("experiment", "gate", FILE, "--against", "baseline.json")
 
@@ -73,68 +75,36 @@ def test_a_baseline_of_other_cases_is_an_error_before_anything_runs(folder: Path
     assert "X109" in done.stderr
     assert "no case of 'guess' is in 'baseline.json'" in done.stderr
     assert "its cases: x" in done.stderr
-    assert not (folder / ".whorl" / "whorl.db").exists()
+    assert not Path(".whorl/whorl.db").exists()
 
 
-GATE = ("experiment", "gate", FILE, "--against", "baseline.json")
-
-
-def _save(folder: Path) -> dict[str, Any]:
-    """Runs the experiment, and saves the grades of its baseline."""
-    assert whorl("experiment", "run", FILE).exit_code == 0
+def test_grades_are_compared_with_those_of_the_same_grader() -> None:
+    """The same runs pass; where it was not saved who graded, lower grades fail."""
+    gate = ("experiment", "gate", FILE, "--against")
+    text = Path(FILE).read_text().replace("name: guess", "name: other")
+    Path("other.experiment.yaml").write_text(text.replace("/ 10", "/ 20"))
+    for file in (FILE, "other.experiment.yaml"):
+        assert whorl("experiment", "run", file).exit_code == 0
     assert whorl("experiment", "report", FILE, "--save", "baseline.json").exit_code == 0
-    saved: dict[str, Any] = json.loads((folder / "baseline.json").read_text())
-    return saved
+    saved = json.loads(Path("baseline.json").read_text())
 
-
-def _change(folder: Path, old: str, new: str, *, file: str = FILE) -> None:
-    text = (folder / file).read_text()
-    assert old in text
-    (folder / file).write_text(text.replace(old, new))
-
-
-def test_the_same_runs_with_the_same_grades_pass(folder: Path) -> None:
-    _save(folder)
-
-    done = whorl(*GATE, "--strict")
-
-    assert done.exit_code == 0
-    assert "nothing has changed: these are the same runs" in done.stdout
-
-
-def test_grades_of_another_grader_are_not_compared(folder: Path) -> None:
-    _save(folder)
-    _change(folder, "/ 10", "/ 20")
-
-    done = whorl(*GATE)
-
-    assert done.exit_code == 2
-    assert "X109" in done.stderr
-    assert "'baseline.json' was graded by another grader than 'guess' has" in done.stderr
-
-
-def test_grades_of_an_experiment_with_another_grader_are_not_compared(folder: Path) -> None:
-    text = (folder / FILE).read_text().replace("name: guess", "name: other")
-    (folder / "other.experiment.yaml").write_text(text.replace("/ 10", "/ 20"))
-    assert whorl("experiment", "run", "other.experiment.yaml").exit_code == 0
-
-    done = whorl("experiment", "gate", FILE, "--against", "other.experiment.yaml")
-
-    assert done.exit_code == 2
-    assert "'other.experiment.yaml' was graded by another grader" in done.stderr
-
-
-def test_the_same_runs_with_lower_grades_fail_where_the_grader_was_not_saved(folder: Path) -> None:
-    saved = _save(folder)
+    same = whorl(*gate, "baseline.json", "--strict")
+    others = [whorl(*gate, "other.experiment.yaml")]
+    change("/ 10", "/ 20", FILE)
+    others.append(whorl(*gate, "baseline.json"))
     del saved["grader"]
-    (folder / "baseline.json").write_text(json.dumps(saved))
-    _change(folder, "/ 10", "/ 20")
+    Path("baseline.json").write_text(json.dumps(saved))
+    lower = whorl(*gate, "baseline.json")
 
-    done = whorl(*GATE)
-
-    assert done.exit_code == 1
-    assert "the grade is worse by 0.10" in done.stdout
-    assert "these are the same runs, graded otherwise" in done.stdout
+    assert same.exit_code == 0
+    assert "nothing has changed: these are the same runs" in same.stdout
+    for file, refused in zip(("other.experiment.yaml", "baseline.json"), others, strict=True):
+        assert refused.exit_code == 2
+        assert "X109" in refused.stderr
+        assert f"'{file}' was graded by another grader than 'guess' has" in refused.stderr
+    assert lower.exit_code == 1
+    assert "the grade is worse by 0.10" in lower.stdout
+    assert "these are the same runs, graded otherwise" in lower.stdout
 
 
 @pytest.mark.slow
@@ -149,10 +119,8 @@ def test_the_same_runs_with_lower_grades_fail_where_the_grader_was_not_saved(fol
         ("margin: 0.01\ngate: {margin: 0.3}\n", 0.3, "pass"),
     ],
 )
-def test_the_margin_is_that_of_the_gate_or_of_the_file(
-    folder: Path, written: str, margin: float, verdict: str
-) -> None:
-    (folder / FILE).write_text((folder / FILE).read_text() + written)
+def test_the_margin_is_of_the_gate_or_the_file(written: str, margin: float, verdict: str) -> None:
+    Path(FILE).write_text(Path(FILE).read_text() + written)
 
     gate = ("experiment", "gate", FILE, "--variant", "base", "--against", "longer")
     done, found = whorl(*gate), json.loads(whorl(*gate, "--json").stdout)
@@ -162,24 +130,27 @@ def test_the_margin_is_that_of_the_gate_or_of_the_file(
     assert f"the grade is {words[verdict]} {margin:g}\n" in done.stdout
 
 
-def test_a_gate_that_cannot_decide_says_its_margin(folder: Path) -> None:
-    (folder / "cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(7)))
+def test_a_gate_that_cannot_decide_says_its_margin() -> None:
+    write_cases(7)
 
     done = whorl("experiment", "gate", FILE, "--variant", "longer", "--against", "base")
 
     assert "7 cases do not decide with a margin of 0.02; about " in done.stdout
 
 
-def test_a_gate_that_its_budget_stopped_has_not_passed(folder: Path) -> None:
+def test_a_gate_that_its_budget_stopped_has_not_passed() -> None:
     gate = ("experiment", "gate", FILE, "--variant", "longer", "--against", "base")
-    (folder / FILE).write_text((folder / FILE).read_text() + "trial_budget: 0.2\n")
+    Path(FILE).write_text(EXPERIMENT + "trial_budget: 0.2\nbudget: 0.23\n")
 
-    done = whorl(*gate, "--budget", "0.23")
+    done = whorl(*gate)
 
     assert done.exit_code == 5
     assert "gate: undecided" in done.stdout
     assert " of 24 trials done; the budget allows no more" in done.stdout
     assert "pass" not in done.stdout
+    *again, budget = advised(done.stderr)
+    assert again == ["--config", "whorl.toml", *gate, "--budget"]
+    assert float(budget) > 0
 
 
 def _decided(pairs: list[float], margin: float) -> bool:
@@ -207,8 +178,7 @@ def test_so_many_cases_would_decide(pairs: list[float], margin: float, count: in
 
 
 @pytest.mark.parametrize(
-    ("pairs", "margin"),
-    [([-1.0] * 3 + [0.0] * 7, 0.05), ([0.0] * 8, 0.02), ([0.4, -0.4] * 5, 0.2)],
+    ("pairs", "margin"), [([-1.0] * 3 + [0.0] * 7, 0.05), ([0.0] * 8, 0.02), ([0.4, -0.4] * 5, 0.2)]
 )
 def test_the_gate_itself_decides_with_so_many(pairs: list[float], margin: float) -> None:
     """The same pairs again and again: as often as is told, and a quarter less."""
@@ -225,12 +195,10 @@ def test_a_difference_of_just_the_margin_is_never_decided() -> None:
     assert told == "nor would more cases like these: the difference is about the margin"
 
 
-def test_a_variant_is_not_compared_with_itself(folder: Path) -> None:
+def test_a_variant_is_not_compared_with_itself() -> None:
     """Nothing is run for it; where there is no other one, a saved report can be compared with."""
     two = whorl("experiment", "gate", FILE, "--against", "base")
-    text = (folder / FILE).read_text()
-    variants = "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n"
-    (folder / FILE).write_text(text.replace(variants, ""))
+    change(VARIANTS, "", FILE)
     one = whorl("experiment", "gate", FILE, "--against", "base")
 
     for done, advice in ((two, "name one with --variant: longer"), (one, "--save baseline.json")):
@@ -238,3 +206,103 @@ def test_a_variant_is_not_compared_with_itself(folder: Path) -> None:
         assert "'base' cannot be compared with itself" in done.stderr
         assert advice in done.stderr
     assert whorl("experiment", "ls").stdout == ""
+
+
+def _gate(*more: str) -> dict[str, Any]:
+    done: dict[str, Any] = run_json("experiment", "gate", FILE, *more)
+    return done
+
+
+def _served(url: str, more: str = "") -> dict[str, Any]:
+    """Runs cases whose grades vary; gives the report."""
+    Path("whorl.toml").write_text(SERVED.format(url=url))
+    text = EXPERIMENT.replace("explore: {polish: 5}\n", more)
+    Path(FILE).write_text(text.replace("variants:\n", "gate: {margin: 0.9}\nvariants:\n"))
+    found: dict[str, Any] = run_json("experiment", "run", FILE)
+    return found
+
+
+def test_a_difference_within_the_margin_is_told_to_be_so() -> None:
+    Path(FILE).write_text(EXPERIMENT + "margin: 0.3\n")
+
+    found = run_json("experiment", "run", FILE)
+    told = whorl("experiment", "report", FILE).stdout
+    for_people = whorl("experiment", "report", FILE, "--markdown").stdout
+
+    longer = found["variants"]["longer"]
+    assert found["margin"] == 0.3
+    assert (longer["wins"], longer["ties"], longer["losses"]) == (0, 12, 0)
+    assert (longer["words"], longer["within_margin"]) == ("better", True)
+    assert "better, within the margin of 0.3" in told
+    assert "0 better, 12 the same, 0 worse (margin 0.3)" in told
+    assert "better, within the margin of 0.3" in for_people
+
+
+@pytest.mark.slow
+def test_the_report_and_the_gate_show_the_same_interval(model: str) -> None:
+    """Also the other way round; and exploring that equal variants share is counted once."""
+    report = _served(model, "explore: {polish: 5}\n")
+    found = report["variants"]["longer"]
+    difference = found["difference"]
+    assert difference["low"] < difference["value"] < difference["high"]
+    whorl("experiment", "report", FILE, "--save", "baseline.json")
+
+    for against in ("base", "baseline.json"):
+        gate = _gate("--variant", "longer", "--against", against)
+        assert gate["difference"] == difference
+        assert (gate["level"], found["level"]) == (0.95, 0.95)
+    told = whorl("experiment", "gate", FILE, "--variant", "longer", "--against", "base").stdout
+    low, high = (f"{difference[name]:+.2f}" for name in ("low", "high"))
+    assert f"({low} to {high}), at 95 %" in told
+    assert f"({low} to {high})" in whorl("experiment", "report", FILE).stdout
+    turned = _gate("--variant", "base", "--against", "longer")["difference"]
+    assert turned["value"] == pytest.approx(-difference["value"])
+    ends = (-difference["high"], -difference["low"])
+    assert (turned["low"], turned["high"]) == pytest.approx(ends)
+
+    change("variants:\n", "variants:\n  same: {}\n", FILE)
+    again = run_json("experiment", "run", FILE)
+    assert report["extra_usd"] > 0
+    for name in ("extra_usd", "rho", "spent_usd"):
+        assert again[name] == report[name]
+
+
+@pytest.mark.slow
+def test_intervals_for_all_variants_together_are_named_so(model: str) -> None:
+    two = "  shorter: {loops: {polish: {at_most: 1}}}\n"
+    text = EXPERIMENT.replace("variants:\n", f"variants:\n{two}")
+    Path("whorl.toml").write_text(SERVED.format(url=model))
+    Path(FILE).write_text(text)
+
+    found = run_json("experiment", "run", FILE)["variants"]
+    gate = _gate("--variant", "longer", "--against", "base")
+    told = whorl("experiment", "report", FILE).stdout
+
+    wide, narrow = found["longer"]["difference"], gate["difference"]
+    assert found["base"]["level"] is None
+    assert (found["longer"]["level"], gate["level"]) == (0.975, 0.95)
+    assert wide["value"] == narrow["value"]
+    assert wide["low"] < narrow["low"] <= narrow["high"] < wide["high"]
+    words = "differences to base hold for 2 variants together at 95 %, each at 97.5 %"
+    assert f"{words}; the gate compares one, at 95 %" in told
+
+
+def test_costs_of_calls_in_doubt_fail_no_gate(model: str) -> None:
+    _served(model)
+    change("{margin: 0.9}", "{margin: 0.9, cost: 1.5}", FILE)
+    whorl("experiment", "report", FILE, "--save", "baseline.json")
+    saved = json.loads(Path("baseline.json").read_text())
+    verdicts = {}
+    for doubtful in (0, 1, len(saved["cases"])):
+        for number, kept in enumerate(saved["cases"].values()):
+            kept["in_doubt"] = int(number < doubtful)
+            kept["costs"], kept["runs"] = [0.000001], []
+        Path("baseline.json").write_text(json.dumps(saved))
+        done = whorl("experiment", "gate", FILE, "--against", "baseline.json", "--json")
+        verdicts[doubtful] = json.loads(done.stdout)
+
+    none, one, every = verdicts.values()
+    assert (none["verdict"], one["verdict"], every["verdict"]) == ("fail", "fail", "undecided")
+    assert every["cost_ratio"] is None
+    assert "the costs of 1 case are not compared: calls of them are in doubt" in one["reasons"]
+    assert not [reason for reason in every["reasons"] if "times as much" in reason]

@@ -2,43 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from experiments.guess import CONFIG, EXPERIMENT, FLOW, folder, run_json, whorl
+from experiments.guess import (
+    EXPERIMENT,
+    FILE,
+    FLOW,
+    GRADE,
+    SHORT_YES,
+    VARIANTS,
+    configure,
+    reply_first,
+    run_json,
+    whorl,
+)
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.group import build_group, run_safely
 from whorl.services.experiments.reporting.standing import could_change
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["folder"]
-
-FILE = "guess.experiment.yaml"
 RUN = "whorl --config whorl.toml experiment run guess.experiment.yaml"
 
 
-def _cases(folder: Path, numbers: range) -> None:
-    (folder / "cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in numbers))
+def _cases(numbers: range) -> None:
+    Path("cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in numbers))
 
 
 @pytest.mark.slow
-def test_a_recommendation_says_how_many_trials_stand_behind_it(folder: Path) -> None:
+def test_nothing_is_recommended_that_trials_which_have_not_run_could_change() -> None:
     run_json("experiment", "run", FILE)
-
-    found, told = run_json("what-if", FILE), whorl("what-if", FILE).stdout
-
-    assert found["recommended"]
-    assert (found["runs"], found["trials"]) == (12, 12)
-    assert "12 of 12 trials stand behind it" in told
-
-
-@pytest.mark.slow
-def test_nothing_is_recommended_that_trials_which_have_not_run_could_change(folder: Path) -> None:
-    run_json("experiment", "run", FILE)
-    _cases(folder, range(15))
+    _cases(range(15))
 
     found, told = run_json("what-if", FILE), whorl("what-if", FILE).stdout
     run_json("experiment", "run", FILE)
@@ -55,12 +50,10 @@ def test_nothing_is_recommended_that_trials_which_have_not_run_could_change(fold
 
 
 @pytest.mark.slow
-def test_a_trial_that_the_provider_failed_is_missing(folder: Path) -> None:
+def test_a_trial_that_the_provider_failed_is_missing() -> None:
     run_json("experiment", "run", FILE)
-    _cases(folder, range(13))
-    first = CONFIG.index("[[providers.demo.replies]]")
-    rule = '[[providers.demo.replies]]\nmatch = "Guess 12 "\nreplies = [{status = 404}]\n'
-    (folder / "whorl.toml").write_text(CONFIG[:first] + rule + CONFIG[first:])
+    _cases(range(13))
+    reply_first("Guess 12 ", "{status = 404}")
     run_json("experiment", "run", FILE)
 
     found = run_json("what-if", FILE)
@@ -74,15 +67,13 @@ def test_a_trial_that_the_provider_failed_is_missing(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 20])
-def test_rules_that_trials_which_were_cut_do_not_answer_could_be_better(
-    folder: Path, count: int
-) -> None:
+def test_rules_that_trials_which_were_cut_do_not_answer_could_be_better(count: int) -> None:
     short = FLOW.replace('iteration }}"}', 'iteration }}", max_tokens: 100}')
     short = short if count == 1 else short.replace("at_most: 2", "at_most: 1")
-    (folder / "guess.yaml").write_text(short.replace("returns:", "max_tokens: 100, returns:"))
+    Path("guess.yaml").write_text(short.replace("returns:", "max_tokens: 100, returns:"))
     run_json("experiment", "run", FILE)
-    _cases(folder, range(12 + count))
-    (folder / FILE).write_text(EXPERIMENT + "trial_budget: 0.0115\n")
+    _cases(range(12 + count))
+    Path(FILE).write_text(EXPERIMENT + "trial_budget: 0.0115\n")
     run_json("experiment", "run", FILE)
 
     found = run_json("what-if", FILE)
@@ -118,18 +109,72 @@ def test_missing_trials_are_taken_as_bad_as_they_can_be(
 
 @pytest.mark.parametrize("command", [("experiment", "report"), ("what-if",)])
 def test_in_a_folder_that_is_not_trusted_that_is_said(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    command: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
 ) -> None:
     """Its models are others there, and so would be its trials."""
-    (folder / "cases.csv").write_text("n\n1\n")
+    Path("cases.csv").write_text("n\n1\n")
     run_json("experiment", "run", FILE)
-    config = (folder / "whorl.toml").read_text()
+    config = Path("whorl.toml").read_text()
     rights = '\n[providers.other]\nkind = "openai"\nbase_url = "http://127.0.0.1:1/v1"\n'
-    (folder / "whorl.toml").write_text(config + rights)
+    Path("whorl.toml").write_text(config + rights)
     monkeypatch.delenv("WHORL_TRUST")
 
     assert run_safely(build_group(COMMANDS), [*command, FILE]) == 2
     assert "error[W908]" in capsys.readouterr().err
+
+
+ROWS = ("no loop at all", "the judge is always right", "the best that was made")
+GOOD = 'grade: {good: {judge: "It is short", of: "{{ outputs.text }}"}}\n'
+
+
+def paid(rule: str, more: str = "grade_iterations: returned\n") -> None:
+    """A paid grader of what each run returned; the loop's rule says after which iteration."""
+    flow = FLOW.replace('[{score: {from: "{{ review.score }}", at_least: 0.9}}]', rule)
+    Path("guess.yaml").write_text(flow)
+    text = EXPERIMENT.replace(GRADE, GOOD + more)
+    text = text.replace(VARIANTS, "")
+    Path(FILE).write_text(text)
+    configure(SHORT_YES)
+    run_json("experiment", "run", FILE)
+
+
+def figures(found: dict[str, Any]) -> dict[str, tuple[float | None, float | None]]:
+    return {name: (row["grade"], row["iterations"]) for name, row in found["ideal"].items()}
+
+
+# In 3 of 12 cases the first iteration is returned, in the others the second one.
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("rule", ['"n < 3"', '"n > 99"'], ids=["some runs", "all runs"])
+def test_rows_that_nobody_can_run_are_not_known_without_the_grades_they_need(rule: str) -> None:
+    paid(rule)
+
+    found = run_json("what-if", FILE)
+    shown = whorl("what-if", FILE, "--svg", "sweep.svg").stdout
+
+    if "3" in rule:
+        assert found["curve"] == {"last": [None], "best that was made": [None]}
+        assert found["bands"] == {}
+        words = "12 of 12 runs have iterations without a grade: what needs one is not known"
+        assert words in found["words"]
+        assert words in shown
+        (last,) = [line for line in shown.splitlines() if line.startswith("  last ")]
+        assert last.split() == ["last", "-"]
+    assert "nan" not in shown + Path("sweep.svg").read_text()
+    assert figures(found) == {ROWS[0]: (None, 1), ROWS[1]: (None, None), ROWS[2]: (None, 5)}
+    one = found["ideal"][ROWS[0]]["cost_usd"]
+    (first,) = [row for row in found["not_ranked"] if row["at_most"] == 1][:1]
+    assert first["unknown"] == (9 if "3" in rule else 12)
+    assert 0 < one < found["rules"][0]["cost_usd"]
+    lines = [line for line in shown.splitlines() if line.strip().startswith(ROWS)]
+    assert [line.count("not known") for line in lines] == [1, 3, 1]
+
+
+@pytest.mark.slow
+def test_with_all_grades_everything_is_known() -> None:
+    paid('"n < 3"', more="")
+
+    found = run_json("what-if", FILE)
+
+    assert figures(found) == {ROWS[0]: (1, 1), ROWS[1]: (1, 1), ROWS[2]: (1, 5)}
+    assert found["curve"]["last"] == [1] * 5
+    assert not any("without a grade" in words for words in found["words"])

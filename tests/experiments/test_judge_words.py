@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from experiments.guess import EXPERIMENT, folder, run_json, whorl
+from experiments.guess import (
+    EXPERIMENT,
+    FILE,
+    FLOW,
+    GRADE,
+    SHORT_YES,
+    VARIANTS,
+    change,
+    configure,
+    run_json,
+    whorl,
+)
 from whorl.interfaces.cli.printing.experiment_words import judge_lines
 from whorl.services.experiments.reporting.agreement import Judged, kappa_words, reliability
 from whorl.services.experiments.reporting.figures import Estimate
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["folder"]
-
-FILE = "guess.experiment.yaml"
-GRADE = 'grade: "(outputs.text | length) / 10"\n'
 RIGHT = "grade:\n  right: \"outputs.text == 'ab'\"\n"
 GOOD = '  good: {judge: "It is short", of: "{{ outputs.text }}"}\n'
 RUN = "whorl --config whorl.toml experiment run guess.experiment.yaml"
@@ -25,28 +29,10 @@ RETURNED = "grade_iterations: returned\n"
 
 
 @pytest.fixture
-def judged(folder: Path) -> Path:
-    (folder / FILE).write_text(EXPERIMENT.replace(GRADE, RIGHT + GOOD + RETURNED))
-    with (folder / "whorl.toml").open("a") as file:
-        file.write('[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["YES"]\n')
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("words", "said", "advice"),
-    [
-        (("good", "--against", "good"), "grader 'good' cannot be compared with itself", "right"),
-        (("right", "--against", "good"), "grader 'right' is no judge: it is an expression", "good"),
-    ],
-)
-def test_what_is_no_comparison_is_refused(
-    judged: Path, words: tuple[str, ...], said: str, advice: str
-) -> None:
-    done = whorl("judge", FILE, *words)
-
-    assert done.exit_code == 2
-    assert f"error[X100]: {said}" in done.stderr
-    assert advice in done.stderr.splitlines()[-1]
+def judged() -> Path:
+    Path(FILE).write_text(EXPERIMENT.replace(GRADE, RIGHT + GOOD + RETURNED))
+    configure(SHORT_YES)
+    return Path()
 
 
 def test_verdicts_that_are_not_there_yet_are_named_with_what_gives_them(judged: Path) -> None:
@@ -73,48 +59,55 @@ def test_verdicts_that_are_not_there_yet_are_named_with_what_gives_them(judged: 
     assert "have no verdict" not in every
 
 
-def test_labels_that_match_nothing_are_counted_and_named(judged: Path) -> None:
+REFUSED = [
+    ("good", "good", "", "error[X100]: grader 'good' cannot be compared with itself", "right"),
+    ("right", "good", "", "error[X100]: grader 'right' is no judge: it is an expression", "good"),
+    ("good", "", "case,label\nx,yes\n", "1 of 1 label matches no result: case 'x'", ""),
+    (
+        *("good", "", "case,label\n1,yes\n2,no\n1,no\n"),
+        *("labels.csv, line 4, column 'case': '1' has a label already", ""),
+    ),
+    (
+        *("good", "", "case,iteraton,label,note\n1,1,yes,mine\n"),
+        *("labels.csv: no column is 'iteraton'", "'iteration'"),
+    ),
+]
+
+
+@pytest.mark.usefixtures("judged")
+def test_a_grader_is_compared_with_another_one_or_with_labels() -> None:
+    """By the results of all variants, as its help says; what is no comparison is refused."""
     run_json("experiment", "run", FILE)
-    (judged / "labels.csv").write_text("case,iteration,label\n1,,yes\n2,2,no\n2,99,no\nx,,yes\n")
-
+    asked = ("judge", FILE, "good", "--against", "right")
+    usual = run_json(*asked)
+    base, longer = (run_json(*asked, "--variant", name) for name in ("base", "longer"))
+    Path("labels.csv").write_text("case,iteration,label\n1,,yes\n2,2,no\n2,99,no\nx,,yes\n")
     shown = whorl("judge", FILE, "good", "--against", "labels.csv").stdout
-    (judged / "labels.csv").write_text("case,label\nx,yes\n")
-    nothing = whorl("judge", FILE, "good", "--against", "labels.csv")
 
+    assert "of a loop the baseline, of a grader all" in whorl("judge", "--help").stdout
+    assert (usual["results"], base["results"], longer["results"]) == (24, 12, 12)
+    assert (base["accuracy"]["value"], longer["accuracy"]["value"]) == (1.0, 0.0)
     assert "2 results of 2 cases with a label" in shown
     assert "  2 of 4 labels match no result: case '2' iteration 99, case 'x'" in shown.splitlines()
-    assert nothing.exit_code == 2
-    assert "1 of 1 label matches no result: case 'x'" in nothing.stderr
-
-
-def test_two_labels_of_one_result_are_refused(judged: Path) -> None:
-    (judged / "labels.csv").write_text("case,label\n1,yes\n2,no\n1,no\n")
-
-    done = whorl("judge", FILE, "good", "--against", "labels.csv")
-
-    assert done.exit_code == 2
-    assert "labels.csv, line 4, column 'case': '1' has a label already" in done.stderr
+    for judge, against, labels, words, advice in REFUSED:
+        Path("labels.csv").write_text(labels)
+        done = whorl("judge", FILE, judge, "--against", against or "labels.csv")
+        assert done.exit_code == 2
+        assert words in done.stderr
+        assert advice in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("judged")
 @pytest.mark.parametrize(
     ("behind", "results"),
-    [
-        ('{ask: "Guess {{ polish.write }} now"}', 24),
-        ('{value: "{{ polish.write }}"}', 120),
-    ],
+    [('{ask: "Guess {{ polish.write }} now"}', 24), ('{value: "{{ polish.write }}"}', 120)],
 )
-def test_results_that_nobody_can_judge_are_not_said_to_lack_a_verdict(
-    judged: Path, behind: str, results: int
-) -> None:
+def test_results_that_nobody_can_judge_lack_no_verdict(behind: str, results: int) -> None:
     """Where a step behind the loop makes a call, only the outputs that were returned are known."""
-    flow = (judged / "guess.yaml").read_text()
-    flow = flow.replace("outputs: ", f"  end: {behind}\noutputs: ")
-    (judged / "guess.yaml").write_text(
-        flow.replace('text: "{{ polish.write }}"', 'text: "{{ end }}"')
-    )
-    text = (judged / FILE).read_text()
-    (judged / FILE).write_text(text.replace(RETURNED, ""))
+    change("outputs: ", f"  end: {behind}\noutputs: ")
+    change('text: "{{ polish.write }}"', 'text: "{{ end }}"')
+    change(RETURNED, "", FILE)
     run_json("experiment", "run", FILE)
 
     found = run_json("judge", FILE, "good", "--against", "right")
@@ -124,15 +117,12 @@ def test_results_that_nobody_can_judge_are_not_said_to_lack_a_verdict(
 
 
 @pytest.mark.slow
-def test_runs_that_fail_are_no_results_that_a_judge_agrees_on(judged: Path) -> None:
+@pytest.mark.usefixtures("judged")
+def test_runs_that_fail_are_no_results_that_a_judge_agrees_on() -> None:
     """Both graders give 0 to a run that failed, and neither has looked at anything."""
-    flow = (judged / "guess.yaml").read_text()
-    broken = flow.replace('ask: "Guess {{ n }}', 'ask: "Guess {{ 1 / 0 }}')
-    (judged / "broken.yaml").write_text(broken)
-    text = (judged / FILE).read_text()
-    (judged / FILE).write_text(
-        text.replace("variants:\n", "variants:\n  broken: {workflow: broken.yaml}\n")
-    )
+    broken = FLOW.replace('ask: "Guess {{ n }}', 'ask: "Guess {{ 1 / 0 }}')
+    Path("broken.yaml").write_text(broken)
+    change("variants:\n", "variants:\n  broken: {workflow: broken.yaml}\n", FILE)
     failed = run_json("experiment", "run", FILE)["variants"]["broken"]["failed"]
 
     found = run_json("judge", FILE, "good", "--against", "right")
@@ -157,32 +147,18 @@ def test_kappa_has_a_word_on_either_side_of_chance(kappa: Estimate, words: str) 
     assert kappa_words(kappa) == words
 
 
-@pytest.mark.slow
-def test_a_grader_is_judged_by_the_results_of_all_variants_as_its_help_says(judged: Path) -> None:
-    run_json("experiment", "run", FILE)
-    asked = ("judge", FILE, "good", "--against", "right")
-
-    usual = run_json(*asked)
-    base, longer = (run_json(*asked, "--variant", name) for name in ("base", "longer"))
-
-    assert "of a loop the baseline, of a grader all" in whorl("judge", "--help").stdout
-    assert (usual["results"], base["results"], longer["results"]) == (24, 12, 12)
-    assert (base["accuracy"]["value"], longer["accuracy"]["value"]) == (1.0, 0.0)
-
-
 VOTED = 'until: [{judge: {question: "It is short", of: write}}]\n'
 SCORE = 'until: [{score: {from: "{{ review.score }}", at_least: 0.9}}]\n'
 
 
-def test_every_share_of_a_judge_names_what_it_is_a_share_of(folder: Path) -> None:
+def test_every_share_of_a_judge_names_what_it_is_a_share_of() -> None:
     """Three cases of five iterations; what the judge says first differs from what it says later."""
-    text = (folder / "guess.yaml").read_text()
+    text = Path("guess.yaml").read_text()
     assert SCORE in text
-    (folder / "guess.yaml").write_text(text.replace(SCORE, VOTED))
-    (folder / "cases.csv").write_text("n\n1\n2\n3\n")
-    variants = "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n"
-    (folder / FILE).write_text(EXPERIMENT.replace(variants, "").replace(GRADE, RIGHT))
-    with (folder / "whorl.toml").open("a") as file:
+    Path("guess.yaml").write_text(text.replace(SCORE, VOTED))
+    Path("cases.csv").write_text("n\n1\n2\n3\n")
+    Path(FILE).write_text(EXPERIMENT.replace(VARIANTS, "").replace(GRADE, RIGHT))
+    with Path("whorl.toml").open("a") as file:
         file.write('[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["NO", "YES"]\n')
     run_json("experiment", "run", FILE)
     asked = ("judge", FILE, "--against", "right")

@@ -1,40 +1,31 @@
-"""What trials have cost says what the next ones need, where their worst case is far more."""
+"""What trials will cost is told by what others have cost, and what nobody knows yet is told."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from experiments.guess import folder, run_json, whorl
-from experiments.served import Billed, billed
-from experiments.test_budgets_hold import ALONE, FILE, JUDGED, LOOP, ran, served
-from experiments.test_extending_money import LONGER
+from experiments.guess import FILE, PLAIN, advised, dies_at, run_json, whorl
+from experiments.served import ALONE, EACH_USD, JUDGED, LOOP, Billed, ran, served
 from whorl.services.experiments.what_if.extending import mean_usd
 from whorl.services.experiments.what_if.facts import Call
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["billed", "folder"]
-
+LONGER = ("what-if", FILE, "--until", "iteration >= 5", "--at-most", "5", "--extend")
 # The worst case of a trial is known: three answers of 4,000 tokens cost $1.20.
 LIMITED = LOOP.replace('iteration }}"}', 'iteration }}", max_tokens: 4000}')
 
 
-def limited(folder: Path, model: Billed, text: str = ALONE, cases: int = 12) -> None:
-    served(folder, model, text, cases)
-    (folder / "guess.yaml").write_text(LIMITED)
+def limited(model: Billed, text: str = ALONE, cases: int = 12) -> None:
+    served(model, text, cases=cases, flow=LIMITED)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [ALONE, JUDGED])
-def test_trials_that_are_far_cheaper_than_their_worst_case_all_run(
-    folder: Path, billed: Billed, text: str
-) -> None:
+def test_trials_cheaper_than_their_worst_case_all_run(billed: Billed, text: str) -> None:
     billed.tokens = 100
-    limited(folder, billed, text)
+    limited(billed, text)
 
     code, found = ran("--budget", "1.4")
 
@@ -42,32 +33,24 @@ def test_trials_that_are_far_cheaper_than_their_worst_case_all_run(
     assert billed.billed_usd < 1
 
 
-def test_the_first_trial_needs_its_worst_case(folder: Path, billed: Billed) -> None:
+def test_the_first_trial_needs_its_worst_case_and_every_one_a_trial_budget(billed: Billed) -> None:
     billed.tokens = 100
-    limited(folder, billed)
+    limited(billed)
 
     code, found = ran("--budget", "1")
-
     assert (code, found["done"], billed.calls) == (5, 0, 0)
 
-
-def test_a_trial_budget_is_what_every_trial_needs(folder: Path, billed: Billed) -> None:
-    billed.tokens = 100
-    limited(folder, billed, ALONE + "trial_budget: 1.50\n")
-
+    Path(FILE).write_text(ALONE + "trial_budget: 1.50\n")
     code, found = ran("--budget", "1.6")
-
     assert code == 5
     assert 0 < found["done"] < 12
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [1.5, 3.0])
-def test_trials_that_become_dearer_stay_within_the_budget(
-    folder: Path, billed: Billed, budget: float
-) -> None:
+def test_trials_that_become_dearer_stay_within_the_budget(billed: Billed, budget: float) -> None:
     billed.tokens, billed.grows_by = 100, 60
-    limited(folder, billed)
+    limited(billed)
 
     code, found = ran("--budget", str(budget))
     spent = billed.billed_usd
@@ -82,11 +65,9 @@ def test_trials_that_become_dearer_stay_within_the_budget(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("grows_by", [0, 60])
-def test_iterations_that_are_recorded_later_need_what_they_cost(
-    folder: Path, billed: Billed, grows_by: int
-) -> None:
+def test_iterations_recorded_later_need_what_they_cost(billed: Billed, grows_by: int) -> None:
     billed.tokens = 100
-    limited(folder, billed, cases=4)
+    limited(billed, cases=4)
     run_json("experiment", "run", FILE)
     before, billed.grows_by = billed.billed_usd, grows_by
 
@@ -97,11 +78,9 @@ def test_iterations_that_are_recorded_later_need_what_they_cost(
     assert "nothing to record" in whorl(*LONGER, "--budget", "1").stderr
 
 
-def test_what_recording_more_will_cost_is_told_by_what_was_recorded(
-    folder: Path, billed: Billed
-) -> None:
+def test_what_recording_more_will_cost_is_told_by_what_was_recorded(billed: Billed) -> None:
     billed.tokens = 100
-    limited(folder, billed, cases=4)
+    limited(billed, cases=4)
     run_json("experiment", "run", FILE)
     before = billed.billed_usd
 
@@ -117,3 +96,129 @@ def test_calls_in_doubt_are_in_no_mean() -> None:
 
     assert mean_usd([known, open_, known]) == pytest.approx(0.01)
     assert mean_usd([open_]) == 0.0
+
+
+def forecast(text: str) -> float:
+    """The dollars of the line that comes before everything else."""
+    found = re.search(r"at most about \$([0-9.]+)", text.splitlines()[0])
+    assert found is not None, text
+    return float(found[1])
+
+
+# Three answers are reckoned with 31 cents, and cost 90.
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("text", [ALONE, JUDGED], ids=["free", "judged"])
+@pytest.mark.parametrize("budget", ["0.7", "1.6", "3.1"])
+def test_trials_are_forecast_by_what_was_paid(billed: Billed, text: str, budget: str) -> None:
+    served(billed, text, cases=4)
+    code, found = ran("--budget", budget)
+    before = billed.billed_usd
+
+    done = whorl("experiment", "run", FILE, "--budget", "99")
+
+    paid = billed.billed_usd - before
+    assert (code, done.exit_code, found["done"]) == (5, 0, int(float(budget) / 0.9 / SHARES[text]))
+    # Where none has ended, those that have not begun are reckoned by their files.
+    least = paid if found["done"] else 0.6 + 3 * 0.31
+    assert least - 0.01 <= forecast(done.stderr) < 1.5 * paid
+
+
+SHARES = {ALONE: 1, JUDGED: 4 / 3}
+
+
+def test_a_trial_that_was_interrupted_is_forecast_by_what_it_lacks(billed: Billed) -> None:
+    """Nothing of it has cost more than was reckoned."""
+    billed.tokens = 1_000
+    served(billed, cases=2)
+    ran("--budget", "0.5")
+    before = billed.billed_usd
+
+    done = whorl("experiment", "run", FILE, "--budget", "99")
+
+    paid = billed.billed_usd - before
+    assert paid <= forecast(done.stderr) < 1.5 * paid
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", ["0.01", "0.2", "1.2"])
+def test_the_command_that_goes_on_runs_a_fresh_experiment(billed: Billed, budget: str) -> None:
+    served(billed, cases=3)
+    run_json("experiment", "run", FILE)
+    calls, times = billed.calls, 0
+
+    done = whorl("experiment", "run", FILE, "--fresh", "--budget", budget)
+    assert done.exit_code == 5
+    assert ("0 of 3 trials done" in done.stderr) == (float(budget) < 0.9)
+    while done.exit_code == 5 and times < 5:
+        before = billed.calls
+        done, times = whorl(*advised(done.stderr)), times + 1
+        assert billed.calls > before
+
+    assert (done.exit_code, 0 < times < 5) == (0, True)
+    assert billed.calls >= 2 * calls
+
+
+DOUBT = "costs contain what was reserved for calls in doubt: 1 call of 1 trial"
+OPEN = "a process ended during 1 call of 1 run: nobody knows their cost, and it is not in the costs"
+
+
+def test_a_report_right_after_a_crash_counts_the_calls_that_are_open() -> None:
+    Path("cases.csv").write_text("n\n1\n")
+    text = PLAIN.replace("at_once: 6", "at_once: 1")
+    Path(FILE).write_text(text)
+    seen = 0
+
+    for at in range(2, 9):
+        words = ("experiment", "run", FILE, "--store", f"s{at}")
+        assert dies_at(at, words)
+        before = run_json("experiment", "report", FILE, "--store", f"s{at}")["notes"]
+        after = run_json(*words)["notes"]
+        assert OPEN not in after
+        assert (OPEN in before) == (DOUBT in after)
+        seen += OPEN in before
+
+    assert seen
+
+
+def test_an_answer_that_the_budget_cut_is_asked_for_again_and_counted(billed: Billed) -> None:
+    billed.tokens = 9_000
+    served(billed, cases=2)
+
+    code, found = ran("--budget", "0.5")
+    spent = billed.billed_usd
+    before = run_json("experiment", "report", FILE)["notes"]
+    more, whole = ran("--budget", "20")
+
+    assert (code, more) == (5, 0)
+    assert spent <= 0.5
+    assert (found["done"], found["variants"]["base"]["failed"]) == (0, {})
+    assert "the budget ended 1 trial" in found["notes"][0]
+    assert [row["iterations"] for row in whole["rows"]] == [3, 3]
+    assert whole["spent_usd"] == pytest.approx(billed.billed_usd)
+    again = billed.calls - 2 * 3
+    assert again
+    assert not any("asked for again" in note for note in before)
+    answers = "1 answer" if again == 1 else f"{again} answers"
+    words = "that the budget cut, asked for again"
+    assert f"the cost of 'base' contains {answers} {words}" in whole["notes"]
+
+
+@pytest.mark.parametrize("words", [("run", FILE), ("gate", FILE, "--against", "other")])
+def test_what_is_paused_tells_what_is_in_doubt(billed: Billed, words: tuple[str, ...]) -> None:
+    variants = "variants:\n  other: {inputs: {n: 1}}\n"
+    served(billed, ALONE.replace("at_once: 6", "at_once: 1") + variants, cases=2)
+    asked = ("experiment", *words, "--budget", "1")
+
+    # The first call has begun, and its answer is not written.
+    assert dies_at(3, asked)
+    done = whorl(*asked)
+
+    runs = run_json("ls", "--all")
+    assert (done.exit_code, sum(run["in_doubt"] for run in runs)) == (5, 1)
+    told = r"budget: .* spent, of which \$([0-9.]+) is reserved for 1 call in doubt, whose cost"
+    found = re.search(told, done.stderr)
+    assert found is not None, done.stderr
+    # All others are counted as they were billed.
+    others = sum(run["calls"] for run in runs) - 1
+    spent = sum(run["cost_usd"] for run in runs)
+    assert spent - float(found[1]) == pytest.approx(others * EACH_USD, abs=0.006)

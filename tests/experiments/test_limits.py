@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from experiments.guess import EXPERIMENT, FLOW, folder, run_json, whorl
+from experiments.guess import EXPERIMENT, FILE, FLOW, GRADE, VARIANTS, run_json, whorl, write_cases
 from whorl.errors import InvalidWorkflow
 from whorl.services.experiments.cases import BYTES_MAX
 from whorl.services.experiments.document import read_experiment
@@ -16,95 +17,87 @@ from whorl.services.experiments.what_if import asking
 from whorl.services.project import find_project
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from whorl.services.experiments.document import Experiment
 
-__all__ = ["folder"]
 
-FILE = "guess.experiment.yaml"
-GRADE = 'grade: "(outputs.text | length) / 10"\n'
-VARIANTS = "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n"
+def read() -> Experiment:
+    return read_experiment(find_project({}, folder=Path.cwd()), FILE)
 
 
-def read(folder: Path) -> Experiment:
-    return read_experiment(find_project({}, folder=folder), FILE)
-
-
-def refused(folder: Path) -> tuple[str, str]:
+def refused() -> tuple[str, str]:
     """The code and the words of the only mistake."""
     with pytest.raises(InvalidWorkflow) as caught:
-        read(folder)
+        read()
     (only,) = caught.value.diagnostics
     return only.code, only.message
 
 
-def test_a_hundred_thousand_cases_and_not_one_more(folder: Path) -> None:
-    rows = "n\n" + "1\n" * 100_000
-    (folder / "cases.csv").write_text(rows)
-    assert len(read(folder).cases) == 100_000
+def variants_of(*names: str) -> tuple[str, str]:
+    return VARIANTS, f"variants: {json.dumps({name: {} for name in names})}\n"
 
-    (folder / "cases.csv").write_text(rows + "1\n")
-    assert refused(folder) == ("X100", "100,001 cases are too many: at most 100,000")
+
+def graders_of(count: int) -> tuple[str, str]:
+    return GRADE, f"grade: {json.dumps({f'g{n}': '1' for n in range(count)})}\n"
+
+
+OTHERS = [f"v{n}" for n in range(99)]
+
+
+HUNDRED = "there are more than 100 variants"
+MILLION = "1,000,004 trials are too many: at most 1,000,000"
+MOST = {
+    "variants": (variants_of(*OTHERS), variants_of(*OTHERS, "more"), HUNDRED),
+    "and base": (variants_of("base", *OTHERS), variants_of("base", *OTHERS, "more"), HUNDRED),
+    "graders": (graders_of(20), graders_of(21), "there are more than 20 graders"),
+    "trials": (("at_once: 6", "repeat: 250000"), ("at_once: 6", "repeat: 250001"), MILLION),
+}
+
+
+@pytest.mark.parametrize("what", MOST)
+def test_an_experiment_has_so_many_and_not_one_more(what: str) -> None:
+    most, more, words = MOST[what]
+    write_cases(2)
+    Path(FILE).write_text(EXPERIMENT.replace(*most))
+    found = read()
+    counts = {"graders": len(found.graders), "trials": found.trials}
+    wanted = {"graders": 20, "trials": 1_000_000}
+    assert counts.get(what, len(found.variants)) == wanted.get(what, 100)
+
+    Path(FILE).write_text(EXPERIMENT.replace(*more))
+    assert refused() == ("X100", words)
+
+
+def test_a_hundred_thousand_cases_and_not_one_more() -> None:
+    rows = "n\n" + "1\n" * 100_000
+    Path("cases.csv").write_text(rows)
+    assert len(read().cases) == 100_000
+
+    Path("cases.csv").write_text(rows + "1\n")
+    assert refused() == ("X100", "100,001 cases are too many: at most 100,000")
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
-def test_sixty_four_mebibytes_of_cases_and_not_one_more(folder: Path, ending: str) -> None:
+def test_sixty_four_mebibytes_of_cases_and_not_one_more(ending: str) -> None:
     """A cell may be long: the file is what has a limit."""
     head, foot = ("n\n", "\n") if ending == "csv" else ('{"n": "', '"}\n')
     text = head + "x" * (BYTES_MAX - len(head) - len(foot)) + foot
-    (folder / FILE).write_text(EXPERIMENT.replace("cases.csv", f"cases.{ending}"))
-    (folder / f"cases.{ending}").write_text(text)
-    assert BYTES_MAX == 64 * 1024 * 1024 == (folder / f"cases.{ending}").stat().st_size
-    assert len(read(folder).cases) == 1
+    Path(FILE).write_text(EXPERIMENT.replace("cases.csv", f"cases.{ending}"))
+    Path(f"cases.{ending}").write_text(text)
+    assert BYTES_MAX == 64 * 1024 * 1024 == Path(f"cases.{ending}").stat().st_size
+    assert len(read().cases) == 1
 
-    (folder / f"cases.{ending}").write_text(text + "\n")
-    code, words = refused(folder)
+    Path(f"cases.{ending}").write_text(text + "\n")
+    code, words = refused()
     assert code == "W016"
     assert f"cases.{ending}" in words
 
 
-def test_a_hundred_variants_with_the_base_and_not_one_more(folder: Path) -> None:
-    def write(*names: str) -> None:
-        variants = json.dumps({name: {} for name in names})
-        (folder / FILE).write_text(EXPERIMENT.replace(VARIANTS, f"variants: {variants}\n"))
-
-    others = [f"v{n}" for n in range(99)]
-    for names in (others, ["base", *others]):
-        write(*names)
-        assert len(read(folder).variants) == 100
-        write(*names, "more")
-        assert refused(folder) == ("X100", "there are more than 100 variants")
-
-
-def test_twenty_graders_and_not_one_more(folder: Path) -> None:
-    def write(count: int) -> None:
-        graders = json.dumps({f"g{n}": "1" for n in range(count)})
-        (folder / FILE).write_text(EXPERIMENT.replace(GRADE, f"grade: {graders}\n"))
-
-    write(20)
-    assert len(read(folder).graders) == 20
-    write(21)
-    assert refused(folder) == ("X100", "there are more than 20 graders")
-
-
-def test_a_million_trials_and_not_one_more(folder: Path) -> None:
-    (folder / "cases.csv").write_text("n\n1\n2\n")
-    (folder / FILE).write_text(EXPERIMENT + "repeat: 250000\n")
-    assert read(folder).trials == 1_000_000
-
-    (folder / FILE).write_text(EXPERIMENT + "repeat: 250001\n")
-    assert refused(folder) == ("X100", "1,000,004 trials are too many: at most 1,000,000")
-
-
 @pytest.mark.slow
-def test_so_many_cases_with_the_same_ids_are_told_without_comparing_all_with_all(
-    folder: Path,
-) -> None:
-    (folder / "cases.csv").write_text("id,n\n" + "".join(f"{n // 2},1\n" for n in range(100_000)))
+def test_so_many_cases_with_the_same_ids_are_told_without_comparing_all_with_all() -> None:
+    Path("cases.csv").write_text("id,n\n" + "".join(f"{n // 2},1\n" for n in range(100_000)))
 
     with pytest.raises(InvalidWorkflow) as caught:
-        read(folder)
+        read()
 
     first = caught.value.diagnostics[0]
     assert len(caught.value.diagnostics) == 100
@@ -121,17 +114,17 @@ def test_so_many_cases_with_the_same_ids_are_told_without_comparing_all_with_all
     ],
 )
 def test_a_variant_takes_the_inputs_that_cases_give(
-    folder: Path, variant: str, input_: str, given: str, help_: str
+    variant: str, input_: str, given: str, help_: str
 ) -> None:
     """Told once, and not for each case; nothing is run."""
     own = "inputs: {n: integer, task: {type: string, default: none}}"
-    (folder / "guess.yaml").write_text(FLOW.replace("inputs: {n: integer}", own))
-    (folder / "terse.yaml").write_text(
+    Path("guess.yaml").write_text(FLOW.replace("inputs: {n: integer}", own))
+    Path("terse.yaml").write_text(
         FLOW.replace("inputs: {n: integer}", own.replace("task", "tasks"))
     )
-    (folder / "cases.csv").write_text("n,task\n1,a\n2,b\n")
+    Path("cases.csv").write_text("n,task\n1,a\n2,b\n")
     text = EXPERIMENT.replace(VARIANTS, f"variants:\n  terse: {variant}\n")
-    (folder / FILE).write_text(text)
+    Path(FILE).write_text(text)
 
     done = whorl("experiment", "run", FILE)
 
@@ -143,26 +136,24 @@ def test_a_variant_takes_the_inputs_that_cases_give(
     assert run_json("ls", "--all") == []
 
 
-def test_a_variant_with_the_same_inputs_and_one_more_that_has_a_default_is_fine(
-    folder: Path,
-) -> None:
+def test_a_variant_with_the_same_inputs_and_one_more_that_has_a_default_is_fine() -> None:
     more = "inputs: {n: integer, tone: {type: string, default: plain}}"
-    (folder / "terse.yaml").write_text(FLOW.replace("inputs: {n: integer}", more))
+    Path("terse.yaml").write_text(FLOW.replace("inputs: {n: integer}", more))
     variants = "variants:\n  terse: {workflow: terse.yaml, inputs: {tone: formal}}\n"
-    (folder / FILE).write_text(EXPERIMENT.replace(VARIANTS, variants))
+    Path(FILE).write_text(EXPERIMENT.replace(VARIANTS, variants))
 
     assert run_json("experiment", "run", FILE)["done"] == 24
 
 
-def test_what_is_no_grade_is_left_out_counted_and_listed_by_its_code(folder: Path) -> None:
+def test_what_is_no_grade_is_left_out_counted_and_listed_by_its_code() -> None:
     """One gives 7, one fails; a third one counts. None of them is 0 in silence."""
     graders = """grade:
   main: "0.5"
   seven: "7 if case.n == '3' else 1"
   failing: "1 / (case.n | int)"
 """
-    (folder / FILE).write_text(EXPERIMENT.replace(GRADE, graders))
-    (folder / "cases.csv").write_text("n\n0\n1\n3\n")
+    Path(FILE).write_text(EXPERIMENT.replace(GRADE, graders))
+    Path("cases.csv").write_text("n\n0\n1\n3\n")
 
     shown = whorl("experiment", "run", FILE).stdout
     found = run_json("experiment", "report", FILE)
@@ -177,9 +168,7 @@ def test_what_is_no_grade_is_left_out_counted_and_listed_by_its_code(folder: Pat
     assert by["2", "base"]["seven"] == by["2", "base"]["failing"] == 1
 
 
-def test_an_answer_that_differs_from_its_replay_is_told_with_the_rule_and_both(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_that_differs_from_its_replay_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_json("run", "guess.yaml", "-i", "n=1")["run"]
     words = ("what-if", run, "--at-most", "1", "--check", "1")
     assert whorl(*words).exit_code == 0

@@ -2,94 +2,73 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from experiments.guess import CONFIG, EXPERIMENT, dies_at, folder, run_json, whorl
-from experiments.served import SERVED, model
+from experiments.guess import (
+    CONFIG,
+    EXPERIMENT,
+    FILE,
+    GRADE,
+    VARIANTS,
+    configure,
+    dies_at,
+    run_json,
+    whorl,
+    write_cases,
+)
 from whorl.services.experiments.document import read_experiment
 from whorl.services.experiments.serving import standing_of
 from whorl.services.experiments.study import Study
 from whorl.services.project import find_project
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["folder", "model"]
-
-FILE = "guess.experiment.yaml"
+LATER = ("what-if", FILE, "--at-most", "4", "--extend")
+NO_AMOUNTS = ("-3", "+-1", "nan", "inf", "+nan", "five")
 
 
-@pytest.mark.parametrize("amount", ["-3", "+-1", "nan", "inf", "+nan", "five"])
-@pytest.mark.parametrize("words", [("run",), ("gate", "--against", "longer")])
-def test_what_is_no_amount_of_dollars_is_told_before_anything_runs(
-    folder: Path, words: tuple[str, ...], amount: str
-) -> None:
-    command, *more = words
-
-    done = whorl("experiment", command, FILE, *more, "--budget", amount)
-
-    assert done.exit_code == 2
-    assert "is not an amount of dollars such as 5 or +5" in done.stderr
-    assert not (folder / ".whorl" / "whorl.db").exists()
-
-
-@pytest.mark.parametrize("amount", ["nan", "inf", "-1"])
-def test_what_is_recorded_later_has_a_budget_in_dollars(folder: Path, amount: str) -> None:
-    (folder / "cases.csv").write_text("n\n1\n")
-    run_json("experiment", "run", FILE)
-
-    done = whorl("what-if", FILE, "--at-most", "4", "--extend", "--budget", amount)
-
-    assert done.exit_code == 2
-    assert "W900" in done.stderr
-
-
-@pytest.mark.slow
-def test_a_budget_that_is_enough_one_after_the_other_records_all(folder: Path) -> None:
-    """What is reserved for a call fits once; each costs far less, so all are recorded in turn."""
-    (folder / FILE).write_text(EXPERIMENT.replace("explore: {polish: 5}\n", ""))
-    run_json("experiment", "run", FILE)
-    asked = ("what-if", FILE, "--at-most", "4", "--return", "last", "--extend")
-    held = whorl(*asked, "--budget", "0.05")
-
-    done = whorl(*asked, "--budget", "0.15")
-
-    assert "24 iterations not recorded" in held.stderr
-    assert "24 iterations to record" in done.stderr
-    assert "not recorded" not in done.stderr
-    assert "nothing to record" in whorl(*asked, "--budget", "1").stderr
+def test_what_is_no_amount_of_dollars_is_told_before_anything_runs() -> None:
+    run, gate = ("experiment", "run", FILE), ("experiment", "gate", FILE, "--against", "longer")
+    for words, amounts in ((run, NO_AMOUNTS), (gate, NO_AMOUNTS[:3])):
+        for amount in amounts:
+            done = whorl(*words, "--budget", amount)
+            assert done.exit_code == 2
+            assert "is not an amount of dollars such as 5 or +5" in done.stderr
+    assert not Path(".whorl/whorl.db").exists()
+    Path("cases.csv").write_text("n\n1\n")
+    run_json(*run)
+    for amount in ("nan", "inf", "-1"):
+        done = whorl(*LATER, "--budget", amount)
+        assert (done.exit_code, "W900" in done.stderr) == (2, True)
 
 
 JUDGED = 'grade: {good: {judge: "It is short", of: "{{ outputs.text }}", votes: 3}}\n'
-FREE = 'grade: "(outputs.text | length) / 10"\n'
+FREE = GRADE
 PLAIN = EXPERIMENT.replace("explore: {polish: 5}\n", "").replace(FREE, JUDGED)
-VARIANTS = "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n"
 VOTES = '[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["YES"]\n'
 
 
-def judged(folder: Path, text: str = PLAIN, guesses: str = '"a", "ab", "abc", "abcd"') -> None:
+def judged(text: str = PLAIN, guesses: str = '"a", "ab", "abc", "abcd"') -> None:
     """Three cases whose results a judge grades, who costs more than the trials."""
-    (folder / FILE).write_text(text)
-    (folder / "cases.csv").write_text("n\n1\n2\n3\n")
+    Path(FILE).write_text(text)
+    Path("cases.csv").write_text("n\n1\n2\n3\n")
     config = CONFIG.replace('"a", "ab", "abc", "abcd", "abcde"', guesses)
-    (folder / "whorl.toml").write_text(config + VOTES)
+    Path("whorl.toml").write_text(config + VOTES)
 
 
 def grades(found: Any) -> list[float | None]:
     return [row["grades"].get("good") for row in found["rows"]]
 
 
-def long_results(folder: Path) -> None:
+def long_results() -> None:
     """Results that make a vote dearer than its question tells; trials cost nothing."""
-    judged(folder, PLAIN.replace(VARIANTS, ""))
+    judged(PLAIN.replace(VARIANTS, ""))
     long = "{{ n }} " + "long " * 900
-    (folder / "guess.yaml").write_text(
+    Path("guess.yaml").write_text(
         f"whorl: 1\ninputs: {{n: integer}}\nsteps: {{say: {{value: '{long}'}}}}\n"
         "outputs: {text: '{{ say }}'}\n"
     )
@@ -97,12 +76,10 @@ def long_results(folder: Path) -> None:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("part", [0.5, 1.5, 2.5, 5.0])
-def test_gradings_at_once_stay_within_the_budget_and_go_on_with_a_larger_one(
-    folder: Path, part: float
-) -> None:
+def test_gradings_at_once_stay_within_the_budget_and_go_on_with_a_larger_one(part: float) -> None:
     """The trials cost nothing, and six of eight gradings would begin at once."""
-    long_results(folder)
-    (folder / "cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(8)))
+    long_results()
+    write_cases(8)
     whole = run_json("experiment", "run", FILE, "--store", "free")
     budget = part * whole["spent_usd"] / 8
 
@@ -120,8 +97,16 @@ def test_gradings_at_once_stay_within_the_budget_and_go_on_with_a_larger_one(
     assert last["spent_usd"] == pytest.approx(whole["spent_usd"])
 
 
-def test_gradings_that_cost_more_than_was_reckoned_go_on_when_there_is_more(folder: Path) -> None:
-    long_results(folder)
+def state() -> str:
+    """How far the experiment is, as lists tell it."""
+    project = find_project({"WHORL_TRUST": "1"}, folder=Path.cwd())
+    with closing(project.open_store()) as store:
+        experiment = read_experiment(project, FILE)
+        return standing_of(Study(project, store, experiment, project.settings()), None).state
+
+
+def test_gradings_that_cost_more_than_was_reckoned_go_on_when_there_is_more() -> None:
+    long_results()
     whole = run_json("experiment", "run", FILE, "--store", "free")
     each = whole["spent_usd"] / 3
 
@@ -129,8 +114,13 @@ def test_gradings_that_cost_more_than_was_reckoned_go_on_when_there_is_more(fold
     found = json.loads(paused.stdout)
     told = whorl("experiment", "report", FILE).stdout
     more = whorl("experiment", "run", FILE, "--budget", f"{2 * each:.9f}", "--json")
+    # Until all are graded, it is not done.
+    before = state()
     last = run_json("experiment", "run", FILE)
 
+    assert (before, state()) == ("open", "done")
+    assert "; no result yet" in told
+    assert "next: whorl --config whorl.toml experiment run" in told
     assert paused.exit_code == more.exit_code == 5
     assert 0 < found["spent_usd"] <= each
     assert found["spent_usd"] < json.loads(more.stdout)["spent_usd"] <= 2 * each
@@ -140,29 +130,6 @@ def test_gradings_that_cost_more_than_was_reckoned_go_on_when_there_is_more(fold
     assert found["cases"] == found["variants"]["base"]["cases"] == 0
     assert (last["notes"], grades(last)) == ([], [1.0] * 3)
     assert last["spent_usd"] == pytest.approx(whole["spent_usd"])
-
-
-def state(folder: Path) -> str:
-    """How far the experiment is, as lists tell it."""
-    project = find_project({"WHORL_TRUST": "1"}, folder=folder)
-    with closing(project.open_store()) as store:
-        experiment = read_experiment(project, FILE)
-        return standing_of(Study(project, store, experiment, project.settings()), None).state
-
-
-def test_one_whose_gradings_lack_money_is_not_done(folder: Path) -> None:
-    long_results(folder)
-    (folder / "cases.csv").write_text("n\n1\n")
-    cost = run_json("experiment", "run", FILE, "--store", "free")["spent_usd"]
-
-    paused = whorl("experiment", "run", FILE, "--budget", f"{cost:.9f}")
-    before = state(folder)
-    run_json("experiment", "run", FILE)
-
-    assert paused.exit_code == 5
-    assert "so far: 1 of 1 trial; no result yet" in paused.stdout
-    assert "next: whorl --config whorl.toml experiment run" in paused.stdout
-    assert (before, state(folder)) == ("open", "done")
 
 
 def foretold(*words: str) -> dict[str, float]:
@@ -185,8 +152,8 @@ def made() -> tuple[int, float]:
     return sum(run["calls"] for run in runs), sum(run["cost_usd"] for run in runs)
 
 
-def test_what_it_comes_to_at_most_has_the_gradings(folder: Path) -> None:
-    judged(folder)
+def test_what_it_comes_to_at_most_has_the_gradings() -> None:
+    judged()
 
     told = foretold("experiment", "run", FILE)
     calls, dollars = made()
@@ -197,10 +164,10 @@ def test_what_it_comes_to_at_most_has_the_gradings(folder: Path) -> None:
     assert dollars <= told["dollars"]
 
 
-def test_a_grader_that_changes_is_told_to_cost_calls(folder: Path) -> None:
-    judged(folder)
+def test_a_grader_that_changes_is_told_to_cost_calls() -> None:
+    judged()
     run_json("experiment", "run", FILE)
-    (folder / FILE).write_text(PLAIN.replace("votes: 3", "votes: 5"))
+    Path(FILE).write_text(PLAIN.replace("votes: 3", "votes: 5"))
     calls, dollars = made()
 
     told = foretold("experiment", "run", FILE)
@@ -215,11 +182,11 @@ def test_a_grader_that_changes_is_told_to_cost_calls(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("explore", [1, 3, 9])
-def test_exploring_less_than_its_limit_makes_a_loop_no_cheaper(folder: Path, explore: int) -> None:
+def test_exploring_less_than_its_limit_makes_a_loop_no_cheaper(explore: int) -> None:
     text = PLAIN.replace(JUDGED, FREE)
-    (folder / FILE).write_text(text)
+    Path(FILE).write_text(text)
     usual = foretold("experiment", "run", FILE, "--store", "usual")
-    (folder / FILE).write_text(text + f"explore: {{polish: {explore}}}\n")
+    Path(FILE).write_text(text + f"explore: {{polish: {explore}}}\n")
 
     told = foretold("experiment", "run", FILE)
     calls, _ = made()
@@ -231,9 +198,9 @@ def test_exploring_less_than_its_limit_makes_a_loop_no_cheaper(folder: Path, exp
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [15, 19])
-def test_what_a_crash_has_left_undone_is_told_to_be_run(folder: Path, at: int) -> None:
+def test_what_a_crash_has_left_undone_is_told_to_be_run(at: int) -> None:
     """It comes in a trial, or in a grading."""
-    judged(folder, PLAIN.replace("at_once: 6", "at_once: 1"))
+    judged(PLAIN.replace("at_once: 6", "at_once: 1"))
     assert dies_at(at, ("experiment", "run", FILE))
     before = run_json("ls", "--all", "--limit", "1000")
     ended = [run for run in before if run["status"] == "succeeded" and run["workflow"] == "guess"]
@@ -253,10 +220,10 @@ def expected(told: str) -> list[float]:
 
 
 @pytest.mark.slow
-def test_what_all_of_it_will_cost_is_told_by_whole_cases(folder: Path) -> None:
+def test_what_all_of_it_will_cost_is_told_by_whole_cases() -> None:
     """All cases cost the same here, so that the first one tells exactly."""
-    judged(folder, PLAIN + "trial_budget: 1.2\n")
-    (folder / "cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(9)))
+    judged(PLAIN + "trial_budget: 1.2\n")
+    write_cases(9)
 
     paused = whorl("experiment", "run", FILE, "--budget", "1.26")
     more = whorl("experiment", "run", FILE)
@@ -268,50 +235,17 @@ def test_what_all_of_it_will_cost_is_told_by_whole_cases(folder: Path) -> None:
     assert expected(again.stderr) == []
 
 
-def test_a_model_without_a_price_costs_what_nobody_knows(folder: Path, model: str) -> None:
-    (folder / "whorl.toml").write_text(SERVED.format(url=model))
-    (folder / "cases.csv").write_text("n\n1\n2\n3\n")
-    other = "variants:\n  other: {model: unlisted}\n"
-    text = EXPERIMENT.replace(VARIANTS, other) + "gate: {margin: 0.9, cost: 2}\n"
-    (folder / FILE).write_text(text)
-
-    ran = whorl("experiment", "run", FILE)
-    found = run_json("experiment", "report", FILE)
-    sheet = csv.DictReader(whorl("experiment", "report", FILE, "--csv").stdout.splitlines())
-    gate = whorl("experiment", "gate", FILE, "--variant", "other", "--against", "base")
-    base, swept = (whorl("what-if", FILE, *more).stdout for more in ((), ("--variant", "other")))
-
-    why = "no price for served/unlisted; set [prices.MODEL] in whorl.toml"
-    note = f"the cost of 3 trials of 'other' is not known: {why}"
-    assert "no price is known for served/unlisted, so their cost is not counted" in ran.stderr
-    assert found["notes"] == [note]
-    assert note in ran.stdout
-    row, *_ = [line for line in ran.stdout.splitlines() if line.startswith("other ")]
-    assert row.count("not known") == 2
-    costs = {name: one["cost_usd"]["value"] for name, one in found["variants"].items()}
-    assert costs["base"] > 0
-    assert costs["other"] is None
-    assert {row["cost_usd"] for row in sheet if row["variant"] == "other"} == {""}
-    assert "cost times" not in gate.stdout
-    assert "costs are not compared: a model has no price" in gate.stdout
-    assert note in swept
-    assert "recommended:" not in swept
-    assert "not known" not in base
-
-
 @pytest.mark.slow
-def test_a_trial_budget_that_is_too_small_is_named_and_one_that_is_raised_goes_on(
-    folder: Path,
-) -> None:
-    judged(folder)
+def test_a_trial_budget_that_is_too_small_is_named_and_one_that_is_raised_goes_on() -> None:
+    judged()
     whole = run_json("experiment", "run", FILE, "--store", "free")
-    (folder / FILE).write_text(PLAIN + "trial_budget: 0.0001\n")
+    Path(FILE).write_text(PLAIN + "trial_budget: 0.0001\n")
 
     stopped = whorl("experiment", "run", FILE)
-    (folder / FILE).write_text(PLAIN + "trial_budget: 0.008\n")
+    Path(FILE).write_text(PLAIN + "trial_budget: 0.008\n")
     some, same = (foretold("experiment", "run", FILE) for _ in range(2))
     between = run_json("experiment", "report", FILE)
-    (folder / FILE).write_text(PLAIN)
+    Path(FILE).write_text(PLAIN)
     rest = foretold("experiment", "run", FILE)
     last = run_json("experiment", "run", FILE)
 
@@ -327,8 +261,8 @@ def test_a_trial_budget_that_is_too_small_is_named_and_one_that_is_raised_goes_o
 
 
 @pytest.mark.slow
-def test_costs_with_calls_in_doubt_are_marked(folder: Path) -> None:
-    judged(folder)
+def test_costs_with_calls_in_doubt_are_marked() -> None:
+    judged()
     for at in range(9, 60, 6):
         store = f"killed{at}"
         assert dies_at(at, ("experiment", "run", FILE, "--store", store))
@@ -368,9 +302,9 @@ outputs: {text: "{{ polish.tries.write }}"}
 """
 
 
-def test_what_recording_more_iterations_may_cost_has_all_of_an_inner_loop(folder: Path) -> None:
+def test_what_recording_more_iterations_may_cost_has_all_of_an_inner_loop() -> None:
     def most(inner: int) -> float:
-        (folder / "guess.yaml").write_text(NESTED.replace("INNER", str(inner)))
+        Path("guess.yaml").write_text(NESTED.replace("INNER", str(inner)))
         store = ("--store", f"inner{inner}")
         run_json("experiment", "run", FILE, *store)
         asked = ("what-if", FILE, "--at-most", "2", "--extend", "--budget", "0", *store)
@@ -378,18 +312,18 @@ def test_what_recording_more_iterations_may_cost_has_all_of_an_inner_loop(folder
         assert "3 iterations to record, about $" in told
         return float(told.partition(", about $")[2].partition(";")[0])
 
-    judged(folder, PLAIN.replace(JUDGED, FREE).replace(VARIANTS, ""))
+    judged(PLAIN.replace(JUDGED, FREE).replace(VARIANTS, ""))
 
     assert most(4) == pytest.approx(4 * most(1), rel=0.1)
 
 
 @pytest.mark.parametrize("price", ["", "[prices.other]\ninput = 0\noutput = 0\n"])
-def test_what_counts_as_free_beside_what_costs_is_named(folder: Path, price: str) -> None:
+def test_what_counts_as_free_beside_what_costs_is_named(price: str) -> None:
     """Scripted models cost nothing unless they have a price; one of nothing is a price."""
     other = "variants:\n  other: {model: other}\n"
-    (folder / FILE).write_text(EXPERIMENT.replace(VARIANTS, other))
-    (folder / "cases.csv").write_text("n\n1\n")
-    (folder / "whorl.toml").write_text(CONFIG + price)
+    Path(FILE).write_text(EXPERIMENT.replace(VARIANTS, other))
+    Path("cases.csv").write_text("n\n1\n")
+    configure(price)
 
     notes = run_json("experiment", "run", FILE)["notes"]
 

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import whorl
-from experiments.guess import EXPERIMENT, folder, run_json
+from experiments.guess import EXPERIMENT, FILE, GRADE, PLAIN, change, run_json
 from experiments.guess import whorl as command
 from experiments.programs import Answers, loop_in, run
 from whorl.interpreter.events import Event
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
-from whorl.services.experiments.variants import find_loop
 from whorl.services.experiments.what_if.facts import atoms_in
 from whorl.services.experiments.what_if.folding import facts_of
 from whorl.services.experiments.what_if.rules import Answer, own_rule
 from whorl.services.experiments.what_if.walking import answer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from whorl.ir import Workflow
 
-__all__ = ["folder"]
 
 SCORE = {"score": {"from": "{{ review.score }}", "low": 0, "high": 1}}
 OTHER = {"score": {"from": "{{ 1 - review.score }}", "low": 0, "high": 1}}
@@ -61,92 +58,35 @@ def told(until: Any, at_most: int = 4) -> Workflow:
     return replace(workflow, body=replace(workflow.body, nodes=(loop,)))
 
 
-BEST = "Write {{ task }} {% if best is defined and best %}{{ best.write }}{% endif %}"
+OUTPUTS = 'outputs: {text: "{{ polish.write }}"}'
 
 
 @pytest.mark.parametrize(
-    ("recorded", "unknown", "known", "code", "words"),
+    ("later", "grade"),
     [
-        (
-            told("review.score > 2"),
-            told("review.score > 2", 2),
-            told("review.score > 0.5"),
-            "X106",
-            "are told their limit, so another at_most would have changed them",
-        ),
-        (
-            made([SCORE, AFTER], write=BEST),
-            made([OTHER, AFTER], write=BEST),
-            made([SCORE, "iteration >= 2"], write=BEST),
-            "X106",
-            "see best, which another score would have changed",
-        ),
-        (
-            made([SCORE, AFTER], write=BEST, check="before"),
-            made([SCORE, "iteration >= 2"], write=BEST, check="before"),
-            made([SCORE, AFTER], 2, write=BEST, check="before"),
-            "X106",
-            "see best, which another condition would have changed",
-        ),
-        (
-            made(AFTER, on_limit="pause"),
-            made(AFTER, 2, on_limit="pause"),
-            made("iteration >= 2", on_limit="pause"),
-            "",
-            "a person would have been asked at the limit",
-        ),
-        (
-            made(AFTER, check="before", wait="1s"),
-            made(AFTER, {"iterations": 4, "time": "2s"}, check="before", wait="1s"),
-            made("iteration >= 2", check="before", wait="1s"),
-            "",
-            "is checked after a pause, so that a time limit cannot be answered",
-        ),
-        (made(AFTER), made("iteration >= 4"), made(AFTER, 2), "", "gone on after iteration 3"),
-        (
-            made(["iteration >= 1", JUDGE]),
-            made([AFTER, JUDGE]),
-            made(["iteration >= 1", JUDGE], 2),
-            "",
-            "the judge was not asked in iteration 1",
-        ),
-        (
-            made(AFTER, together=True),
-            made(AFTER, {"iterations": 4, "cost": 0.01}, together=True),
-            made(AFTER, 2, together=True),
-            "X105",
-            "calls of iteration 1 overlap",
-        ),
+        ('{ask: "Guess {{ polish.write }}"}', GRADE),
+        ('{value: "{{ polish.loop.iterations }}"}', 'grade: "outputs.text == 2"\n'),
     ],
-    ids=["limit", "best", "ahead", "person", "time", "too short", "judge", "overlap"],
+    ids=["asked something else", "how many iterations"],
 )
-def test_a_rule_that_the_record_does_not_answer_says_why(
-    recorded: Workflow, unknown: Workflow, known: Workflow, code: str, words: str
-) -> None:
-    refused, answered = asked(recorded, unknown), asked(recorded, known)
+def test_outputs_that_later_steps_decide_are_not_graded(later: str, grade: str) -> None:
+    change(OUTPUTS, f'  tell: {later}\noutputs: {{text: "{{{{ tell }}}}"}}')
+    change(GRADE, grade, FILE)
+    run_json("experiment", "run", FILE)
 
-    assert not refused.exact
-    assert refused.code == code
-    assert words in refused.why
-    assert answered.exact, answered.why
+    refused = command("what-if", FILE)
+    change(grade, GRADE.replace("outputs.text", "results.write"), FILE)
+    answered = run_json("what-if", FILE)
 
-
-@pytest.mark.slow
-def test_outputs_that_later_steps_decide_are_not_graded(folder: Path) -> None:
-    flow = (folder / "guess.yaml").read_text()
-    later = '  tell: {ask: "Guess {{ polish.write }}"}\noutputs: {text: "{{ tell }}"}'
-    flow = flow.replace('outputs: {text: "{{ polish.write }}"}', later)
-    (folder / "guess.yaml").write_text(flow)
-    run_json("experiment", "run", "guess.experiment.yaml")
-
-    refused = command("what-if", "guess.experiment.yaml")
-    text = EXPERIMENT.replace("outputs.text", "results.write")
-    (folder / "guess.experiment.yaml").write_text(text)
-    answered = run_json("what-if", "guess.experiment.yaml")
-
-    assert refused.exit_code == 2
+    assert (refused.exit_code, answered["runs"]) == (2, 12)
     assert "X108" in refused.stderr
-    assert answered["runs"] == 12
+    if grade is GRADE:
+        run = run_json("run", "guess.yaml", "-i", "n:=1")["run"]
+        (other,) = run_json("what-if", run, "--at-most", "1", "--check", "1")
+        (same,) = run_json("what-if", run, "--at-most", "2")
+        assert other["answer"]["returned"] == 1
+        assert other["outputs"] is None
+        assert same["outputs"] == {"text": "a"}
 
 
 BEHIND = {
@@ -167,53 +107,19 @@ BEHIND = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BEHIND)
-def test_outputs_are_known_where_no_later_step_is_asked_something_else(
-    folder: Path, name: str
-) -> None:
+def test_outputs_are_known_where_no_later_step_is_asked_something_else(name: str) -> None:
     later, lengths = BEHIND[name]
-    flow = (folder / "guess.yaml").read_text()
+    flow = Path("guess.yaml").read_text()
     flow = flow.replace('outputs: {text: "{{ polish.write }}"}', later)
-    (folder / "guess.yaml").write_text(flow)
+    Path("guess.yaml").write_text(flow)
     cases = "n\n" + "7\n" * 12
-    (folder / "cases.csv").write_text(cases)
+    Path("cases.csv").write_text(cases)
     run_json("experiment", "run", "guess.experiment.yaml")
 
     for number, length in enumerate(lengths, 1):
         found = run_json("what-if", "guess.experiment.yaml", "--at-most", str(number))
         grades = {row["at_most"]: row["grade"] for row in found["rules"]}
         assert grades[number] == pytest.approx(length / 10)
-
-
-def test_outputs_that_depend_on_how_many_iterations_there_were_are_not_known(
-    folder: Path,
-) -> None:
-    flow = (folder / "guess.yaml").read_text()
-    later = '  tell: {value: "{{ polish.loop.iterations }}"}\noutputs: {text: "{{ tell }}"}'
-    flow = flow.replace('outputs: {text: "{{ polish.write }}"}', later)
-    (folder / "guess.yaml").write_text(flow)
-    text = EXPERIMENT.replace("(outputs.text | length) / 10", "outputs.text == 2")
-    (folder / "guess.experiment.yaml").write_text(text)
-    run_json("experiment", "run", "guess.experiment.yaml")
-
-    refused = command("what-if", "guess.experiment.yaml")
-
-    assert refused.exit_code == 2
-    assert "X108" in refused.stderr
-
-
-def test_a_later_step_that_was_asked_something_else_gives_no_outputs(folder: Path) -> None:
-    flow = (folder / "guess.yaml").read_text()
-    later = '  tell: {ask: "Guess {{ polish.write }}"}\noutputs: {text: "{{ tell }}"}'
-    flow = flow.replace('outputs: {text: "{{ polish.write }}"}', later)
-    (folder / "guess.yaml").write_text(flow)
-    run = run_json("run", "guess.yaml", "-i", "n:=1")["run"]
-
-    (other,) = run_json("what-if", run, "--at-most", "1", "--check", "1")
-    (same,) = run_json("what-if", run, "--at-most", "2")
-
-    assert other["answer"]["returned"] == 1
-    assert other["outputs"] is None
-    assert same["outputs"] == {"text": "a"}
 
 
 def test_a_run_that_a_person_steered_is_not_answered_and_the_same_run_before_that_is() -> None:
@@ -232,23 +138,7 @@ def test_a_run_that_a_person_steered_is_not_answered_and_the_same_run_before_tha
     assert (after.exact, after.why) == (False, "a person has continued the run")
 
 
-def test_loops_inside_another_loop_are_answered_each_as_it_began() -> None:
-    inner = {"repeat": {"until": AFTER, "at_most": 4, "steps": {"write": {"ask": "Write"}}}}
-    outer = {"repeat": {"at_most": 2, "steps": {"inner": inner}}}
-    workflow = whorl.build("nested", {"outer": outer}, inputs={"task": "string"}).ir
-    runtime, name = run(workflow, Answers(7))
-    loop = find_loop(workflow, "inner")
-    rule = own_rule(loop)
-    assert rule is not None
-
-    found = facts_of(runtime.journal, name, atoms_in([loop.until]), loop="inner")
-    answers = [answer(facts, loop, replace(rule, at_most=2)) for facts in found]
-
-    assert [facts.address for facts in found] == ["outer[1]/inner", "outer[2]/inner"]
-    assert [(each.exact, each.iterations) for each in answers] == [(True, 2), (True, 2)]
-
-
-def test_limits_are_asked_for_as_a_file_has_them(folder: Path) -> None:
+def test_limits_are_asked_for_as_a_file_has_them() -> None:
     run = run_json("run", "guess.yaml", "-i", "n:=1")["run"]
 
     (found,) = run_json("what-if", run, "--at-most", "{iterations: 2, time: 60s, calls: 3}")
@@ -262,10 +152,10 @@ def test_limits_are_asked_for_as_a_file_has_them(folder: Path) -> None:
     assert "did you mean 'iterations'" in wrong.stderr
 
 
-def test_loops_inside_another_one_are_told_each_by_itself(folder: Path) -> None:
+def test_loops_inside_another_one_are_told_each_by_itself() -> None:
     inner = "inner: {repeat: {at_most: 3, steps: {write: {value: '{{ iteration }}'}}}}"
     flow = f"whorl: 1\nsteps:\n  outer: {{repeat: {{at_most: 2, steps: {{{inner}}}}}}}\n"
-    (folder / "nested.yaml").write_text(flow)
+    Path("nested.yaml").write_text(flow)
     run = run_json("run", "nested.yaml")["run"]
 
     shown = command("what-if", run, "--loop", "inner", "--at-most", "2").stdout
@@ -277,11 +167,11 @@ def test_loops_inside_another_one_are_told_each_by_itself(folder: Path) -> None:
     assert "each of the 2 loops is answered as it began" in shown
 
 
-def test_runs_that_remember_each_other_are_no_sample(folder: Path) -> None:
+def test_runs_that_remember_each_other_are_no_sample() -> None:
     steps = "steps: {write: {value: '{{ iteration }}'}}"
     memory = "memory: {record: {text: '{{ write }}'}, across_runs: true}"
     loop = f"polish: {{repeat: {{at_most: 3, {memory}, {steps}}}}}"
-    (folder / "memo.yaml").write_text(f"whorl: 1\nname: memo\nsteps: {{{loop}}}\n")
+    Path("memo.yaml").write_text(f"whorl: 1\nname: memo\nsteps: {{{loop}}}\n")
     runs = [run_json("run", "memo.yaml")["run"] for _ in range(2)]
 
     one = command("what-if", runs[0], "--at-most", "2").stdout
@@ -291,12 +181,6 @@ def test_runs_that_remember_each_other_are_no_sample(folder: Path) -> None:
     assert "X106" not in one
     assert "X106" in both
     assert "on average" not in both
-
-
-def test_an_iteration_that_was_cut_answers_only_rules_that_end_before() -> None:
-    recorded = made("iteration >= 9", {"iterations": 4, "calls": 5})
-    assert "iteration 3 was cut" in asked(recorded, made("iteration >= 9", 3)).why
-    assert asked(recorded, made("iteration >= 9", 2)).iterations == 2
 
 
 def test_a_call_in_doubt_counts_as_reserved_and_is_marked() -> None:
@@ -332,3 +216,175 @@ def test_a_call_in_doubt_counts_as_reserved_and_is_marked() -> None:
 
 class Crash(BaseException):
     """The process is gone."""
+
+
+MORE = "iteration >= 2"
+RANKED = "which another score would have changed"
+
+
+def seeing(fact: Any, until: Any, at_most: int = 4, **repeat: Any) -> Workflow:
+    """A loop whose iterations are told a fact about it by the name `iteration`."""
+    write = repeat.pop("write", "Write {{ task }} {{ iteration }}")
+    workflow = made(until, at_most, write=write, **repeat)
+    loop = replace(loop_in(workflow), facts=(("iteration", fact),))
+    return replace(workflow, body=replace(workflow.body, nodes=(loop,)))
+
+
+def carried(until: Any, at_most: int = 4) -> Workflow:
+    """The limit reaches an iteration through a value that is carried."""
+    carry = {"left": "{{ iteration }}"}
+    return seeing("limit", until, at_most, write="Write {{ task }} {{ left }}", carry=carry)
+
+
+def nested(until: Any, at_most: int = 4) -> Workflow:
+    """The limit is handed to a loop inside the loop."""
+    inner = {
+        "repeat": {"at_most": 1, "steps": {"write": {"ask": "Write {{ task }} {{ iteration }}"}}}
+    }
+    review = {"ask": "Review", "returns": {"score": "number"}}
+    steps = {"inner": inner, "review": review}
+    outer = {"repeat": {"until": until, "at_most": at_most, "steps": steps}}
+    workflow = whorl.build("polish", {"polish": outer}, inputs={"task": "string"}).ir
+    loop = loop_in(workflow)
+    inside = replace(loop.body.nodes[0], facts=())  # type: ignore[call-arg]
+    body = replace(loop.body, nodes=(inside, *loop.body.nodes[1:]))
+    loop = replace(loop, body=body, facts=(("iteration", "limit"),))
+    return replace(workflow, body=replace(workflow.body, nodes=(loop,)))
+
+
+NEVER, ONCE, LAST = "review.score > 2", "review.score > 0.5", "iteration >= 9"
+TOP = {"top": {"best": "{{ write }}"}}
+
+
+def test_a_rule_that_not_all_runs_answer_is_below_the_line_with_a_bound() -> None:
+    """Grades of 0.1 to 0.5 that nobody has seen may be anything from 0 to 1."""
+    Path(FILE).write_text(PLAIN)
+    run_json("experiment", "run", FILE)
+
+    found = run_json("what-if", FILE, "--at-most", "4", "--return", "last")
+    shown = command("what-if", FILE, "--at-most", "4", "--return", "last").stdout
+
+    (row,) = [row for row in found["not_ranked"] if row["at_most"] == 4]
+    assert (row["unknown"], row["bounds"]) == (12, [0, 1])
+    assert row["why"] == "would have gone on after iteration 2"
+    assert not row["is_frontier"]
+    assert "12 of 12: would have gone on after iteration 2; grade between 0.00 and 1.00" in shown
+    assert all(row["unknown"] == 0 for row in found["rules"])
+
+
+def slow(at_most: int, seconds: str = "2s") -> Workflow:
+    """The second iteration rests for an hour, on a clock that does not keep anybody waiting."""
+    steps = {"write": {"ask": "Write"}, "rest": {"wait": "{{ '1h' if iteration == 2 else '0s' }}"}}
+    limits = {"iterations": at_most, "each_time": seconds}
+    loop = {"repeat": {"at_most": limits, "on_failure": "continue", "steps": steps}}
+    return whorl.build("polish", {"polish": loop}, inputs={"task": "string"}).ir
+
+
+@pytest.mark.slow
+def test_a_variable_that_the_body_sets_is_known_behind_the_loop_of_a_run() -> None:
+    """One run is played with the rule; grades by iteration do not know how many there were."""
+    flow = Path("guess.yaml").read_text()
+    count = '        count: {set: {seen: "{{ seen + 1 }}"}}\n        review:'
+    flow = flow.replace("steps:\n  polish:", "variables: {seen: 0}\nsteps:\n  polish:", 1)
+    flow = flow.replace("        review:", count).replace("{{ polish.write }}", "{{ seen }}")
+    Path("guess.yaml").write_text(flow)
+    text = EXPERIMENT.replace("(outputs.text | length) / 10", "outputs.text == 2")
+    Path(FILE).write_text(text)
+    run = run_json("run", "guess.yaml", "-i", "n:=1", "--explore", "polish=4")["run"]
+    run_json("experiment", "run", FILE)
+
+    for number in (1, 3, 4):
+        (found,) = run_json("what-if", run, "--at-most", str(number), "--return", "first")
+        assert (found["answer"]["returned"], found["outputs"]) == (1, {"text": number})
+    refused = command("what-if", FILE)
+    assert "X108" in refused.stderr
+    Path(FILE).write_text(EXPERIMENT.replace("outputs.text", "results.write"))
+    assert run_json("what-if", FILE)["runs"] == 12
+
+
+def test_a_rule_that_no_run_answers_has_no_answer_that_is_checked() -> None:
+    Path(FILE).write_text(PLAIN)
+    run_json("experiment", "run", FILE)
+
+    unknown = command("what-if", FILE, "--at-most", "4", "--check", "3").stderr
+    known = command("what-if", FILE, "--at-most", "1", "--check", "3").stderr
+
+    words = "no answer of this rule could be checked: not known in any of 3 runs that were tried"
+    assert words in unknown
+    assert "all the same" not in unknown
+    assert "3 answers replayed through the engine: all the same" in known
+
+
+def judged(votes: int, at_most: int = 4) -> Workflow:
+    return made({"judge": {"question": "Is it good?", "of": "write", "votes": votes}}, at_most)
+
+
+SEEN = {"write": "Write {{ task }} {% if best is defined and best %}{{ best.write }}{% endif %}"}
+AHEAD = {**SEEN, "check": "before"}
+LATE: Any = {"check": "before", "wait": "1s"}
+CALLS, SHORT = {"iterations": 4, "calls": 5}, {"iterations": 4, "time": "2s"}
+DEAR = {"iterations": 4, "cost": 0.01}
+LIMITED = "are told their limit, so another at_most would have changed them"
+ASKED = ["iteration >= 1", JUDGE]
+# What was recorded, a rule that it does not answer, and one that it does; a code, and why.
+ROWS = {
+    "limit": (told(NEVER), told(NEVER, 2), told(ONCE), "X106", LIMITED),
+    "limit carried": (carried(NEVER), carried(NEVER, 2), carried(ONCE), "X106", LIMITED),
+    "limit in a loop inside": (nested(NEVER), nested(NEVER, 2), nested(ONCE), "X106", LIMITED),
+    "score": (
+        *(seeing("score", [SCORE, NEVER]), seeing("score", [OTHER, NEVER])),
+        *(seeing("score", [SCORE, ONCE]), "X106", f"see score, {RANKED}"),
+    ),
+    "collect the best": (
+        *(made([SCORE, AFTER], collect=TOP), made([OTHER, AFTER], collect=TOP)),
+        *(made([SCORE, MORE], collect=TOP), "X106", f"see best, {RANKED}"),
+    ),
+    "best": (
+        *(made([SCORE, AFTER], **SEEN), made([OTHER, AFTER], **SEEN)),
+        *(made([SCORE, MORE], **SEEN), "X106", f"see best, {RANKED}"),
+    ),
+    "ahead": (
+        *(made([SCORE, AFTER], **AHEAD), made([SCORE, MORE], **AHEAD)),
+        *(made([SCORE, AFTER], 2, **AHEAD), "X106"),
+        "see best, which another condition would have changed",
+    ),
+    "person": (
+        *(made(AFTER, on_limit="pause"), made(AFTER, 2, on_limit="pause")),
+        *(made(MORE, on_limit="pause"), "", "a person would have been asked at the limit"),
+    ),
+    "time": (
+        *(made(AFTER, **LATE), made(AFTER, SHORT, **LATE), made(MORE, **LATE)),
+        *("", "is checked after a pause, so that a time limit cannot be answered"),
+    ),
+    "too short": (
+        *(made(AFTER), made("iteration >= 4"), made(AFTER, 2)),
+        *("", "gone on after iteration 3"),
+    ),
+    "judge": (
+        *(made(ASKED), made([AFTER, JUDGE]), made(ASKED, 2)),
+        *("", "the judge was not asked in iteration 1"),
+    ),
+    "votes": (judged(3), judged(5), judged(3, 1), "", "votes in iteration 1, not 5"),
+    "overlap": (
+        *(made(AFTER, together=True), made(AFTER, DEAR, together=True)),
+        *(made(AFTER, 2, together=True), "X105", "calls of iteration 1 overlap"),
+    ),
+    "cut": (made(LAST, CALLS), made(LAST, 3), made(LAST, 2), "", "iteration 3 was cut"),
+    "timed out": (slow(3), slow(2), slow(1), "", "iteration 2 timed out"),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_rule_that_the_record_does_not_answer_says_why(row: str) -> None:
+    recorded, unknown, known, code, words = ROWS[row]
+    refused, answered = asked(recorded, unknown), asked(recorded, known)
+
+    assert (refused.exact, refused.code) == (False, code)
+    assert words in refused.why
+    assert answered.exact, answered.why
+
+
+def test_an_iteration_that_was_not_too_slow_answers_every_rule() -> None:
+    whole = asked(slow(3, "2h"), slow(2, "2h"))
+
+    assert (whole.exact, whole.iterations) == (True, 2)

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from experiments.guess import EXPERIMENT, folder, run_json, whorl
+from experiments.guess import (
+    EXPERIMENT,
+    FILE,
+    GRADE,
+    SCORE,
+    SHORT_YES,
+    advised,
+    change,
+    configure,
+    run_json,
+    whorl,
+)
 from whorl import Experiment
 from whorl.errors import UsageError
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["folder"]
-
-FILE = "guess.experiment.yaml"
 JUDGED = """grade:
   right: "outputs.text == 'ab'"
   good: {judge: "It is short", of: "{{ outputs.text }}"}
@@ -35,28 +38,19 @@ ASKED = (
 )
 
 
-def advised(text: str) -> list[str]:
-    """The words of the command that an advice ends with."""
-    found = re.search(r"whorl (.*)$", text.strip())
-    assert found is not None, text
-    return shlex.split(found[1])
-
-
-@pytest.fixture
-def judged(folder: Path) -> Path:
-    text = EXPERIMENT.replace('grade: "(outputs.text | length) / 10"\n', JUDGED)
-    (folder / FILE).write_text(text)
-    with (folder / "whorl.toml").open("a") as file:
-        file.write('[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["YES"]\n')
-    return folder
+@pytest.fixture(autouse=True)
+def judged() -> None:
+    text = EXPERIMENT.replace(GRADE, JUDGED)
+    Path(FILE).write_text(text)
+    configure(SHORT_YES)
 
 
 @pytest.mark.slow
 @pytest.mark.sample(14)
 @pytest.mark.parametrize("has_runs", [False, True])
 @pytest.mark.parametrize("words", ASKED, ids=" ".join)
-def test_whoever_asks_before_it_has_run_is_told_how_to_run_it(
-    judged: Path, words: tuple[str, ...], *, has_runs: bool
+def test_who_asks_too_early_is_told_how_to_run_it(
+    words: tuple[str, ...], *, has_runs: bool
 ) -> None:
     if has_runs:
         whorl("run", "guess.yaml", "-i", "n=1")
@@ -65,7 +59,7 @@ def test_whoever_asks_before_it_has_run_is_told_how_to_run_it(
 
     assert asked.exit_code == 2
     assert "error[X109]: no run of experiment 'guess' has ended yet" in asked.stderr
-    assert not (judged / "baseline.json").exists()
+    assert not Path("baseline.json").exists()
     pasted = advised(asked.stderr)
     # The configuration that the command was given is given again.
     file = next(word for word in words if word.startswith("guess"))
@@ -76,12 +70,9 @@ def test_whoever_asks_before_it_has_run_is_told_how_to_run_it(
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("words", [words for words in ASKED if words[0] != "experiment"])
-def test_runs_of_other_versions_are_counted_where_none_of_this_one_has_ended(
-    judged: Path, words: tuple[str, ...]
-) -> None:
+def test_runs_of_other_versions_are_counted(words: tuple[str, ...]) -> None:
     run_json("experiment", "run", FILE)
-    flow = (judged / "guess.yaml").read_text()
-    (judged / "guess.yaml").write_text(flow.replace("Guess {{ n }} now", "Guess {{ n }} then"))
+    change("Guess {{ n }} now", "Guess {{ n }} then")
 
     asked = whorl(*words)
 
@@ -94,10 +85,10 @@ def test_runs_of_other_versions_are_counted_where_none_of_this_one_has_ended(
     assert whorl(*words).exit_code == 0
 
 
-def test_a_grade_that_is_missing_is_named_with_what_to_do(folder: Path) -> None:
+def test_a_grade_that_is_missing_is_named_with_what_to_do() -> None:
     """All iterations of one case have none, so no rule has a grade for all runs."""
     grade = "grade: \"7 if case.n == '3' else 1\"\n"
-    (folder / FILE).write_text(EXPERIMENT.replace('grade: "(outputs.text | length) / 10"\n', grade))
+    Path(FILE).write_text(EXPERIMENT.replace(GRADE, grade))
     run_json("experiment", "run", FILE)
 
     asked = whorl("what-if", FILE)
@@ -109,20 +100,15 @@ def test_a_grade_that_is_missing_is_named_with_what_to_do(folder: Path) -> None:
     )
     assert "correct grader 'grade': no trial runs again" in asked.stderr
 
-
-@pytest.mark.slow
-def test_a_grade_that_a_person_has_to_give_is_named(folder: Path) -> None:
     taste = 'grade: {taste: {person: "Would you send this?", show: "{{ outputs.text }}"}}\n'
-    (folder / FILE).write_text(EXPERIMENT.replace('grade: "(outputs.text | length) / 10"\n', taste))
+    Path(FILE).write_text(EXPERIMENT.replace(GRADE, taste))
     run_json("experiment", "run", FILE)
-
     asked = whorl("what-if", FILE)
-
     assert "iteration 1 of case '1' has no grade: grader 'taste' has not graded it" in asked.stderr
     assert "a person has to grade it" in asked.stderr
 
 
-def test_a_report_of_nothing_has_no_numbers(folder: Path) -> None:
+def test_a_report_of_nothing_has_no_numbers() -> None:
     whorl("run", "guess.yaml", "-i", "n=1")
 
     found = whorl("experiment", "report", "guess")
@@ -153,11 +139,9 @@ def test_a_report_of_nothing_has_no_numbers(folder: Path) -> None:
         (("--against", "empty.json"), "has no case", f"experiment report {FILE} --save empty.json"),
     ],
 )
-def test_a_gate_says_how_to_get_what_it_compares_with(
-    folder: Path, words: tuple[str, ...], said: str, pasted: str
-) -> None:
-    (folder / "other.experiment.yaml").write_text(EXPERIMENT.replace("name: guess", "name: other"))
-    (folder / "empty.json").write_text(json.dumps({"baseline": 1, "cases": {}}))
+def test_a_gate_names_what_it_compares_with(words: tuple[str, ...], said: str, pasted: str) -> None:
+    Path("other.experiment.yaml").write_text(EXPERIMENT.replace("name: guess", "name: other"))
+    Path("empty.json").write_text(json.dumps({"baseline": 1, "cases": {}}))
 
     done = whorl("experiment", "gate", "guess", *words)
 
@@ -169,7 +153,7 @@ def test_a_gate_says_how_to_get_what_it_compares_with(
     assert whorl(*advised(done.stderr)).exit_code == 0
 
 
-def test_a_gate_that_nobody_can_pass_pays_for_nothing(folder: Path) -> None:
+def test_a_gate_that_nobody_can_pass_pays_for_nothing() -> None:
     for words in (("--variant", "longr", "--against", "base"), ("--against", "longr")):
         done = whorl("experiment", "gate", "guess", *words)
         assert done.exit_code == 2
@@ -177,19 +161,7 @@ def test_a_gate_that_nobody_can_pass_pays_for_nothing(folder: Path) -> None:
     assert run_json("ls", "--all") == []
 
 
-def test_a_gate_that_its_budget_pauses_says_how_to_go_on(folder: Path) -> None:
-    (folder / FILE).write_text(EXPERIMENT + "budget: 2.02\ntrial_budget: 2\n")
-    words = ("experiment", "gate", FILE, "--variant", "longer", "--against", "base")
-
-    paused = whorl(*words)
-
-    assert paused.exit_code == 5
-    again = advised(paused.stderr)
-    assert again[:-1] == ["--config", "whorl.toml", *words, "--budget"]
-    assert float(again[-1]) > 0
-
-
-def test_a_workflow_is_not_taken_for_an_experiment(folder: Path) -> None:
+def test_a_workflow_is_not_taken_for_an_experiment() -> None:
     done = whorl("what-if", "guess.yaml", "--at-most", "3")
 
     assert done.exit_code == 2
@@ -198,16 +170,7 @@ def test_a_workflow_is_not_taken_for_an_experiment(folder: Path) -> None:
     assert "whorl what-if --workflow NAME --at-most 3" in done.stderr
 
 
-def test_a_loop_without_a_judge_names_the_graders_that_are_judges(judged: Path) -> None:
-    run_json("experiment", "run", FILE)
-
-    done = whorl("judge", FILE, "--against", "right")
-
-    assert "loop 'polish' has no judge" in done.stderr
-    assert "name a grader that is one: good" in done.stderr
-
-
-def test_python_says_what_to_call_first(folder: Path) -> None:
+def test_python_says_what_to_call_first() -> None:
     experiment = Experiment("guess.yaml", cases="cases.csv", grade="1", config="whorl.toml")
 
     with pytest.raises(UsageError, match="has ended yet") as caught:
@@ -221,7 +184,7 @@ def test_python_says_what_to_call_first(folder: Path) -> None:
     [
         (("judge", FILE, "good", "--against", "rihgt"), "there is no grader 'rihgt'"),
         (("judge", FILE, "god", "--against", "right"), "has no loop 'god'"),
-        (("judge", FILE, "--against", "right"), "loop 'polish' has no judge"),
+        (("judge", FILE, "--against", "right"), "name a grader that is one: good"),
         (("judge", FILE, "good", "--against", "none.csv"), "none.csv"),
         (("judge", FILE, "good", "--against", "right", "--variant", "longr"), "no variant 'longr'"),
         (("what-if", FILE, "--variant", "longr"), "no variant 'longr'"),
@@ -230,24 +193,20 @@ def test_python_says_what_to_call_first(folder: Path) -> None:
     ],
     ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
 )
-def test_a_wrong_name_is_told_before_anything_has_to_be_run(
-    judged: Path, words: tuple[str, ...], said: str
-) -> None:
+def test_a_wrong_name_is_told_before_any_run(words: tuple[str, ...], said: str) -> None:
     done = whorl(*words)
 
     assert done.exit_code == 2
     assert said in done.stderr
+    assert "--variant" not in words or "did you mean 'longer'" in done.stderr
     assert "X109" not in done.stderr
-    assert not (judged / ".whorl" / "whorl.db").exists()
+    assert not Path(".whorl/whorl.db").exists()
 
 
-def test_votes_are_not_paid_for_where_nobody_can_judge_them(judged: Path) -> None:
+def test_votes_are_not_paid_for_where_nobody_can_judge_them() -> None:
     """The label file is not there: nothing is recorded for it."""
-    flow = (judged / "guess.yaml").read_text()
-    score = 'until: [{score: {from: "{{ review.score }}", at_least: 0.9}}]'
-    rule = 'until: [{judge: {question: "It is short", of: write}}]'
-    (judged / "guess.yaml").write_text(flow.replace(score, rule))
-    (judged / FILE).write_text((judged / FILE).read_text().replace(", return: best", ""))
+    change(SCORE, 'until: [{judge: {question: "It is short", of: write}}]')
+    change(", return: best", "", FILE)
     run_json("experiment", "run", FILE)
     before = len(run_json("ls", "--all"))
 

@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 import json
+import shlex
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from campaign import amount
-from experiments.guess import CONFIG, EXPERIMENT, folder, run_json, whorl
-from experiments.served import SERVED, model
+from experiments.guess import (
+    EXPERIMENT,
+    FILE,
+    GRADE,
+    VARIANTS,
+    configure,
+    run_json,
+    whorl,
+    write_cases,
+)
+from experiments.served import ALONE, EACH_USD, JUDGED, SERVED, Billed, served
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.inspecting.results import result_of
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-__all__ = ["folder", "model"]
-
-FILE = "guess.experiment.yaml"
-GRADE = 'grade: "(outputs.text | length) / 10"\n'
-
-
-def stored(folder: Path) -> SqliteStore:
-    return SqliteStore(folder / ".whorl" / "whorl.db")
+def stored() -> SqliteStore:
+    return SqliteStore(Path(".whorl/whorl.db"))
 
 
 @pytest.mark.parametrize("whole", [0, 1, 3, 4])
-def test_a_budget_ends_it_after_any_trial_and_whole_cases_are_compared(
-    folder: Path, whole: int
-) -> None:
+def test_a_budget_ends_it_after_any_trial_and_whole_cases_are_compared(whole: int) -> None:
     """A trial of two iterations is $0.0068 or more; so many of them fit, and one is begun."""
-    (folder / "cases.csv").write_text("n\n1\n2\n3\n")
+    Path("cases.csv").write_text("n\n1\n2\n3\n")
     text = EXPERIMENT.replace("explore: {polish: 5}", "trial_budget: 0.2")
-    (folder / FILE).write_text(text.replace("at_once: 6", "at_once: 1"))
+    Path(FILE).write_text(text.replace("at_once: 6", "at_once: 1"))
     spent = 0.0
     if whole:
         # What as many trials cost, so that the next one does not fit.
@@ -52,12 +53,13 @@ def test_a_budget_ends_it_after_any_trial_and_whole_cases_are_compared(
     cases = [row["case"] for row in found["rows"]]
     assert found["cases"] == sum(cases.count(case) == 2 for case in set(cases))
     assert found["variants"]["base"]["cases"] == found["cases"]
+    assert found["variants"]["longer"]["words"] == ""
     assert f"{found['done']} of 6 trials done" in paused.stderr
     more = paused.stderr.rpartition("--budget ")[2].split()[0]
     assert run_json("experiment", "run", FILE, "--budget", more)["done"] > found["done"]
 
 
-def test_grading_is_blind(folder: Path) -> None:
+def test_grading_is_blind() -> None:
     """No word of the variant, nor of its model, stands in what a judge or a person is shown."""
     graders = """
 grade:
@@ -70,8 +72,8 @@ grade_iterations: returned
     text = EXPERIMENT.replace(GRADE, graders).replace(
         "  longer: {loops", variants + "  longer: {loops"
     )
-    (folder / FILE).write_text(text)
-    (folder / "cases.csv").write_text("n\n1\n2\n")
+    Path(FILE).write_text(text)
+    Path("cases.csv").write_text("n\n1\n2\n")
     replies = """
 [[providers.demo.replies]]
 match = "It is short"
@@ -83,12 +85,12 @@ replies = [{json = {grade = 0.5}}]
 input = 10.0
 output = 100.0
 """
-    (folder / "whorl.toml").write_text(CONFIG + replies)
+    configure(replies)
 
     found = run_json("experiment", "run", FILE)
 
     assert {row["variant"] for row in found["rows"]} == {"base", "concealed", "longer"}
-    with closing(stored(folder)) as store:
+    with closing(stored()) as store:
         gradings = [row for row in store.runs(limit=100) if row.name.startswith("grade-")]
         entries = [
             (row.name, json.dumps(entry.event.body))
@@ -111,52 +113,40 @@ RULES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.slow
-def test_what_if_is_what_variants_with_those_rules_really_do(folder: Path) -> None:
-    """Over runs in a store, with prices: grade, dollars and iterations of each rule."""
-    loops = {name: {"loops": {"polish": rule}} for name, rule in RULES.items()}
-    longer = "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n"
-    text = EXPERIMENT.replace(longer, f"variants: {json.dumps(loops)}\n")
-    assert text != EXPERIMENT
-    (folder / FILE).write_text(text)
-
-    real = run_json("experiment", "run", FILE)["variants"]
-
-    for name, rule in RULES.items():
-        options = ["--at-most", str(rule["at_most"]), "--return", rule.get("return", "last")]
-        if "until" in rule:
-            options += ["--until", json.dumps(rule["until"])]
-        rows = run_json("what-if", FILE, *options)["rules"]
-        found = [row for row in rows if row["at_most"] == rule["at_most"]]
-        wanted = (real[name]["grade"]["value"], real[name]["cost_usd"]["value"])
-        got = [(row["grade"], row["cost_usd"], row["iterations"]) for row in found]
-        assert got == [(*map(pytest.approx, wanted), real[name]["iterations"])], name
-
-
-@pytest.mark.slow
 @pytest.mark.campaign
-def test_what_if_equals_runs_over_http_to_the_dollar_and_the_text(folder: Path, model: str) -> None:
+def test_what_if_equals_runs_over_http_to_the_dollar_and_the_text(model: str) -> None:
     """Each rule in each run of the baseline, against the run of the variant that has the rule."""
-    (folder / "whorl.toml").write_text(SERVED.format(url=model))
+    Path("whorl.toml").write_text(SERVED.format(url=model))
     count = amount(6, 30)
-    (folder / "cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(count)))
+    write_cases(count)
     rules = RULES | {"stale": {"until": [*RULES["lax"]["until"], {"plateau": 2}], "at_most": 5}}
     loops = {name: {"loops": {"polish": rule}} for name, rule in rules.items()}
-    longer = "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n"
-    (folder / FILE).write_text(EXPERIMENT.replace(longer, f"variants: {json.dumps(loops)}\n"))
+    Path(FILE).write_text(EXPERIMENT.replace(VARIANTS, f"variants: {json.dumps(loops)}\n"))
 
-    rows = run_json("experiment", "run", FILE)["rows"]
+    found = run_json("experiment", "run", FILE)
+    rows, real = found["rows"], found["variants"]
+    words = {
+        name: (
+            *("--at-most", str(rule["at_most"]), "--return", rule.get("return", "last")),
+            *(("--until", json.dumps(rule["until"])) if "until" in rule else ()),
+        )
+        for name, rule in rules.items()
+    }
 
+    # Over all runs: grade, dollars and iterations.
+    for name, rule in rules.items():
+        swept = run_json("what-if", FILE, *words[name])["rules"]
+        got = [row for row in swept if row["at_most"] == rule["at_most"]]
+        wanted = (real[name]["grade"]["value"], real[name]["cost_usd"]["value"])
+        got = [(row["grade"], row["cost_usd"], row["iterations"]) for row in got]
+        assert got == [(*map(pytest.approx, wanted), real[name]["iterations"])], name
     runs = {(row["case"], row["variant"]): row for row in rows}
     equal = 0
-    with closing(stored(folder)) as store:
+    with closing(stored()) as store:
         for (case, variant), row in runs.items():
             if variant == "base":
                 continue
-            rule = rules[variant]
-            options = ["--at-most", str(rule["at_most"]), "--return", rule.get("return", "last")]
-            if "until" in rule:
-                options += ["--until", json.dumps(rule["until"])]
-            (found,) = run_json("what-if", runs[case, "base"]["run"], *options)
+            (found,) = run_json("what-if", runs[case, "base"]["run"], *words[variant])
             answer = found["answer"]
             assert answer["exact"], answer
             assert answer["usage"]["cost_usd"] == pytest.approx(row["cost_usd"])
@@ -168,3 +158,83 @@ def test_what_if_equals_runs_over_http_to_the_dollar_and_the_text(folder: Path, 
             equal += 1
     print(f"{equal} of {count * len(rules)} answers equal runs over HTTP")
     assert equal == count * len(rules)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", ["", "90"])
+def test_gradings_that_failed_are_tried_again_by_the_next_run(billed: Billed, budget: str) -> None:
+    served(billed, JUDGED, cases=2)
+    billed.fails_at, billed.failing = "It is short", 1_000
+    given = ("--budget", budget) if budget else ()
+
+    failed = run_json("experiment", "run", FILE, *given)
+    refused = 1_000 - billed.failing
+    again = whorl("experiment", "run", FILE, *given)
+    billed.failing = 0
+    last = run_json("experiment", "run", FILE, *given)
+    same = run_json("experiment", "run", FILE, *given)
+
+    assert [row["grades"]["good"] for row in failed["rows"]] == [None, None]
+    assert len(failed["faults"]) == 2
+    # Each is tried once, and three times more.
+    assert refused == 2 * 4
+    assert "2 results to grade" in again.stderr
+    assert [row["grades"]["good"] for row in last["rows"]] == [1.0, 1.0]
+    assert (last["faults"], last["notes"]) == ([], [])
+    assert (billed.calls, same["spent_usd"]) == (2 * 4, pytest.approx(8 * EACH_USD))
+
+
+def test_a_grading_that_failed_for_a_moment_is_tried_again_at_once(billed: Billed) -> None:
+    served(billed, JUDGED, cases=2)
+    billed.fails_at, billed.failing = "It is short", 2
+
+    found = run_json("experiment", "run", FILE)
+
+    assert [row["grades"]["good"] for row in found["rows"]] == [1.0, 1.0]
+
+
+def test_equal_variants_are_run_and_counted_once(billed: Billed) -> None:
+    twins = "variants:\n  same: {}\n  other: {loops: {polish: {at_most: 2}}}\n"
+    served(billed, ALONE.replace("grade:", f"{twins}grade:"), cases=10)
+
+    told = whorl("experiment", "run", FILE)
+    found = run_json("experiment", "report", FILE)
+
+    same = "'base' and 'same' are the same runs: their workflows and inputs are equal"
+    assert same in found["notes"]
+    assert "'other'" not in " ".join(found["notes"])
+    lines = [line for line in told.stderr.splitlines() if " trials, $" in line]
+    assert lines[-1] == f"  30 of 30 trials, ${billed.billed_usd:.2f}"
+    shown = [float(line.rpartition("$")[2]) for line in lines]
+    assert shown == sorted(shown)
+    assert found["spent_usd"] == pytest.approx(billed.billed_usd)
+    assert billed.calls == 10 * (3 + 2)
+
+
+def test_a_judge_that_says_neither_yes_nor_no_gives_no_grade(billed: Billed) -> None:
+    served(billed, JUDGED.replace("It is short", "It is tall"), cases=2)
+
+    found = run_json("experiment", "run", FILE, "--budget", "9")
+
+    assert [row["grades"]["good"] for row in found["rows"]] == [None, None]
+    assert len(found["faults"]) == 2
+    assert all("answered neither yes nor no" in fault for fault in found["faults"])
+
+
+def test_gradings_that_failed_name_their_variants_once_and_a_command(billed: Billed) -> None:
+    twins = "variants:\n  same: {}\n  other: {loops: {polish: {at_most: 2}}}\n"
+    served(billed, JUDGED.replace("grade:", f"{twins}grade:"), cases=1)
+    billed.fails_at, billed.failing = "It is short", 1_000
+
+    told = whorl("experiment", "run", FILE).stdout.splitlines()
+    billed.failing = 0
+    tries = next(line for line in told if line.startswith("1 grading failed because of the"))
+    again = whorl(*shlex.split(tries.partition(": whorl ")[2]))
+
+    faults = [line for line in told if line.startswith("X104: ")]
+    # Equal results share the grading.
+    assert [line.partition(": failed")[0] for line in faults] == [
+        "X104: grader 'good', case '1' of 'base', 'other', 'same'"
+    ]
+    assert again.exit_code == 0
+    assert "X104" not in again.stdout

@@ -17,7 +17,6 @@ from whorl.services.experiments.what_if.facts import (
     IterationFacts,
     LoopFacts,
     Subject,
-    atom_of,
     atoms_in,
     from_document,
 )
@@ -238,10 +237,3 @@ def test_what_is_held_out_is_honest_where_all_rules_are_alike() -> None:
 
     assert sum(naive) / len(naive) > 0.5 + 2 * error
     assert abs(sum(honest) / len(honest) - 0.5) < 3 * error
-
-
-def test_atoms_leave_thresholds_out() -> None:
-    low, high = Score(source=Constant(1), at_least=0.1), Score(source=Constant(1), at_least=0.9)
-
-    assert atom_of(low) == atom_of(high)
-    assert atom_of(low) != atom_of(Score(source=Constant(2)))

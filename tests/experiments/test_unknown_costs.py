@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import csv
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import whorl as whorl_package
-from experiments.guess import EXPERIMENT, dies_at, folder, run_json, whorl
-from experiments.served import SERVED, model
+from experiments.guess import EXPERIMENT, FILE, VARIANTS, dies_at, run_json, whorl
+from experiments.served import SERVED
 from whorl.interfaces.figures import dollars
 from whorl.runtimes.journal.journal import RunId
 from whorl.services.experiments.document import read_experiment
@@ -20,13 +20,6 @@ from whorl.services.experiments.what_if.asking import run_facts
 from whorl.services.experiments.what_if.exporting import facts_document
 from whorl.services.project import find_project
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["folder", "model"]
-
-FILE = "guess.experiment.yaml"
-VARIANTS = "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n"
 UNLISTED = EXPERIMENT.replace(VARIANTS, "variants:\n  other: {model: unlisted}\n")
 OTHER = ("--variant", "other")
 OWN = """
@@ -38,81 +31,89 @@ outputs: {text: "{{ l.a }}"}
 """
 
 
-def _run(folder: Path, url: str, text: str = UNLISTED) -> list[dict[str, str]]:
+def _run(url: str, text: str = UNLISTED) -> list[dict[str, str]]:
     """Runs three cases; gives the trials of the variant whose model has no price."""
-    (folder / "whorl.toml").write_text(SERVED.format(url=url))
-    (folder / "cases.csv").write_text("n\n1\n2\n3\n")
-    (folder / FILE).write_text(text)
-    found = run_json("experiment", "run", FILE)
+    Path("whorl.toml").write_text(SERVED.format(url=url))
+    Path("cases.csv").write_text("n\n1\n2\n3\n")
+    Path(FILE).write_text(text)
+    done = whorl("experiment", "run", FILE)
+    assert "no price is known for served/unlisted, so their cost is not counted" in done.stderr
+    found = run_json("experiment", "report", FILE)
     return [row for row in found["rows"] if row["variant"] == "other"]
 
 
-@pytest.mark.slow
-def test_rules_over_runs_without_a_price_cost_what_nobody_knows(folder: Path, model: str) -> None:
-    _run(folder, model)
+def test_a_model_without_a_price_costs_what_nobody_knows(model: str) -> None:
+    """In the report and the gate, by rules, by one run, in sheets, pictures and facts."""
+    row, *_ = _run(model, UNLISTED + "gate: {margin: 0.9, cost: 2}\n")
+
+    ran = whorl("experiment", "run", FILE)
+    report = run_json("experiment", "report", FILE)
+    sheet = csv.DictReader(whorl("experiment", "report", FILE, "--csv").stdout.splitlines())
+    gate = whorl("experiment", "gate", FILE, *OTHER, "--against", "base").stdout
+    why = "no price for served/unlisted; set [prices.MODEL] in whorl.toml"
+    note = f"the cost of 3 trials of 'other' is not known: {why}"
+    assert report["notes"] == [note]
+    assert note in ran.stdout
+    line, *_ = [line for line in ran.stdout.splitlines() if line.startswith("other ")]
+    assert line.count("not known") == 2
+    costs = {name: one["cost_usd"]["value"] for name, one in report["variants"].items()}
+    assert (costs["base"] > 0, costs["other"]) == (True, None)
+    assert {each["cost_usd"] for each in sheet if each["variant"] == "other"} == {""}
+    assert "cost times" not in gate
+    assert "costs are not compared: a model has no price" in gate
 
     base, found = (run_json("what-if", FILE, *more) for more in ((), OTHER))
     table = whorl("what-if", FILE, *OTHER, "--svg", "rules.svg").stdout
-    sheet = list(csv.DictReader(whorl("what-if", FILE, *OTHER, "--csv").stdout.splitlines()))
-
+    rules = list(csv.DictReader(whorl("what-if", FILE, *OTHER, "--csv").stdout.splitlines()))
     for each, is_priced in ((base, True), (found, False)):
         rows = [*each["rules"], *each["ideal"].values()]
         assert each["rules"]
-        assert {row["cost_usd"] is not None for row in rows} == {is_priced}
-        assert any(row["is_frontier"] for row in each["rules"]) == is_priced
-    assert "$" not in table
-    assert "on the frontier" not in table
-    lines = table.splitlines()
-    yours, *_ = [line for line in lines if "yours" in line]
-    ideal, *_ = [line for line in lines if "no loop at all" in line]
-    assert yours.count("not known") == ideal.count("not known") == 1
-    assert {row["cost_usd"] for row in sheet} == {""}
-    assert {row["grade"] for row in sheet} != {""}
-    assert "$" not in (folder / "rules.svg").read_text()
+        assert {one["cost_usd"] is not None for one in rows} == {is_priced}
+        assert any(one["is_frontier"] for one in each["rules"]) == is_priced
+    assert note in table
+    assert not any(words in table for words in ("recommended:", "$", "on the frontier"))
+    for words in ("yours", "no loop at all"):
+        line, *_ = [line for line in table.splitlines() if words in line]
+        assert line.count("not known") == 1
+    assert {one["cost_usd"] for one in rules} == {""}
+    assert {one["grade"] for one in rules} != {""}
+    assert "$" not in Path("rules.svg").read_text()
+    assert "not known" not in whorl("what-if", FILE).stdout
 
-
-def test_a_run_without_a_price_costs_what_nobody_knows(folder: Path, model: str) -> None:
-    row, *_ = _run(folder, model)
     asked = ("what-if", row["run"], "--at-most", "1")
-
-    told = whorl(*asked).stdout
-    (found,) = run_json(*asked)
-    sheet = list(csv.DictReader(whorl(*asked, "--csv").stdout.splitlines()))
-    several = whorl("what-if", row["run"], row["run"], "--at-most", "1").stdout
-
+    told, (found,) = whorl(*asked).stdout, run_json(*asked)
+    several = whorl("what-if", row["run"], *asked[1:]).stdout
+    (one,) = csv.DictReader(whorl(*asked, "--csv").stdout.splitlines())
     assert told.count("cost not known") == 2
-    assert "$" not in told
-    assert "$" not in several
+    assert "$" not in told + several
     assert "on average: 2.0 iterations became 1.0, cost not known" in several
     for name in ("as_it_was", "answer"):
         assert found[name]["usage"]["cost_usd"] is None
         assert found[name]["usage"]["calls"] > 0
-    assert sheet[0]["cost_usd"] == ""
+    assert one["cost_usd"] == ""
     assert whorl_package.what_if(row["run"], at_most=1, config="whorl.toml").cost_usd is None
 
-
-def test_the_facts_say_which_runs_have_no_price(folder: Path, model: str) -> None:
-    row, *_ = _run(folder, model)
-    project = find_project({"WHORL_TRUST": "1"}, folder=folder)
+    project = find_project({"WHORL_TRUST": "1"}, folder=Path.cwd())
     with closing(project.open_store()) as store:
         study = Study(project, store, read_experiment(project, FILE), project.settings())
-        loops = {name: study.loop(variant=name) for name in ("base", "other")}
-        each = {
-            name: facts_document(loop, study.subjects(loop, name), 0.02)["runs"]
-            for name, loop in loops.items()
+        subjects = {
+            name: (loop := study.loop(variant=name), study.subjects(loop, name))
+            for name in ("base", "other")
         }
         of_run, subject = run_facts(store, RunId(row["run"]))
-        alone = facts_document(of_run, [subject], 0.02)["runs"]
+    for loop, given, is_priced in (
+        (*subjects["base"], True),
+        (*subjects["other"], False),
+        (of_run, [subject], False),
+    ):
+        runs = facts_document(loop, given, 0.02)["runs"]
+        assert {run["is_priced"] for run in runs} == {is_priced}
 
-    assert {run["is_priced"] for run in each["base"]} == {True}
-    assert {run["is_priced"] for run in each["other"]} == {False}
-    assert [run["is_priced"] for run in alone] == [False]
 
-
-def test_a_judge_without_a_price_costs_its_loop_what_nobody_knows(folder: Path, model: str) -> None:
+def test_a_judge_without_a_price_costs_its_loop_what_nobody_knows(model: str) -> None:
     rule = 'until: [{judge: {question: "It is short", of: write}}], at_most: 2'
     variant = f"variants:\n  other: {{model: unlisted, loops: {{polish: {{{rule}}}}}}}\n"
-    _run(folder, model, EXPERIMENT.replace(VARIANTS, variant))
+    _run(model, EXPERIMENT.replace(VARIANTS, variant))
     asked = ("judge", FILE, "--against", "grade", *OTHER)
 
     found, told = run_json(*asked), whorl(*asked).stdout
@@ -122,12 +123,10 @@ def test_a_judge_without_a_price_costs_its_loop_what_nobody_knows(folder: Path, 
     assert "$" not in told
 
 
-def test_what_a_run_without_a_price_costs_is_not_known_and_not_nothing(
-    folder: Path, model: str
-) -> None:
-    (folder / "whorl.toml").write_text(SERVED.format(url=model))
-    (folder / "own.yaml").write_text(OWN.replace("MODEL", "unlisted"))
-    (folder / "both.yaml").write_text(
+def test_what_a_run_without_a_price_costs_is_not_known_and_not_nothing(model: str) -> None:
+    Path("whorl.toml").write_text(SERVED.format(url=model))
+    Path("own.yaml").write_text(OWN.replace("MODEL", "unlisted"))
+    Path("both.yaml").write_text(
         OWN.replace("MODEL", "unlisted").replace("outputs", "  b: {ask: Write}\noutputs")
     )
     found = run_json("run", "own.yaml")
@@ -151,8 +150,8 @@ def test_what_a_run_without_a_price_costs_is_not_known_and_not_nothing(
     assert " + ?" in whorl("ls").stdout
 
 
-def test_what_was_reserved_for_a_call_in_doubt_is_told_beside_what_is_known(folder: Path) -> None:
-    (folder / "own.yaml").write_text(OWN.replace("MODEL", "scripted").replace("Write", "Guess"))
+def test_what_was_reserved_for_a_call_in_doubt_is_told_beside_what_is_known() -> None:
+    Path("own.yaml").write_text(OWN.replace("MODEL", "scripted").replace("Write", "Guess"))
     whole = run_json("run", "own.yaml", "--budget", "9")["usage"]
     assert "reserved_usd" not in whole
 

@@ -20,11 +20,7 @@ from experiments.programs import (
     run,
 )
 from whorl.services.experiments.what_if.answering import Prepared, result_of
-from whorl.services.experiments.what_if.exporting import (
-    atom_names,
-    facts_document,
-    rule_document,
-)
+from whorl.services.experiments.what_if.exporting import atom_names, facts_document, rule_document
 from whorl.services.experiments.what_if.facts import Subject, atoms_in
 from whorl.services.experiments.what_if.folding import facts_of
 from whorl.services.experiments.what_if.rules import own_rule, rule_words

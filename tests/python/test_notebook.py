@@ -30,17 +30,13 @@ def writing() -> int:
     return number
 
 
-def test_a_cell_shows_text_iterations_and_the_end_and_runs_nothing_of_them() -> None:
-    async def main() -> list[str]:
-        async with whorl.Session() as session:
-            run = await session.start(writing)
-            view, drawn = View(run.id), []
-            async for event in run.stream():
-                view.take(event)
-                drawn.append(view.html())
-            return drawn
-
-    drawn = asyncio.run(main())
+async def test_a_cell_shows_text_iterations_and_the_end_and_runs_nothing_of_them() -> None:
+    async with whorl.Session() as session:
+        run = await session.start(writing)
+        view, drawn = View(run.id), []
+        async for event in run.stream():
+            view.take(event)
+            drawn.append(view.html())
 
     assert any("<pre>&lt;b&gt;text&lt;/b&gt;</pre>" in each for each in drawn)
     assert drawn[-1].count("<tr>") == 4

@@ -177,15 +177,12 @@ async def post(app: Any, path: str, query: str) -> tuple[int, list[str]]:
 
 
 @pytest.mark.usefixtures("examples")
-def test_twenty_requests_at_once_are_streamed_by_one_application() -> None:
+async def test_twenty_requests_at_once_are_streamed_by_one_application() -> None:
     service = import_module("service")
 
-    async def main() -> list[tuple[int, list[str]]]:
-        async with service.app.router.lifespan_context(service.app):
-            asked = [post(service.app, "/essays", f"topic=rain+{n}") for n in range(20)]
-            return await asyncio.gather(*asked)
-
-    answers = asyncio.run(main())
+    async with service.app.router.lifespan_context(service.app):
+        asked = [post(service.app, "/essays", f"topic=rain+{n}") for n in range(20)]
+        answers = await asyncio.gather(*asked)
 
     assert {status for status, _ in answers} == {200}
     for _, pieces in answers:

@@ -88,46 +88,40 @@ async def serving(folder: Path, now: list[float] | None = None) -> AsyncIterator
         yield Server(session, folder, now or [START])
 
 
-def test_what_is_due_is_started_once(folder: Path) -> None:
-    async def work() -> None:
-        async with serving(folder) as server:
-            schedule = await server.add(inputs={"word": "b"}, name="often")
-            await server.at(59)
-            assert server.states() == []
-            for _ in range(3):
-                await server.at(61)
-            await server.at(120)
-            assert server.states() == [(60, "started"), (120, "started")]
-            rows = server.store.runs()
-            assert [row.key for row in reversed(rows)] == [
-                f"often.{schedule.id}@2027-01-15T08:01:00Z",
-                f"often.{schedule.id}@2027-01-15T08:02:00Z",
-            ]
-            assert {row.status for row in rows} == {"succeeded"}
-            first = next(iter(server.store.read(rows[0].id))).event
-            assert first.body["input"] == {"word": "b"}
-
-    asyncio.run(work())
+async def test_what_is_due_is_started_once(folder: Path) -> None:
+    async with serving(folder) as server:
+        schedule = await server.add(inputs={"word": "b"}, name="often")
+        await server.at(59)
+        assert server.states() == []
+        for _ in range(3):
+            await server.at(61)
+        await server.at(120)
+        assert server.states() == [(60, "started"), (120, "started")]
+        rows = server.store.runs()
+        assert [row.key for row in reversed(rows)] == [
+            f"often.{schedule.id}@2027-01-15T08:01:00Z",
+            f"often.{schedule.id}@2027-01-15T08:02:00Z",
+        ]
+        assert {row.status for row in rows} == {"succeeded"}
+        first = next(iter(server.store.read(rows[0].id))).event
+        assert first.body["input"] == {"word": "b"}
 
 
-def test_two_servers_start_each_time_once(folder: Path) -> None:
-    async def work() -> None:
-        now = [START]
-        async with serving(folder, now) as one, serving(folder, now) as other:
-            await one.add(overlap="parallel")
-            for minute in range(1, 6):
-                now[0] = START + 60 * minute
-                await asyncio.gather(one.scheduler.look(), other.scheduler.look())
-                await asyncio.gather(one.scheduler.look(), other.scheduler.look())
-            await one.at(300)
-            assert [state for _, state in one.states()] == ["started"] * 5
-            assert len(one.store.runs()) == 5
-
-    asyncio.run(work())
+async def test_two_servers_start_each_time_once(folder: Path) -> None:
+    now = [START]
+    async with serving(folder, now) as one, serving(folder, now) as other:
+        await one.add(overlap="parallel")
+        for minute in range(1, 6):
+            now[0] = START + 60 * minute
+            await asyncio.gather(one.scheduler.look(), other.scheduler.look())
+            await asyncio.gather(one.scheduler.look(), other.scheduler.look())
+        await one.at(300)
+        assert [state for _, state in one.states()] == ["started"] * 5
+        assert len(one.store.runs()) == 5
 
 
 @pytest.mark.parametrize("broken", ["plan", "settle"])
-def test_a_server_that_dies_in_between_leaves_nothing_out_and_nothing_twice(
+async def test_a_server_that_dies_in_between_leaves_nothing_out_and_nothing_twice(
     folder: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     whole = getattr(ScheduleTable, broken)
@@ -137,56 +131,47 @@ def test_a_server_that_dies_in_between_leaves_nothing_out_and_nothing_twice(
             await whole(self, *args, **options)
         raise StoreError("the power went")
 
-    async def work() -> None:
-        now = [START]
-        async with serving(folder, now) as server:
-            await server.add()
-            monkeypatch.setattr(ScheduleTable, broken, dying)
-            with pytest.raises(StoreError, match="the power went"):
-                await server.at(60)
-            monkeypatch.undo()
-        async with serving(folder, now) as server:
-            for row in server.store.runs():
-                await server.opened.driving.drive(row.id)
-            await server.at(61)
-            assert server.states() == [(60, "started")]
-            assert [row.status for row in server.store.runs()] == ["succeeded"]
-
-    asyncio.run(work())
+    now = [START]
+    async with serving(folder, now) as server:
+        await server.add()
+        monkeypatch.setattr(ScheduleTable, broken, dying)
+        with pytest.raises(StoreError, match="the power went"):
+            await server.at(60)
+        monkeypatch.undo()
+    async with serving(folder, now) as server:
+        for row in server.store.runs():
+            await server.opened.driving.drive(row.id)
+        await server.at(61)
+        assert server.states() == [(60, "started")]
+        assert [row.status for row in server.store.runs()] == ["succeeded"]
 
 
-def test_what_was_missed_is_left_out_and_said(folder: Path) -> None:
-    async def work() -> None:
-        async with serving(folder) as server:
-            await server.add()
-            await server.at(100_000)
-            assert server.states() == [(99_900, "skipped"), (99_960, "started")]
-            assert server.firings()[0].reason == MISSED
-            await server.at(100_020)
-            assert server.states()[-1] == (100_020, "started")
-
-    asyncio.run(work())
+async def test_what_was_missed_is_left_out_and_said(folder: Path) -> None:
+    async with serving(folder) as server:
+        await server.add()
+        await server.at(100_000)
+        assert server.states() == [(99_900, "skipped"), (99_960, "started")]
+        assert server.firings()[0].reason == MISSED
+        await server.at(100_020)
+        assert server.states()[-1] == (100_020, "started")
 
 
 @pytest.mark.slow
-def test_what_was_missed_is_made_up_for_in_order_and_within_a_bound(folder: Path) -> None:
-    async def work() -> None:
-        async with serving(folder) as server:
-            await server.add(backfill=True)
-            for _ in range(4):
-                await server.at(180 + 70)
-            assert server.states() == [(due, "started") for due in (60, 120, 180, 240)]
-            await server.add(name="cron", cron="* * * * *", every=None, backfill=True)
-            await server.table.remove("plain")
-            server.now[0] = START + 400 * 86_400
-            schedule = server.table.named("cron")
-            await server.scheduler._plan(schedule)
-            waiting = server.table.waiting(1_000)
-            assert len(waiting) == BACKFILL_MAX + 1
-            assert waiting[-1].due == server.now[0]
-            assert waiting[0].due == server.now[0] - 60 * BACKFILL_MAX
-
-    asyncio.run(work())
+async def test_what_was_missed_is_made_up_for_in_order_and_within_a_bound(folder: Path) -> None:
+    async with serving(folder) as server:
+        await server.add(backfill=True)
+        for _ in range(4):
+            await server.at(180 + 70)
+        assert server.states() == [(due, "started") for due in (60, 120, 180, 240)]
+        await server.add(name="cron", cron="* * * * *", every=None, backfill=True)
+        await server.table.remove("plain")
+        server.now[0] = START + 400 * 86_400
+        schedule = server.table.named("cron")
+        await server.scheduler._plan(schedule)
+        waiting = server.table.waiting(1_000)
+        assert len(waiting) == BACKFILL_MAX + 1
+        assert waiting[-1].due == server.now[0]
+        assert waiting[0].due == server.now[0] - 60 * BACKFILL_MAX
 
 
 @pytest.mark.parametrize(
@@ -197,23 +182,20 @@ def test_what_was_missed_is_made_up_for_in_order_and_within_a_bound(folder: Path
         ("parallel", ["started", "started", "started", "started"]),
     ],
 )
-def test_what_overlaps(folder: Path, overlap: str, expected: list[str]) -> None:
-    async def work() -> None:
-        async with serving(folder) as server:
-            await server.add("gated.yaml", overlap=overlap)
-            for minute in (1, 2, 3):
-                await server.at(60 * minute)
-            first = server.firings()[0]
-            assert all(
-                firing.reason == f"run {first.run} has not ended"
-                for firing in server.firings()
-                if firing.state == "skipped"
-            )
-            await whorl_run(server, first.run)
-            await server.at(240)
-            assert [state for _, state in server.states()] == expected
-
-    asyncio.run(work())
+async def test_what_overlaps(folder: Path, overlap: str, expected: list[str]) -> None:
+    async with serving(folder) as server:
+        await server.add("gated.yaml", overlap=overlap)
+        for minute in (1, 2, 3):
+            await server.at(60 * minute)
+        first = server.firings()[0]
+        assert all(
+            firing.reason == f"run {first.run} has not ended"
+            for firing in server.firings()
+            if firing.state == "skipped"
+        )
+        await whorl_run(server, first.run)
+        await server.at(240)
+        assert [state for _, state in server.states()] == expected
 
 
 async def whorl_run(server: Server, run: str) -> None:
@@ -227,75 +209,60 @@ async def whorl_run(server: Server, run: str) -> None:
     await server.opened.driving.settled(known)
 
 
-def test_a_paused_schedule_starts_nothing_unless_it_is_asked(folder: Path) -> None:
-    async def work() -> None:
-        async with serving(folder) as server:
-            await server.add()
-            await server.table.pause("plain", paused=True)
-            await server.at(200)
-            assert server.states() == []
-            await server.table.ask("plain")
-            await server.at(201)
-            assert server.states() == [(200, "started")]
-            await server.table.pause("plain", paused=False)
-            await server.at(239)
-            assert len(server.states()) == 1
-            await server.at(240)
-            assert server.states()[1:] == [(240, "started")]
-
-    asyncio.run(work())
+async def test_a_paused_schedule_starts_nothing_unless_it_is_asked(folder: Path) -> None:
+    async with serving(folder) as server:
+        await server.add()
+        await server.table.pause("plain", paused=True)
+        await server.at(200)
+        assert server.states() == []
+        await server.table.ask("plain")
+        await server.at(201)
+        assert server.states() == [(200, "started")]
+        await server.table.pause("plain", paused=False)
+        await server.at(239)
+        assert len(server.states()) == 1
+        await server.at(240)
+        assert server.states()[1:] == [(240, "started")]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("back", [30, 3_600, 86_400 * 365])
-def test_a_clock_that_is_set_back_makes_nothing_twice_and_goes_on(folder: Path, back: int) -> None:
-    async def work() -> None:
-        async with serving(folder) as server:
-            await server.add(cron="* * * * *", every=None)
-            await server.at(60)
-            await server.at(120)
-            await server.at(120 - back)
-            await server.at(120)
-            await server.at(180)
-            dues = [due for due, state in server.states() if state == "started"]
-            assert dues == [60, 120, 180]
-            assert len(server.store.runs()) == 3
-
-    asyncio.run(work())
-
-
-@pytest.mark.slow
-def test_a_clock_that_was_wrong_for_a_while_stops_no_schedule(folder: Path) -> None:
-    async def work() -> None:
-        async with serving(folder) as server:
-            await server.add(cron="* * * * *", every=None)
-            await server.at(10 * 365 * 86_400)
-            await server.at(30)
-            await server.at(60)
-            assert (60, "started") in server.states()
-
-    asyncio.run(work())
+async def test_a_clock_that_is_set_back_makes_nothing_twice_and_goes_on(
+    folder: Path, back: int
+) -> None:
+    async with serving(folder) as server:
+        await server.add(cron="* * * * *", every=None)
+        await server.at(60)
+        await server.at(120)
+        await server.at(120 - back)
+        await server.at(120)
+        await server.at(180)
+        dues = [due for due, state in server.states() if state == "started"]
+        assert dues == [60, 120, 180]
+        assert len(server.store.runs()) == 3
+        # One that was wrong for a while stops no schedule.
+        await server.at(10 * 365 * 86_400)
+        await server.at(210)
+        await server.at(240)
+        assert (240, "started") in server.states()
 
 
-def test_a_file_that_is_gone_or_wrong_is_said_until_it_is_right(folder: Path) -> None:
-    async def work() -> None:
-        async with serving(folder) as server:
-            await server.add()
-            (folder / "plain.yaml").unlink()
-            await server.at(60)
-            (firing,) = server.firings()
-            assert firing.state == "failed"
-            (listed,) = server.scheduler.schedules.listed()
-            assert "plain.yaml" in listed.trouble
-            assert list(server.scheduler.troubles) == ["plain"]
-            (folder / "plain.yaml").write_text(PLAIN.replace("value", "valeu"))
-            assert server.scheduler.schedules.listed()[0].trouble
-            (folder / "plain.yaml").write_text(PLAIN)
-            await server.at(120)
-            assert server.states()[-1] == (120, "started")
-            assert server.scheduler.schedules.listed()[0].trouble == ""
-
-    asyncio.run(work())
+async def test_a_file_that_is_gone_or_wrong_is_said_until_it_is_right(folder: Path) -> None:
+    async with serving(folder) as server:
+        await server.add()
+        (folder / "plain.yaml").unlink()
+        await server.at(60)
+        (firing,) = server.firings()
+        assert firing.state == "failed"
+        (listed,) = server.scheduler.schedules.listed()
+        assert "plain.yaml" in listed.trouble
+        assert list(server.scheduler.troubles) == ["plain"]
+        (folder / "plain.yaml").write_text(PLAIN.replace("value", "valeu"))
+        assert server.scheduler.schedules.listed()[0].trouble
+        (folder / "plain.yaml").write_text(PLAIN)
+        await server.at(120)
+        assert server.states()[-1] == (120, "started")
+        assert server.scheduler.schedules.listed()[0].trouble == ""
 
 
 def definition(interval: int) -> str:
@@ -305,7 +272,7 @@ def definition(interval: int) -> str:
     return json.dumps({"definition": {"triggers": triggers, "actions": actions}})
 
 
-def test_a_trigger_of_the_clock_is_a_schedule_that_stands_in_its_file(
+async def test_a_trigger_of_the_clock_is_a_schedule_that_stands_in_its_file(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(firing, "_FOLLOW_S", 0.0)
@@ -313,48 +280,42 @@ def test_a_trigger_of_the_clock_is_a_schedule_that_stands_in_its_file(
     file.parent.mkdir()
     file.write_text(definition(1))
 
-    async def work() -> None:
-        async with serving(folder) as server:
-            await server.at(0)
-            (schedule,) = server.table.all()
-            assert (schedule.name, schedule.trigger) == ("Report.Every", "Every")
-            await server.at(60)
-            assert server.states() == [(60, "started")]
-            (row,) = server.store.runs()
-            assert (row.name, row.status) == ("Report", "succeeded")
-            with pytest.raises(UsageError, match="is the trigger of"):
-                await server.table.remove("Report.Every")
-            file.write_text(definition(5) + "\n")
-            await server.at(120)
-            await server.at(360)
-            await server.at(420)
-            assert [due for due, _ in server.states()] == [60, 420]
-            await server.table.pause("Report.Every", paused=True)
-            await server.at(800)
-            assert len(server.states()) == 2
-            file.write_text("{")
-            await server.at(801)
-            assert "workflow.json" in server.scheduler.schedules.listed()[0].trouble
-            file.unlink()
-            await server.at(802)
-            assert server.table.all() == []
-
-    asyncio.run(work())
+    async with serving(folder) as server:
+        await server.at(0)
+        (schedule,) = server.table.all()
+        assert (schedule.name, schedule.trigger) == ("Report.Every", "Every")
+        await server.at(60)
+        assert server.states() == [(60, "started")]
+        (row,) = server.store.runs()
+        assert (row.name, row.status) == ("Report", "succeeded")
+        with pytest.raises(UsageError, match="is the trigger of"):
+            await server.table.remove("Report.Every")
+        file.write_text(definition(5) + "\n")
+        await server.at(120)
+        await server.at(360)
+        await server.at(420)
+        assert [due for due, _ in server.states()] == [60, 420]
+        await server.table.pause("Report.Every", paused=True)
+        await server.at(800)
+        assert len(server.states()) == 2
+        file.write_text("{")
+        await server.at(801)
+        assert "workflow.json" in server.scheduler.schedules.listed()[0].trouble
+        file.unlink()
+        await server.at(802)
+        assert server.table.all() == []
 
 
-def test_only_servers_of_its_project_start_a_schedule(folder: Path) -> None:
-    async def work() -> None:
-        (folder / "other").mkdir()
-        (folder / "other" / "whorl.toml").write_text("")
-        async with serving(folder) as server:
-            await server.add()
-            server.now[0] = START + 60
-            other = find_project(TRUSTED, folder=folder / "other")
-            opened = server.opened
-            await Scheduler(other, opened.providers, opened.driving, Catalogue(other)).look()
-            assert server.states() == []
-
-    asyncio.run(work())
+async def test_only_servers_of_its_project_start_a_schedule(folder: Path) -> None:
+    (folder / "other").mkdir()
+    (folder / "other" / "whorl.toml").write_text("")
+    async with serving(folder) as server:
+        await server.add()
+        server.now[0] = START + 60
+        other = find_project(TRUSTED, folder=folder / "other")
+        opened = server.opened
+        await Scheduler(other, opened.providers, opened.driving, Catalogue(other)).look()
+        assert server.states() == []
 
 
 @pytest.mark.parametrize(
@@ -378,21 +339,18 @@ def test_what_could_never_start_is_refused_at_once(
         asyncio.run(work())
 
 
-def test_a_program_makes_and_steers_schedules(folder: Path) -> None:
-    async def work() -> None:
-        async with whorl.Session(trust=True) as session:
-            made = await session.schedules.add("plain.yaml", cron="0 7 * * *", zone="Europe/Berlin")
-            assert (made.name, made.when) == ("plain", "0 7 * * * (Europe/Berlin)")
-            assert made.next is not None
-            with pytest.raises(UsageError, match="there is a schedule 'plain' already"):
-                await session.schedules.add("plain.yaml", every="1h")
-            await session.schedules.pause("plain")
-            assert session.schedules.all()[0].paused
-            await session.schedules.resume("plain")
-            await session.schedules.run("plain")
+async def test_a_program_makes_and_steers_schedules(folder: Path) -> None:
+    async with whorl.Session(trust=True) as session:
+        made = await session.schedules.add("plain.yaml", cron="0 7 * * *", zone="Europe/Berlin")
+        assert (made.name, made.when) == ("plain", "0 7 * * * (Europe/Berlin)")
+        assert made.next is not None
+        with pytest.raises(UsageError, match="there is a schedule 'plain' already"):
+            await session.schedules.add("plain.yaml", every="1h")
+        await session.schedules.pause("plain")
+        assert session.schedules.all()[0].paused
+        await session.schedules.resume("plain")
+        await session.schedules.run("plain")
+        await session.schedules.remove("plain")
+        assert session.schedules.all() == ()
+        with pytest.raises(UsageError, match="there is no schedule 'plain'"):
             await session.schedules.remove("plain")
-            assert session.schedules.all() == ()
-            with pytest.raises(UsageError, match="there is no schedule 'plain'"):
-                await session.schedules.remove("plain")
-
-    asyncio.run(work())

@@ -10,16 +10,14 @@ import pickle
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import whorl
 from whorl.providers.models.local import is_installed
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 UNTIL = """{"definition": {"actions": {
   "Init": {"type": "InitializeVariable",
@@ -83,15 +81,9 @@ def test_the_limits_of_the_project_hold(project: Path) -> None:
     result = whorl.run_sync("until.json")
 
     assert (result.loops[0].iterations, result.loops[0].exit_reason) == (3, "max_iterations")
-
-
-def test_load_takes_another_configuration(place: Path) -> None:
-    (place / "other.toml").write_text("[limits]\niterations = 2\n")
-    (place / "until.json").write_text(UNTIL)
-
-    result = whorl.run_sync(whorl.load("until.json", config="other.toml"))
-
-    assert result.loops[0].iterations == 2
+    Path("other.toml").write_text("[limits]\niterations = 2\n")
+    other = whorl.run_sync(whorl.load("until.json", config="other.toml"))
+    assert other.loops[0].iterations == 2
 
 
 class Color(enum.StrEnum):
@@ -162,35 +154,32 @@ def test_amounts_and_counts_are_checked() -> None:
 
 
 @pytest.mark.usefixtures("place")
-def test_a_key_goes_on_with_a_run_that_was_interrupted() -> None:
+async def test_a_key_goes_on_with_a_run_that_was_interrupted() -> None:
     calls: list[str] = []
 
-    async def main() -> list[object]:
-        tasks, begun, may_end = whorl.Tasks(), asyncio.Event(), asyncio.Event()
+    tasks, begun, may_end = whorl.Tasks(), asyncio.Event(), asyncio.Event()
 
-        @tasks.task
-        def one() -> int:
-            calls.append("one")
-            return 1
+    @tasks.task
+    def one() -> int:
+        calls.append("one")
+        return 1
 
-        @tasks.task
-        async def two() -> int:
-            begun.set()
-            await may_end.wait()
-            return 2
+    @tasks.task
+    async def two() -> int:
+        begun.set()
+        await may_end.wait()
+        return 2
 
-        workflow = whorl.build(
-            "two", {"a": {"use": "one"}, "b": {"use": "two"}}, outputs={"x": "{{ a + b }}"}
-        )
-        at_once = {"run": {"drain": "0s"}}
-        async with whorl.Session(config=at_once, tasks=tasks) as session:
-            first = await session.start(workflow, key="once")
-            await begun.wait()
-        may_end.set()
-        again = await whorl.run(workflow, tasks=tasks, key="once")
-        return [again.run == first.id, again.output, calls]
-
-    assert asyncio.run(main()) == [True, 3, ["one"]]
+    workflow = whorl.build(
+        "two", {"a": {"use": "one"}, "b": {"use": "two"}}, outputs={"x": "{{ a + b }}"}
+    )
+    at_once = {"run": {"drain": "0s"}}
+    async with whorl.Session(config=at_once, tasks=tasks) as session:
+        first = await session.start(workflow, key="once")
+        await begun.wait()
+    may_end.set()
+    again = await whorl.run(workflow, tasks=tasks, key="once")
+    assert [again.run == first.id, again.output, calls] == [True, 3, ["one"]]
 
 
 @pytest.mark.usefixtures("place")
@@ -253,29 +242,26 @@ def test_a_session_is_opened_and_closed_in_order() -> None:
 
 
 @pytest.mark.usefixtures("place")
-def test_a_session_that_is_closed_lets_calls_end() -> None:
+async def test_a_session_that_is_closed_lets_calls_end() -> None:
     tasks, calls = whorl.Tasks(), []
 
-    async def main() -> None:
-        called = asyncio.Event()
+    called = asyncio.Event()
 
-        @tasks.task
-        async def work() -> str:
-            calls.append(1)
-            called.set()
-            await asyncio.sleep(0.2)
-            return "done"
+    @tasks.task
+    async def work() -> str:
+        calls.append(1)
+        called.set()
+        await asyncio.sleep(0.2)
+        return "done"
 
-        flow = whorl.build("w", {"a": {"use": "work"}, "b": {"use": "work"}})
-        async with whorl.Session(tasks=tasks) as session:
-            run = await session.start(flow)
-            await called.wait()
-        assert len(calls) == 1
-        async with whorl.Session(tasks=tasks) as session:
-            result = await (await session.resume(run.id)).result()
-        assert (result.status, len(calls)) == ("succeeded", 2)
-
-    asyncio.run(main())
+    flow = whorl.build("w", {"a": {"use": "work"}, "b": {"use": "work"}})
+    async with whorl.Session(tasks=tasks) as session:
+        run = await session.start(flow)
+        await called.wait()
+    assert len(calls) == 1
+    async with whorl.Session(tasks=tasks) as session:
+        result = await (await session.resume(run.id)).result()
+    assert (result.status, len(calls)) == ("succeeded", 2)
 
 
 @pytest.mark.usefixtures("place")
@@ -344,15 +330,12 @@ asyncio.run(work())
 
 
 @pytest.mark.threat(row="T1")
-def test_a_run_that_was_made_and_not_yet_driven_goes_on_with_its_key(place: Path) -> None:
+async def test_a_run_that_was_made_and_not_yet_driven_goes_on_with_its_key(place: Path) -> None:
     died = subprocess.run([sys.executable, "-c", _DIES], cwd=place, check=False)
     assert died.returncode == -signal.SIGKILL
 
-    async def work() -> whorl.Result:
-        async with whorl.Session() as session:
-            assert session.run().status == "interrupted"
-            workflow = whorl.build("say", {"say": {"value": 1}}, outputs={"n": "{{ say }}"})
-            run = await session.start(workflow, key="order-17")
-            return await run.result()
-
-    assert asyncio.run(work()).output == 1
+    async with whorl.Session() as session:
+        assert session.run().status == "interrupted"
+        workflow = whorl.build("say", {"say": {"value": 1}}, outputs={"n": "{{ say }}"})
+        run = await session.start(workflow, key="order-17")
+        assert (await run.result()).output == 1

@@ -68,281 +68,233 @@ async def _asking() -> str:
     ],
     ids=["decide", "cancel", "pause"],
 )
-def test_a_request_is_written_before_its_session_closes(
+async def test_a_request_is_written_before_its_session_closes(
     ask: Callable[[whorl.Run], Awaitable[None]], kind: str, status: tuple[str, ...]
 ) -> None:
-    async def main() -> tuple[str, list[str]]:
-        found = await _asking()
-        async with whorl.Session() as session:
-            await ask(session.run(found))
-        async with whorl.Session() as session:
-            run = session.run(found)
-            return run.status, [event.kind async for event in run.events()]
-
-    found, kinds = asyncio.run(main())
+    found = await _asking()
+    async with whorl.Session() as session:
+        await ask(session.run(found))
+    async with whorl.Session() as session:
+        run = session.run(found)
+        found, kinds = run.status, [event.kind async for event in run.events()]
 
     assert kind in kinds
     assert found in status
 
 
-def test_a_request_to_a_run_that_is_being_left_is_carried_out_once() -> None:
+async def test_a_request_to_a_run_that_is_being_left_is_carried_out_once() -> None:
     """Its inbox has it then, and whoever drives next finds it there."""
+    tasks = whorl.Tasks()
 
-    async def main() -> list[str]:
-        tasks = whorl.Tasks()
+    @tasks.task
+    def fail() -> None:
+        raise ValueError
 
-        @tasks.task
-        def fail() -> None:
-            raise ValueError
+    async with whorl.Session(tasks=tasks) as session:
+        run = await session.start(whorl.build("failing", {"a": {"use": "fail"}}))
+        await run.result()
+        runtime, store = session.opened.runtime, session.opened.store
 
-        async with whorl.Session(tasks=tasks) as session:
-            run = await session.start(whorl.build("failing", {"a": {"use": "fail"}}))
-            await run.result()
-            runtime, store = session.opened.runtime, session.opened.store
+        async def too_late(run: RunId, event: Event) -> bool:
+            await store.post(run, event)
+            return True
 
-            async def too_late(run: RunId, event: Event) -> bool:
-                await store.post(run, event)
-                return True
-
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(runtime, "request", too_late)
-                await run.resume()
-            await run.result()
-            return [event.kind async for event in run.events()]
-
-    assert asyncio.run(main()).count("run.resumed") == 1
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(runtime, "request", too_late)
+            await run.resume()
+        await run.result()
+        assert [event.kind async for event in run.events()].count("run.resumed") == 1
 
 
-def test_two_requests_in_a_row() -> None:
-    async def main() -> list[str]:
-        async with whorl.Session() as session:
-            steps: dict[str, Any] = {**ASK, "long": {"wait": "1h"}}
-            run = await session.start(whorl.build("ask", steps))
-            await run.result()
-            await run.decide(True)
-            await run.cancel()
-            return [(await run.result()).status, (await run.result()).status]
+async def test_two_requests_in_a_row() -> None:
+    async with whorl.Session() as session:
+        steps: dict[str, Any] = {**ASK, "long": {"wait": "1h"}}
+        run = await session.start(whorl.build("ask", steps))
+        await run.result()
+        await run.decide(True)
+        await run.cancel()
+        assert [(await run.result()).status, (await run.result()).status] == [
+            "cancelled",
+            "cancelled",
+        ]
 
-    assert asyncio.run(main()) == ["cancelled", "cancelled"]
 
-
-def test_what_is_shown_is_taken_with_edits() -> None:
+async def test_what_is_shown_is_taken_with_edits() -> None:
     steps: dict[str, Any] = {
         "gate": {"approve": {"message": "publish?", "show": "a draft"}},
         "after": {"value": "{{ gate.value }}"},
     }
 
-    async def main() -> object:
-        async with whorl.Session() as session:
-            run = await session.start(whorl.build("ask", steps))
-            await run.result()
-            with pytest.raises(whorl.UsageError, match="cannot edit"):
-                await run.decide(False, value="by hand")
-            await run.decide(True, value="by hand")
-            return (await run.result()).output
-
-    assert asyncio.run(main()) == "by hand"
+    async with whorl.Session() as session:
+        run = await session.start(whorl.build("ask", steps))
+        await run.result()
+        with pytest.raises(whorl.UsageError, match="cannot edit"):
+            await run.decide(False, value="by hand")
+        await run.decide(True, value="by hand")
+        assert (await run.result()).output == "by hand"
 
 
-def test_a_loop_is_stopped_after_the_iteration_that_is_under_way() -> None:
-    async def main() -> tuple[object, int, str | None]:
-        turns = Turns(free=1)
-        async with whorl.Session(tasks=turns.tasks) as session:
-            run = await session.start(counting())
-            await turns.reached.wait()
-            await run.stop()
-            turns.may_go_on.set()
-            result = await run.result()
-            return result.output, turns.calls, result.loops[0].exit_reason
-
-    assert asyncio.run(main()) == (2, 2, "accepted")
+async def test_a_loop_is_stopped_after_the_iteration_that_is_under_way() -> None:
+    turns = Turns(free=1)
+    async with whorl.Session(tasks=turns.tasks) as session:
+        run = await session.start(counting())
+        await turns.reached.wait()
+        await run.stop()
+        turns.may_go_on.set()
+        result = await run.result()
+        assert (result.output, turns.calls, result.loops[0].exit_reason) == (2, 2, "accepted")
 
 
-def test_a_run_is_paused_and_goes_on() -> None:
-    async def main() -> list[object]:
-        turns = Turns(2)
-        async with whorl.Session(tasks=turns.tasks) as session:
-            run = await session.start(counting())
-            await turns.reached.wait()
+async def test_a_run_is_paused_and_goes_on() -> None:
+    turns = Turns(2)
+    async with whorl.Session(tasks=turns.tasks) as session:
+        run = await session.start(counting())
+        await turns.reached.wait()
+        await run.pause()
+        with pytest.raises(whorl.UsageError, match="is paused"):
             await run.pause()
-            with pytest.raises(whorl.UsageError, match="is paused"):
-                await run.pause()
-            turns.may_go_on.set()
-            paused = (await run.result()).status
-            turns.may_go_on.clear()
-            await run.resume()
-            await run.resume()
-            turns.may_go_on.set()
-            result = await run.result()
-            return [paused, result.output, turns.calls]
-
-    assert asyncio.run(main()) == ["paused", 6, 6]
+        turns.may_go_on.set()
+        paused = (await run.result()).status
+        turns.may_go_on.clear()
+        await run.resume()
+        await run.resume()
+        turns.may_go_on.set()
+        result = await run.result()
+        assert [paused, result.output, turns.calls] == ["paused", 6, 6]
 
 
-def test_what_is_refused_is_raised_where_it_was_asked_and_nowhere_else() -> None:
-    async def main() -> whorl.Result:
-        turns = Turns(100)
-        async with whorl.Session(tasks=turns.tasks) as session:
-            run = await session.start(counting())
-            await run.result()
-            for ask in (
-                run.pause(),
-                run.resume(),
-                run.cancel(),
-                run.decide(True),
-                run.accept(9),
-                run.accept(1, at="nope"),
-                run.go_on(1, at="nope"),
-                run.go_on(),
-                run.go_on(0),
-                run.go_on("two"),  # type: ignore[arg-type]
-                run.go_on(1, budget=float("nan")),
-                run.go_on(1, budget=-1),
-                run.decide("yes"),  # type: ignore[arg-type]
-                run.fork("count[9]"),
-                run.fork("count"),
-                run.fork("count[2]", {"zzz": 1}),
-                run.fork("count[2]", {"zzz": {1}}),  # type: ignore[dict-item]
-            ):
-                with pytest.raises(whorl.UsageError) as caught:
-                    await ask
-                assert "--" not in str(caught.value)
-            return await run.result()
-
-    assert asyncio.run(main()).status == "succeeded"
+async def test_what_is_refused_is_raised_where_it_was_asked_and_nowhere_else() -> None:
+    turns = Turns(100)
+    async with whorl.Session(tasks=turns.tasks) as session:
+        run = await session.start(counting())
+        await run.result()
+        for ask in (
+            run.pause(),
+            run.resume(),
+            run.cancel(),
+            run.decide(True),
+            run.accept(9),
+            run.accept(1, at="nope"),
+            run.go_on(1, at="nope"),
+            run.go_on(),
+            run.go_on(0),
+            run.go_on("two"),  # type: ignore[arg-type]
+            run.go_on(1, budget=float("nan")),
+            run.go_on(1, budget=-1),
+            run.decide("yes"),  # type: ignore[arg-type]
+            run.fork("count[9]"),
+            run.fork("count"),
+            run.fork("count[2]", {"zzz": 1}),
+            run.fork("count[2]", {"zzz": {1}}),  # type: ignore[dict-item]
+        ):
+            with pytest.raises(whorl.UsageError) as caught:
+                await ask
+            assert "--" not in str(caught.value)
+        assert (await run.result()).status == "succeeded"
 
 
-def test_a_second_decision_is_refused() -> None:
-    async def main() -> str:
-        async with whorl.Session() as session:
-            run = await session.start(whorl.build("ask", ASK))
-            await run.result()
-            asked = (run.decide(True), run.decide(False))
-            answers = await asyncio.gather(*asked, return_exceptions=True)
-            assert [type(one) for one in answers] == [type(None), whorl.UsageError]
-            return (await run.result()).status
-
-    assert asyncio.run(main()) == "succeeded"
+async def test_a_second_decision_is_refused() -> None:
+    async with whorl.Session() as session:
+        run = await session.start(whorl.build("ask", ASK))
+        await run.result()
+        asked = (run.decide(True), run.decide(False))
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(one) for one in answers] == [type(None), whorl.UsageError]
+        assert (await run.result()).status == "succeeded"
 
 
-def test_events_go_on_after_a_request() -> None:
-    async def main() -> list[str]:
-        turns = Turns(100)
-        async with whorl.Session(tasks=turns.tasks) as session:
-            run = await session.start(counting(), max_iterations=1)
-            last = [event.seq async for event in run.events()][-1]
-            await run.go_on(1)
-            return [event.kind async for event in run.events(after=last)]
-
-    kinds = asyncio.run(main())
+async def test_events_go_on_after_a_request() -> None:
+    turns = Turns(100)
+    async with whorl.Session(tasks=turns.tasks) as session:
+        run = await session.start(counting(), max_iterations=1)
+        last = [event.seq async for event in run.events()][-1]
+        await run.go_on(1)
+        kinds = [event.kind async for event in run.events(after=last)]
 
     assert (kinds[0], kinds[-1]) == ("run.continued", "run.finished")
 
 
-def test_events_of_a_run_that_was_just_started_are_all_told() -> None:
-    async def main() -> list[str]:
-        async with whorl.Session() as session:
-            run = await session.start(whorl.build("one", {"a": {"value": 1}}))
-            return [event.kind async for event in run.events()]
-
-    assert asyncio.run(main())[-1] == "run.finished"
-
-
-def test_a_gate_whose_time_is_over_ends_in_an_open_session() -> None:
+async def test_a_gate_whose_time_is_over_ends_in_an_open_session() -> None:
     steps: dict[str, Any] = {
         "gate": {"approve": {"message": "ok?", "timeout": "50ms"}},
         "after": {"value": "{{ gate.approved }}", "after": {"gate": "any"}},
     }
 
-    async def main() -> str:
-        async with whorl.Session() as session:
-            run = await session.start(whorl.build("ask", steps))
-            async with asyncio.timeout(PATIENCE_S):
-                while (await run.result()).status == "waiting":
-                    await asyncio.sleep(0.02)
-            return run.status
-
-    assert asyncio.run(main()) != "waiting"
+    async with whorl.Session() as session:
+        run = await session.start(whorl.build("ask", steps))
+        async with asyncio.timeout(PATIENCE_S):
+            while (await run.result()).status == "waiting":
+                await asyncio.sleep(0.02)
+        assert run.status != "waiting"
 
 
-def test_resuming_a_run_that_waits_leaves_it_waiting() -> None:
-    async def main() -> str:
-        return (await whorl.resume(await _asking())).status
-
-    assert asyncio.run(main()) == "waiting"
+async def test_resuming_a_run_that_waits_leaves_it_waiting() -> None:
+    assert (await whorl.resume(await _asking())).status == "waiting"
 
 
-def test_the_result_of_a_run_that_another_session_goes_on_with() -> None:
+async def test_the_result_of_a_run_that_another_session_goes_on_with() -> None:
     steps: dict[str, Any] = {**ASK, "turn": {"use": "turn", "with": {"number": 1}}}
 
-    async def main() -> list[str]:
-        turns = Turns(0)
-        async with (
-            whorl.Session(tasks=turns.tasks) as first,
-            whorl.Session(tasks=turns.tasks) as second,
-        ):
-            run = await first.start(whorl.build("ask", steps))
-            await run.result()
-            await second.run(run.id).decide(True)
-            await turns.reached.wait()
-            waiting = asyncio.create_task(run.result())
-            done, _ = await asyncio.wait({waiting}, timeout=0.05)
-            turns.may_go_on.set()
-            return [str(len(done)), (await waiting).status]
-
-    assert asyncio.run(main()) == ["0", "succeeded"]
+    turns = Turns(0)
+    async with (
+        whorl.Session(tasks=turns.tasks) as first,
+        whorl.Session(tasks=turns.tasks) as second,
+    ):
+        run = await first.start(whorl.build("ask", steps))
+        await run.result()
+        await second.run(run.id).decide(True)
+        await turns.reached.wait()
+        waiting = asyncio.create_task(run.result())
+        done, _ = await asyncio.wait({waiting}, timeout=0.05)
+        turns.may_go_on.set()
+        assert [str(len(done)), (await waiting).status] == ["0", "succeeded"]
 
 
-def test_pausing_and_resuming_from_another_session() -> None:
-    async def main() -> list[str]:
-        turns = Turns(2)
-        async with (
-            whorl.Session(tasks=turns.tasks) as first,
-            whorl.Session(tasks=turns.tasks) as second,
-        ):
-            run = await first.start(counting())
-            await turns.reached.wait()
-            other = second.run(run.id)
-            await other.pause()
-            turns.may_go_on.set()
-            seen = [(await other.result()).status]
-            await other.resume()
-            return [*seen, (await other.result()).status, (await run.result()).status]
-
-    assert asyncio.run(main()) == ["paused", "succeeded", "succeeded"]
-
-
-def test_a_session_forgets_runs_that_have_ended() -> None:
-    async def main() -> int:
-        async with whorl.Session() as session:
-            run = await session.start(whorl.build("one", {"a": {"value": 1}}))
-            await run.result()
-            return sum(
-                session.opened.driving.is_driven(one.id) for one in session.opened.store.runs()
-            )
-
-    assert asyncio.run(main()) == 0
+async def test_pausing_and_resuming_from_another_session() -> None:
+    turns = Turns(2)
+    async with (
+        whorl.Session(tasks=turns.tasks) as first,
+        whorl.Session(tasks=turns.tasks) as second,
+    ):
+        run = await first.start(counting())
+        await turns.reached.wait()
+        other = second.run(run.id)
+        await other.pause()
+        turns.may_go_on.set()
+        seen = [(await other.result()).status]
+        await other.resume()
+        assert [*seen, (await other.result()).status, (await run.result()).status] == [
+            "paused",
+            "succeeded",
+            "succeeded",
+        ]
 
 
-def test_an_answer_reaches_the_question_that_it_names_and_no_other() -> None:
+async def test_a_session_forgets_runs_that_have_ended() -> None:
+    async with whorl.Session() as session:
+        run = await session.start(whorl.build("one", {"a": {"value": 1}}))
+        await run.result()
+        assert (
+            sum(session.opened.driving.is_driven(one.id) for one in session.opened.store.runs())
+        ) == 0
+
+
+async def test_an_answer_reaches_the_question_that_it_names_and_no_other() -> None:
     two = {name: {"approve": {"message": f"{name}?"}} for name in ("left", "right")}
 
-    async def main() -> tuple[list[str], list[str]]:
-        refused = []
-        async with whorl.Session() as session:
-            run = await session.start(whorl.build("two", {"both": {"together": two}}))
-            await run.result()
-            for at in (None, "both/right", "both/right"):
-                try:
-                    await run.decide(True, at=at)
-                except whorl.UsageError as fault:
-                    refused.append(str(fault))
-            await run.result()
-            kinds = [(event.kind, event.address) async for event in run.events()]
-            await run.cancel()
-        return refused, [address for kind, address in kinds if kind == "gate.decided"]
-
-    refused, answered = asyncio.run(main())
+    refused = []
+    async with whorl.Session() as session:
+        run = await session.start(whorl.build("two", {"both": {"together": two}}))
+        await run.result()
+        for at in (None, "both/right", "both/right"):
+            try:
+                await run.decide(True, at=at)
+            except whorl.UsageError as fault:
+                refused.append(str(fault))
+        await run.result()
+        kinds = [(event.kind, event.address) async for event in run.events()]
+        await run.cancel()
+    answered = [address for kind, address in kinds if kind == "gate.decided"]
 
     assert refused == [
         "several decisions are open: both/left, both/right",

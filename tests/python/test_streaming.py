@@ -53,12 +53,9 @@ async def _all_of(run: whorl.Run) -> list[whorl.StreamEvent]:
     return [event async for event in run.stream()]
 
 
-def test_a_stream_has_tokens_iterations_verdicts_costs_and_the_end() -> None:
-    async def main() -> list[whorl.StreamEvent]:
-        async with whorl.Session() as session:
-            return await _all_of(await session.start(growing))
-
-    events = asyncio.run(main())
+async def test_a_stream_has_tokens_iterations_verdicts_costs_and_the_end() -> None:
+    async with whorl.Session() as session:
+        events = await _all_of(await session.start(growing))
     text = {
         at: "".join(e.text for e in events if isinstance(e, whorl.Token) and e.address == at)
         for at in ("grow[1]/write", "grow[2]/write")
@@ -81,46 +78,35 @@ def test_a_stream_has_tokens_iterations_verdicts_costs_and_the_end() -> None:
         assert isinstance(at[-1], whorl.StepFinished)
 
 
-def test_a_stream_is_narrowed_by_kind_and_place() -> None:
-    async def main() -> tuple[list[int], list[str]]:
-        async with whorl.Session() as session:
-            run = await session.start(growing)
-            numbers = [turn.number async for turn in run.stream(whorl.IterationFinished)]
-            second = [event.address async for event in run.stream(at="grow[2]")]
-            return numbers, second
-
-    numbers, second = asyncio.run(main())
+async def test_a_stream_is_narrowed_by_kind_and_place() -> None:
+    async with whorl.Session() as session:
+        run = await session.start(growing)
+        numbers = [turn.number async for turn in run.stream(whorl.IterationFinished)]
+        second = [event.address async for event in run.stream(at="grow[2]")]
 
     assert numbers == [1, 2]
     assert set(second) == {"grow[2]", "grow[2]/write"}
 
 
-def test_a_slow_reader_gets_all_text_and_holds_nobody_up() -> None:
+async def test_a_slow_reader_gets_all_text_and_holds_nobody_up() -> None:
     """It looks at an event only once the run has ended."""
-
-    async def main() -> tuple[str, str]:
-        async with whorl.Session() as session:
-            run = await session.start(growing)
-            events = run.stream()
-            first = await anext(events)
-            result = await run.result()
-            later = [first] + [event async for event in events]
-            words = "".join(each.text for each in later if isinstance(each, whorl.Token))
-            return words, str(result.output)
-
-    assert asyncio.run(main()) == ("abab", "abab")
+    async with whorl.Session() as session:
+        run = await session.start(growing)
+        events = run.stream()
+        first = await anext(events)
+        result = await run.result()
+        later = [first] + [event async for event in events]
+        words = "".join(each.text for each in later if isinstance(each, whorl.Token))
+        assert (words, str(result.output)) == ("abab", "abab")
 
 
-def test_a_stream_ends_at_a_question_and_goes_on_after_it() -> None:
-    async def main() -> tuple[whorl.GateOpened, list[whorl.StreamEvent]]:
-        async with whorl.Session() as session:
-            run = await session.start(gated)
-            before = await _all_of(run)
-            gate = next(event for event in before if isinstance(event, whorl.GateOpened))
-            await run.decide(True, feedback="fine")
-            return gate, [event async for event in run.stream(after=gate.seq)]
-
-    gate, after = asyncio.run(main())
+async def test_a_stream_ends_at_a_question_and_goes_on_after_it() -> None:
+    async with whorl.Session() as session:
+        run = await session.start(gated)
+        before = await _all_of(run)
+        gate = next(event for event in before if isinstance(event, whorl.GateOpened))
+        await run.decide(True, feedback="fine")
+        after = [event async for event in run.stream(after=gate.seq)]
     decided = [event for event in after if isinstance(event, whorl.GateDecided)]
 
     assert (gate.address, gate.message, gate.show) == ("yes", "go on?", {"text": "x"})

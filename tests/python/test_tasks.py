@@ -79,20 +79,6 @@ def test_a_task_is_given_the_same_at_each_attempt() -> None:
     assert (result.status, seen) == ("succeeded", [[1, 2], [1, 2], [1, 2]])
 
 
-def test_without_retry_a_task_is_tried_once() -> None:
-    calls: list[int] = []
-    tasks = whorl.Tasks()
-
-    @tasks.task()
-    def broken() -> None:
-        calls.append(1)
-        raise ConnectionError("reset")
-
-    result = whorl.run_sync(whorl.build("w", {"a": {"use": "broken"}}), tasks=tasks)
-
-    assert (result.status, calls) == ("failed", [1])
-
-
 class _Odd(BaseException):
     """An exception that hardly anybody expects."""
 
@@ -148,7 +134,7 @@ def test_an_interrupt_in_a_task_interrupts_the_program() -> None:
         whorl.run_sync(whorl.build("w", {"a": {"use": "interrupted"}}), tasks=tasks)
 
 
-def test_an_exit_in_a_task_leaves_other_runs_alone() -> None:
+async def test_an_exit_in_a_task_leaves_other_runs_alone() -> None:
     tasks = whorl.Tasks()
     going = threading.Event()
 
@@ -161,14 +147,11 @@ def test_an_exit_in_a_task_leaves_other_runs_alone() -> None:
         going.wait(10)
         return "here"
 
-    async def main() -> tuple[str, object]:
-        async with whorl.Session(tasks=tasks) as session:
-            other = await session.start(whorl.build("o", {"a": {"use": "wait"}}))
-            left = await (await session.start(whorl.build("l", {"a": {"use": "leave"}}))).result()
-            going.set()
-            return left.status, (await other.result()).output
-
-    assert asyncio.run(main()) == ("failed", "here")
+    async with whorl.Session(tasks=tasks) as session:
+        other = await session.start(whorl.build("o", {"a": {"use": "wait"}}))
+        left = await (await session.start(whorl.build("l", {"a": {"use": "leave"}}))).result()
+        going.set()
+        assert (left.status, (await other.result()).output) == ("failed", "here")
 
 
 def test_many_plain_functions_at_once_have_their_own_time_each(place: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +51,14 @@ def test_a_sequence_answers_one_call_after_the_other(place: Path) -> None:
     assert prompt == {"prompt": "Write. shorter"}
     assert outcome.step("polish[2]/review").output == YES["outputs"]
     assert not (place / ".whorl").exists()
+    with pytest.raises(package.UsageError, match="'review' means 2 steps"):
+        outcome.step("review")
+    with pytest.raises(package.UsageError, match="'polsih' is not a step"):
+        outcome.loop("polsih")
+    with pytest.raises(package.UsageError, match="'write' means 0 loops"):
+        outcome.loop("write")
+    assert len(outcome.calls()) == 4
+    assert "polish  2 iterations of at most 3" in outcome.why()
 
 
 def test_the_key_that_says_most_counts(place: Path) -> None:
@@ -193,11 +200,7 @@ def test_items_and_steps_of_called_workflows_have_addresses(place: Path) -> None
 
 
 def test_steps_that_are_no_tasks_can_be_mocked_and_some_cannot(place: Path) -> None:
-    steps = {
-        **REVIEW,
-        "longer": {"value": "{{ polish.write }} and more"},
-        "set": {"set": {"a": 1}},
-    }
+    steps = {**REVIEW, "longer": {"value": "{{ polish.write }} and more"}, "set": {"set": {"a": 1}}}
     outcome = testing.run(built(steps), mocks={"polish": {"outputs": {"write": "a text"}}})
 
     assert outcome.step("longer").output == "a text and more"
@@ -288,23 +291,8 @@ def test_what_is_real_needs_permission(place: Path) -> None:
     assert outcome.step("say").output["stdout"].strip() == "hello"  # type: ignore
 
 
-def test_a_run_with_mocks_may_be_made_inside_of_an_event_loop(place: Path) -> None:
-    async def inside() -> package.Result:
-        return testing.run(built(REVIEW), mocks={"write": "x", "review": YES})
-
-    assert asyncio.run(inside()).ok
-
-
-def test_places_that_mean_none_or_several_are_told(place: Path) -> None:
-    outcome = testing.run(built(REVIEW), mocks={"write": "x", "review": [NO, YES]})
-    with pytest.raises(package.UsageError, match="'review' means 2 steps"):
-        outcome.step("review")
-    with pytest.raises(package.UsageError, match="'polsih' is not a step"):
-        outcome.loop("polsih")
-    with pytest.raises(package.UsageError, match="'write' means 0 loops"):
-        outcome.loop("write")
-    assert len(outcome.calls()) == 4
-    assert "polish  2 iterations of at most 3" in outcome.why()
+async def test_a_run_with_mocks_may_be_made_inside_of_an_event_loop(place: Path) -> None:
+    assert (testing.run(built(REVIEW), mocks={"write": "x", "review": YES})).ok
 
 
 def test_a_test_that_fails_shows_why_its_loops_ended(pytester: pytest.Pytester) -> None:
