@@ -10,11 +10,11 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.editing.edit import edit, open_text
+from whorl.dialects.editing.edit import Edited, edit, open_text
 from whorl.dialects.editing.operations import read_operations
-from whorl.dialects.files import ProjectFiles, UnsavedFiles
+from whorl.dialects.files import NoFiles, ProjectFiles, UnsavedFiles
 from whorl.dialects.reader import parse
-from whorl.errors import EditRefused, InvalidWorkflow
+from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
 from whorl.source import Mapping, Scalar, Sequence
 from whorl.source.editing.editor import Editor
 from whorl.source.editing.patches import apply
@@ -23,7 +23,7 @@ from whorl.source.editing.shapes import shape_of
 from whorl.source.editing.text import UNEXACT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from whorl.source import Value
 
@@ -63,6 +63,20 @@ def corpora() -> list[tuple[str, Path]]:
 
 def read(path: Path) -> str:
     return path.read_bytes().decode()
+
+
+def apply_to(text: str, *operations: dict[str, Any], file: str = "a.yaml") -> Edited:
+    """A text with operations applied to it."""
+    return edit(text, file, read_operations(operations), NoFiles())
+
+
+def refusal_of(work: Callable[[], object]) -> Diagnostic:
+    """Why an edit is refused, which must be."""
+    try:
+        work()
+    except EditRefused as fault:
+        return fault.diagnostic
+    raise AssertionError("it was not refused")
 
 
 def editor(text: str, file: str) -> Editor:

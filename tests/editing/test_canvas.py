@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from drawn import ROOT, read
+from drawn import ROOT, apply_to, read, refusal_of
 
-from whorl.dialects import NoFiles, read_workflow
-from whorl.dialects.editing.edit import Edited, edit
-from whorl.dialects.editing.operations import read_operations
-from whorl.errors import EditRefused
+from whorl.dialects import read_workflow
+
+if TYPE_CHECKING:
+    from whorl.dialects.editing.edit import Edited
 
 STUDIO = ROOT / "src/whorl/templates/studio/self-refine.json"
 SHODAN = ROOT / "examples/shodan/review.yaml"
 
 
 def apply(path: Any, *operations: dict[str, Any], text: str = "") -> Edited:
-    return edit(text or read(path), path.name, read_operations(operations), NoFiles())
+    return apply_to(text or read(path), *operations, file=path.name)
 
 
 def test_a_container_is_taken_away_and_put_around_the_nodes_again() -> None:
@@ -89,32 +89,26 @@ edges:
 
 
 @pytest.mark.parametrize(
-    ("place", "wanted"),
+    ("kind", "place", "wanted"),
     [
         # On the edge between two nodes: below all that its rim would cover.
-        ({"x": 120, "y": 0}, {"x": 120, "y": 196}),
+        ("loop", {"x": 120, "y": 0}, (120, 196)),
         # Over the inside of another loop, which is wider than the node says.
-        ({"x": 400, "y": 420}, {"x": 400, "y": 570}),
+        ("loop", {"x": 400, "y": 420}, (400, 570)),
         # Where there is room it stays.
-        ({"x": 600, "y": 0}, {"x": 600, "y": 0}),
+        ("loop", {"x": 600, "y": 0}, (600, 0)),
+        # Without a place it stands right of wide loops.
+        ("agent", None, (548, 400)),
     ],
 )
-def test_a_loop_that_is_dropped_covers_no_other_node(place: Any, wanted: Any) -> None:
-    operation = {"operation": "add", "into": "", "kind": "loop", "place": place}
-    edited = edit(GRAPH, "a.yaml", read_operations([operation]), NoFiles())
+def test_a_new_node_covers_no_other_one(kind: str, place: Any, wanted: Any) -> None:
+    operation = {"operation": "add", "into": "", "kind": kind}
+    operation |= {"place": place} if place else {}
+    edited = apply_to(GRAPH, operation)
 
-    new = edited.sketch.node("loop")
+    new = edited.sketch.node(kind)
     assert new is not None
-    assert new.position == (wanted["x"], wanted["y"])
-
-
-def test_a_node_without_a_place_stands_right_of_wide_loops() -> None:
-    operation = {"operation": "add", "into": "", "kind": "agent"}
-    edited = edit(GRAPH, "a.yaml", read_operations([operation]), NoFiles())
-
-    new = edited.sketch.node("agent")
-    assert new is not None
-    assert new.position == (548, 400)
+    assert new.position == wanted
 
 
 def test_a_loop_from_the_palette_brings_its_exit_and_splits_an_edge() -> None:
@@ -141,10 +135,7 @@ def test_a_loop_from_the_palette_brings_its_exit_and_splits_an_edge() -> None:
     ],
 )
 def test_what_a_canvas_cannot_say_is_refused(path: Any, operation: Any, code: str) -> None:
-    with pytest.raises(EditRefused) as refused:
-        apply(path, operation)
-
-    assert refused.value.diagnostic.code == code
+    assert refusal_of(lambda: apply(path, operation)).code == code
 
 
 def test_a_renamed_node_of_a_loop_is_renamed_in_its_mappings() -> None:
@@ -162,10 +153,7 @@ def test_a_second_edge_into_an_input_is_refused() -> None:
     ends = {"from": {"at": f"{loop}/k", "port": "value"}, "to": {"at": f"{loop}/review"}}
     ends["to"]["port"] = "code"
 
-    with pytest.raises(EditRefused) as refused:
-        apply(SHODAN, added, {"operation": "connect", **ends})
-
-    assert refused.value.diagnostic.code == "C109"
+    assert refusal_of(lambda: apply(SHODAN, added, {"operation": "connect", **ends})).code == "C109"
 
 
 ORKA = """\
@@ -195,7 +183,7 @@ steps:
 
 
 def lists(text: str, file: str, **operation: Any) -> str:
-    return edit(text, file, read_operations([operation]), NoFiles()).text
+    return apply_to(text, operation, file=file).text
 
 
 def test_steps_in_lists_are_removed_with_the_orders_that_name_them() -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from drawn import change, editor
+from drawn import apply_to, change, editor, refusal_of
 
 from campaign import SEED, amount
-from whorl.dialects import NoFiles
-from whorl.dialects.editing.edit import edit
-from whorl.dialects.editing.operations import read_operations
 from whorl.errors import EditRefused, InvalidWorkflow
 from whorl.source.editing.patches import apply
 
@@ -40,12 +37,13 @@ JSON = {
 }
 
 
-@pytest.mark.parametrize("name", [*ODD, *(f"json {name}" for name in JSON)])
+TEXTS = {name: (text, "a.yaml") for name, text in ODD.items()}
+TEXTS |= {f"json {name}": (text, "a.json") for name, text in JSON.items()}
+
+
+@pytest.mark.parametrize("name", TEXTS)
 def test_odd_texts_change_exactly_or_not_at_all(name: str) -> None:
-    is_json = name.startswith("json ")
-    text = JSON[name.removeprefix("json ")] if is_json else ODD[name]
-    file = "a.json" if is_json else "a.yaml"
-    made = 0
+    (text, file), made = TEXTS[name], 0
     for seed in range(amount(60, 1_000)):
         edited = editor(text, file)
         try:
@@ -78,7 +76,7 @@ def test_no_text_breaks_an_operation() -> None:
         text = text if rng.random() < 0.5 else f"whorl: 1\nsteps:\n  a: {text}\n"
         file = rng.choice(["a.yaml", "a.json"])
         try:
-            edited = edit(text, file, read_operations([rng.choice(OPERATIONS)]), NoFiles())
+            edited = apply_to(text, rng.choice(OPERATIONS), file=file)
         except (EditRefused, InvalidWorkflow):
             continue
         assert apply(text, edited.patches) == edited.text
@@ -87,7 +85,5 @@ def test_no_text_breaks_an_operation() -> None:
 def test_a_large_file_is_refused_at_once() -> None:
     steps = "".join(f"  s{number}: {{ask: x, model: y}}\n" for number in range(9_000))
 
-    with pytest.raises(EditRefused) as refused:
-        edit(f"whorl: 1\nsteps:\n{steps}", "a.yaml", [], NoFiles())
-
-    assert refused.value.diagnostic.code == "C108"
+    why = refusal_of(lambda: apply_to(f"whorl: 1\nsteps:\n{steps}"))
+    assert why.code == "C108"

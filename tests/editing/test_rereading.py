@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from drawn import change, editor, own_files, read
-from test_hostile import JSON, ODD
+from test_hostile import TEXTS
 
 from campaign import amount
 from whorl.dialects.reader import parse
@@ -57,12 +57,9 @@ def _try(text: str, file: str, seeds: range) -> int:
     return made
 
 
-@pytest.mark.parametrize("name", [*ODD, *(f"json {name}" for name in JSON)])
+@pytest.mark.parametrize("name", TEXTS)
 def test_odd_texts_are_read_in_part_as_in_whole(name: str) -> None:
-    is_json = name.startswith("json ")
-    text = JSON[name.removeprefix("json ")] if is_json else ODD[name]
-
-    assert _try(text, "a.json" if is_json else "a.yaml", range(amount(15, 500)))
+    assert _try(*TEXTS[name], range(amount(15, 500)))
 
 
 @pytest.mark.campaign

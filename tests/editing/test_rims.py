@@ -1,13 +1,13 @@
-"""Nodes that go into inline loops and out of them: edges become mappings, and mappings edges."""
+"""Nodes that go into loops of both forms and out of them: edges become mappings, or change ends."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from drawn import ROOT, read
+from drawn import ROOT, apply_to, read, refusal_of
 
-from whorl.dialects import NoFiles, ProjectFiles, read_workflow
+from whorl.dialects import ProjectFiles, read_workflow
 from whorl.dialects.editing.edit import Edited, edit
 from whorl.dialects.editing.operations import read_operations
 from whorl.dialects.reader import parse
@@ -55,17 +55,13 @@ WRAP = {
 }  # fmt: skip
 
 
-def apply(text: str, *operations: dict[str, Any]) -> Edited:
-    return edit(text, "a.yaml", read_operations(operations), NoFiles())
-
-
 def loop_of(text: str) -> Any:
     nodes = plain(parse(text, "a.yaml").root)["nodes"]
     return next(node["data"] for node in nodes if node["id"] == "turns")
 
 
 def test_a_loop_around_nodes_gets_ports_edges_and_mappings() -> None:
-    edited = apply(FLAT, WRAP)
+    edited = apply_to(FLAT, WRAP)
     data = loop_of(edited.text)
 
     assert not read_workflow(edited.text, "a.yaml").warnings
@@ -87,7 +83,7 @@ def test_a_loop_around_nodes_gets_ports_edges_and_mappings() -> None:
 
 
 def test_a_loop_that_is_taken_away_leaves_the_nodes_connected_as_they_were() -> None:
-    edited = apply(FLAT, WRAP, {"operation": "unwrap", "at": "turns"})
+    edited = apply_to(FLAT, WRAP, {"operation": "unwrap", "at": "turns"})
 
     before, after = (plain(parse(text, "a.yaml").root) for text in (FLAT, edited.text))
 
@@ -103,8 +99,8 @@ def test_a_loop_that_is_taken_away_leaves_the_nodes_connected_as_they_were() -> 
 
 def test_a_node_goes_out_of_a_loop_and_in_again() -> None:
     wrap = {**WRAP, "at": ["coder", "review", "report"]}
-    out = apply(FLAT, wrap, {"operation": "move", "at": "turns/report", "into": ""})
-    again = apply(out.text, {"operation": "move", "at": "report", "into": "turns"})
+    out = apply_to(FLAT, wrap, {"operation": "move", "at": "turns/report", "into": ""})
+    again = apply_to(out.text, {"operation": "move", "at": "report", "into": "turns"})
 
     assert {"report", "turns/coder", "turns/review"} < {node.path for node in out.sketch.nodes}
     assert read_workflow(out.text, "a.yaml").workflow
@@ -119,8 +115,8 @@ def test_a_node_goes_out_of_a_loop_and_in_again() -> None:
 
 def test_two_levels_are_crossed_one_after_the_other() -> None:
     inner = {**WRAP, "at": ["turns/coder"], "name": "tries", "fields": {"until": "coder.code"}}
-    deep = apply(FLAT, WRAP, inner)
-    out = apply(deep.text, {"operation": "move", "at": "turns/tries/coder", "into": "turns"})
+    deep = apply_to(FLAT, WRAP, inner)
+    out = apply_to(deep.text, {"operation": "move", "at": "turns/tries/coder", "into": "turns"})
 
     assert deep.sketch.node("turns/tries/coder") is not None
     assert read_workflow(deep.text, "a.yaml").workflow
@@ -139,10 +135,8 @@ def test_two_levels_are_crossed_one_after_the_other() -> None:
     ],
 )
 def test_what_a_rim_cannot_let_through_is_refused(operation: Any, words: str) -> None:
-    with pytest.raises(EditRefused) as refused:
-        apply(read(ROOT / "examples/shodan/review.yaml"), operation)
-
-    assert words in refused.value.diagnostic.message
+    review = read(ROOT / "examples/shodan/review.yaml")
+    assert words in refusal_of(lambda: apply_to(review, operation)).message
 
 
 def test_the_inside_of_a_loop_goes_to_a_file_and_back(tmp_path: Path) -> None:
@@ -172,7 +166,81 @@ def test_an_edge_to_a_port_that_is_missing_becomes_no_mistake() -> None:
     odd = read_workflow(text, "a.yaml").warnings
     assert [one.severity for one in odd if "has no input 'input'" in one.message] == ["warning"]
 
-    with pytest.raises(EditRefused) as refused:
-        apply(text, {**WRAP, "at": ["report"], "fields": {}})
+    why = refusal_of(lambda: apply_to(text, {**WRAP, "at": ["report"], "fields": {}}))
+    assert "the file would have a mistake" in why.message
 
-    assert "the file would have a mistake" in refused.value.diagnostic.message
+
+COUNT = read(ROOT / "examples/shodan/count.yaml")
+MORE = """\
+  - id: coder
+    position: {x: 100, y: 100}
+    data:
+      nodeType: agent
+      runner: demo
+      prompt: "Write {{ inputs.task }}"
+      inputs: [{name: task, type: string}]
+      outputs: [{name: code, type: string}]
+  - id: review
+    position: {x: 400, y: 120}
+    data:
+      nodeType: agent
+      runner: demo
+      prompt: "Review {{ inputs.code }}"
+      inputs: [{name: code, type: string}]
+      outputs: [{name: approved, type: boolean}]
+  - id: report
+    data:
+      nodeType: agent
+      runner: demo
+      prompt: "Report {{ inputs.is_good }}"
+      inputs: [{name: is_good}]
+edges:
+  - {source: count, target: coder, sourceHandle: "output:final", targetHandle: "input:task"}
+  - {source: coder, target: review, sourceHandle: "output:code", targetHandle: "input:code"}
+  - {source: review, target: report, sourceHandle: "output:approved", targetHandle: "input:is_good"}
+"""
+TEXT = COUNT.replace("edges:\n", MORE)
+
+
+def _edges(text: str) -> set[tuple[str, ...]]:
+    root: Any = plain(parse(text, "a.yaml").root)
+    ends = ("source", "sourceHandle", "target", "targetHandle")
+    return {tuple(edge.get(end, "") for end in ends) for edge in root["edges"]}
+
+
+def test_nodes_are_wrapped_in_a_loop_of_the_form_that_the_file_has() -> None:
+    edited = apply_to(TEXT, WRAP)
+
+    read_workflow(edited.text, "a.yaml")
+    nodes = {node.path: node for node in edited.sketch.nodes}
+    assert nodes["turns"].body == "members"
+    assert nodes["turns/coder"].position == (40, 60)
+    assert nodes["turns"].position == (60, 40)
+    assert nodes["turns"].size == (640, 260)
+    assert "inlineWorkflow" not in edited.text
+    assert _edges(edited.text) - _edges(TEXT) == {
+        ("count", "output:final", "turns", "input:task"),
+        ("turns", "input:task:internal", "coder", "input:task"),
+        ("review", "output:approved", "turns", "output:approved:internal"),
+        ("turns", "output:approved", "report", "input:is_good"),
+    }
+    # A loop stands before what it holds.
+    assert edited.text.index("id: turns") < edited.text.index("id: coder")
+
+
+def test_unwrapping_a_loop_of_members_gives_the_edges_back() -> None:
+    edited = apply_to(TEXT, WRAP, {"operation": "unwrap", "at": "turns"})
+
+    read_workflow(edited.text, "a.yaml")
+    assert _edges(edited.text) == _edges(TEXT)
+    nodes = {node.path: node.position for node in edited.sketch.nodes}
+    assert nodes["coder"] == (100, 100)
+    assert "turns" not in nodes
+
+
+def test_a_text_that_cannot_see_into_the_loop_is_refused() -> None:
+    text = TEXT.replace("Report {{ inputs.is_good }}", "Report {{ coder.code }}")
+
+    why = refusal_of(lambda: apply_to(text, WRAP))
+    assert why.code == "C106"
+    assert "report reads coder" in why.message

@@ -14,10 +14,10 @@ from trusted import TRUSTED
 from whorl.interfaces.http.server import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from served import Client
+    from served import Client, Spawn
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 
 @pytest.fixture
-def spawn(project: Path) -> Callable[..., subprocess.Popen[str]]:
+def spawn(project: Path) -> Spawn:
     """Starts a command in a process of its own, in the project."""
 
     def start(*words: str) -> subprocess.Popen[str]:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,11 @@ from whorl.interfaces.http.server import Place, Server, serving
 from whorl.services.project import find_project
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import subprocess
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    Spawn = Callable[..., subprocess.Popen[str]]
 
 TOKEN = "t0ken-" + "0123456789abcdefghijklmnopqrstuv"
 
@@ -101,22 +105,14 @@ outputs: {ok: "{{ check.approved }}", words: "{{ check.feedback }}"}
 TIMED = """
 whorl: 1
 name: timed
-steps:
-  check:
-    approve: {message: "Now?"}
-    timeout: 400ms
+steps: {check: {approve: {message: "Now?"}, timeout: 400ms}}
 """
 
 SLOW = """
 whorl: 1
 name: slow
 steps:
-  l:
-    repeat:
-      at_most: 200
-      wait: 100ms
-      steps:
-        w: {ask: "Write {{ iteration }}"}
+  l: {repeat: {at_most: 200, wait: 100ms, steps: {w: {ask: "Write {{ iteration }}"}}}}
 outputs: {text: "{{ l.w }}"}
 """
 
@@ -139,15 +135,13 @@ steps:
 SPEAKING = """
 whorl: 1
 name: speaking
-steps:
-  speak: {run: "sleep 0.5; echo one; sleep 0.4; echo two"}
+steps: {speak: {run: "sleep 0.5; echo one; sleep 0.4; echo two"}}
 """
 
 COMMANDING = """
 whorl: 1
 name: commanding
-steps:
-  touch: {run: [touch, ran.txt]}
+steps: {touch: {run: [touch, ran.txt]}}
 """
 
 BROKEN = "whorl: 1\nname: broken\nsteps: {a: {asq: hello}}\n"
@@ -204,6 +198,20 @@ class Client:
     def start(self, workflow: str, **fields: Any) -> str:
         """Starts a run; gives its id."""
         return str(self.post("/runs", {"workflow": workflow, **fields}, 201)["run"])
+
+    def finish(self, workflow: str = "polish.yaml", *statuses: str, **fields: Any) -> Any:
+        """Starts a run (with a task, if it is of the usual loop); the run once it is at rest."""
+        if workflow == "polish.yaml":
+            fields = {"inputs": {"task": "x"}} | fields
+        return self.wait(self.start(workflow, **fields), *statuses)
+
+    def turns(self, run: str, beyond: int = 1) -> None:
+        """Waits until the loop of a run is beyond an iteration."""
+        wait_until(lambda: self.get(f"/runs/{run}")["iteration"] > beyond)
+
+    def kinds(self, run: str) -> list[str]:
+        """The kinds of the entries of a run."""
+        return [event["kind"] for event in self.get(f"/runs/{run}/events", limit=5000)["events"]]
 
     def wait(self, run: str, *statuses: str) -> Any:
         """The run once it has one of these statuses."""
@@ -311,3 +319,21 @@ def connected(
             yield client
         finally:
             client.close()
+
+
+def serving_process(spawn: Spawn, *words: str) -> tuple[subprocess.Popen[str], Client]:
+    """A server in a process of its own, once it listens, and a client of it."""
+    process = spawn("serve", "--port", "0", "--no-open", *words)
+    assert process.stdout is not None
+    address, _, token = process.stdout.readline().strip().partition("/#token=")
+    return process, Client(address, token or TOKEN)
+
+
+def at_once(client: Client, path: str, body: dict[str, Any], count: int = 6) -> list[int]:
+    """The statuses of the same request, sent several times in parallel."""
+
+    def send(_: int) -> int:
+        return int(client.http.post(f"/api{path}", json=body).status_code)
+
+    with ThreadPoolExecutor(count) as pool:
+        return sorted(pool.map(send, range(count)))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import socket
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import TOKEN, Client, connected, make_project
+from served import TOKEN, Client, at_once, connected, make_project
 
-from waiting import PATIENCE_S, wait_until
+from waiting import PATIENCE_S
 from whorl.interfaces.http.server import Place
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.threat(row="T11")
 
 RUNS, VALIDATE, RUN = "/api/runs", "/api/validate", "/api/runs/@RUN"
+NOBODY: dict[str, str | list[str] | None] = {"Authorization": None}
 DEEP = b'{"text": ' + b"[" * 60_000 + b"]" * 60_000 + b"}"
 
 
@@ -40,15 +40,13 @@ class Case:
 
 CASES = {
     # Who asks, and from where.
-    "H-01 no token": Case("GET", RUNS, 401, headers={"Authorization": None}),
+    "H-01 no token": Case("GET", RUNS, 401, headers=NOBODY),
     "H-02 a token that only begins right": Case(
         "GET", RUNS, 401, headers={"Authorization": f"Bearer {TOKEN[:-1]}"}
     ),
-    "H-03 a token in the address": Case(
-        "GET", f"{RUNS}?token={TOKEN}", 401, headers={"Authorization": None}
-    ),
+    "H-03 a token in the address": Case("GET", f"{RUNS}?token={TOKEN}", 401, headers=NOBODY),
     "H-04 a token in a cookie": Case(
-        "GET", RUNS, 401, headers={"Authorization": None, "Cookie": f"token={TOKEN}"}
+        "GET", RUNS, 401, headers=NOBODY | {"Cookie": f"token={TOKEN}"}
     ),
     "H-05 two tokens": Case(
         "GET", RUNS, 400, headers={"Authorization": [f"Bearer {TOKEN}", "Bearer x"]}
@@ -70,11 +68,8 @@ CASES = {
         "OPTIONS",
         RUNS,
         (401, 403),
-        headers={
-            "Authorization": None,
-            "Origin": "https://evil.example",
-            "Access-Control-Request-Method": "POST",
-        },
+        headers=NOBODY
+        | {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"},
     ),
     "H-14 a host that a proxy is said to have seen": Case(
         "GET", RUNS, 421, headers={"Host": "evil.example", "X-Forwarded-Host": "@HOST"}
@@ -83,7 +78,7 @@ CASES = {
         "GET",
         RUNS,
         401,
-        headers={"Authorization": None, "X-Forwarded-For": "127.0.0.1", "Forwarded": "for=::1"},
+        headers=NOBODY | {"X-Forwarded-For": "127.0.0.1", "Forwarded": "for=::1"},
     ),
     "H-16 another method by a header": Case(
         "GET", f"{RUN}/cancel", 405, headers={"X-HTTP-Method-Override": "POST"}
@@ -97,10 +92,7 @@ CASES = {
         VALIDATE,
         415,
         raw=b"text=x",
-        headers={
-            "Content-Type": "application/x-www-form-urlencoded",
-            "Content-Length": "6",
-        },
+        headers={"Content-Type": "application/x-www-form-urlencoded", "Content-Length": "6"},
     ),
     "H-19 parts": Case(
         "POST", VALIDATE, 415, {"text": "x"}, headers={"Content-Type": "multipart/form-data"}
@@ -156,7 +148,7 @@ CASES = {
         "POST", RUNS, (400, 404), {"workflow": "whorl.toml"}
     ),
     "H-44 a path that climbs out of the assets": Case(
-        "GET", "/assets/..%2f..%2fwhorl.toml", 401, headers={"Authorization": None}
+        "GET", "/assets/..%2f..%2fwhorl.toml", 401, headers=NOBODY
     ),
     "H-45 SQL for an id": Case("GET", f"{RUNS}/x'%20OR%20'1'='1", 400),
     "H-46 SQL for a status": Case("GET", f"{RUNS}?status=x'%20UNION%20SELECT%201--", 400),
@@ -240,7 +232,6 @@ def test_a_hostile_request_has_its_documented_answer(
     assert client.http.get("/healthz").status_code == 200
 
 
-PARALLEL = 6
 # The request, how a run is made ready for it, and what must then stand in its journal once.
 TWICE = {
     "H-49 cancel": ("cancel", "slow.yaml", "run.cancelled"),
@@ -259,22 +250,17 @@ def test_a_request_to_a_run_that_comes_six_times_at_once_has_one_effect(
     if action == "approve":
         client.wait(run, "waiting")
     else:
-        wait_until(lambda: client.get(f"/runs/{run}")["iteration"] > 1)
+        client.turns(run)
     if action == "resume":
         client.post(f"/runs/{run}/pause")
         client.wait(run, "paused")
     body = {"address": "check"} if action == "approve" else {}
-
-    def send(_: int) -> int:
-        return int(client.http.post(f"/api/runs/{run}/{action}", json=body).status_code)
-
-    with ThreadPoolExecutor(PARALLEL) as pool:
-        statuses = sorted(pool.map(send, range(PARALLEL)))
+    statuses = at_once(client, f"/runs/{run}/{action}", body)
     client.http.post(f"/api/runs/{run}/cancel", json={})
     client.wait(run, "cancelled", "succeeded")
-    kinds = [event["kind"] for event in client.get(f"/runs/{run}/events", limit=5000)["events"]]
+    kinds = client.kinds(run)
 
-    assert statuses == [202] + [409] * (PARALLEL - 1)
+    assert statuses == [202] + [409] * 5
     assert kinds.count(kind) == 1
     assert kinds.count("run.finished") == 1
 

@@ -1,9 +1,11 @@
-"""Runs of every dialect: the graph has a place for every event, and all that looks on works."""
+"""Runs of every dialect and of programs: the graph has a place for every event."""
 
 from __future__ import annotations
 
 import re
 import shutil
+import sys
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,8 @@ import pytest
 from served import connected
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from served import Client
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -60,12 +64,8 @@ def test_the_dialects_own_words_are_told(tmp_path: Path) -> None:
         page = client.get(f"/runs/{run}/events", **{"as": "dialect"})
         rest = client.get(f"/runs/{run}/events", **{"as": "dialect", "after": 8})
         with client.stream(f"/runs/{run}/events?as=dialect") as events:
-            streamed = []
-            for event in events:
-                if event.get("event") == "end":
-                    break
-                if "event" not in event:
-                    streamed.append(event["data"])
+            until_end = takewhile(lambda event: event.get("event") != "end", events)
+            streamed = [event["data"] for event in until_end if "event" not in event]
 
     names = {event["event"] for event in page["events"]}
     assert any(name.startswith("workflow.") for name in names)
@@ -96,3 +96,54 @@ def _inputs(listed: dict[str, Any], inputs: dict[str, Any]) -> dict[str, Any]:
 def _path(address: str) -> str:
     """An address without numbers, and without what a construct does for itself."""
     return re.sub(r"\[[0-9]+\]|#[0-9]+", "", re.sub(r"/:.*", "", address))
+
+
+PROGRAM = """
+import whorl
+
+
+@whorl.step
+def double(number: int) -> int:
+    return number * 2
+
+
+@whorl.workflow
+def twice(number: int) -> int:
+    return double(number)
+"""
+PLACE = "served_flow:twice"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A project with a program that is permitted, one that does not load, and one that is not."""
+    (tmp_path / "served_flow.py").write_text(PROGRAM)
+    listed = f'[workflows]\npython = ["{PLACE}", "no_such_flow:twice"]\n'
+    (tmp_path / "whorl.toml").write_text(listed)
+    before = list(sys.path)
+    yield tmp_path
+    sys.path[:] = before
+    sys.modules.pop("served_flow", None)
+
+
+def test_a_program_is_listed_drawn_started_and_driven(folder: Path) -> None:
+    with connected(folder) as client:
+        listed = {item["file"]: item for item in client.get("/workflows")["workflows"]}
+        graph = client.get("/workflows/graph", file=PLACE)
+        run = client.wait(client.start(PLACE, inputs={"number": 4}))
+        records = client.get(f"/runs/{run['id']}/records")["records"]
+
+    assert listed[PLACE]["inputs"][0]["name"] == "number"
+    assert "No module named" in listed["no_such_flow:twice"]["description"]
+    assert "double" in [node["path"] for node in graph["nodes"]]
+    assert (run["status"], run["file"]) == ("succeeded", PLACE)
+    assert records[0]["output"] == 8
+
+
+@pytest.mark.slow
+def test_code_that_is_not_named_is_not_imported(folder: Path) -> None:
+    (folder / "other_flow.py").write_text("raise AssertionError")
+    with connected(folder) as client:
+        client.post("/runs", {"workflow": "other_flow:twice"}, 403)
+
+    assert "other_flow" not in sys.modules

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import httpx2
 import pytest
-from served import TOKEN, Client, running
+from served import TOKEN, Client, running, serving_process
 
-from waiting import PATIENCE_S, wait_until
+from waiting import PATIENCE_S
 from whorl.errors import UsageError
 from whorl.interfaces.http import app as pages
 from whorl.interfaces.http.app import build_app, document, openapi_text
@@ -20,8 +20,7 @@ from whorl.interfaces.http.auth import bits_of, read_token
 from whorl.interfaces.http.server import Place, check_place
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable
+    from served import Spawn
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -32,8 +31,9 @@ def test_the_document_in_the_repository_is_fresh() -> None:
 
 
 @pytest.mark.slow
-def test_every_model_is_closed_and_every_operation_told() -> None:
+def test_every_model_is_closed_and_every_operation_told(shared: Client) -> None:
     found = document(build_app())
+    assert shared.get("/openapi.json")["openapi"].startswith("3.1")
 
     for name, schema in found["components"]["schemas"].items():
         if schema.get("type") == "object":
@@ -43,11 +43,6 @@ def test_every_model_is_closed_and_every_operation_told() -> None:
         for method, operation in operations.items():
             assert operation["description"], (method, path)
             assert {"400", "401", "403", "404", "409"} <= set(operation["responses"])
-
-
-@pytest.mark.slow
-def test_a_server_tells_its_document(shared: Client) -> None:
-    assert shared.get("/openapi.json")["openapi"].startswith("3.1")
 
 
 def test_exactly_the_files_of_the_page_are_served(
@@ -130,14 +125,12 @@ def test_a_good_token_is_read_and_its_file_looked_at(tmp_path: Path) -> None:
 
 
 def test_serve_prints_a_link_that_carries_the_token_and_ends_in_good_order(
-    project: Path, spawn: Callable[..., subprocess.Popen[str]]
+    project: Path, spawn: Spawn
 ) -> None:
-    process = spawn("serve", "--port", "0", "--no-open")
-    assert process.stdout is not None
-    address, _, token = process.stdout.readline().strip().partition("/#token=")
-    client = Client(address, token)
+    process, client = serving_process(spawn)
+    token = client.http.headers["Authorization"].partition(" ")[2]
     run = client.start("slow.yaml")
-    wait_until(lambda: client.get(f"/runs/{run}")["iteration"] > 1)
+    client.turns(run)
     client.close()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE_S)
@@ -151,24 +144,17 @@ def test_serve_prints_a_link_that_carries_the_token_and_ends_in_good_order(
 
 
 @pytest.mark.threat(row="T12")
-def test_serve_refuses_what_would_let_strangers_in(
-    project: Path, spawn: Callable[..., subprocess.Popen[str]]
-) -> None:
-    process = spawn("serve", "--host", "0.0.0.0", "--port", "0", "--no-open")
-    _, err = process.communicate(timeout=PATIENCE_S)
-
-    assert process.returncode == 2
-    assert "error[W906]" in err
-
-
-def test_a_port_that_is_taken_is_told(
-    project: Path, spawn: Callable[..., subprocess.Popen[str]]
+def test_serve_refuses_an_open_address_without_a_token_and_a_port_that_is_taken(
+    project: Path, spawn: Spawn
 ) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        process = spawn("serve", "--port", str(taken.getsockname()[1]), "--no-open")
-        _, err = process.communicate(timeout=PATIENCE_S)
-
-    assert process.returncode == 2
-    assert "--port 0" in err
+        port = str(taken.getsockname()[1])
+        for words, told in (
+            (("--host", "0.0.0.0", "--port", "0"), "error[W906]"),
+            (("--port", port), "--port 0"),
+        ):
+            process = spawn("serve", *words, "--no-open")
+            _, err = process.communicate(timeout=PATIENCE_S)
+            assert (process.returncode, told in err) == (2, True), err

@@ -89,10 +89,8 @@ def test_a_server_conducts_an_experiment_and_streams_how_far_it_is(tmp_path: Pat
         (new,) = client.get("/experiments")
         assert (new["state"], new["trials"], new["best"]) == ("new", 3, None)
         early = client.post("/experiments/tried/what-if", {}, 400)["error"]
-        assert (early["code"], early["help"]) == (
-            "X109",
-            "whorl experiment run tried.experiment.yaml",
-        )
+        assert early["code"] == "X109"
+        assert early["help"] == "whorl experiment run tried.experiment.yaml"
         with client.stream("/experiments/tried/events") as events:
             first = next(events)
             begun = client.post("/experiments", {"file": "tried.experiment.yaml"})

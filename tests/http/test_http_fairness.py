@@ -17,9 +17,10 @@ from whorl.interfaces.http.heartbeat import Heartbeat
 from whorl.runtimes.turns import SLICE_S, Turns
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable, Generator
     from pathlib import Path
+
+    from served import Spawn
 
 PATIENCE_S = 120
 COMPUTING = """
@@ -30,8 +31,7 @@ steps:
     repeat:
       until: "false"
       at_most: {iterations: 1000%s}
-      steps:
-        a: {value: "{{ range(3000) | map('string') | sort | length }}"}
+      steps: {a: {value: "{{ range(3000) | map('string') | sort | length }}"}}
 """
 
 
@@ -53,9 +53,7 @@ def _ask(place: str, path: str, body: Any = None) -> Any:
 
 
 @pytest.mark.slow
-def test_a_server_full_of_computing_runs_answers_and_ends(
-    project: Path, spawn: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_a_server_full_of_computing_runs_answers_and_ends(project: Path, spawn: Spawn) -> None:
     (project / "token").write_text(TOKEN)
     (project / "endless.yaml").write_text(COMPUTING % "")
     (project / "timed.yaml").write_text(COMPUTING % ", time: 1s")
@@ -87,7 +85,7 @@ def test_a_server_full_of_computing_runs_answers_and_ends(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 def test_a_signal_ends_a_command_whose_run_only_computes(
-    project: Path, spawn: Callable[..., subprocess.Popen[str]], number: signal.Signals
+    project: Path, spawn: Spawn, number: signal.Signals
 ) -> None:
     (project / "endless.yaml").write_text(COMPUTING % "")
     process = spawn("run", "endless.yaml", "--events")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from served import CONFIG, TOKEN, Client, connected, make_project, running
+from served import CONFIG, TOKEN, Client, connected, make_project, running, serving_process
 
 from campaign import IS_CAMPAIGN
 from threats import tally
@@ -23,9 +23,9 @@ from whorl.interfaces.http import server as http_server
 from whorl.interfaces.operations import ROUTES
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable
     from pathlib import Path
+
+    from served import Spawn
 
 pytestmark = pytest.mark.threat(row="T11")
 
@@ -57,13 +57,6 @@ def head(client: Client, *more: str, path: str = "/api/validate") -> bytes:
         *more,
     ]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
-
-
-@pytest.mark.parametrize("size", [limits.BODY_MAX + 1, 50_000_000])
-def test_a_body_that_is_announced_too_large_is_not_read(shared: Client, size: int) -> None:
-    answer = raw(shared.address, head(shared, f"Content-Length: {size}"))
-
-    assert answer.startswith(b"HTTP/1.1 413")
 
 
 def test_a_body_that_grows_too_large_is_cut_off(shared: Client) -> None:
@@ -100,8 +93,7 @@ def test_what_is_no_http_is_refused_in_the_usual_shape(shared: Client) -> None:
 def test_values_of_another_type_are_not_turned_into_the_right_one(
     shared: Client, path: str, body: dict[str, Any]
 ) -> None:
-    run = shared.start("polish.yaml", inputs={"task": "x"})
-    shared.wait(run)
+    run = shared.finish()["id"]
     answer = shared.http.post(f"/api{path.replace('RUN', run)}", json=body)
 
     assert answer.status_code == 400
@@ -116,58 +108,31 @@ def test_a_large_body_within_the_limit_is_taken(shared: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind",
-    ["text/plain", "application/x-www-form-urlencoded", "", "application/json; charset=latin-1"],
+    ("path", "body", "status", "words"),
+    [
+        ("validate", b"null", 400, "W900"),
+        ("validate", b'{"workflow": "a.yaml", "text": "b"}', 400, "W900"),
+        ("validate", b'{"text": "x", "name": "../../x.yaml"}', 200, "W016"),
+        ("runs", b'{"workflow": "polish.yaml", "inputs": {"task": -1e400}}', 400, "W900"),
+        ("runs", b'{"workflow": "polish.yaml", "inputs": {"task": %d}}' % 2**70, 400, "64 bits"),
+        ("runs", b"abc", 400, '"the body is not valid JSON, see line 1, column 1"'),
+    ],
 )
-def test_one_content_type_is_taken(shared: Client, kind: str) -> None:
-    headers = {"Content-Type": kind} if kind else {}
+def test_bodies_of_another_shape_are_refused(
+    shared: Client, path: str, body: bytes, status: int, words: str
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = shared.http.post(f"/api/{path}", content=body, headers=headers)
+
+    assert answer.status_code == status, answer.text
+    assert words in answer.text
+
+
+def test_json_in_another_charset_is_not_taken(shared: Client) -> None:
+    headers = {"Content-Type": "application/json; charset=latin-1"}
     answer = shared.http.post("/api/validate", content=b'{"text": "x"}', headers=headers)
 
     assert answer.status_code == 415
-
-
-def test_a_compressed_body_is_not_taken(shared: Client) -> None:
-    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
-
-    assert shared.http.post("/api/validate", content=b"x", headers=headers).status_code == 415
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b"null",
-        b'{"text": NaN}',
-        b'{"text": "a", "text": "b"}',
-        b'{"text": ' + b"[" * 5_000 + b"]" * 5_000 + b"}",
-        b'{"text": "\xff"}',
-        b'{"text": "x", "more": 1}',
-        b'{"text": 1}',
-        b'{"workflow": "a.yaml", "text": "b"}',
-        b'{"text": "x", "name": "../../x.yaml"}',
-    ],
-)
-def test_bodies_of_another_shape_are_refused(shared: Client, body: bytes) -> None:
-    headers = {"Content-Type": "application/json"}
-    answer = shared.http.post("/api/validate", content=body, headers=headers)
-
-    expected = 200 if b"../" in body else 400
-    assert answer.status_code == expected, answer.text
-    if expected == 200:
-        assert answer.json()["diagnostics"][0]["code"] == "W016"
-
-
-@pytest.mark.parametrize("value", [1e400, -1e400, 2**70])
-def test_numbers_that_json_cannot_hold_are_refused(shared: Client, value: Any) -> None:
-    body = json.dumps({"workflow": "polish.yaml", "inputs": {"task": "@"}})
-    number = "1e400" if isinstance(value, float) and value > 0 else "-1e400"
-    number = str(value) if isinstance(value, int) else number
-    headers = {"Content-Type": "application/json"}
-    sent = body.replace('"@"', number).encode()
-
-    assert shared.http.post("/api/runs", content=sent, headers=headers).status_code == 400
 
 
 def test_odd_characters_come_back_whole(shared: Client) -> None:
@@ -196,8 +161,7 @@ def test_secrets_of_the_operator_are_not_told(tmp_path: Path) -> None:
     provider = '\n[providers.other]\nkind = "openai"\napi_key = "sk-1234567890abcdef"\n'
     provider += 'base_url = "http://127.0.0.1:9/v1"\n'
     with connected(make_project(tmp_path, CONFIG + provider)) as client:
-        run = client.start("polish.yaml", inputs={"task": "use sk-1234567890abcdef"})
-        client.wait(run)
+        run = client.finish(inputs={"task": "use sk-1234567890abcdef"})["id"]
         told = [client.http.get(f"/api/runs/{run}{path}").text for path in ("", "/events")]
         with client.stream(f"/runs/{run}/events") as events:
             told.append(str(next(events)))
@@ -207,22 +171,12 @@ def test_secrets_of_the_operator_are_not_told(tmp_path: Path) -> None:
         assert "1234567890" not in text
 
 
-def test_a_head_that_is_too_large_is_refused(shared: Client) -> None:
-    answer = raw(shared.address, head(shared, f"X-Long: {'a' * (http_server.HEAD_BYTES_MAX + 10)}"))
-
-    assert answer.startswith(b"HTTP/1.1 400")
-
-
 @pytest.mark.parametrize(
     "sent",
     [
-        b"GET / HTTP/1.1\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
         b"GET  HTTP/1.1\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 40 + b"\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde",
-        b"POST /api/runs HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
     ],
 )
 def test_what_is_no_http_is_refused(shared: Client, sent: bytes) -> None:
@@ -247,16 +201,13 @@ def test_a_request_that_does_not_arrive_is_given_up(
 
 
 @pytest.mark.slow
-def test_two_hundred_dawdling_connections_delay_nobody(
-    project: Path, spawn: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_two_hundred_dawdling_connections_delay_nobody(project: Path, spawn: Spawn) -> None:
     """Slow loris: heads and bodies that come byte by byte; others are answered all the while."""
     (project / "token").write_text(TOKEN)
-    process = spawn("serve", "--port", "0", "--no-open", "--token-file", "token")
-    assert process.stdout is not None
-    address = process.stdout.readline().strip()
+    process, client = serving_process(spawn, "--token-file", "token")
+    client.close()
     try:
-        answers = _answers_among_dawdlers(address, count=200, requests=100)
+        answers = _answers_among_dawdlers(client.address, count=200, requests=100)
     finally:
         process.terminate()
         process.communicate(timeout=PATIENCE_S)
@@ -300,14 +251,6 @@ def _answers_among_dawdlers(address: str, *, count: int, requests: int) -> list[
     return answers
 
 
-def test_a_body_that_is_not_json_is_told_in_plain_words(shared: Client) -> None:
-    headers = {"Content-Type": "application/json"}
-    answer = shared.http.post("/api/runs", content=b"abc", headers=headers)
-
-    assert answer.status_code == 400
-    assert answer.json()["error"]["message"] == "the body is not valid JSON, see line 1, column 1"
-
-
 DEEP = [b"[" * 3_000, b'{"a":' * 3_000, b"[" * 50_000 + b"]" * 50_000, b"\xff\x00", b"1" * 5_000]
 SIGNED = {
     "webhook-id": "m1",
@@ -343,9 +286,8 @@ def test_a_head_is_counted_whole_however_it_arrives(shared: Client) -> None:
     many = b"".join(b"X%d: aaaaaaaa\r\n" % number for number in range(5_000))
     for more in (b"X: " + b"a" * 33_000 + b"\r\n", b"X: " + b"a" * 70_000 + b"\r\n", many):
         assert raw(shared.address, begun + more + b"\r\n").startswith(b"HTTP/1.1 400")
-    assert raw(shared.address, begun + b"X: " + b"a" * 30_000 + b"\r\n\r\n").startswith(
-        b"HTTP/1.1 200"
-    )
+    taken = raw(shared.address, begun + b"X: " + b"a" * 30_000 + b"\r\n\r\n")
+    assert taken.startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import connected, make_project
+from served import POLISH, connected, make_project
 
 from experiments.served import SERVED, model
 from retelling import retold
@@ -22,109 +22,78 @@ __all__ = ["model"]
 @pytest.fixture(scope="module")
 def polished(shared: Client) -> str:
     """A run of the loop that has ended."""
-    run = shared.start("polish.yaml", inputs={"task": "a haiku"})
-    assert shared.wait(run)["status"] == "succeeded"
-    return run
+    return str(shared.finish(inputs={"task": "a haiku"})["id"])
 
 
 def test_the_project_tells_who_answers(shared: Client) -> None:
     found = shared.get("/project")
 
-    assert found["provider"] == {
-        "name": "canned",
-        "note": "no model is asked: the replies are scripted",
-    }
+    note = "no model is asked: the replies are scripted"
+    assert found["provider"] == {"name": "canned", "note": note}
     assert found["workflows"] == 9
 
 
-def test_a_row_of_the_list_has_all_that_the_page_shows(shared: Client, polished: str) -> None:
+def test_a_run_tells_its_row_its_result_its_loop_and_what_can_be_asked(
+    shared: Client, polished: str
+) -> None:
     row = next(row for row in shared.get("/runs")["runs"] if row["id"] == polished)
+    run = shared.get(f"/runs/{polished}")
+    (loop,) = shared.get(f"/runs/{polished}/loops")["loops"]
 
     assert row["scores"] == [0.41, 0.63, 0.9]
     assert (row["name"], row["file"], row["status"]) == ("polish", "polish.yaml", "succeeded")
     assert (row["loop"], row["iteration"], row["iterations_max"]) == ("polish", 3, 5)
-    assert (row["target"], row["exit_reason"], row["stopped_by"]) == (
-        0.95,
-        "condition_met",
-        "expression",
-    )
-
-
-@pytest.mark.slow
-def test_lists_are_filtered_searched_and_paged(client: Client) -> None:
-    runs = [client.start("polish.yaml", inputs={"task": str(n)}) for n in range(5)]
-    runs.append(client.start("gated.yaml"))
-    for run in runs:
-        client.wait(run)
-
-    first = client.get("/runs", limit=4)
-    second = client.get("/runs", limit=4, before=first["next"])
-
-    assert [row["id"] for row in first["runs"] + second["runs"]] == runs[::-1]
-    assert second["next"] is None
-    assert first["workflows"] == ["gated", "polish"]
-    assert [r["id"] for r in client.get("/runs", status="waiting")["runs"]] == [runs[-1]]
-    assert len(client.get("/runs", workflow="polish")["runs"]) == 5
-    assert [r["id"] for r in client.get("/runs", search="GATE")["runs"]] == [runs[-1]]
-    assert [r["id"] for r in client.get("/runs", search=runs[2][-6:])["runs"]] == [runs[2]]
-
-
-@pytest.mark.slow
-def test_lists_are_filtered_by_input_reason_date_and_cost_and_sorted(client: Client) -> None:
-    long = client.start("polish.yaml", inputs={"task": "a harbour"})
-    short = client.start("polish.yaml", inputs={"task": "a hill"}, max_iterations=1)
-    for run in (long, short):
-        assert client.wait(run)["status"] == "succeeded"
-
-    def ids(**query: Any) -> list[str]:
-        return [row["id"] for row in client.get("/runs", **query)["runs"]]
-
-    costs = {row["id"]: row["cost_usd"] for row in client.get("/runs")["runs"]}
-    assert ids(search="HARBOUR") == [long]
-    assert ids(exit="max_iterations") == [short] == ids(exit="limit")
-    assert ids(sort="cost") == [long, short]
-    assert ids(sort="cost", reverse=True) == [short, long]
-    assert ids(sort="cost", before=long) == [short]
-    assert ids(cost_min=costs[long]) == [long]
-    assert ids(cost_max=costs[short]) == [short]
-    assert (ids(since=9e9), len(ids(until=9e9))) == ([], 2)
-    assert client.get("/runs")["runs"][0]["seconds"] > 0
-
-
-@pytest.mark.slow
-def test_costs_are_added_up_over_a_time(client: Client) -> None:
-    runs = [client.start("polish.yaml", inputs={"task": "a hill"}) for _ in range(2)]
-    results = [client.wait(run)["result"] for run in runs]
-
-    told = client.get("/costs", by="workflow", since=0)
-
-    assert [line["name"] for line in told["lines"]] == ["polish"]
-    assert (told["by"], told["runs"], told["more"]) == ("workflow", 2, False)
-    cost = sum(result["usage"]["cost_usd"] for result in results)
-    assert told["total"]["cost_usd"] == pytest.approx(cost)
-    assert told["total"]["model_calls"] == 14 == told["total"]["calls"]
-    assert results[0]["usage"]["model_calls"] == 7
-    assert client.get("/costs", since=9e9)["lines"] == []
-    one = client.get("/costs", by="loop", run=runs[0])["total"]
-    assert one["cost_usd"] == pytest.approx(results[0]["usage"]["cost_usd"])
-
-
-def test_one_run_tells_its_result_and_what_can_be_asked(shared: Client, polished: str) -> None:
-    run = shared.get(f"/runs/{polished}")
-
+    assert (row["target"], row["exit_reason"]) == (0.95, "condition_met")
+    assert row["stopped_by"] == "expression"
     assert run["result"]["outputs"] == {"text": "the report", "draft": "draft three"}
     assert run["inputs"] == {"task": "a haiku"}
     assert run["can"] == ["continue", "accept", "fork"]
     assert (run["driver"], run["gates"], run["forks"]) == ("nobody", [], [])
     assert run["ended_at"] >= run["started_at"]
-
-
-def test_loops_tell_their_condition_in_words(shared: Client, polished: str) -> None:
-    (loop,) = shared.get(f"/runs/{polished}/loops")["loops"]
-
     assert loop["until"] == "review.approved or score ≥ 0.95"
     assert (loop["target"], loop["iterations_max"], loop["best_iteration"]) == (0.95, 5, 3)
     assert loop["why"] == "an expression became true"
+
+
+@pytest.mark.slow
+def test_lists_are_filtered_searched_sorted_and_paged_and_costs_added_up(client: Client) -> None:
+    results = [client.finish(inputs={"task": "a harbour"})]
+    results += [client.finish(inputs={"task": f"hill {n}"}, max_iterations=1) for n in range(2)]
+    gated = client.finish("gated.yaml")["id"]
+    long, short, last = (result["id"] for result in results)
+
+    def ids(**query: Any) -> list[str]:
+        return [row["id"] for row in client.get("/runs", **query)["runs"]]
+
+    first = client.get("/runs", limit=2)
+    second = client.get("/runs", limit=2, before=first["next"])
+    assert [row["id"] for row in first["runs"] + second["runs"]] == [gated, last, short, long]
+    assert (second["next"], first["workflows"]) == (None, ["gated", "polish"])
+    assert ids(status="waiting") == ids(search="GATE") == [gated]
+    assert ids(search="HARBOUR") == ids(search=long[-6:]) == [long]
+    page = client.get("/runs", workflow="polish", limit=2, since=1)
+    assert (page["total"], [run["given"] for run in page["runs"]]) == (3, ["hill 1", "hill 0"])
+    assert client.get("/runs", search="hill")["total"] is None
+    assert page["runs"][0]["seconds"] > 0
+
+    costs = {row["id"]: row["cost_usd"] for row in client.get("/runs", workflow="polish")["runs"]}
+    assert ids(exit="max_iterations") == [last, short] == ids(exit="limit")
+    assert ids(sort="cost", workflow="polish")[0] == long
+    assert ids(sort="cost", reverse=True, workflow="polish")[-1] == long
+    assert set(ids(sort="cost", workflow="polish", before=long)) == {short, last}
+    assert ids(cost_min=costs[long]) == [long]
+    assert set(ids(cost_max=costs[short], workflow="polish")) == {short, last}
+    assert (ids(since=9e9), len(ids(until=9e9))) == ([], 4)
+
+    told = client.get("/costs", by="workflow", since=0)
+    assert [line["name"] for line in told["lines"]] == ["polish", "gated"]
+    assert (told["by"], told["runs"], told["more"]) == ("workflow", 4, False)
+    assert told["lines"][0]["cost_usd"] == pytest.approx(sum(costs.values()))
+    assert (told["lines"][0]["model_calls"], told["lines"][0]["calls"]) == (13, 13)
+    assert results[0]["result"]["usage"]["model_calls"] == 7
+    assert client.get("/costs", since=9e9)["lines"] == []
+    one = client.get("/costs", by="loop", run=long)["total"]
+    assert one["cost_usd"] == pytest.approx(results[0]["result"]["usage"]["cost_usd"])
 
 
 def test_iterations_tell_scores_costs_and_verdicts(shared: Client, polished: str) -> None:
@@ -134,12 +103,12 @@ def test_iterations_tell_scores_costs_and_verdicts(shared: Client, polished: str
     assert [one["score"] for one in page["iterations"] + rest["iterations"]] == [0.41, 0.63, 0.9]
     assert (page["more"], rest["more"]) == (True, False)
     assert page["iterations"][0]["words"] == "review.approved is false; score 0.41 < 0.95"
-    assert page["iterations"][0]["verdicts"][1]["facts"] == {
-        "leaf": 2,
-        "score": 0.41,
-        "at_least": 0.95,
-    }
+    facts = page["iterations"][0]["verdicts"][1]["facts"]
+    assert facts == {"leaf": 2, "score": 0.41, "at_least": 0.95}
     assert page["iterations"][0]["usage"]["calls"] == 2
+    found = shared.get(f"/runs/{polished}/iterations/2", loop="polish")
+    assert (found["results"]["write"], found["results"]["length"]) == ("draft two", 9)
+    assert (found["carried"], found["note"]["score"]) == ({"hint": "draft one"}, 0.63)
 
 
 def test_a_verdict_has_the_reason_and_the_evidence_of_a_judge() -> None:
@@ -153,34 +122,18 @@ def test_a_verdict_has_the_reason_and_the_evidence_of_a_judge() -> None:
     ]
 
 
-def test_an_iteration_tells_what_it_was_given_and_gave(shared: Client, polished: str) -> None:
-    found = shared.get(f"/runs/{polished}/iterations/2", loop="polish")
-
-    assert found["results"]["write"] == "draft two"
-    assert found["results"]["length"] == 9
-    assert found["carried"] == {"hint": "draft one"}
-    assert found["note"]["score"] == 0.63
-
-
-def test_two_iterations_are_compared(shared: Client, polished: str) -> None:
-    found = shared.get(f"/runs/{polished}/compare", one=1, other=3)
-
-    alike = {node["name"]: node["similarity"] for node in found["nodes"]}
-    assert (found["one"]["number"], found["other"]["score"]) == (1, 0.9)
-    assert 0.5 < alike["write"] < 1
-    assert found["feedback"] == {"hint": "draft two"}
-
-
-def test_iterations_of_two_runs_are_compared(shared: Client, polished: str) -> None:
-    other = shared.start("polish.yaml", inputs={"task": "a haiku"})
-    shared.wait(other)
-    found = shared.get(f"/runs/{polished}/compare", one=1, other=3, **{"with": other})
+def test_two_iterations_of_one_run_or_two_are_compared(shared: Client, polished: str) -> None:
+    other = shared.finish(inputs={"task": "a haiku"})["id"]
     same = shared.get(f"/runs/{polished}/compare", one=2, other=2, **{"with": other})
-
-    assert (found["one"]["number"], found["other"]["score"]) == (1, 0.9)
-    assert found["feedback"] == {"hint": "draft two"}
-    assert all(node["same"] for node in same["nodes"])
     unknown = shared.http.get(f"/api/runs/{polished}/compare?one=1&other=1&with=nobody")
+
+    for run in ({}, {"with": other}):
+        found = shared.get(f"/runs/{polished}/compare", one=1, other=3, **run)
+        alike = {node["name"]: node["similarity"] for node in found["nodes"]}
+        assert (found["one"]["number"], found["other"]["score"]) == (1, 0.9)
+        assert 0.5 < alike["write"] < 1
+        assert found["feedback"] == {"hint": "draft two"}
+    assert all(node["same"] for node in same["nodes"])
     assert unknown.status_code == 404
 
 
@@ -194,60 +147,39 @@ def test_the_matrix_tells_what_changed_when(shared: Client, polished: str) -> No
 
 def test_a_step_tells_its_attempts_and_the_one_before(shared: Client, polished: str) -> None:
     found = shared.get(f"/runs/{polished}/node", address="polish[2]/write")
+    computed = shared.get(f"/runs/{polished}/node", address="polish[3]/length")
 
     assert found["kind"] == "ask"
     assert found["attempts"][0]["output"] == "draft two"
     assert found["attempts"][0]["inputs"] == {"prompt": "Write a haiku after draft one"}
     assert found["previous"] == {"address": "polish[1]/write", "output": "draft one"}
+    # A step that only computes is found by replaying.
+    assert (computed["kind"], computed["value"], computed["attempts"]) == ("compute", 11, [])
+    assert computed["record"]["output"] == 11
+    assert list(computed["record"]["inputs"]) == ["write"]
 
 
-def test_a_step_that_only_computes_is_found_by_replaying(shared: Client, polished: str) -> None:
-    found = shared.get(f"/runs/{polished}/node", address="polish[3]/length")
+def test_every_step_has_a_record_page_by_page_to_any_depth(shared: Client, polished: str) -> None:
+    def records(**query: Any) -> list[Any]:
+        return list(shared.get(f"/runs/{polished}/records", **query)["records"])
 
-    assert (found["kind"], found["value"], found["attempts"]) == ("compute", 11, [])
-
-
-def test_every_step_has_a_record(shared: Client, polished: str) -> None:
-    run = shared.get(f"/runs/{polished}/records")
-    inside = shared.get(f"/runs/{polished}/records", address="polish[3]")
-    length = shared.get(f"/runs/{polished}/node", address="polish[3]/length")
-
-    assert [(r["address"], r["kind"], r["repetitions"]) for r in run["records"]][:1] == [
-        ("polish", "loop", 3)
-    ]
-    assert [record["address"] for record in inside["records"]] == [
-        "polish[3]",
-        "polish[3]/write",
-        "polish[3]/length",
-        "polish[3]/review",
-    ]
-    write = inside["records"][1]
-    assert (write["kind"], write["status"], write["usage"]["calls"]) == ("ask", "succeeded", 1)
-    assert inside["records"][0]["usage"]["calls"] == 2
-    assert length["record"]["output"] == 11
-    assert list(length["record"]["inputs"]) == ["write"]
-
-
-def test_records_may_be_those_of_iterations_alone(shared: Client, polished: str) -> None:
-    asked = {"address": "polish", "depth": 1, "repetitions": "true"}
-    told = shared.get(f"/runs/{polished}/records", **asked)["records"]
-
-    assert [(one["address"], one["kind"], one["number"]) for one in told] == [
-        (f"polish[{number}]", "iteration", number) for number in range(1, len(told) + 1)
-    ]
-    assert len(told) > 1
-
-
-def test_records_come_page_by_page_to_any_depth(shared: Client, polished: str) -> None:
+    run, inside = records(), records(address="polish[3]")
+    turns = records(address="polish", depth=1, repetitions="true")
     whole = shared.get(f"/runs/{polished}/records", depth=5)
-    first, second = (
-        shared.get(f"/runs/{polished}/records", depth=5, after=after, limit=4) for after in (0, 4)
-    )
+    first = shared.get(f"/runs/{polished}/records", depth=5, limit=4)
+    rest = records(depth=5, limit=4, after=4)
 
-    assert not whole["more"]
-    assert (first["more"], len(first["records"])) == (True, 4)
-    addresses = [r["address"] for page in (first, second) for r in page["records"]]
-    assert addresses == [record["address"] for record in whole["records"]][:8]
+    assert (run[0]["address"], run[0]["kind"], run[0]["repetitions"]) == ("polish", "loop", 3)
+    names = ["polish[3]", *(f"polish[3]/{name}" for name in ("write", "length", "review"))]
+    assert [record["address"] for record in inside] == names
+    write = inside[1]
+    assert (write["kind"], write["status"], write["usage"]["calls"]) == ("ask", "succeeded", 1)
+    assert inside[0]["usage"]["calls"] == 2
+    assert [(one["address"], one["kind"], one["number"]) for one in turns] == [
+        (f"polish[{number}]", "iteration", number) for number in (1, 2, 3)
+    ]
+    assert (whole["more"], first["more"], len(first["records"])) == (False, True, 4)
+    assert first["records"] + rest == whole["records"][:8]
 
 
 @pytest.mark.slow
@@ -256,9 +188,7 @@ def test_a_large_value_of_a_record_is_fetched_by_its_reference(
 ) -> None:
     text = "whorl: 1\nname: large\nsteps: {long: {value: \"{{ 'plum ' * 3000 }}\"}}\n"
     (project / "large.yaml").write_text(text)
-    run = client.start("large.yaml")
-    client.wait(run, "succeeded")
-
+    run = client.finish("large.yaml")["id"]
     (record,) = client.get(f"/runs/{run}/records")["records"]
 
     assert record["output"]["size"] == 15_000
@@ -293,14 +223,9 @@ def test_the_pinned_source_is_told(shared: Client, polished: str) -> None:
 
 
 def test_large_values_are_fetched_by_reference(client: Client) -> None:
-    run = client.start("big.yaml")
-    client.wait(run)
-
-    started = next(
-        event
-        for event in client.get(f"/runs/{run}/events")["events"]
-        if event["kind"] == "task.started"
-    )
+    run = client.finish("big.yaml")["id"]
+    events = client.get(f"/runs/{run}/events")["events"]
+    started = next(event for event in events if event["kind"] == "task.started")
     prompt = started["body"]["inputs"]["prompt"]
     value = client.get(f"/runs/{run}/values/{prompt['$ref']}")["value"]
 
@@ -364,27 +289,15 @@ def test_settings_beside_workflows_are_not_shown(client: Client, project: Path, 
     assert "a secret of the folder" not in answer.text
 
 
-@pytest.mark.slow
-def test_a_file_with_mistakes_is_shown(client: Client, project: Path) -> None:
-    (project / "broken.yaml").write_text("whorl: 1\nname: x\nsteps: {a: {asq: b}}\n")
-    source = client.get("/workflows/source", file="broken.yaml")
-    assert "asq" in source["files"]["broken.yaml"]
-
-
-def test_a_text_is_validated_with_places(shared: Client) -> None:
-    found = shared.post("/validate", {"text": "whorl: 1\nname: x\nsteps: {a: {asq: b}}\n"}, 200)
-
-    assert found["ok"] is False
-    assert found["diagnostics"][0]["line"] == 3
-    assert found["diagnostics"][0]["file"] == "workflow.yaml"
-
-
-def test_a_file_is_validated_with_its_worst_case(shared: Client) -> None:
+def test_texts_and_files_are_validated_with_places_and_worst_case(shared: Client) -> None:
+    wrong = shared.post("/validate", {"text": "whorl: 1\nname: x\nsteps: {a: {asq: b}}\n"}, 200)
     found = shared.post("/validate", {"workflow": "polish.yaml"}, 200)
     command = shared.post("/validate", {"workflow": "commanding.yaml"}, 200)
 
     assert (found["ok"], found["dialect"], found["worst_case"]["calls"]) == (True, "native", 49)
     assert [one["code"] for one in command["diagnostics"]] == ["R110"]
+    places = [(one["file"], one["line"]) for one in wrong["diagnostics"][:1]]
+    assert (wrong["ok"], places) == (False, [("workflow.yaml", 3)])
 
 
 @pytest.mark.parametrize(
@@ -427,17 +340,16 @@ def _path(address: str) -> str:
 
 @pytest.mark.slow
 def test_a_run_that_ended_at_a_limit_is_marked(client: Client, project: Path) -> None:
-    run = client.start("polish.yaml", inputs={"task": "x"}, max_iterations=2)
-    client.wait(run, "succeeded")
+    client.finish(max_iterations=2)
     marked = retold(
         project, lambda event: {"mark": "limit"} if event.kind == "loop.finished" else {}
     )
 
     rows = {row["id"]: row["mark"] for row in client.get("/runs")["runs"]}
     assert rows[marked] == "limit"
-    assert client.get(f"/runs/{marked}")["mark"] == "limit"
+    run = client.get(f"/runs/{marked}")
+    assert (run["mark"], run["status"]) == ("limit", "succeeded")
     assert client.get(f"/runs/{marked}/loops")["loops"][0]["mark"] == "limit"
-    assert client.get(f"/runs/{marked}")["status"] == "succeeded"
 
 
 @pytest.mark.slow
@@ -455,10 +367,7 @@ steps:
         repeat:
           at_most: 3
           until: [{score: {from: "{{ review.score }}", at_least: 0.8}}]
-          steps:
-            review:
-              ask: "Review {{ item }}"
-              returns: {approved: boolean, score: number}
+          steps: {review: {ask: "Review {{ item }}", returns: {approved: boolean, score: number}}}
 """
     )
     run = client.start("all.yaml")
@@ -470,59 +379,64 @@ steps:
     assert [(loop["iterations_max"], loop["target"]) for loop in loops] == [(3, 0.8)] * 4
 
 
-SIDE_BY_SIDE = """
-whorl: 1
-name: side-by-side
-steps:
-  all:
-    each: [0.01, 0.2]
-    as: pause
-    at_once: 2
-    steps:
-      turns:
-        repeat:
-          at_most: 5
-          until: iteration == 4
-          steps:
-            nap: {wait: "{{ pause }}"}
-"""
-
-
-@pytest.mark.slow
-def test_the_limit_of_a_loop_inside_a_list_is_told(tmp_path: Path) -> None:
-    make_project(tmp_path)
-    (tmp_path / "beside.yaml").write_text(SIDE_BY_SIDE)
-    with connected(tmp_path) as client:
-        run = client.start("beside.yaml")
-        found = client.wait(run, "succeeded")
-        (row,) = client.get("/runs")["runs"]
-
-    assert (found["loop"], found["iteration"], found["iterations_max"]) == ("all[2]/turns", 4, 5)
-    assert row["iterations_max"] == 5
-
-
-@pytest.mark.slow
-def test_a_list_tells_how_many_runs_there_are_and_what_they_were_given(client: Client) -> None:
-    runs = [client.start("polish.yaml", inputs={"task": f"counted {n}"}) for n in range(3)]
-    for run in runs:
-        client.wait(run, "succeeded")
-    found = client.get("/runs", workflow="polish", limit=2, since=1)
-    all_of_them = client.get("/runs", workflow="polish", limit=500)["runs"]
-
-    assert found["total"] == len(all_of_them) > len(found["runs"]) == 2
-    assert [run["given"] for run in found["runs"]] == ["counted 2", "counted 1"]
-    assert client.get("/runs", search="counted")["total"] is None
-
-
 def test_a_cost_that_is_not_known_is_null(tmp_path: Path, model: str) -> None:
     make_project(tmp_path, SERVED.format(url=model))
     text = "whorl: 1\nname: dear\nsteps: {a: {ask: Write, model: unlisted}}\n"
     (tmp_path / "dear.yaml").write_text(text)
     with connected(tmp_path) as client:
-        run = client.start("dear.yaml")
-        found = client.wait(run)
+        found = client.finish("dear.yaml")
         (row,) = client.get("/runs")["runs"]
         total = client.get("/costs", by="model")["total"]
 
     for usage in (found, found["result"]["usage"], row, total):
         assert (usage["cost_usd"], usage["unpriced_calls"]) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/runs", "/api/experiments", "/api/workflows", "/api/workflows/etag?file=polish.yaml"],
+)
+def test_what_is_known_is_not_sent_again(shared: Client, path: str) -> None:
+    first = shared.http.get(path)
+
+    again = shared.http.get(path, headers={"If-None-Match": first.headers["etag"]})
+
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["etag"] == first.headers["etag"]
+    assert "content-type" not in again.headers
+
+
+@pytest.mark.slow
+def test_what_is_new_is_sent_with_a_new_tag(client: Client) -> None:
+    before = client.http.get("/api/runs").headers["etag"]
+    run = client.finish()["id"]
+
+    after = client.http.get("/api/runs", headers={"If-None-Match": before})
+
+    assert after.status_code == 200
+    assert after.headers["etag"] != before
+    assert [row["id"] for row in after.json()["runs"]] == [run]
+
+
+def test_refusals_and_streams_have_no_tag(shared: Client) -> None:
+    run = shared.finish()["id"]
+
+    refused = shared.http.get("/api/runs/nothing")
+    accept = {"Accept": "text/event-stream"}
+    with shared.http.stream("GET", f"/api/runs/{run}/events", headers=accept) as stream:
+        headers = stream.headers
+
+    assert refused.status_code == 404
+    assert "etag" not in refused.headers
+    assert headers["content-type"].startswith("text/event-stream")
+    assert "etag" not in headers
+
+
+@pytest.mark.slow
+def test_a_run_says_that_its_file_has_changed_since_it_began(client: Client, project: Path) -> None:
+    run = client.finish()
+    assert run["changed_file"] is None
+
+    (project / "polish.yaml").write_text(POLISH.replace("Report on", "Report about"))
+
+    assert client.get(f"/runs/{run['id']}")["changed_file"] == "polish.yaml"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 from served import Client, connected, make_project
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 LETTER = """
@@ -28,11 +30,17 @@ PUBLISHED = LETTER.replace(
 AT_LIMIT = LETTER.replace("ask_person: each", "on_limit: pause").replace("at_most: 3", "at_most: 1")
 
 
+@contextmanager
+def _letter(folder: Path, text: str) -> Iterator[tuple[Client, str]]:
+    """A server with a loop that asks, and a run of it."""
+    make_project(folder)
+    (folder / "letter.yaml").write_text(text)
+    with connected(folder) as client:
+        yield client, client.start("letter.yaml")
+
+
 def test_an_iteration_is_sent_back_and_the_next_one_taken(tmp_path: Path) -> None:
-    make_project(tmp_path)
-    (tmp_path / "letter.yaml").write_text(LETTER)
-    with connected(tmp_path) as client:
-        run = client.start("letter.yaml")
+    with _letter(tmp_path, LETTER) as (client, run):
         (gate,) = client.wait(run, "waiting")["gates"]
         assert (gate["reason"], gate["address"]) == ("iteration", "letter[1]/:ask")
         assert gate["show"] == {"write": "draft one"}
@@ -54,10 +62,7 @@ def test_an_iteration_is_sent_back_and_the_next_one_taken(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_an_answer_never_reaches_another_question(tmp_path: Path) -> None:
-    make_project(tmp_path)
-    (tmp_path / "letter.yaml").write_text(PUBLISHED)
-    with connected(tmp_path) as client:
-        run = client.start("letter.yaml")
+    with _letter(tmp_path, PUBLISHED) as (client, run):
         (first,) = client.wait(run, "waiting")["gates"]
         body = {"address": first["address"]}
         client.post(f"/runs/{run}/approve", body)
@@ -86,10 +91,7 @@ def test_an_answer_never_reaches_another_question(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_loop_that_waits_at_its_limit_is_continued_or_taken(tmp_path: Path) -> None:
-    make_project(tmp_path)
-    (tmp_path / "letter.yaml").write_text(AT_LIMIT)
-    with connected(tmp_path) as client:
-        run = client.start("letter.yaml")
+    with _letter(tmp_path, AT_LIMIT) as (client, run):
         found = client.wait(run, "waiting", "paused")
         assert "continue" in found["can"]
         client.post(f"/runs/{run}/continue", {"iterations": 1, "seen": found["last_seq"]})
@@ -114,10 +116,7 @@ def _at_rest(client: Client, run: str) -> dict[str, object]:
 
 
 def test_an_iteration_is_taken_with_edits(tmp_path: Path) -> None:
-    make_project(tmp_path)
-    (tmp_path / "letter.yaml").write_text(LETTER)
-    with connected(tmp_path) as client:
-        run = client.start("letter.yaml")
+    with _letter(tmp_path, LETTER) as (client, run):
         (gate,) = client.wait(run, "waiting")["gates"]
         told = {"address": gate["address"]}
         approve, reject = f"/runs/{run}/approve", f"/runs/{run}/reject"
@@ -137,10 +136,7 @@ def test_an_iteration_is_taken_with_edits(tmp_path: Path) -> None:
 
 
 def test_a_loop_is_stopped_after_its_iteration(tmp_path: Path) -> None:
-    make_project(tmp_path)
-    (tmp_path / "letter.yaml").write_text(LETTER)
-    with connected(tmp_path) as client:
-        run = client.start("letter.yaml")
+    with _letter(tmp_path, LETTER) as (client, run):
         assert "stop" in client.wait(run, "waiting")["can"]
         client.post(f"/runs/{run}/stop", {"loop": "letter"})
         found = client.wait(run, "succeeded")

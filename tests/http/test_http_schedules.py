@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 from contextlib import closing, suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import Client, connected, make_project
+from served import Client, connected, make_project, serving_process
 
 from waiting import PATIENCE_S, wait_until
 from whorl.runtimes.service.schedules import ScheduleTable
@@ -19,8 +18,9 @@ from whorl.services.schedules.rules import key_of
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable
     from pathlib import Path
+
+    from served import Spawn
 
     from whorl.runtimes.service.schedules import Firing
 
@@ -97,23 +97,8 @@ def firings(project: Path) -> list[Firing]:
         return [f for schedule in table.all() for f in reversed(table.newest(schedule, 1_000))]
 
 
-def served(spawn: Callable[..., subprocess.Popen[str]]) -> subprocess.Popen[str]:
-    """A server in a process of its own, once it listens."""
-    server = spawn("serve", "--port", "0", "--no-open")
-    assert server.stdout is not None
-    assert re.match("http://", server.stdout.readline())
-    return server
-
-
-def end(server: subprocess.Popen[str], how: signal.Signals) -> None:
-    server.send_signal(how)
-    server.communicate(timeout=PATIENCE_S)
-
-
 @pytest.mark.slow
-def test_a_schedule_goes_on_over_a_restart_of_everything(
-    project: Path, spawn: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_a_schedule_goes_on_over_a_restart_of_everything(project: Path, spawn: Spawn) -> None:
     """Servers are killed and stopped, two at a time; no time is made twice, none is left out."""
     (project / "tick.yaml").write_text('whorl: 1\nname: tick\nsteps:\n  a: {value: "1"}\n')
     words = ("--every", "2s", "--backfill", "--overlap", "parallel", "--json")
@@ -123,10 +108,14 @@ def test_a_schedule_goes_on_over_a_restart_of_everything(
     try:
         for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGTERM):
             before = started(project)
-            servers = [served(spawn), served(spawn)]
+            servers = []
+            for process, client in (serving_process(spawn), serving_process(spawn)):
+                servers.append(process)
+                client.close()
             wait_until(lambda known=before: len(started(project) - known) >= 2)
             for server in servers:
-                end(server, how)
+                server.send_signal(how)
+                server.communicate(timeout=PATIENCE_S)
     finally:
         for server in servers:
             with suppress(ProcessLookupError):

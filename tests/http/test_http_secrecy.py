@@ -69,21 +69,28 @@ def definition(url: str) -> dict[str, Any]:
     }
 
 
+def ended(client: Client, name: str) -> tuple[Any, list[Any], list[str]]:
+    """A run, its entries of tasks that have ended, and what is told of it."""
+    found = client.finish(name)
+    run = f"/runs/{found['id']}"
+    events = client.get(f"{run}/events")["events"]
+    done = [event for event in events if event["kind"] == "task.finished"]
+    asked = [found, events, client.get(f"{run}/graph")]
+    asked += [client.get(f"{run}/node", address=event["address"]) for event in done]
+    return found, done, [json.dumps(answer) for answer in asked]
+
+
 @pytest.mark.slow
 def test_secure_outputs_are_told_nowhere(tmp_path: Path, url: str) -> None:
     config = CONFIG.replace("[allow]", "[allow]\nprivate_network = true")
     make_project(tmp_path, config)
     (tmp_path / "secure.json").write_text(json.dumps(definition(url)))
     with connected(tmp_path) as client:
-        run = client.start("secure.json")
-        found = client.wait(run)
-        told = [json.dumps(found)]
-        for path in ("events", "loops", "graph", "iterations", "iterations/1", "matrix"):
+        found, done, told = ended(client, "secure.json")
+        run = found["id"]
+        for path in ("loops", "iterations", "iterations/1", "matrix"):
             told.append(json.dumps(client.get(f"/runs/{run}/{path}")))
         told.append(json.dumps(client.get(f"/runs/{run}/compare", one=1, other=2)))
-        events = client.get(f"/runs/{run}/events")["events"]
-        done = [event for event in events if event["kind"] == "task.finished"]
-        told += [json.dumps(client.get(f"/runs/{run}/node", address=e["address"])) for e in done]
         told += [
             client.http.get(f"/api/runs/{run}/values/{event['seq']}.WyJ2YWx1ZSJd").text
             for event in done
@@ -95,17 +102,12 @@ def test_secure_outputs_are_told_nowhere(tmp_path: Path, url: str) -> None:
 
 
 NATIVE = 'whorl: 1\nname: native\nsteps:\n  a: {ask: "Secret please", secure: true}\n'
-AI = {
-    "definition": {
-        "actions": {
-            "Ask": {
-                "type": "ai",
-                "inputs": {"prompt": "Secret please"},
-                "runtimeConfiguration": {"secureData": {"properties": ["inputs", "outputs"]}},
-            }
-        }
-    }
+ASK = {
+    "type": "ai",
+    "inputs": {"prompt": "Secret please"},
+    "runtimeConfiguration": {"secureData": {"properties": ["inputs", "outputs"]}},
 }
+AI = {"definition": {"actions": {"Ask": ASK}}}
 CANNED = f"""
 [[providers.canned.replies]]
 match = "Secret please"
@@ -123,13 +125,7 @@ def test_the_last_step_gives_nobody_a_secure_result(tmp_path: Path, url: str, na
     (tmp_path / "ai.json").write_text(json.dumps(AI))
     (tmp_path / "http.json").write_text(json.dumps({"definition": {"actions": actions}}))
     with connected(tmp_path) as client:
-        run = client.start(name)
-        found = client.wait(run)
-        told = [json.dumps(found)]
-        told += [json.dumps(client.get(f"/runs/{run}/{path}")) for path in ("events", "graph")]
-        events = client.get(f"/runs/{run}/events")["events"]
-        done = [event for event in events if event["kind"] == "task.finished"]
-        told += [json.dumps(client.get(f"/runs/{run}/node", address=e["address"])) for e in done]
+        found, done, told = ended(client, name)
 
     assert (found["status"], len(done)) == ("succeeded", 1)
     assert [text for text in told if SECRET in text] == []

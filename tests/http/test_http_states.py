@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import Client, connected, make_project
-
-from waiting import wait_until
+from served import Client, at_once, connected, make_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,14 +39,10 @@ LOOPING = """
 whorl: 1
 name: looping
 steps:
-  l:
-    repeat:
-      at_most: 40
-      wait: 50ms
-      steps: {w: {ask: "Write {{ iteration }}"}}
+  l: {repeat: {at_most: 400, wait: 50ms, steps: {w: {ask: "Write {{ iteration }}"}}}}
 """
 NEVER = 'whorl: 1\nname: never\nsteps: {a: {ask: "Never"}}\n'
-SHORT = LOOPING.replace("at_most: 40", "at_most: 2").replace("name: looping", "name: short")
+SHORT = LOOPING.replace("at_most: 400", "at_most: 2").replace("name: looping", "name: short")
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +61,7 @@ def run_in(client: Client, state: str) -> str:
     files = {"waiting": "gated.yaml", "succeeded": "short.yaml", "failed": "never.yaml"}
     run = client.start(files.get(state, "looping.yaml"))
     if state in ("running", "paused", "cancelled"):
-        wait_until(lambda: client.get(f"/runs/{run}")["iteration"] > 1)
+        client.turns(run)
     if state in ("paused", "cancelled"):
         client.post(f"/runs/{run}/{'pause' if state == 'paused' else 'cancel'}")
     client.wait(run, state)
@@ -95,7 +88,7 @@ def test_a_request_is_carried_out_once_or_refused(shared: Client, state: str, ac
     elif (action, state) not in AGAIN:
         assert second in (404, 409)
     # What the run says of itself is what happens.
-    if (action, state) != ("continue", "running") and (action, state) != ("continue", "paused"):
+    if (action, state) not in (("continue", "running"), ("continue", "paused")):
         assert (action in can) == is_taken
     _end(shared, run)
 
@@ -110,24 +103,13 @@ def test_a_request_that_comes_four_times_at_once_is_carried_out_once(
     shared: Client, state: str, action: str
 ) -> None:
     run = run_in(shared, state)
-    before = _kinds(shared, run).count(KINDS[action])
-
-    def send(_: int) -> int:
-        answer = shared.http.post(f"/api/runs/{run}/{action}", json=BODIES[action])
-        return int(answer.status_code)
-
-    with ThreadPoolExecutor(4) as pool:
-        statuses = list(pool.map(send, range(4)))
-
+    before = shared.kinds(run).count(KINDS[action])
+    statuses = at_once(shared, f"/runs/{run}/{action}", BODIES[action], 4)
     taken = statuses.count(202)
     assert set(statuses) <= {202, 404, 409}
     assert taken == (action in TAKEN[state]) or (action, state) in AGAIN
-    assert _kinds(shared, run).count(KINDS[action]) == before + taken
+    assert shared.kinds(run).count(KINDS[action]) == before + taken
     _end(shared, run)
-
-
-def _kinds(client: Client, run: str) -> list[str]:
-    return [event["kind"] for event in client.get(f"/runs/{run}/events", limit=5000)["events"]]
 
 
 def _end(client: Client, run: str) -> None:

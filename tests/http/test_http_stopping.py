@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import httpx2
 import pytest
-from served import Client, connected
+from served import Client, connected, serving_process
 
 from waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    Spawn = Callable[..., subprocess.Popen[str]]
+    from served import Spawn
 
 HELD = """
 whorl: 1
@@ -26,8 +26,7 @@ steps:
   l:
     repeat:
       at_most: 3
-      steps:
-        hold: {run: "touch FOLDER/began; while [ ! -e FOLDER/go ]; do sleep 0.05; done"}
+      steps: {hold: {run: "touch FOLDER/began; while [ ! -e FOLDER/go ]; do sleep 0.05; done"}}
 outputs: {text: "{{ l.hold }}"}
 """
 
@@ -36,10 +35,7 @@ outputs: {text: "{{ l.hold }}"}
 def _stopping(project: Path, spawn: Spawn) -> Iterator[tuple[subprocess.Popen[str], Client, str]]:
     """A server that was told to stop while a call is under way, which ends when `go` is there."""
     (project / "held.yaml").write_text(HELD.replace("FOLDER", str(project)))
-    process = spawn("serve", "--port", "0", "--no-open", "--drain", "3600")
-    assert process.stdout is not None
-    address, _, token = process.stdout.readline().strip().partition("/#token=")
-    client = Client(address, token)
+    process, client = serving_process(spawn, "--drain", "3600")
     try:
         run = client.start("held.yaml")
         wait_until((project / "began").exists)
@@ -81,9 +77,7 @@ def test_a_server_answers_while_calls_end_and_takes_nothing_new(
 
 
 @pytest.mark.slow
-def test_a_run_can_be_watched_and_cancelled_while_its_server_stops(
-    project: Path, spawn: Spawn
-) -> None:
+def test_a_run_is_watched_and_cancelled_while_its_server_stops(project: Path, spawn: Spawn) -> None:
     with _stopping(project, spawn) as (process, client, run):
         with client.stream(f"/runs/{run}/events") as events:
             assert next(events)

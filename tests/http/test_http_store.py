@@ -29,8 +29,7 @@ def test_a_server_deletes_what_the_operator_does_not_keep(
     config = project / "whorl.toml"
     config.write_text(config.read_text() + "\n[retention]\nmax_runs = 1\n")
     with connected(project) as client:
-        waiting = client.start("gated.yaml")
-        client.wait(waiting, "waiting")
+        waiting = client.finish("gated.yaml")["id"]
         ended = [client.start("polish.yaml", inputs={"task": "x"}) for _ in range(3)]
 
         def listed() -> set[str]:
@@ -45,9 +44,7 @@ def test_a_server_deletes_what_the_operator_does_not_keep(
 def test_a_run_that_is_deleted_while_it_is_listed_hides_no_others(
     client: Client, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    waiting, ended = client.start("gated.yaml"), client.start("polish.yaml", inputs={"task": "x"})
-    client.wait(waiting, "waiting")
-    client.wait(ended, "succeeded")
+    waiting, ended = client.finish("gated.yaml")["id"], client.finish()["id"]
     listed = SqliteStore.list_runs
 
     def prune_after(store: SqliteStore, *which: Any) -> Any:
@@ -75,7 +72,7 @@ def test_a_store_that_is_deleted_fails_the_health_and_every_write(
     client: Client, project: Path
 ) -> None:
     slow = client.start("slow.yaml")
-    wait_until(lambda: client.get(f"/runs/{slow}")["iteration"] >= 2)
+    client.turns(slow)
     assert client.http.get("/healthz").status_code == 200
 
     shutil.rmtree(project / ".whorl")
@@ -95,7 +92,7 @@ def test_harm_to_the_files_of_a_store_fails_the_health(
     client: Client, project: Path, harm: str
 ) -> None:
     slow = client.start("slow.yaml")
-    wait_until(lambda: client.get(f"/runs/{slow}")["iteration"] >= 2)
+    client.turns(slow)
     store = project / ".whorl" / "whorl.db"
     if harm == "delete the index":
         os.unlink(f"{store}-shm")
@@ -122,7 +119,7 @@ def test_a_store_that_comes_back_is_used_by_the_next_server(project: Path) -> No
     store = project / ".whorl" / "whorl.db"
     with connected(project) as client:
         slow = client.start("slow.yaml", key="a")
-        wait_until(lambda: client.get(f"/runs/{slow}")["iteration"] >= 2)
+        client.turns(slow)
         os.rename(store, store.with_name("away.db"))
         wait_until(lambda: client.http.get("/healthz").status_code == 503)
         os.rename(store.with_name("away.db"), store)
@@ -141,13 +138,12 @@ def test_a_store_that_comes_back_is_used_by_the_next_server(project: Path) -> No
         other.execute("UPDATE processes SET beat_monotonic = beat_monotonic - 60")
     with connected(project) as client:
         wait_until(lambda: client.get(f"/runs/{slow}")["driver"] == "here")
-        before = client.get(f"/runs/{slow}")["iteration"]
-        wait_until(lambda: client.get(f"/runs/{slow}")["iteration"] > before)
+        client.turns(slow, client.get(f"/runs/{slow}")["iteration"])
         client.post(f"/runs/{slow}/cancel")
 
 
 def test_damage_that_nobody_reads_fails_the_health(client: Client, project: Path) -> None:
-    client.wait(client.start("polish.yaml", inputs={"task": "x"}), "succeeded")
+    client.finish("polish.yaml", "succeeded")
     store = project / ".whorl" / "whorl.db"
     with closing(apsw.Connection(str(store))) as other:
         find = "SELECT rootpage FROM sqlite_schema WHERE name = 'journal'"

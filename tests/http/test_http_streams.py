@@ -20,9 +20,10 @@ from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from served import Spawn
 
 
 def until_end(events: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -40,24 +41,10 @@ def entries(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_a_stream_replays_all_and_tells_the_end(client: Client) -> None:
-    run = client.start("polish.yaml", inputs={"task": "x"})
-    client.wait(run)
-
-    with client.stream(f"/runs/{run}/events") as events:
-        found = until_end(events)
-
-    assert entries(found) == client.get(f"/runs/{run}/events")["events"]
-    assert [int(event["id"]) for event in found if "id" in event] == list(range(1, 25))
-    assert found[-1]["data"] == {"status": "succeeded", "last_seq": 24}
-
-
-@pytest.mark.slow
-def test_an_entry_is_encoded_once_for_all_who_watch(
+def test_a_stream_replays_all_that_the_reader_does_not_know_and_tells_the_end(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = client.start("polish.yaml", inputs={"task": "x"})
-    client.wait(run)
+    run = client.finish()["id"]
     encoded: list[int] = []
     original = journal.journal_event
 
@@ -68,24 +55,18 @@ def test_an_entry_is_encoded_once_for_all_who_watch(
     monkeypatch.setattr(journal, "journal_event", counted)
     with ExitStack() as stack:
         opened = [stack.enter_context(client.stream(f"/runs/{run}/events")) for _ in range(3)]
-        found = [until_end(events) for events in opened]
-
-    assert found[0] == found[1] == found[2]
+        found, second, third = [until_end(events) for events in opened]
+    # Each entry is encoded once for all who watch.
     assert encoded == list(range(1, 25))
+    assert found == second == third
+    assert entries(found) == client.get(f"/runs/{run}/events")["events"]
+    assert [int(event["id"]) for event in found if "id" in event] == list(range(1, 25))
+    assert found[-1]["data"] == {"status": "succeeded", "last_seq": 24}
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["header", "query"])
-def test_a_stream_goes_on_where_the_reader_was(client: Client, how: str) -> None:
-    run = client.start("polish.yaml", inputs={"task": "x"})
-    client.wait(run)
-
-    headers = {"Last-Event-ID": "20"} if how == "header" else {}
-    query = "" if how == "header" else "?after=20"
-    with client.stream(f"/runs/{run}/events{query}", **headers) as events:
-        found = until_end(events)
-
-    assert [entry["seq"] for entry in entries(found)] == [21, 22, 23, 24]
+    for query, headers in (("", {"Last-Event-ID": "20"}), ("?after=20", {})):
+        with client.stream(f"/runs/{run}/events{query}", **headers) as events:
+            rest = until_end(events)
+        assert [entry["seq"] for entry in entries(rest)] == [21, 22, 23, 24]
 
 
 @pytest.mark.slow
@@ -106,9 +87,7 @@ def test_a_live_stream_has_no_gap_and_outlives_the_end(client: Client) -> None:
 
 
 def test_a_stream_goes_on_when_an_ended_run_is_continued(client: Client) -> None:
-    run = client.start("polish.yaml", inputs={"task": "x"}, max_iterations=1)
-    client.wait(run)
-
+    run = client.finish(max_iterations=1)["id"]
     statuses = []
     with client.stream(f"/runs/{run}/events") as events:
         for event in events:
@@ -126,8 +105,7 @@ def test_a_stream_goes_on_when_an_ended_run_is_continued(client: Client) -> None
 def test_an_end_that_comes_at_once_after_the_last_one_is_told(
     client: Client, project: Path
 ) -> None:
-    run = RunId(client.start("polish.yaml", inputs={"task": "x"}))
-    client.wait(run)
+    run = RunId(client.finish()["id"])
 
     async def end_again(last: int) -> None:
         async with SqliteStore(project / ".whorl" / "whorl.db") as store:
@@ -144,33 +122,27 @@ def test_an_end_that_comes_at_once_after_the_last_one_is_told(
     assert second == {"status": "succeeded", "last_seq": first["last_seq"] + 1}
 
 
-def test_streamed_text_is_told_as_it_comes(client: Client) -> None:
+def test_text_is_told_as_it_comes_and_whole_to_whoever_comes_late(client: Client) -> None:
     run = client.start("speaking.yaml")
     with client.stream(f"/runs/{run}/events") as events:
-        found = until_end(events)
-
-    deltas = [event["data"] for event in found if event.get("event") == "delta"]
-    assert "".join(delta["text"] for delta in deltas).split() == ["one", "two"]
-    assert {delta["address"] for delta in deltas} == {"speak"}
-
-
-def test_whoever_comes_late_is_told_what_was_streamed_before(client: Client) -> None:
-    run = client.start("speaking.yaml")
-    with client.stream(f"/runs/{run}/events") as events:
-        next(event for event in events if event.get("event") == "delta")
+        begun = next(event for event in events if event.get("event") == "delta")
         with client.stream(f"/runs/{run}/events") as later:
             found = until_end(later)
+        early = [begun, *until_end(events)]
 
-    first, *others = [event["data"] for event in found if event.get("event") == "delta"]
+    told, (first, *others) = (
+        [event["data"] for event in each if event.get("event") == "delta"]
+        for each in (early, found)
+    )
+    assert {delta["address"] for delta in told} == {"speak"}
     assert first["whole"] is True
     assert first["text"].split()[0] == "one"
     assert not any(delta["whole"] for delta in others)
-    assert "".join(delta["text"] for delta in (first, *others)).split() == ["one", "two"]
+    for deltas in (told, (first, *others)):
+        assert "".join(delta["text"] for delta in deltas).split() == ["one", "two"]
 
 
-def test_a_run_of_another_process_is_live(
-    client: Client, spawn: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_a_run_of_another_process_is_live(client: Client, spawn: Spawn) -> None:
     """Its entries come to several readers at once, each of them in order."""
     process = spawn("run", "slow.yaml", "--max-iterations", "12")
     try:
@@ -202,7 +174,7 @@ def test_a_run_of_another_process_is_live(
 
 
 def test_text_of_another_process_is_told_as_it_comes(
-    client: Client, project: Path, spawn: Callable[..., subprocess.Popen[str]]
+    client: Client, project: Path, spawn: Spawn
 ) -> None:
     """The step ends once its text has been seen."""
     script = "until [ -e seen ]; do echo one; sleep 0.05; done; echo two"
@@ -258,9 +230,7 @@ def test_an_entry_is_streamed_before_the_next_one_is_written(client: Client, pro
     assert [seq for seq, _ in pairs] == [seq for _, seq in pairs]
 
 
-def test_changes_of_any_process_reach_the_list(
-    client: Client, spawn: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_changes_of_any_process_reach_the_list(client: Client, spawn: Spawn) -> None:
     with client.stream("/changes") as events:
         process = spawn("run", "gated.yaml")
         found = next(e for e in events if e["data"]["status"] == "waiting")
@@ -272,13 +242,11 @@ def test_changes_of_any_process_reach_the_list(
     assert done["data"]["scores"] == [0.41, 0.63, 0.9]
 
 
-def test_a_killed_process_is_told_as_interrupted(
-    client: Client, spawn: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_a_killed_process_is_told_as_interrupted(client: Client, spawn: Spawn) -> None:
     process = spawn("run", "slow.yaml")
     wait_until(lambda: bool(client.get("/runs")["runs"]))
     run = client.get("/runs")["runs"][0]["id"]
-    wait_until(lambda: client.get(f"/runs/{run}")["iteration"] > 0)
+    client.turns(run, 0)
     with client.stream(f"/runs/{run}/events") as events, client.stream("/changes") as changes:
         process.kill()
         process.communicate(timeout=PATIENCE_S)
@@ -319,8 +287,7 @@ def test_streams_end_when_the_server_does(project: Path) -> None:
     seen: list[dict[str, Any]] = []
     with running(project) as server:
         client = Client(server.address)
-        run = client.start("gated.yaml")
-        client.wait(run)
+        run = client.finish("gated.yaml")["id"]
 
         def follow() -> None:
             with client.stream(f"/runs/{run}/events") as events:

@@ -35,10 +35,8 @@ def ended(client: Client, run: str) -> dict[str, Any]:
 
 def test_a_draft_is_tried_with_pins_and_is_in_no_list(client: Client) -> None:
     draft = POLISH.replace("Write {{ task }}", "Write again {{ task }}")
-    put = client.http.put(
-        "/api/pins",
-        json={"file": "polish.yaml", "pins": {"polish/review": {"value": {"approved": True}}}},
-    )
+    pins = {"polish/review": {"value": {"approved": True}}}
+    put = client.http.put("/api/pins", json={"file": "polish.yaml", "pins": pins})
     kept = client.get("/pins", file="polish.yaml")
     body = {"name": "polish.yaml", "text": draft, "at": "polish", "inputs": {"task": "x"}}
     body["values"] = {"polish/hint": "that"}
@@ -61,9 +59,8 @@ def test_a_pin_of_a_step_that_is_not_there_is_refused_or_stale(client: Client) -
     body = {"name": "polish.yaml", "text": draft, "at": "polish", "inputs": {"task": "x"}}
 
     made = client.post("/tries", body, 201)
-    refused = client.http.put(
-        "/api/pins", json={"file": "polish.yaml", "pins": {"no": pins["polish/review"]}}
-    )
+    wrong = {"file": "polish.yaml", "pins": {"no": {"value": 1}}}
+    refused = client.http.put("/api/pins", json=wrong)
 
     assert made["stale"] == ["polish/review"]
     assert refused.status_code == 400

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import Client, connected
+from served import Client, connected, serving_process
 
 from waiting import PATIENCE_S, wait_until
 from whorl.errors import UsageError
@@ -21,10 +21,7 @@ from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.files.preflight import limit_of
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable
-
-    Spawn = Callable[..., subprocess.Popen[str]]
+    from served import Spawn
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "logic-apps"
 GATE = """
@@ -68,7 +65,7 @@ def test_more_runs_wait_in_order_and_hold_up_no_others(queued: Path) -> None:
         assert second["held"] == "waits for its turn, as number 1"
         assert 'whorl_queue_length{workflow="one"} 3.0' in client.http.get("/metrics").text
         # Another workflow has its own turn.
-        client.wait(client.start("polish.yaml", inputs={"task": "x"}), "succeeded")
+        client.finish("polish.yaml", "succeeded")
         # Out of order: the second one ends its wait before the first one does, and stays second.
         _go(queued, 1)
         assert _positions(client, *runs) == [None, 1, 2, 3]
@@ -98,10 +95,7 @@ def test_who_waits_can_be_cancelled(queued: Path) -> None:
 @pytest.mark.slow
 def test_the_queue_outlives_its_servers(queued: Path, spawn: Spawn) -> None:
     """The server is killed; two others go on together, and the limit holds for both."""
-    process = spawn("serve", "--port", "0", "--no-open")
-    assert process.stdout is not None
-    address, _, token = process.stdout.readline().strip().partition("/#token=")
-    first = Client(address, token)
+    process, first = serving_process(spawn)
     runs = [_start(first, number) for number in range(3)]
     wait_until(lambda: _positions(first, *runs) == [None, 1, 2])
     first.close()

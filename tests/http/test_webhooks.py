@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from served import Client, connected
+from served import Client, connected, serving_process
 from test_http_fuzz import JSON, SETTINGS
 
 from trusted import TRUSTED
@@ -34,13 +34,11 @@ from whorl.services.serving.webhooks import (
 )
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     import httpx2
-
-    Spawn = Callable[..., subprocess.Popen[str]]
+    from served import Spawn
 
 # Of the test suites of standardwebhooks.com, and of GitHub's documentation.
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -306,9 +304,8 @@ def test_github_calls_with_its_own_headers(project: Path, spawn: Spawn) -> None:
     with connected(project) as client:
         ping = client.http.post("/hooks/polish", content=body, headers=headers)
         assert (ping.status_code, ping.json()) == (202, {"run": None})
-        push = client.http.post(
-            "/hooks/polish", content=body, headers=headers | {"X-GitHub-Event": "push"}
-        )
+        headers["X-GitHub-Event"] = "push"
+        push = client.http.post("/hooks/polish", content=body, headers=headers)
         done = client.wait(push.json()["run"])
 
         assert done["status"] == "succeeded"
@@ -367,24 +364,16 @@ def test_a_hook_made_again_has_other_calls(tmp_path: Path) -> None:
         assert store.hook("h") == first
 
 
-def _served(spawn: Spawn) -> tuple[subprocess.Popen[str], Client]:
-    process = spawn("serve", "--port", "0", "--no-open")
-    assert process.stdout is not None
-    address, _, token = process.stdout.readline().strip().partition("/#token=")
-    return process, Client(address, token)
-
-
 @pytest.mark.slow
 def test_a_call_counts_once_over_a_restart_of_everything(
     project: Path, spawn: Spawn, hook: dict[str, str]
 ) -> None:
     """Both servers are killed while the run is under way; the call is sent again to the next."""
     (project / "polish.yaml").write_text(
-        "whorl: 1\nname: polish\ninputs: {task: string}\nsteps:\n  l:\n    repeat:\n"
-        "      at_most: 8\n      wait: 100ms\n      steps: {w: {ask: 'Write {{ task }}'}}\n"
-        "outputs: {text: '{{ l.w }}'}\n"
+        "whorl: 1\nname: polish\ninputs: {task: string}\noutputs: {text: '{{ l.w }}'}\nsteps:\n"
+        "  l: {repeat: {at_most: 8, wait: 100ms, steps: {w: {ask: 'Write {{ task }}'}}}}\n"
     )
-    servers = [_served(spawn), _served(spawn)]
+    servers = [serving_process(spawn), serving_process(spawn)]
     answers = [_call(client, hook["secret"], b'{"task": "x"}') for _, client in servers]
     run = answers[0].json()["run"]
     assert [answer.json() for answer in answers] == [{"run": run}] * 2
@@ -392,7 +381,7 @@ def test_a_call_counts_once_over_a_restart_of_everything(
         client.close()
         process.kill()
         process.communicate(timeout=PATIENCE_S)
-    process, client = _served(spawn)
+    process, client = serving_process(spawn)
     try:
         assert _call(client, hook["secret"], b'{"task": "x"}').json() == {"run": run}
         done = client.wait(run, "succeeded")
