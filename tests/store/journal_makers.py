@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from whorl.interpreter.events import Event
@@ -48,3 +49,14 @@ async def started(
     """A run that this store owns."""
     run, _ = await store.create(new_run(run_id, **fields), event("run.started", input={}))
     return run, await store.claim(run)
+
+
+def write(store: SqliteStore, *events: Event, name: str = "run-1", **fields: object) -> RunId:
+    """A run of this store with these entries, written together."""
+
+    async def append() -> RunId:
+        run, owner = await started(store, name, **fields)
+        await store.append(run, owner, events)
+        return run
+
+    return asyncio.run(append())

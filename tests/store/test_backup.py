@@ -35,10 +35,9 @@ def test_a_copy_is_one_state_of_a_store_that_is_written_to(path: Path, tmp_path:
     copied, last = asyncio.run(work())
 
     assert 601 <= copied < last
-    copy = SqliteStore(tmp_path / "copy.db")
-    assert [entry.seq for entry in copy.read("run-1")] == list(range(1, copied + 1))
-    assert (copy.check(), copy.run("run-1").status) == ([], "interrupted")
-    copy.close()
+    with closing(SqliteStore(tmp_path / "copy.db")) as copy:
+        assert [entry.seq for entry in copy.read("run-1")] == list(range(1, copied + 1))
+        assert (copy.check(), copy.run("run-1").status) == ([], "interrupted")
 
 
 def test_neither_overwrites_the_store_itself(store: SqliteStore, path: Path) -> None:
@@ -87,10 +86,3 @@ def test_a_log_without_its_store_is_neither_ignored_nor_used(
         assert [row.id for row in store.runs()] == ["other"]
     assert Path(f"{restored.aside.removesuffix('-wal')}-wal").read_bytes() == written
     assert Path(restored.aside).exists()
-
-
-def test_who_makes_a_store_knows_it(path: Path) -> None:
-    with closing(SqliteStore(path)) as store:
-        assert store.is_new
-    with closing(SqliteStore(path)) as store:
-        assert not store.is_new

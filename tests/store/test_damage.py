@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 import pytest
-from journal_makers import event, iteration, started
+from journal_makers import event, iteration, started, write
 
 from trusted import registry_of
 from whorl.errors import StoreError, UsageError
@@ -76,14 +76,11 @@ def _body_of(path: Path, run: str, seq: int) -> bytes:
         return bytes(file.execute(stored, (run, seq)).get)
 
 
-@pytest.mark.parametrize("change", [b"\xff", b"#"])
-def test_a_changed_entry_is_named_and_other_runs_are_not_affected(
-    whole: Path, change: bytes
-) -> None:
+def test_a_changed_entry_is_named_and_other_runs_are_not_affected(whole: Path) -> None:
     body = _body_of(whole, "second", 4)
     content = whole.read_bytes()
     assert body in content
-    whole.write_bytes(content.replace(body, body[:9] + change + body[10:]))
+    whole.write_bytes(content.replace(body, body[:9] + b"\xff" + body[10:]))
     store = SqliteStore(whole)
 
     with pytest.raises(StoreError, match="run 'second', entry 4: it is not what was written") as at:
@@ -216,14 +213,10 @@ def test_a_damaged_snapshot_takes_no_run_and_no_backup(path: Path, tmp_path: Pat
 
 
 def test_a_damaged_value_is_laid_to_all_who_have_it(path: Path) -> None:
-    async def write() -> None:
-        async with SqliteStore(path) as store:
-            for name in ("one", "two"):
-                run, owner = await started(store, name)
-                await store.append(run, owner, iteration(1, LARGE))
-                await store.release(run, owner)
-
-    asyncio.run(write())
+    done = event("run.finished", status="failed")
+    with contextlib.closing(SqliteStore(path)) as store:
+        for name in ("one", "two"):
+            write(store, *iteration(1, LARGE), done, name=name)
     with apsw.Connection(str(path)) as file:
         shared = "SELECT payload FROM payload_uses GROUP BY payload ORDER BY payload DESC LIMIT 1"
         file.execute(f"UPDATE payloads SET content = zeroblob(9) WHERE id = ({shared})")

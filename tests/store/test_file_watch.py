@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,12 +41,8 @@ def _overwrite(path: Path) -> None:
         file.write(b"\0" * 100)
 
 
-def _delete_log(path: Path) -> None:
-    path.with_name(f"{path.name}-wal").unlink()
-
-
-def _delete_index(path: Path) -> None:
-    path.with_name(f"{path.name}-shm").unlink()
+def _delete_beside(path: Path, end: str) -> None:
+    path.with_name(path.name + end).unlink()
 
 
 def _replace_index(path: Path) -> None:
@@ -65,8 +63,8 @@ def _put_a_link(path: Path) -> None:
         (_delete, "was deleted"),
         (_replace, "was replaced by another file"),
         (_overwrite, "was overwritten"),
-        (_delete_log, "has lost its log"),
-        (_delete_index, "has lost the index of its log"),
+        (partial(_delete_beside, end="-wal"), "has lost its log"),
+        (partial(_delete_beside, end="-shm"), "has lost the index of its log"),
         (_replace_index, "has lost the index of its log"),
         (_put_a_link, "was replaced by another file"),
     ],
@@ -187,10 +185,9 @@ def test_closing_leaves_the_file_that_took_its_place_alone(path: Path) -> None:
         new.close()
 
     asyncio.run(work())
-    store = SqliteStore(path)
-    assert [row.id for row in store.runs()] == ["newer", "new"]
-    assert store.check() == []
-    store.close()
+    with closing(SqliteStore(path)) as store:
+        assert [row.id for row in store.runs()] == ["newer", "new"]
+        assert store.check() == []
 
 
 def test_a_log_that_is_emptied_is_the_damage_of_a_good_store(path: Path) -> None:
@@ -220,13 +217,12 @@ def test_a_process_with_another_index_of_the_log_lets_nobody_else_write(
     path: Path, child: Callable[..., Child]
 ) -> None:
     """Two who do not see each other's pages would write over them."""
-    store = SqliteStore(path)
-    asyncio.run(_made(store, "first"))
-    store.close()
+    with closing(SqliteStore(path)) as store:
+        asyncio.run(_made(store, "first"))
     other = child("own", "first")
     assert other.hear() == "owner 2"
 
-    _delete_index(path)
+    _delete_beside(path, "-shm")
 
     async def refused() -> str:
         async with SqliteStore(path) as late:
@@ -238,12 +234,9 @@ def test_a_process_with_another_index_of_the_log_lets_nobody_else_write(
     assert f"end process {other.pid}" in asyncio.run(refused())
     other.close()
 
-    async def written() -> None:
-        async with SqliteStore(path) as later:
-            await started(later, "second")
-            assert later.check() == []
-
-    asyncio.run(written())
+    with closing(SqliteStore(path)) as later:
+        asyncio.run(started(later, "second"))
+        assert later.check() == []
 
 
 _OPENS = """
@@ -257,19 +250,14 @@ sys.stdin.readline()
 
 def test_a_process_that_takes_its_time_to_open_the_store_is_no_stranger(path: Path) -> None:
     """It holds the lock of the file, and has no index of the log yet."""
-    store = SqliteStore(path)
-    asyncio.run(_made(store, "first"))
-    store.close()
-
-    async def written() -> None:
-        async with SqliteStore(path) as late:
-            await started(late, "second")
-
+    with closing(SqliteStore(path)) as store:
+        asyncio.run(_made(store, "first"))
     words = [sys.executable, "-c", _OPENS, str(path)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as slow:
         assert slow.stdout is not None
         assert slow.stdout.readline() == b"locked\n"
-        asyncio.run(written())
+        with closing(SqliteStore(path)) as late:
+            asyncio.run(started(late, "second"))
 
 
 _ALL_AT_ONCE = """
@@ -302,5 +290,4 @@ def test_many_processes_that_begin_on_a_new_store_at_once_all_run(path: Path) ->
 
 
 async def _made(store: SqliteStore, name: str) -> None:
-    run, owner = await started(store, name)
-    await store.release(run, owner)
+    await store.release(*await started(store, name))

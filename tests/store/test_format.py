@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import zlib
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import apsw
 import pytest
-from journal_makers import event, iteration, started
+from journal_makers import event, iteration, started, write
 
 from whorl.errors import StoreError
 from whorl.interpreter import BEHAVIOUR
@@ -31,21 +32,15 @@ def written(path: Path) -> Iterator[SqliteStore]:
     """A store with two runs: entries 2 to 4 are an iteration, entry 5 has a large value."""
     store = SqliteStore(path)
 
-    async def write() -> None:
-        for name in ("run-1", "run-2"):
-            run, owner = await started(store, name)
-            await store.append(run, owner, iteration(1))
-            await store.append(run, owner, [event("task.finished", "x", value=name * 2000)])
-
-    asyncio.run(write())
+    for name in ("run-1", "run-2"):
+        write(store, *iteration(1), event("task.finished", "x", value=name * 2000), name=name)
     yield store
     store.close()
 
 
 def change(path: Path, statement: str) -> None:
-    file = apsw.Connection(str(path))
-    file.execute(statement)
-    file.close()
+    with closing(apsw.Connection(str(path))) as file:
+        file.execute(statement)
 
 
 def write_checksums(path: Path) -> None:
@@ -79,32 +74,28 @@ def test_another_format_is_refused_and_the_file_is_left_alone(path: Path, versio
     assert path.stat().st_mtime_ns == changed_at
 
 
-def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None:
+@pytest.mark.parametrize("is_database", [True, False])
+def test_a_file_of_another_program_is_refused_and_left_alone(path: Path, is_database: bool) -> None:
     path.parent.mkdir()
-    change(path, "CREATE TABLE theirs(x)")
+    if is_database:
+        change(path, "CREATE TABLE theirs(x)")
+    else:
+        path.write_text("hello " * 1000)
     before = path.read_bytes()
 
-    with pytest.raises(StoreError, match="a database of another program"):
+    words = "a database of another program" if is_database else "is not a store of Whorl"
+    with pytest.raises(StoreError, match=words):
         SqliteStore(path)
     assert path.read_bytes() == before
-
-
-def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
-    path.parent.mkdir()
-    path.write_text("hello " * 1000)
-
-    with pytest.raises(StoreError, match="is not a store of Whorl"):
-        SqliteStore(path)
-    assert path.read_text() == "hello " * 1000
 
 
 def test_an_empty_file_becomes_a_store(path: Path) -> None:
     path.parent.mkdir()
     path.touch()
-    store = SqliteStore(path)
-
-    assert store.runs() == []
-    store.close()
+    with closing(SqliteStore(path)) as store:
+        assert (store.runs(), store.is_new) == ([], True)
+    with closing(SqliteStore(path)) as store:
+        assert not store.is_new
 
 
 def test_a_store_that_is_only_read_is_not_made(path: Path) -> None:
@@ -123,12 +114,9 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 def test_a_trigger_that_is_not_ours_does_nothing(path: Path) -> None:
     SqliteStore(path).close()
     change(path, "CREATE TRIGGER t AFTER INSERT ON journal BEGIN DELETE FROM runs; END")
-    store = SqliteStore(path)
-
-    asyncio.run(started(store))
-
-    assert [row.id for row in store.runs()] == ["run-1"]
-    store.close()
+    with closing(SqliteStore(path)) as store:
+        asyncio.run(started(store))
+        assert [row.id for row in store.runs()] == ["run-1"]
 
 
 FIRST = "run = (SELECT number FROM runs WHERE id = 'run-1')"
@@ -137,7 +125,6 @@ FIRST = "run = (SELECT number FROM runs WHERE id = 'run-1')"
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        (f"UPDATE journal SET kind = 999 WHERE seq = 3 AND {FIRST}", "entry 3: .* kind number 999"),
         (f"UPDATE journal SET kind = 'x' WHERE seq = 3 AND {FIRST}", "entry 3: .* kind number 'x'"),
         (
             f"UPDATE journal SET body = '{{' WHERE seq = 2 AND {FIRST}",
@@ -148,10 +135,6 @@ FIRST = "run = (SELECT number FROM runs WHERE id = 'run-1')"
         (f"UPDATE journal SET body = 7 WHERE seq = 2 AND {FIRST}", "entry 2: its body is neither"),
         (
             f"""UPDATE journal SET body = '{{"a":NaN}}' WHERE seq = 2 AND {FIRST}""",
-            "entry 2: its JSON is damaged",
-        ),
-        (
-            f"""UPDATE journal SET body = printf('%.*c', 200000, '[') WHERE seq = 2 AND {FIRST}""",
             "entry 2: its JSON is damaged",
         ),
         (f"DELETE FROM journal WHERE seq = 3 AND {FIRST}", "entry 3: the entry is missing"),
@@ -193,7 +176,6 @@ def test_a_wrong_entry_is_named_and_other_runs_go_on(
         """body = replace(body, ':', ': ')""",
         "body = x'00ff'",
         "large = '[]'",
-        "seq = 6",
         "checksum = checksum + 1",
     ],
 )
@@ -201,10 +183,6 @@ def test_a_changed_entry_does_not_have_its_checksum(
     written: SqliteStore, path: Path, statement: str
 ) -> None:
     change(path, f"UPDATE journal SET {statement} WHERE seq = 4 AND {FIRST}")
-    if statement == "seq = 6":
-        # Two entries change places.
-        for before, after in ((5, 4), (6, 5)):
-            change(path, f"UPDATE journal SET seq = {after} WHERE seq = {before} AND {FIRST}")
 
     with pytest.raises(StoreError, match=r"run 'run-1', entry \d: it is not what was") as caught:
         list(written.read(RUN))
@@ -239,9 +217,8 @@ def test_a_deflated_bomb_is_not_blown_up(written: SqliteStore, path: Path) -> No
     packer = zlib.compressobj(9, zlib.DEFLATED, -13)
     zeros = b"0" * (1 << 20)
     bomb = b"".join(packer.compress(zeros) for _ in range(300)) + packer.flush()
-    file = apsw.Connection(str(path))
-    file.execute("UPDATE journal SET body = ? WHERE run = 1 AND seq = 2", (bomb,))
-    file.close()
+    with closing(apsw.Connection(str(path))) as file:
+        file.execute("UPDATE journal SET body = ? WHERE run = 1 AND seq = 2", (bomb,))
     write_checksums(path)
 
     with pytest.raises(StoreError, match="entry 2: its body is cut short or too large"):
@@ -254,13 +231,9 @@ def test_a_damaged_file_is_an_error_of_the_store(path: Path, written: SqliteStor
         file.seek(4096 * 2)
         file.write(b"\xff" * (path.stat().st_size - 4096 * 2))
 
-    def look() -> None:
-        store = SqliteStore(path)
-        try:
-            store.runs()
-        finally:
-            store.close()
-
-    with pytest.raises(StoreError, match="is damaged") as caught:
-        look()
+    with (
+        pytest.raises(StoreError, match="is damaged") as caught,
+        closing(SqliteStore(path)) as store,
+    ):
+        store.runs()
     assert "backup" in caught.value.help

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING
 
+import apsw
 import pytest
 from journal_makers import event, iteration, started
 
@@ -201,3 +203,38 @@ def test_several_event_loops_share_a_store(store: SqliteStore) -> None:
         thread.join()
 
     assert [store.run(name).last_seq for name in owners] == [151] * 4
+
+
+def test_the_loop_does_not_wait_for_another_process(path: Path) -> None:
+    by: list[str] = []
+
+    def hook(point: str, run: str, events: Sequence[Event]) -> None:
+        if point == "inside":
+            by.append(threading.current_thread().name)
+
+    async def write() -> int:
+        async with SqliteStore(path, crash_hook=hook) as store:
+            run, owner = await started(store)
+            by.clear()
+            with closing(apsw.Connection(str(path))) as other:
+                other.execute("BEGIN IMMEDIATE")
+                appending = asyncio.create_task(store.append(run, owner, iteration(1)))
+                await asyncio.sleep(0.05)
+                assert not appending.done()
+                other.execute("COMMIT")
+            return await appending
+
+    assert asyncio.run(write()) == 4
+    assert by == ["whorl-writer"]
+
+
+def test_a_refusal_reaches_whoever_appends_in_the_loop(store: SqliteStore) -> None:
+    async def write() -> int:
+        run, owner = await started(store)
+        assert store._writer is not None
+        store._writer._commit_s = 0.0
+        with pytest.raises(StoreError, match="not at 77"):
+            await store.append(run, owner, iteration(1), after=77)
+        return await store.append(run, owner, iteration(1))
+
+    assert asyncio.run(write()) == 4

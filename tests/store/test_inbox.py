@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from journal_makers import event, iteration, started
+from journal_makers import event, started
 
 from whorl.errors import Fenced, StoreError
 from whorl.runtimes.journal.journal import RunId
@@ -24,13 +24,8 @@ def test_messages_are_taken_in_order_and_stay_until_they_are_answered(
     run, owner = asyncio.run(started(store))
     other = SqliteStore(path)
     feedback = "more, é\0 " * 5000
-    posted = [
-        asyncio.run(other.post(run, asked))
-        for asked in (
-            event("gate.decided", "gate", approved=True, feedback=feedback),
-            event("run.paused"),
-        )
-    ]
+    decided = event("gate.decided", "gate", approved=True, feedback=feedback)
+    posted = [asyncio.run(other.post(run, asked)) for asked in (decided, event("run.paused"))]
     other.close()
     messages = store.take(run, owner)
 
@@ -38,6 +33,10 @@ def test_messages_are_taken_in_order_and_stay_until_they_are_answered(
     assert [message.event.kind for message in messages] == ["gate.decided", "run.paused"]
     assert messages[0].event.body == {"approved": True, "feedback": feedback}
     assert store.take(run, owner) == messages
+    with pytest.raises(Fenced):
+        store.take(run, owner + 1)
+    with pytest.raises(StoreError, match="there is no run 'none'"):
+        asyncio.run(store.post(RunId("none"), event("run.paused")))
 
     first = messages[0]
     asyncio.run(store.append(run, owner, [first.event], messages=[first.id]))
@@ -75,13 +74,6 @@ def test_a_message_of_another_run_cannot_be_answered(store: SqliteStore) -> None
         asyncio.run(write())
 
 
-def test_only_the_owner_takes_messages(store: SqliteStore) -> None:
-    run, owner = asyncio.run(started(store))
-
-    with pytest.raises(Fenced):
-        store.take(run, owner + 1)
-
-
 def test_mail_is_for_all_runs_of_this_process_and_no_others(store: SqliteStore) -> None:
     async def write() -> None:
         for name in ("run-1", "run-2", "run-3"):
@@ -93,17 +85,3 @@ def test_mail_is_for_all_runs_of_this_process_and_no_others(store: SqliteStore) 
     asyncio.run(write())
 
     assert [message.run for message in store.mail()] == ["run-1", "run-3"]
-
-
-def test_a_message_to_nobody_is_refused(store: SqliteStore) -> None:
-    with pytest.raises(StoreError, match="there is no run 'none'"):
-        asyncio.run(store.post(RunId("none"), event("run.paused")))
-
-
-def test_every_commit_changes_the_version_once(store: SqliteStore) -> None:
-    run, owner = asyncio.run(started(store))
-    before = store.version()
-
-    assert store.version() == before
-    asyncio.run(store.append(run, owner, iteration(1)))
-    assert store.version() != before

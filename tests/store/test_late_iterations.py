@@ -1,4 +1,7 @@
-"""Any iteration of a long run is near to a snapshot: opening it reads few entries."""
+"""Any iteration of a long run is near to a snapshot: opening it reads few entries.
+
+That holds for loops that only compute, too.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import pytest
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
-from whorl.runtimes.journal.forking import Fork, fork_run
+from whorl.runtimes.journal.forking import Fork, fork_run, new_run_of
 from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, Entry, RunId
 from whorl.runtimes.journal.moments import look_into, moment
 from whorl.runtimes.local import LocalRuntime
@@ -138,10 +141,7 @@ def test_iterations_that_lie_apart_are_opened_one_by_one(
     assert given == {number: {"write": f"by work[{number}]/write"} for number in wanted}
     assert store.counted() <= 3 * NEAR
 
-
-def test_an_iteration_without_a_result_is_not_looked_for_to_the_end(
-    store: _Counting, long_run: tuple[Path, RunId]
-) -> None:
+    # One without a result is not looked for to the end.
     assert results_of(store, long_run[1], "work", (FAILED,)) == {}
     assert store.counted() <= NEAR
 
@@ -213,3 +213,64 @@ def test_a_damaged_or_missing_snapshot_only_takes_longer(
 
     assert results_of(store, run, "work", (3_000,)) == {3_000: {"write": "by work[3000]/write"}}
     store.close()
+
+
+TURNS = 6_000
+FORKED = 3_000
+_COMPUTED = f"""
+whorl: 1
+steps:
+  work:
+    repeat:
+      at_most: {TURNS}
+      carry: {{sum: {{first: 0, then: "{{{{ sum + iteration }}}}"}}}}
+      steps:
+        write: {{value: "{{{{ sum }}}} and {{{{ iteration }}}}"}}
+"""
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RunId, RunId]:
+    """A run, and a fork of it in the middle."""
+    path = tmp_path_factory.mktemp("long") / "runs.db"
+
+    async def work() -> tuple[RunId, RunId]:
+        async with _Counting(path) as store:
+            runtime = LocalRuntime(store, _Workers())
+            run, _ = await runtime.start(read_workflow(_COMPUTED, "case.yaml").workflow, Start())
+            assert await runtime.drive(run) == "succeeded"
+            fork, _ = await runtime.fork(run, Fork(f"work[{FORKED}]"))
+            assert await runtime.drive(fork) == "succeeded"
+            return run, fork
+
+    return path, *asyncio.run(work())
+
+
+@pytest.fixture
+def counting(runs: tuple[Path, RunId, RunId]) -> Iterator[_Counting]:
+    opened = _Counting(runs[0])
+    yield opened
+    opened.close()
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("number", [1, 5, 2_500, FORKED, FORKED + 1, 5_000, TURNS])
+@pytest.mark.parametrize("which", [1, 2], ids=["run", "fork"])
+def test_an_iteration_is_read_and_not_what_follows(
+    counting: _Counting, runs: tuple[Path, RunId, RunId], which: int, number: int
+) -> None:
+    (record,) = records_of(counting, runs[which], f"work[{number}]/write").records
+
+    assert record.output == f"{sum(range(number))} and {number}"
+    assert counting.counted() <= 2 * NEAR
+
+
+def test_a_fork_is_made_without_computing_what_it_leads_to(
+    counting: _Counting, runs: tuple[Path, RunId, RunId]
+) -> None:
+    """It is driven afterwards, in slices; whoever asks a server for it holds up nobody."""
+    fork, run = Fork("work[2]"), RunId("fork")
+
+    _, events = new_run_of(counting, runs[1], fork, run=run, now=time.time())
+
+    assert 5 <= len(events) <= 50

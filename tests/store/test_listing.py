@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import apsw
 import pytest
-from journal_makers import START, event, new_run, started
+from journal_makers import START, event, new_run, started, write
 
 from whorl.interfaces import figures
 from whorl.runtimes.sqlite import SqliteStore, Which
@@ -117,22 +118,15 @@ def test_runs_are_chosen_and_sorted(
 
 
 def test_a_run_is_found_by_the_reason_of_any_of_its_loops(store: SqliteStore) -> None:
-    async def write() -> None:
-        for name, reasons in (("a", ("budget", "condition_met")), ("b", ("condition_met",))):
-            run, owner = await started(store, name)
-            for at, reason in enumerate(reasons):
-                loop = f"all[{at + 1}]/l"
-                ended: dict[str, Json] = {"iterations": 1, "exit_reason": reason}
-                mark: Json = "budget" if reason == "budget" else None
-                events = [
-                    event("loop.started", loop),
-                    event("loop.finished", loop, mark=mark, **ended),
-                ]
-                await store.append(run, owner, events)
-            await store.append(run, owner, [event("loop.started", "after")])
-            await store.append(run, owner, [event("run.finished", status="succeeded")])
-
-    asyncio.run(write())
+    for name, reasons in (("a", ("budget", "condition_met")), ("b", ("condition_met",))):
+        events: list[Event] = []
+        for at, reason in enumerate(reasons, 1):
+            ended: dict[str, Json] = {"iterations": 1, "exit_reason": reason}
+            ended["mark"] = "budget" if reason == "budget" else None
+            events.append(event("loop.started", f"all[{at}]/l"))
+            events.append(event("loop.finished", f"all[{at}]/l", **ended))
+        last = [event("loop.started", "after"), event("run.finished", status="succeeded")]
+        write(store, *events, *last, name=name)
 
     assert [row.id for row in store.list_runs(Which(ended="budget"))] == ["a"]
     assert [row.id for row in store.list_runs(Which(ended="condition_met"))] == ["b", "a"]
@@ -147,9 +141,8 @@ def test_what_is_kept_of_charges_is_what_the_journals_tell(
     kept = {by: costs_of(filled, by, since=since).document() for by in WAYS}
     of_one = {by: costs_of(filled, by, run=filled.resolve("second")).document() for by in WAYS}
     assert filled.runs_not_kept() == []
-    file = apsw.Connection(str(path))
-    file.execute("DELETE FROM spending WHERE loop <> 'all'")
-    file.close()
+    with closing(apsw.Connection(str(path))) as file:
+        file.execute("DELETE FROM spending WHERE loop <> 'all'")
     assert filled.runs_not_kept() == ["first", "second"]
 
     assert {by: costs_of(filled, by, since=since).document() for by in WAYS} == kept
@@ -167,18 +160,12 @@ def test_charges_are_told_by_model_and_by_loop(filled: SqliteStore) -> None:
     assert (by_model["(model not known)"].in_doubt, by_model["p/m"].in_doubt) == (1, 1)
     total = costs_of(filled, "loop").total
     assert (total.calls, total.model_calls) == (8, 7)
-    assert [line.name for line in costs_of(filled, "loop").lines] == [
-        "all",
-        "polish",
-        "(outside of loops)",
-    ]
+    loops = [line.name for line in costs_of(filled, "loop").lines]
+    assert loops == ["all", "polish", "(outside of loops)"]
     days = [line.name for line in costs_of(filled, "day").lines]
     assert days == ["2023-11-14", "2023-11-15", "2023-11-16", "2023-11-17"]
-
-
-def test_a_run_that_was_deleted_leaves_no_charges(filled: SqliteStore) -> None:
+    # A run that was deleted leaves no charges.
     asyncio.run(filled.prune(0.0, ("interrupted",)))
-
     assert costs_of(filled, "workflow").lines == []
 
 
@@ -200,19 +187,13 @@ def test_only_the_time_in_which_a_run_works_is_its_duration(store: SqliteStore) 
 
 def test_a_run_that_has_only_waited_for_a_person_has_no_duration(store: SqliteStore) -> None:
     """Not the time since its beginning, which is all that is known of runs of old stores."""
-
-    async def write() -> None:
-        run, owner = await started(store, created_at=START)
-        asked = [event("gate.waiting", "o/g"), event("run.waiting", "")]
-        await store.append(run, owner, asked)
-        fired = event("timer.fired", "o/:timeout", START + 1000)
-        await store.append(run, owner, [fired, event("run.finished", "", START + 1000)])
-
-    asyncio.run(write())
+    asked = [event("gate.waiting", "o/g"), event("run.waiting", "")]
+    fired = event("timer.fired", "o/:timeout", START + 1000)
+    write(store, *asked, fired, event("run.finished", "", START + 1000), created_at=START)
 
     (row,) = store.list_runs(Which(sort="time"))
     assert (row.seconds, figures.worked(row)) == (0.0, 0.0)
-    with apsw.Connection(store.path) as file:
+    with closing(apsw.Connection(store.path)) as file:
         file.execute("UPDATE progress SET seconds = 0")
     assert store.runs()[0].seconds == 1000.0
 
@@ -228,56 +209,43 @@ def test_a_run_is_as_old_as_its_first_news(path: Path, later_s: float, made_s: f
 
 
 def test_an_entry_with_an_earlier_time_turns_no_clock_back(store: SqliteStore) -> None:
-    async def write() -> None:
-        run, owner = await started(store)
-        for seconds in (5, 3, 6):
-            await store.append(run, owner, [event("task.finished", "a", START + seconds)])
-
-    asyncio.run(write())
+    write(store, *(event("task.finished", "a", START + seconds) for seconds in (5, 3, 6)))
 
     (row,) = store.runs()
     assert (row.updated_at, row.seconds) == (START + 6, 6.0)
 
 
 def test_a_store_that_was_made_without_them_gets_the_tables_and_columns(path: Path) -> None:
-    async def write(store: SqliteStore, name: str) -> None:
-        run, owner = await started(store, name)
-        await store.append(run, owner, [paid("a", model="m")])
-        await store.append(run, owner, [event("loop.started", "l")])
-        ended: dict[str, Json] = {"exit_reason": "budget", "iterations": 1}
-        await store.append(run, owner, [event("loop.finished", "l", **ended)])
+    ended: dict[str, Json] = {"exit_reason": "budget", "iterations": 1}
+    events = [
+        paid("a", model="m"),
+        event("loop.started", "l"),
+        event("loop.finished", "l", **ended),
+    ]
+    with closing(SqliteStore(path)) as store:
+        write(store, *events, name="old")
+    with closing(apsw.Connection(str(path))) as file:
+        file.execute("DROP TABLE spending; ALTER TABLE loops DROP COLUMN exit_reason;")
+        file.execute("ALTER TABLE progress DROP COLUMN seconds")
 
-    store = SqliteStore(path)
-    asyncio.run(write(store, "old"))
-    store.close()
-    file = apsw.Connection(str(path))
-    file.execute("DROP TABLE spending; ALTER TABLE loops DROP COLUMN exit_reason;")
-    file.execute("ALTER TABLE progress DROP COLUMN seconds")
-    file.close()
-
-    store = SqliteStore(path)
-    asyncio.run(write(store, "new"))
-
-    assert [row.id for row in store.list_runs(Which(ended="budget"))] == ["new", "old"]
-    assert (store.exits("old"), store.exits("new")) == ({}, {"budget": 1})
-    assert costs_of(store, "model").total.calls == 2
-    assert store.runs_not_kept() == ["old"]
-    store.close()
+    with closing(SqliteStore(path)) as store:
+        write(store, *events, name="new")
+        assert [row.id for row in store.list_runs(Which(ended="budget"))] == ["new", "old"]
+        assert (store.exits("old"), store.exits("new")) == ({}, {"budget": 1})
+        assert costs_of(store, "model").total.calls == 2
+        assert store.runs_not_kept() == ["old"]
 
 
 def test_runs_are_found_by_all_of_their_labels_and_leave_none_behind(store: SqliteStore) -> None:
-    async def write() -> None:
-        for name, labels in (
-            ("both", {"team": "red", "why": "a=b ü"}),
-            ("one", {"team": "red"}),
-            ("other", {"team": "blue"}),
-        ):
-            run, _ = await store.create(new_run(name, labels=labels), event("run.started"))
-            owner = await store.claim(run)
-            await store.append(run, owner, [event("run.finished", status="succeeded", outputs={})])
-            await store.release(run, owner)
-
-    asyncio.run(write())
+    done = event("run.finished", status="succeeded", outputs={})
+    known = {
+        "both": {"team": "red", "why": "a=b ü"},
+        "one": {"team": "red"},
+        "other": {"team": "x"},
+    }
+    for name, labels in known.items():
+        run = write(store, done, name=name, labels=labels)
+        asyncio.run(store.release(run, 1))
 
     def found(**labels: str) -> list[str]:
         return [row.id for row in store.list_runs(Which(labels=tuple(labels.items())))]
@@ -293,17 +261,12 @@ def test_runs_are_found_by_all_of_their_labels_and_leave_none_behind(store: Sqli
 
 
 def test_runs_of_experiments_that_are_older_than_labels_get_that_of_their_key(path: Path) -> None:
-    store = SqliteStore(path)
-    keys = {"trial": "experiment:polish:1:abc", "mine": "mine", "none": ""}
-    for name, key in keys.items():
-        asyncio.run(store.create(new_run(name, key=key), event("run.started")))
-    store.close()
-    file = apsw.Connection(str(path))
-    file.execute("DROP TABLE labels")
-    file.close()
+    with closing(SqliteStore(path)) as store:
+        for name, key in (("trial", "experiment:polish:1:abc"), ("mine", "mine"), ("none", "")):
+            asyncio.run(store.create(new_run(name, key=key), event("run.started")))
+    with closing(apsw.Connection(str(path))) as file:
+        file.execute("DROP TABLE labels")
 
-    store = SqliteStore(path)
-
-    labels = {row.id: row.labels for row in store.list_runs(Which())}
+    with closing(SqliteStore(path)) as store:
+        labels = {row.id: row.labels for row in store.list_runs(Which())}
     assert labels == {"trial": {"experiment": "polish"}, "mine": {}, "none": {}}
-    store.close()

@@ -131,11 +131,6 @@ def cut_everywhere(tmp_path: Path, rounds: int, seed: int) -> int:
 
 
 @pytest.mark.slow
-def test_nothing_acknowledged_is_lost_when_the_power_goes(tmp_path: Path) -> None:
-    assert cut_everywhere(tmp_path, rounds=16, seed=1) >= 1000
-
-
-@pytest.mark.slow
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", seeds(1, 20))
 def test_nothing_acknowledged_is_lost_in_thousands_of_power_cuts(tmp_path: Path, seed: int) -> None:

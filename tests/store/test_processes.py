@@ -22,7 +22,7 @@ pytestmark = pytest.mark.threat(row="T4")
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("count", [2, 4, pytest.param(8, marks=pytest.mark.slow)])
 def test_processes_append_side_by_side(
     store: SqliteStore, child: Callable[..., Child], count: int
 ) -> None:
@@ -36,19 +36,6 @@ def test_processes_append_side_by_side(
         assert seqs == list(range(1, 3 * appends + 2))
     assert store.check() == []
     tally("appends", count * appends)
-
-
-@pytest.mark.slow
-@pytest.mark.campaign
-def test_eight_processes_append_side_by_side(
-    store: SqliteStore, child: Callable[..., Child]
-) -> None:
-    appends = amount(700, 10_000)
-    workers = [child("work", f"run-{number}", str(appends)) for number in range(8)]
-
-    assert [worker.hear() for worker in workers] == ["done"] * 8
-    assert {row.last_seq for row in store.runs()} == {3 * appends + 1}
-    tally("appends", 8 * appends)
 
 
 def test_a_key_starts_one_run_among_processes(

@@ -1,4 +1,4 @@
-"""After a rollback nothing is believed that was not written: claims, rows, the connection."""
+"""After a mistake or a rollback nothing is believed that was not written, and others go on."""
 
 from __future__ import annotations
 
@@ -130,3 +130,49 @@ def test_a_connection_that_cannot_be_rolled_back_is_not_used_again(store: Sqlite
         asyncio.run(store.append(run, owner, iteration(1)))
     assert caught.value.code == "R905"
     assert store.run(run).last_seq == 1
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_only_the_job_that_is_wrong_fails(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch, together: bool
+) -> None:
+    """Whatever goes wrong in our own code: it is rolled back, told, and the thread goes on."""
+    take = RunRecord.take
+
+    def fails(record: RunRecord, taken: Event) -> bool:
+        take(record, taken)
+        if taken.body.get("wrong"):
+            raise UnicodeEncodeError("utf-8", "bad \ud800", 0, 1, "a mistake")
+        return True
+
+    monkeypatch.setattr(RunRecord, "take", fails)
+
+    async def write() -> tuple[BaseException | int, int, int]:
+        run, owner = await started(store)
+        other, owner_of_other = await started(store, "run-2")
+        wrong = store.append(run, owner, [event("warning", wrong=True)])
+        if together:
+            fault, _ = await asyncio.gather(
+                wrong, store.append(other, owner_of_other, iteration(1)), return_exceptions=True
+            )
+        else:
+            (fault,) = await asyncio.gather(wrong, return_exceptions=True)
+            await store.append(other, owner_of_other, iteration(1))
+        last = await store.append(run, owner, iteration(1))
+        return fault, last, store.run(other).last_seq
+
+    fault, last, other = asyncio.run(write())
+
+    assert isinstance(fault, InternalError)
+    assert (last, other) == (4, 4)
+
+
+def test_a_store_that_cannot_be_begun_says_so(store: SqliteStore) -> None:
+    async def write() -> None:
+        run, owner = await started(store)
+        assert store._writer is not None
+        store._writer._commit_s = 0.0
+        with _failing(store, "BEGIN IMMEDIATE"), pytest.raises(StoreError, match="is full"):
+            await store.append(run, owner, iteration(1))
+
+    asyncio.run(write())

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import stat
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from journal_makers import START, event, iteration, new_run, started
+from journal_makers import START, event, iteration, new_run, started, write
 
 from campaign import amount
-from whorl.errors import InternalError, StoreError, UsageError
+from waiting import PATIENCE_S
+from whorl.errors import Fenced, InternalError, StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, NOTE_KINDS, Event
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
@@ -42,6 +44,8 @@ json_values: st.SearchStrategy[Json] = st.recursive(
 def test_every_kind_of_event_has_a_number_of_its_own() -> None:
     assert set(KIND_NUMBERS) == FED_KINDS | NOTE_KINDS
     assert len(set(KIND_NUMBERS.values())) == len(KIND_NUMBERS)
+    # A small body is plain JSON in the file.
+    assert encode(event("task.finished", "a", value="é\0")).body == '{"value":"é\\u0000"}'
 
 
 @pytest.mark.slow
@@ -59,29 +63,13 @@ def test_entries_are_read_back_in_order_and_by_another_store(
     store: SqliteStore, path: Path
 ) -> None:
     events = [made for number in range(1, 200) for made in iteration(number, "é\0\u2028😀")]
+    run = write(store, *events)
+    with closing(SqliteStore(path)) as other:
+        entries = list(other.read(run, after=1))
 
-    async def write() -> int:
-        run, owner = await started(store)
-        return await store.append(run, owner, events)
-
-    last = asyncio.run(write())
-    other = SqliteStore(path)
-    entries = list(other.read(RunId("run-1"), after=1))
-    other.close()
-
-    assert last == len(events) + 1
-    assert [entry.seq for entry in entries] == list(range(2, last + 1))
+    assert [entry.seq for entry in entries] == list(range(2, len(events) + 2))
     assert [entry.event for entry in entries] == events
-
-
-def test_reading_stops_at_its_limit(store: SqliteStore) -> None:
-    async def write() -> None:
-        run, owner = await started(store)
-        await store.append(run, owner, iteration(1))
-
-    asyncio.run(write())
-
-    assert [e.seq for e in store.read(RunId("run-1"), after=1, limit=2)] == [2, 3]
+    assert [entry.seq for entry in store.read(run, after=1, limit=2)] == [2, 3]
 
 
 def test_large_values_come_back_and_are_stored_once(store: SqliteStore) -> None:
@@ -92,13 +80,7 @@ def test_large_values_come_back_and_are_stored_once(store: SqliteStore) -> None:
         for n in range(50)
     ]
     bodies.append({"value": many, "text": system})
-
-    async def write() -> None:
-        run, owner = await started(store)
-        events = [Event("task.started", f"a[{n}]", START, body) for n, body in enumerate(bodies)]
-        await store.append(run, owner, events)
-
-    asyncio.run(write())
+    write(store, *(Event("task.started", f"a[{n}]", START, b) for n, b in enumerate(bodies)))
 
     assert [e.event.body for e in store.read(RunId("run-1"), after=1)] == bodies
     # The system text, the many fields, the workflow, the sources.
@@ -112,17 +94,19 @@ def test_lone_surrogates_become_replacement_characters(store: SqliteStore) -> No
         "k\udc00": "\ud83d\ude00",
         "long": "\ud800" * 9000,
     }
+    failed = event("run.finished", status="failed", error={"code": "P100", "message": "\ud800"})
 
-    async def write() -> None:
+    async def work() -> None:
         run, owner = await started(store, name="n\ud800")
-        await store.append(run, owner, [Event("task.finished", "x\udfff", START, body)])
+        await store.append(run, owner, [Event("task.finished", "x\udfff", START, body), failed])
 
-    asyncio.run(write())
+    asyncio.run(work())
     entry = next(iter(store.read(RunId("run-1"), after=1)))
 
     assert entry.event.address == "x\ufffd"
     assert entry.event.body == {"value": "a\ufffd b", "k\ufffd": "😀", "long": "\ufffd" * 9000}
-    assert store.run("run-1").name == "n\ufffd"
+    row = store.run("run-1")
+    assert (row.name, row.status, row.error) == ("n\ufffd", "failed", "\ufffd")
 
 
 def test_what_is_not_json_is_refused_at_the_door(store: SqliteStore) -> None:
@@ -212,38 +196,32 @@ def test_the_settings_that_durability_rests_on(store: SqliteStore, path: Path) -
     assert writing.pragma("mmap_size") == 0
 
 
-def test_a_closed_store_says_so(path: Path) -> None:
+@pytest.mark.parametrize("is_written_to", [True, False])
+def test_a_closed_store_says_so_at_once(path: Path, *, is_written_to: bool) -> None:
     store = SqliteStore(path)
-    run, owner = asyncio.run(started(store))
+    if is_written_to:
+        write(store, *iteration(1))
     store.close()
 
     with pytest.raises(StoreError, match="is closed"):
-        asyncio.run(store.append(run, owner, iteration(1)))
-    with pytest.raises(StoreError, match="is closed"):
         store.runs()
+    with pytest.raises(StoreError, match="is closed") as caught:
+        asyncio.run(asyncio.wait_for(started(store, "late"), PATIENCE_S))
+    assert caught.value.code == "R905"
 
 
 def test_closing_writes_what_waits(path: Path) -> None:
     async def write() -> None:
         async with SqliteStore(path) as store:
             run, owner = await started(store)
-            waiting = [
-                asyncio.create_task(store.append(run, owner, iteration(n))) for n in range(50)
-            ]
+            appends = (store.append(run, owner, iteration(n)) for n in range(50))
+            waiting = [asyncio.create_task(append) for append in appends]
             await asyncio.sleep(0)
         assert sorted(await asyncio.gather(*waiting)) == list(range(4, 152, 3))
 
     asyncio.run(write())
-    store = SqliteStore(path)
-
-    assert store.run("run-1").last_seq == 151
-    store.close()
-
-
-def test_a_small_body_is_plain_json_in_the_file() -> None:
-    row = encode(event("task.finished", "a", value="é\0"))
-
-    assert row.body == '{"value":"é\\u0000"}'
+    with closing(SqliteStore(path)) as store:
+        assert store.run("run-1").last_seq == 151
 
 
 def test_names_that_cannot_be_stored_are_not_found_and_harm_nobody(store: SqliteStore) -> None:
@@ -263,3 +241,33 @@ def test_names_that_cannot_be_stored_are_not_found_and_harm_nobody(store: Sqlite
     kept: Json = {"key": "k\ud800", "record": "\ud800", "keep": 2**70}
     assert asyncio.run(store.append(run, owner, iteration(1, remember=kept))) == 4
     assert store.memory("k\ufffd") == ["\ufffd"]
+
+
+def remember(store: SqliteStore, key: str, numbers: range) -> None:
+    """What loops remember from run to run."""
+    kept: list[Json] = [
+        {"key": key, "record": {"number": n, "text": "é\0"}, "keep": 3} for n in numbers
+    ]
+    events = [one for note in kept for one in iteration(1, remember=note)]
+    write(store, *events, name=f"run-{key}-{numbers.start}")
+
+
+def test_the_newest_records_of_a_key_stay_until_it_is_forgotten(store: SqliteStore) -> None:
+    remember(store, "a", range(1, 8))
+    remember(store, "b", range(1, 3))
+    remember(store, "a", range(8, 10))
+
+    assert store.memory("a") == [{"number": n, "text": "é\0"} for n in (7, 8, 9)]
+    assert [(row.key, row.records) for row in store.memories()] == [("a", 3), ("b", 2)]
+    assert store.memory("none") == []
+    assert asyncio.run(store.forget("a")) == 3
+    assert [row.key for row in store.memories()] == ["b"]
+
+
+def test_a_memory_is_kept_only_with_its_append(store: SqliteStore) -> None:
+    run, owner = asyncio.run(started(store))
+
+    kept: Json = {"key": "a", "record": {"number": 1}, "keep": 3}
+    with pytest.raises(Fenced):
+        asyncio.run(store.append(run, owner + 1, iteration(1, remember=kept)))
+    assert store.memory("a") == []

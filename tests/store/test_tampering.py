@@ -135,6 +135,7 @@ TAGGED = {
     "__class__": "os.system",
     "{{ 7 * 7 }}": "{{ ''.__class__ }}",
 }
+DONE: dict[str, Any] = {"first": "answer", "second": "answer"}
 # What is done to the file; the code of the error, or what the run then gives.
 CASES: dict[str, tuple[Callable[[File], None], str | dict[str, Any]]] = {
     "J-01 an entry is a pickle": (
@@ -143,7 +144,7 @@ CASES: dict[str, tuple[Callable[[File], None], str | dict[str, Any]]] = {
     ),
     "J-02 a snapshot is a pickle": (
         lambda file: file.state(pickle.dumps(Executed(file.canary))),
-        {"first": "answer", "second": "answer"},
+        DONE,
     ),
     "J-03 a reply has the tags by which others make objects": (
         lambda file: file.reply(TAGGED),
@@ -153,10 +154,7 @@ CASES: dict[str, tuple[Callable[[File], None], str | dict[str, Any]]] = {
         lambda file: file.reply("{{ 7 * 7 }} ${7*7} @{mul(7,7)}"),
         {"first": "{{ 7 * 7 }} ${7*7} @{mul(7,7)}", "second": "answer"},
     ),
-    "J-05 an entry is of a kind that nobody knows": (
-        lambda file: file.entry("kind = 999"),
-        "R903",
-    ),
+    "J-05 an entry is of a kind that nobody knows": (lambda file: file.entry("kind = 999"), "R903"),
     "J-06 an entry is missing": (
         lambda file: file.do(
             "DELETE FROM journal WHERE run = 1 AND seq = 3; DELETE FROM snapshots WHERE run = 1"
@@ -205,7 +203,7 @@ CASES: dict[str, tuple[Callable[[File], None], str | dict[str, Any]]] = {
     ),
     "J-14 a snapshot is of another shape": (
         lambda file: file.state("{}"),
-        {"first": "answer", "second": "answer"},
+        DONE,
     ),
 }
 
@@ -245,7 +243,7 @@ def test_a_changed_store_executes_nothing_and_is_named(
             assert caught.value.help
             assert not workers.sent
         assert {row.id for row in store.runs()} == {attacked, other}
-        assert _approve(store, other, workers) == {"first": "answer", "second": "answer"}
+        assert _approve(store, other, workers) == DONE
     finally:
         store.close()
     assert not canary.exists()
