@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from whorl.providers.task import Estimate
+from whorl.providers.task import Estimate, Reply, Usage
 
 if TYPE_CHECKING:
-    from typing import Self
+    from collections.abc import Callable
 
     from whorl.language import Json
-    from whorl.providers.task import Request
+    from whorl.providers.task import Effect, Emit, Request
+
+
+async def replied(request: Request, emit: Emit) -> Reply:
+    return Reply("ok", Usage(calls=1))
 
 
 class Priced:
-    """What workers are asked before a call; how it is answered is up to those who inherit."""
+    """All kinds of tasks at once, done by one function."""
 
-    def __init__(self) -> None:
+    def __init__(self, perform: Callable[..., Any] = replied) -> None:
         self.sent: Counter[str] = Counter()
+        self._perform = perform
 
-    def kind(self, name: str) -> Self:
+    def kind(self, name: str) -> Any:
         return self
 
-    def effect(self, name: str, inputs: dict[str, Json]) -> str:
+    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
         return "priced"
 
     def redacted(self, value: Json) -> Json:
@@ -31,3 +36,7 @@ class Priced:
 
     def estimate(self, request: Request) -> Estimate:
         return Estimate(calls=1)
+
+    def perform(self, request: Request, emit: Emit) -> Any:
+        self.sent[request.address] += 1
+        return self._perform(request, emit)

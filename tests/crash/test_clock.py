@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.local import CountingStore, LoopClock, StoreLoop
+from conformance.local import LoopClock, StoreLoop, virtual_store
 from conformance.replies import Script, ScriptedWorkers
 from threats import tally
 from whorl.dialects import read_workflow
@@ -21,6 +21,7 @@ from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.starting import Start
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.threat(row="T9")
@@ -80,46 +81,42 @@ def _seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("whorl.runtimes.local.POLL_S", 5.0)
 
 
+@contextmanager
+def _local(path: Path) -> Iterator[tuple[LocalRuntime, StoreLoop, SetClock]]:
+    """A runtime, and the clock that it goes by."""
+    with virtual_store(path / "runs.db") as (store, loop):
+        clock = SetClock(loop)
+        script = Script({"b": [{"error": "P103", "retryable": True}, {"text": "x"}]})
+        yield LocalRuntime(store, ScriptedWorkers(script), clock=clock), loop, clock
+
+
 def _drive(
     path: Path, text: str, step: float, after_s: float, ahead: float = 0.0
-) -> tuple[str, float, float]:
-    """Sets the clock while a run goes on; gives its status, and how long it took by each clock."""
-    store = CountingStore(path / "runs.db")
-    loop = StoreLoop(lambda: store.under_way > 0)
-    clock = SetClock(loop)
-    clock.step = ahead
-    script = Script({"b": [{"error": "P103", "retryable": True}, {"text": "x"}]})
-    runtime = LocalRuntime(store, ScriptedWorkers(script), clock=clock)
+) -> tuple[float, float]:
+    """Sets the clock while a run goes on; gives how long it took by each clock."""
+    with _local(path) as (runtime, loop, clock):
+        clock.step = ahead
 
-    async def work() -> str:
-        run, _ = await runtime.start(read_workflow(text, "clock.yaml").workflow, Start())
-        driving = asyncio.create_task(runtime.drive(run))
-        await asyncio.sleep(after_s)
-        clock.step += step
-        return await driving
+        async def work() -> str:
+            run, _ = await runtime.start(read_workflow(text, "clock.yaml").workflow, Start())
+            driving = asyncio.create_task(runtime.drive(run))
+            await asyncio.sleep(after_s)
+            clock.step += step
+            return await driving
 
-    try:
-        return loop.run_until_complete(work()), loop.time(), clock() - EPOCH
-    finally:
-        loop.close()
-        store.close()
+        assert loop.run_until_complete(work()) == "succeeded"
+        return loop.time(), clock() - EPOCH
 
 
 @STEPS
 @pytest.mark.parametrize("after_s", [1.0, 100.0, 315.0])
 def test_no_wait_changes_when_the_clock_is_set(tmp_path: Path, step: float, after_s: float) -> None:
-    status, seconds, _ = _drive(tmp_path, WAITS, step, after_s)
-
-    assert status == "succeeded"
-    _check_duration(seconds)
+    _check_duration(_drive(tmp_path, WAITS, step, after_s)[0])
 
 
 @pytest.mark.parametrize("step", FAR.values(), ids=FAR)
 def test_no_wait_changes_when_the_clock_is_far_off(tmp_path: Path, step: float) -> None:
-    status, seconds, _ = _drive(tmp_path, WAITS, step, 100.0)
-
-    assert status == "succeeded"
-    _check_duration(seconds)
+    _check_duration(_drive(tmp_path, WAITS, step, 100.0)[0])
     _check_times(tmp_path)
 
 
@@ -130,12 +127,11 @@ def test_summer_time_changes_no_wait(
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
     try:
-        status, seconds, _ = _drive(tmp_path, WAITS, 0.0, 1.0, moment.timestamp() - EPOCH)
+        seconds, _ = _drive(tmp_path, WAITS, 0.0, 1.0, moment.timestamp() - EPOCH)
     finally:
         monkeypatch.undo()
         time.tzset()
 
-    assert status == "succeeded"
     _check_duration(seconds)
     _check_times(tmp_path)
 
@@ -158,9 +154,8 @@ def _check_times(path: Path) -> None:
 @STEPS
 def test_a_wait_for_a_time_of_day_ends_by_the_clock(tmp_path: Path, step: float) -> None:
     moment = datetime.fromtimestamp(EPOCH + 2 * HOUR, UTC).isoformat()
-    status, _, by_the_clock = _drive(tmp_path, DATE.replace("MOMENT", moment), step, 600.0)
+    _, by_the_clock = _drive(tmp_path, DATE.replace("MOMENT", moment), step, 600.0)
 
-    assert status == "succeeded"
     assert 0 <= by_the_clock - 2 * HOUR < 31
 
 
@@ -201,24 +196,16 @@ def test_a_clock_that_is_set_between_two_processes_changes_no_wait(
 
 def test_a_clock_that_was_set_back_between_two_processes_holds_no_wait_up(tmp_path: Path) -> None:
     """What is known of the time is how late it was when the run was last heard of."""
-    store = CountingStore(tmp_path / "runs.db")
-    loop = StoreLoop(lambda: store.under_way > 0)
-    clock = SetClock(loop)
-    runtime = LocalRuntime(store, ScriptedWorkers(Script({"b": {"text": "x"}})), clock=clock)
+    with _local(tmp_path) as (runtime, loop, clock):
 
-    async def work() -> str:
-        run, _ = await runtime.start(read_workflow(WAITS, "clock.yaml").workflow, Start())
-        driving = asyncio.create_task(runtime.drive(run))
-        await asyncio.sleep(100.0)
-        driving.cancel()
-        await asyncio.wait({driving})
-        clock.step = -HOUR
-        return await runtime.drive(run)
+        async def work() -> str:
+            run, _ = await runtime.start(read_workflow(WAITS, "clock.yaml").workflow, Start())
+            driving = asyncio.create_task(runtime.drive(run))
+            await asyncio.sleep(100.0)
+            driving.cancel()
+            await asyncio.wait({driving})
+            clock.step = -HOUR
+            return await runtime.drive(run)
 
-    try:
-        status = loop.run_until_complete(work())
-    finally:
-        loop.close()
-        store.close()
-    assert status == "succeeded"
-    assert loop.time() < 100 + 3 + 300 + 20 + 1
+        assert loop.run_until_complete(work()) == "succeeded"
+        assert loop.time() < 100 + 3 + 300 + 20 + 1

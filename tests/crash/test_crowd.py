@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import gc
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,19 +13,29 @@ from crash.priced import Priced
 from threats import tally
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
+from whorl.providers.functions import Tasks
+from whorl.providers.registry import Providers
+from whorl.providers.settings import Settings
 from whorl.providers.task import Reply, Usage
-from whorl.runtimes.local import LocalRuntime
+from whorl.runtimes.local import OBJECTS, OBJECTS_PER_RUN, LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.starting import Start
+from whorl.services.driving import Driving
+from whorl.services.runs import ProviderWorkers
+from whorl.services.serving.upkeep import Upkeep
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from whorl.providers.task import Emit, Request
 
-pytestmark = pytest.mark.threat(row="T6")
-
 WORKFLOW = "whorl: 1\nname: crowd\nsteps: {one: {ask: 'One'}, two: {ask: 'After {{ one }}'}}\n"
+RUNS = 7
+LEFT_BEHIND = 12
+AT_ONCE = 3
+WORK = "whorl: 1\nsteps: {a: {use: work}}\n"
+GATE = 'whorl: 1\nsteps: {a: {approve: {message: "?", timeout: 1s, on_timeout: approve}}}\n'
 
 
 class Waiting(Priced):
@@ -42,27 +54,109 @@ class Waiting(Priced):
         return Reply(f"answer to {request.run}", Usage(calls=1))
 
 
+async def _drive_all(store: SqliteStore, workers: Priced, text: str, count: int) -> dict[Any, str]:
+    """How each of so many runs ended."""
+    runtime = LocalRuntime(store, workers)
+    workflow = read_workflow(text, "crowd.yaml").workflow
+    runs = [(await runtime.start(workflow, Start()))[0] for _ in range(count)]
+    driving = asyncio.gather(*map(runtime.drive, runs))
+    return dict(zip(runs, await asyncio.wait_for(driving, PATIENCE_S), strict=True))
+
+
+@pytest.mark.threat(row="T6")
 @pytest.mark.parametrize("count", [1, 50, 400])
 def test_all_of_a_crowd_finish_and_none_is_asked_twice(tmp_path: Path, count: int) -> None:
     async def work() -> tuple[list[str], Waiting, list[bool]]:
         workers = Waiting(count)
-        workflow = read_workflow(WORKFLOW, "crowd.yaml").workflow
         async with SqliteStore(tmp_path / "runs.db") as store:
-            runtime = LocalRuntime(store, workers)  # type: ignore[arg-type]
-            runs = [(await runtime.start(workflow, Start()))[0] for _ in range(count)]
-            driving = asyncio.gather(*(runtime.drive(run) for run in runs))
-            statuses = await asyncio.wait_for(driving, PATIENCE_S)
+            statuses = await _drive_all(store, workers, WORKFLOW, count)
             own = [
-                all(f"answer to {run}" in str(entry.event.body) for entry in store.read(run)
-                    if entry.event.kind == "task.finished")
-                for run in runs
-            ]  # fmt: skip
-            return statuses, workers, own
+                f"answer to {run}" in str(entry.event.body)
+                for run in statuses
+                for entry in store.read(run)
+                if entry.event.kind == "task.finished"
+            ]
+            return [*statuses.values()], workers, own
 
     statuses, workers, own = asyncio.run(work())
 
     assert statuses == ["succeeded"] * count
     assert len(workers.sent) == 2 * count
     assert set(workers.sent.values()) == {1}
-    assert all(own)
+    assert own == [True] * 2 * count
     tally("runs at once in tests", count)
+
+
+@pytest.fixture
+def _threshold() -> Iterator[None]:
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+
+
+@pytest.mark.threat(row="T8")
+@pytest.mark.usefixtures("_threshold")
+@pytest.mark.parametrize(
+    ("chosen", "meanwhile"), [(OBJECTS, OBJECTS + RUNS * OBJECTS_PER_RUN), (700, 700)]
+)
+def test_the_more_runs_the_less_often_garbage_is_looked_for(
+    tmp_path: Path, chosen: int, meanwhile: int
+) -> None:
+    """Runs hold none; that holds in processes that have chosen so."""
+    gc.set_threshold(chosen, 20, 20)
+    seen: list[int] = []
+    everybody = asyncio.Event()
+
+    async def perform(request: Request, emit: Emit) -> Any:
+        seen.append(gc.get_threshold()[0])
+        if len(seen) == RUNS:
+            everybody.set()
+        await everybody.wait()
+        return Reply("ok")
+
+    async def work() -> None:
+        async with SqliteStore(tmp_path / "runs.db") as store:
+            await _drive_all(store, Priced(perform), "whorl: 1\nsteps: {a: {use: thing}}\n", RUNS)
+
+    asyncio.run(work())
+
+    assert (max(seen), gc.get_threshold()[0]) == (meanwhile, chosen)
+
+
+@pytest.mark.parametrize("text", [WORK, GATE], ids=["calls", "timers"])
+def test_a_server_takes_up_so_many_at_once_and_gives_none_up(tmp_path: Path, text: str) -> None:
+    """The one before it has died, and left runs behind."""
+    now = most = 0
+
+    async def work() -> int:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.02)
+        now -= 1
+        return 1
+
+    async def serve() -> None:
+        workflow = read_workflow(text, "x.yaml").workflow
+        tasks = Tasks()
+        tasks.add("work", work)
+        async with SqliteStore(tmp_path / "runs.db") as store:
+            providers = Providers(Settings(), tasks)
+            first = LocalRuntime(store, ProviderWorkers(providers), origin="server")
+            for _ in range(LEFT_BEHIND):
+                run, _ = await first.start(workflow, Start())
+                if text is GATE:
+                    await first.drive(run)
+                else:
+                    await store.release(run, await store.claim(run))
+            driving = Driving(LocalRuntime(store, ProviderWorkers(providers), origin="server"))
+            upkeep = asyncio.create_task(Upkeep(driving, providers, AT_ONCE).work())
+            while Counter(row.status for row in store.runs()) != {"succeeded": LEFT_BEHIND}:
+                await asyncio.sleep(0.01)
+            upkeep.cancel()
+            await driving.close()
+            await providers.close()
+
+    asyncio.run(serve())
+
+    assert most == 0 if text is GATE else 1 < most <= AT_ONCE

@@ -9,66 +9,45 @@ from crash.in_memory import Crash
 from whorl.dialects import read_workflow
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 pytestmark = pytest.mark.threat(row="T1")
 
-_RUN = RunId("sim")
-
-
-class _Interrupted:
-    """A run of one call that crashes while the call is under way."""
-
-    def __init__(self, delivery: str) -> None:
-        self.script = Script({"send": {"json": "sent"}})
-        self.journal = MemoryJournal(self._strike)
-        self.runtime = SimulatedRuntime(ScriptedWorkers(self.script), self.journal)
-        self._crashed = False
-        text = f"whorl: 1\nsteps: {{send: {{http: 'https://a.example', delivery: {delivery}}}}}\n"
-        self.runtime.start(read_workflow(text, "case.yaml").workflow, {})
-        with pytest.raises(Crash):
-            self.runtime.resume(_RUN)
-
-    def _strike(self, point: str, run: str) -> None:
-        replied = self.script.performed["send"] == 1
-        if replied and not self._crashed:
-            self._crashed = True
-            raise Crash(point)
-
-    def doubts(self) -> int:
-        kinds = [entry.event.kind for entry in self.journal.read(_RUN)]
-        return kinds.count("task.in_doubt")
-
-    def decide(self, *, approved: bool) -> str:
-        body = {"approved": approved}
-        now = fold(self.journal, _RUN).machine.now
-        return self.runtime.resume(_RUN, (Event("gate.decided", "send/:doubt", now, dict(body)),))
-
-
-def test_usually_it_is_repeated_once() -> None:
-    run = _Interrupted("at_least_once")
-
-    assert run.runtime.resume(_RUN) == "succeeded"
-    assert run.script.performed["send"] == 2
-    assert run.doubts() == 1
-
-
-def test_at_most_once_fails() -> None:
-    run = _Interrupted("at_most_once")
-
-    assert run.runtime.resume(_RUN) == "failed"
-    assert run.script.performed["send"] == 1
-    assert fold(run.journal, _RUN).machine.state["result"]["error"]["code"] == "R106"
-
 
 @pytest.mark.parametrize(
-    ("approved", "status", "calls"), [(True, "succeeded", 2), (False, "failed", 1)]
+    ("delivery", "approved", "status", "calls"),
+    [
+        ("at_least_once", None, "succeeded", 2),
+        ("at_most_once", None, "failed", 1),
+        ("ask", True, "succeeded", 2),
+        ("ask", False, "failed", 1),
+    ],
 )
-def test_a_person_may_decide(approved: bool, status: str, calls: int) -> None:
-    run = _Interrupted("ask")
+def test_a_call_under_way_in_a_crash_is_delivered_as_its_step_says(
+    delivery: str, approved: bool | None, status: str, calls: int
+) -> None:
+    script, has_crashed = Script({"send": {"json": "sent"}}), False
 
-    assert run.runtime.resume(_RUN) == "waiting"
-    assert run.decide(approved=approved) == status
-    assert run.script.performed["send"] == calls
-    assert run.doubts() == 1
+    def strike(point: str, run: str) -> None:
+        nonlocal has_crashed
+        if script.performed["send"] == 1 and not has_crashed:
+            has_crashed = True
+            raise Crash(point)
+
+    journal = MemoryJournal(strike)
+    runtime = SimulatedRuntime(ScriptedWorkers(script), journal)
+    text = f"whorl: 1\nsteps: {{send: {{http: 'https://a.example', delivery: {delivery}}}}}\n"
+    run = runtime.start(read_workflow(text, "case.yaml").workflow, {})
+    with pytest.raises(Crash):
+        runtime.resume(run)
+    ended = runtime.resume(run)
+    if approved is not None:
+        assert ended == "waiting"
+        now = fold(journal, run).machine.now
+        decision = Event("gate.decided", "send/:doubt", now, {"approved": approved})
+        ended = runtime.resume(run, (decision,))
+
+    assert (ended, script.performed["send"]) == (status, calls)
+    assert [e.event.kind for e in journal.read(run)].count("task.in_doubt") == 1
+    if delivery == "at_most_once":
+        assert fold(journal, run).machine.state["result"]["error"]["code"] == "R106"

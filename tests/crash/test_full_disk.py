@@ -91,7 +91,7 @@ def test_a_run_waits_for_room_and_loses_nothing(
     async def fill() -> tuple[str, Writing, Watching, list[str]]:
         async with SqliteStore(tmp_path / "runs.db") as store:
             workers, watcher = Writing(store), Watching(store)
-            runtime = LocalRuntime(store, workers, watcher=watcher)  # type: ignore[arg-type]
+            runtime = LocalRuntime(store, workers, watcher=watcher)
             workflow = read_workflow(WORKFLOW, "fill.yaml").workflow
             run, _ = await runtime.start(workflow, Start())
             pages = writing(store).pragma("page_count")

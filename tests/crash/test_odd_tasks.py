@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from crash.priced import Priced, replied
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.language import Json
-    from whorl.providers.task import Effect, Emit, Request
+    from whorl.providers.task import Emit, Request
     from whorl.runtimes.journal.journal import Entry, RunId
 
 
@@ -35,18 +36,8 @@ _ONE = "whorl: 1\nsteps: {a: {use: thing}}\n"
 _TWO = "whorl: 1\nsteps: {one: {ask: 'One.'}, two: {ask: '{{ one }}'}}\n"
 
 
-class _Workers:
-    """All kinds of tasks at once, done by one function."""
-
-    def __init__(self, perform: Callable[..., Any]) -> None:
-        self.sent: list[str] = []
-        self._perform = perform
-
-    def kind(self, name: str) -> Any:
-        return self
-
-    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
-        return "priced"
+class _Workers(Priced):
+    """Two calls in doubt fit into a dollar."""
 
     def redacted(self, value: Json) -> Json:
         return redact(value, (Secret(_SECRET),))
@@ -54,14 +45,10 @@ class _Workers:
     def estimate(self, request: Request) -> Estimate:
         return Estimate(cost_usd=0.4, tokens=100, calls=1)
 
-    def perform(self, request: Request, emit: Emit) -> Any:
-        self.sent.append(request.address)
-        return self._perform(request, emit)
-
 
 async def _ok(request: Request, emit: Emit) -> Reply:
     emit("said")
-    return Reply("ok", Usage(calls=1))
+    return await replied(request, emit)
 
 
 def _giving(value: Any) -> Callable[..., Any]:
@@ -89,13 +76,20 @@ def _not_async(request: Request, emit: Emit) -> None:
     raise TypeError("perform() is missing something")
 
 
+async def _started(
+    store: SqliteStore, workers: _Workers, text: str, **options: Any
+) -> tuple[LocalRuntime, RunId]:
+    runtime = LocalRuntime(store, workers, **options)
+    run, _ = await runtime.start(read_workflow(text, "case.yaml").workflow, Start())
+    return runtime, run
+
+
 def _driven(
     path: Path, workers: _Workers, text: str, watcher: Any = None
 ) -> tuple[str, list[Event]]:
     async def main() -> tuple[str, list[Event]]:
         async with SqliteStore(path / "runs.db") as store:
-            runtime = LocalRuntime(store, workers, watcher=watcher)  # type: ignore[arg-type]
-            run, _ = await runtime.start(read_workflow(text, "case.yaml").workflow, Start())
+            runtime, run = await _started(store, workers, text, watcher=watcher)
             status = await asyncio.wait_for(runtime.drive(run), PATIENCE_S)
             return status, [entry.event for entry in store.read(run)]
 
@@ -203,8 +197,7 @@ async def _cut_before_two(path: Path) -> RunId:
         return last
 
     store.append = cut  # type: ignore[method-assign]
-    runtime = LocalRuntime(store, _Workers(_ok))  # type: ignore[arg-type]
-    run, _ = await runtime.start(read_workflow(_TWO, "two.yaml").workflow, Start())
+    runtime, run = await _started(store, _Workers(_ok), _TWO)
     with pytest.raises(_Killed):
         await runtime.drive(run)
     store.close()
@@ -215,32 +208,35 @@ class _Killed(BaseException):
     """The process is gone."""
 
 
+@pytest.mark.parametrize("is_posted", [False, True])
 @pytest.mark.parametrize(
     ("kind", "status"), [("run.cancelled", "cancelled"), ("run.paused", "paused")]
 )
 def test_an_interrupted_run_that_is_stopped_makes_no_further_call(
-    tmp_path: Path, kind: str, status: str
+    tmp_path: Path, kind: str, status: str, is_posted: bool
 ) -> None:
-    async def main() -> tuple[str, list[str], str, Any]:
+    """Nor does a pause that its owner died with undo the resume that comes after it."""
+
+    async def main() -> None:
         run = await _cut_before_two(tmp_path)
-        async with SqliteStore(
-            tmp_path / "runs.db", monotonic=lambda: time.monotonic() + 60
-        ) as store:
+        later = time.monotonic() + 60
+        async with SqliteStore(tmp_path / "runs.db", monotonic=lambda: later) as store:
             workers = _Workers(_ok)
-            runtime = LocalRuntime(store, workers)  # type: ignore[arg-type]
-            found = await runtime.drive(run, [Event(kind, "", time.time())])
-            sent = list(workers.sent)
-            then = found
-            if found == "paused":
-                then = await runtime.drive(run, [Event("run.resumed", "", time.time())])
-            return found, sent, then, fold(store, run).machine.state["usage"]
+            runtime = LocalRuntime(store, workers)
+            resumed = [Event("run.resumed", "", time.time())] if status == "paused" else []
+            stop = Event(kind, "", time.time())
+            if is_posted:
+                await store.post(run, stop)
+            else:
+                assert await runtime.drive(run, [stop]) == status
+                assert workers.sent.total() == 0
+            then = await runtime.drive(run, resumed)
+            usage = fold(store, run).machine.state["usage"]
+            assert then == ("succeeded" if resumed else "cancelled")
+            assert usage["calls"] == (2 if resumed else 1)
+            assert "in_doubt" not in usage
 
-    found, sent, then, usage = asyncio.run(main())
-
-    assert (found, sent) == (status, [])
-    assert usage["calls"] == (1 if status == "cancelled" else 2)
-    assert "in_doubt" not in usage
-    assert then == ("cancelled" if status == "cancelled" else "succeeded")
+    asyncio.run(main())
 
 
 def test_many_sleeping_runs_cost_nothing(tmp_path: Path) -> None:
@@ -249,7 +245,7 @@ def test_many_sleeping_runs_cost_nothing(tmp_path: Path) -> None:
 
     async def main() -> tuple[float, set[str]]:
         async with SqliteStore(tmp_path / "runs.db") as store:
-            runtime = LocalRuntime(store, _Workers(_ok), patience_s=0.0)  # type: ignore[arg-type]
+            runtime = LocalRuntime(store, _Workers(_ok), patience_s=0.0)
             workflow = read_workflow(text, "sleep.yaml").workflow
             runs = [(await runtime.start(workflow, Start()))[0] for _ in range(20)]
             driving = [asyncio.create_task(runtime.drive(run)) for run in runs]
@@ -287,8 +283,7 @@ def test_a_request_that_came_after_the_end_does_nothing_later(tmp_path: Path) ->
 
     async def main() -> tuple[str, str, list[str]]:
         async with SqliteStore(tmp_path / "runs.db") as store:
-            runtime = LocalRuntime(store, _Workers(_ok))  # type: ignore[arg-type]
-            run, _ = await runtime.start(read_workflow(text, "l.yaml").workflow, Start())
+            runtime, run = await _started(store, _Workers(_ok), text)
             first = await runtime.drive(run)
             await store.post(run, Event("run.cancelled", "", time.time()))
             more = Event("run.continued", "", time.time(), {"at": "l", "iterations": 1})
@@ -302,21 +297,6 @@ def test_a_request_that_came_after_the_end_does_nothing_later(tmp_path: Path) ->
     assert kinds.count("task.finished") == 2
 
 
-def test_what_was_asked_first_is_carried_out_first(tmp_path: Path) -> None:
-    """A pause that its owner died with does not undo the resume that comes after it."""
-
-    async def main() -> str:
-        run = await _cut_before_two(tmp_path)
-        async with SqliteStore(
-            tmp_path / "runs.db", monotonic=lambda: time.monotonic() + 60
-        ) as store:
-            runtime = LocalRuntime(store, _Workers(_ok))  # type: ignore[arg-type]
-            await store.post(run, Event("run.paused", "", time.time()))
-            return await runtime.drive(run, [Event("run.resumed", "", time.time())])
-
-    assert asyncio.run(main()) == "succeeded"
-
-
 def test_a_paused_run_whose_call_is_under_way_can_be_steered(tmp_path: Path) -> None:
     began, may_reply = asyncio.Event(), asyncio.Event()
 
@@ -326,13 +306,10 @@ def test_a_paused_run_whose_call_is_under_way_can_be_steered(tmp_path: Path) -> 
         return Reply("ok", Usage(calls=1))
 
     async def main() -> tuple[bool, str]:
-        async with (
-            SqliteStore(tmp_path / "runs.db") as store,
-            SqliteStore(tmp_path / "runs.db") as other,
-        ):
-            runtime = LocalRuntime(store, _Workers(slow))  # type: ignore[arg-type]
-            elsewhere = LocalRuntime(other, _Workers(slow))  # type: ignore[arg-type]
-            run, _ = await runtime.start(read_workflow(_TWO, "two.yaml").workflow, Start())
+        path = tmp_path / "runs.db"
+        async with SqliteStore(path) as store, SqliteStore(path) as other:
+            runtime, run = await _started(store, _Workers(slow), _TWO)
+            elsewhere = LocalRuntime(other, _Workers(slow))
             driving = asyncio.create_task(runtime.drive(run))
             await began.wait()
             await runtime.request(run, Event("run.paused", "", time.time()))

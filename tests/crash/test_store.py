@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from campaign import IS_CAMPAIGN, SEED, amount
 from conformance.literate import load_cases
 from conformance.person import during
+from conformance.replies import Script
 from crash.in_memory import CrashingCase
 from crash.promise import broken
 from crash.stored import KilledCase, StoredCase
 from threats import tally
-from whorl.runtimes.sqlite import writer
+from whorl.runtimes.sqlite import SqliteStore, writer
+from whorl.services.inspecting.results import result_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,3 +126,26 @@ def test_the_process_may_be_killed(case: Case, tmp_path: Path) -> None:
             tally("processes killed")
             assert broken(clean, crashed, crashes=1, comparable=True) == [], point
     assert killed >= 3
+
+
+_LISTED = ("Write, review, revise until it is approved", "Loops nest, and each has its own count")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(_DEAD_THREADS)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, id=case.id) for case in CASES if case.title in _LISTED]
+)
+def test_the_row_of_a_run_agrees_with_its_result(case: Case, tmp_path: Path) -> None:
+    """Also after crashes in the middle of calls."""
+    doubts = 0
+    for point in range(1, 40):
+        path = tmp_path / f"{point}.db"
+        StoredCase(case, Script(case.blocks.get("replies")), path).run(frozenset({point}))
+        with closing(SqliteStore(path)) as store:
+            [row] = store.runs()
+            usage: Any = result_of(store, row.id)["usage"]
+        told = (row.calls, row.cost_usd, row.in_doubt)
+        assert told == (usage["calls"], pytest.approx(usage["cost_usd"]), usage["in_doubt"])
+        doubts += row.in_doubt
+    assert doubts > 0

@@ -9,10 +9,11 @@ import pytest
 
 from conformance.replies import Script, ScriptedWorkers
 from crash.in_memory import Crash
+from crash.priced import Priced
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
-from whorl.providers.task import Estimate, Reply
+from whorl.providers.task import Reply
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 from whorl.runtimes.sqlite import SqliteStore
@@ -47,11 +48,7 @@ outputs: {said: "{{ work.fourth }}"}
 _FREE = """
 whorl: 1
 steps:
-  work:
-    repeat:
-      until: iteration >= 30
-      at_most: 40
-      steps: {one: {use: count}}
+  work: {repeat: {until: iteration >= 30, at_most: 40, steps: {one: {use: count}}}}
 """
 _REPLIES = {"first": 1, "second": 2, "third": {"text": "ok"}, "fourth": 4, "one": 1}
 
@@ -80,20 +77,25 @@ def _replied(journal: Journal, run: RunId) -> list[str]:
     return [e.event.address for e in journal.read(run) if e.event.kind == "task.finished"]
 
 
-def test_a_reply_that_was_paid_for_is_written_before_anything_is_made_of_it() -> None:
+def test_a_reply_is_written_before_anything_is_made_of_it() -> None:
+    """One that was paid for at once, and the others no later than the next intent."""
     journal, script = _Counted(), Script(_REPLIES)
     runtime, run = _simulated(_MIXED, journal, script)
     unwritten: list[str] = []
+    written: list[list[str]] = []
 
     def look(address: str) -> None:
+        replied = _replied(journal, run)
         paid = [known for known in script.performed if known.endswith("third") and known != address]
-        unwritten.extend(set(paid) - set(_replied(journal, run)))
+        unwritten.extend(set(paid) - set(replied))
+        if address.endswith("third"):
+            written.append(replied[-2:])
 
     script.on_perform = look
     assert runtime.resume(run) == "succeeded"
 
     assert unwritten == []
-    assert sum(address.endswith("third") for address in script.performed) == 5
+    assert written == [[f"work[{n}]/first", f"work[{n}]/second"] for n in range(1, 6)]
 
 
 def test_replies_without_effects_are_written_together() -> None:
@@ -104,21 +106,6 @@ def test_replies_without_effects_are_written_together() -> None:
 
     assert len(_replied(journal, run)) == 30
     assert journal.appends <= 4
-
-
-def test_they_are_written_no_later_than_the_next_intent() -> None:
-    journal, script = _Counted(), Script(_REPLIES)
-    runtime, run = _simulated(_MIXED, journal, script)
-    written: list[list[str]] = []
-
-    def look(address: str) -> None:
-        if address.endswith("third"):
-            written.append(_replied(journal, run)[-2:])
-
-    script.on_perform = look
-    runtime.resume(run)
-
-    assert written == [[f"work[{n}]/first", f"work[{n}]/second"] for n in range(1, 6)]
 
 
 def test_a_reply_and_the_intent_that_follows_from_it_share_an_append() -> None:
@@ -145,26 +132,22 @@ class _Refusing(ScriptedWorkers):
         raise ProviderError("not here", code="P112")
 
 
-class _Measured(_Counted):
-    """Remembers how much was written at once."""
+def test_a_run_that_never_waits_is_written_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = MemoryJournal()
+    append, sizes = journal.append, list[int]()
 
-    largest = 0
+    def measured(run: RunId, owner: int, events: Sequence[Event], **more: Any) -> Any:
+        sizes.append(len(events))
+        return append(run, owner, events, **more)
 
-    async def append(self, run: RunId, owner: int, events: Sequence[Event], **more: Any) -> int:
-        self.largest = max(self.largest, len(events))
-        return await super().append(run, owner, events, **more)
-
-
-def test_a_run_that_never_waits_is_written_all_the_same() -> None:
-    journal = _Measured()
+    monkeypatch.setattr(journal, "append", measured)
     runtime = SimulatedRuntime(_Refusing(Script({})), journal)
     text = _FREE.replace("one: {use: count}", "one: {use: count, on_failure: continue}")
     run = runtime.start(read_workflow(text, "case.yaml").workflow, {})
 
     assert runtime.resume(run) == "succeeded"
-
     assert len(list(journal.read(run))) > 100
-    assert journal.largest < 80
+    assert 1 < max(sizes) < 80
 
 
 def test_a_crash_loses_none_that_was_paid_for() -> None:
@@ -189,73 +172,49 @@ def test_a_crash_loses_none_that_was_paid_for() -> None:
     assert repeated, "no crash came while something waited to be written"
 
 
-class _Quick:
+class _Quick(Priced):
     """Tasks without effects: the first answers at once, the second keeps the run busy."""
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self) -> None:
+        super().__init__()
         self.done = asyncio.Event()
 
-    def kind(self, name: str) -> _Quick:
-        return self
-
-    def effect(self, name: str, inputs: dict[str, Json]) -> str:
+    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
         return "none"
-
-    def redacted(self, value: Json) -> Json:
-        return value
-
-    def estimate(self, request: Request) -> Estimate:
-        return Estimate()
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         if request.address == "second":
             self.done.set()
-            await asyncio.sleep(self._seconds)
+            await asyncio.sleep(3600.0)
         return Reply("done")
 
 
-_TWO = "whorl: 1\nsteps: {first: {use: quick}, second: {use: slow, after: first}}\n"
-
-
-async def _begin(store: SqliteStore) -> tuple[LocalRuntime, RunId, asyncio.Task[str]]:
-    """A run whose first task has replied and whose second one is under way."""
-    workers = _Quick(3600.0)
-    runtime = LocalRuntime(store, workers)  # type: ignore[arg-type]
-    run, _ = await runtime.start(read_workflow(_TWO, "two.yaml").workflow, Start())
-    driving = asyncio.create_task(runtime.drive(run))
-    await workers.done.wait()
-    return runtime, run, driving
-
-
-def test_they_are_written_soon_when_nothing_else_happens(tmp_path: Path) -> None:
-    async def look() -> list[str]:
-        async with SqliteStore(tmp_path / "runs.db") as store:
-            runtime, run, driving = await _begin(store)
-            # The second task takes longer than anybody waits here.
-            async with asyncio.timeout(PATIENCE_S):
-                while not _replied(store, run):
-                    await asyncio.sleep(0.01)
-            written = _replied(store, run)
-            runtime.stop()
-            assert await driving == "stopped"
-            return written
-
-    assert asyncio.run(look()) == ["first"]
-
-
-def test_a_run_that_is_stopped_writes_what_it_has(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_they_are_written_soon_or_when_the_run_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_stopped: bool
 ) -> None:
-    monkeypatch.setattr("whorl.runtimes.appending.WAIT_S", 60.0)
-    monkeypatch.setattr("whorl.runtimes.appending.WAIT_MAX_S", 60.0)
+    """The second task takes longer than anybody waits here."""
+    if is_stopped:
+        monkeypatch.setattr("whorl.runtimes.appending.WAIT_S", 60.0)
+        monkeypatch.setattr("whorl.runtimes.appending.WAIT_MAX_S", 60.0)
+    text = "whorl: 1\nsteps: {first: {use: quick}, second: {use: slow, after: first}}\n"
 
-    async def stop() -> list[str]:
+    async def look() -> None:
         async with SqliteStore(tmp_path / "runs.db") as store:
-            runtime, run, driving = await _begin(store)
-            assert _replied(store, run) == []
+            workers = _Quick()
+            runtime = LocalRuntime(store, workers)
+            run, _ = await runtime.start(read_workflow(text, "two.yaml").workflow, Start())
+            driving = asyncio.create_task(runtime.drive(run))
+            await workers.done.wait()
+            if is_stopped:
+                assert _replied(store, run) == []
+            else:
+                async with asyncio.timeout(PATIENCE_S):
+                    while not _replied(store, run):
+                        await asyncio.sleep(0.01)
+                assert _replied(store, run) == ["first"]
             runtime.stop()
             assert await driving == "stopped"
-            return _replied(store, run)
+            assert _replied(store, run) == ["first"]
 
-    assert asyncio.run(stop()) == ["first"]
+    asyncio.run(look())

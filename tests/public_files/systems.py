@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conformance.reading import CaseFiles
 from public_files.blocks import WORKFLOW, complete_actions, complete_agents, complete_steps
 from public_files.definitions import Answers
 from public_files.worlds import Rules, World, run
@@ -18,10 +19,9 @@ from whorl.dialects import Opened, ProjectFiles, read_workflow
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
 from whorl.interpreter.events import unescape
 from whorl.providers.task import Reply, Usage
-from whorl.source.paths import Nearby, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from whorl.dialects import Reading
     from whorl.language import Json
@@ -67,15 +67,8 @@ class Row:
     line: int = 0
 
 
-class BlockFiles:
+class BlockFiles(CaseFiles):
     """The files beside a block: each workflow that it names, and each list of items."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def real_path(self, file: str) -> str:
-        """Names are paths here."""
-        return file
 
     def open(self, base: str, reference: str, span: Span) -> Opened:
         """Opens what a block names."""
@@ -89,10 +82,6 @@ class BlockFiles:
     def find(self, base: str, names: Sequence[str]) -> str | None:
         """The first name."""
         return None if names[0].endswith("SKILL.md") else names[0]
-
-    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
-        """Nothing has another name."""
-        return [Place(tuple[Nearby, ...]())]
 
 
 def files_of(system: str) -> list[Path]:
@@ -179,7 +168,7 @@ def mcp_cli() -> Iterator[Row]:
                 if not is_block and any(found.code != "W016" for found in fault.diagnostics):
                     raise
                 completed = complete_steps(text) if is_block else text
-                reading, form = _read(path, completed, BlockFiles(completed)), COMPLETED
+                reading, form = _read(path, completed, BlockFiles({})), COMPLETED
         except InvalidWorkflow as fault:
             yield _listed(path, fault)
             continue

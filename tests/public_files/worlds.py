@@ -8,7 +8,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from crash.priced import Priced
 from whorl.errors import ProviderError
+from whorl.interpreter.events import Event
 from whorl.language.libraries import open_library
 from whorl.plugins import load_reference
 from whorl.providers.asking.judge import verdict_of
@@ -19,7 +21,6 @@ from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 from whorl.services.inspecting.documents import document
 
 if TYPE_CHECKING:
-    from whorl.interpreter.events import Event
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.language.libraries import Amend
@@ -93,23 +94,18 @@ class World:
         return {"status": "success", "memories": list(search(kept, inputs["query"]))}
 
 
-class Workers:
-    """Implements `Workers` with one world."""
+class Workers(Priced):
+    """Implements `Workers` with one world, in which nothing costs anything."""
 
     def __init__(self, world: World) -> None:
+        super().__init__()
         self._world = world
 
     def kind(self, name: str) -> World:
-        """There is one kind."""
         return self._world
 
     def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
-        """Nothing here costs anything."""
         return "none"
-
-    def redacted(self, value: Json) -> Json:
-        """There are no secrets."""
-        return value
 
 
 def run(workflow: Workflow, given: dict[str, Json], world: World) -> dict[str, Any]:
@@ -122,15 +118,13 @@ def run(workflow: Workflow, given: dict[str, Json], world: World) -> dict[str, A
         runtime.resume(started, waiting)
     machine = fold(journal, started).machine
     ended = [entry.event for entry in journal.read(started) if entry.event.kind == "run.finished"]
-    found: dict[str, Any] = document(started, machine.status, ended[-1] if ended else None, journal)
+    found = document(started, machine.status, ended[-1] if ended else None, journal)
     failed = [e.event.address for e in journal.read(started) if e.event.kind == "task.failed"]
     return {**found, "failed_calls": failed}
 
 
 def _asked_of_people(journal: MemoryJournal, run: Any) -> list[Event]:
     """A yes for whatever a run waits for."""
-    from whorl.interpreter.events import Event
-
     events = [entry.event for entry in journal.read(run)]
     decided = {event.address for event in events if event.kind == "gate.decided"}
     waiting = [e for e in events if e.kind == "gate.waiting" and e.address not in decided]

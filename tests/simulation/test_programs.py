@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any, Literal
 
 import pytest
 
 from campaign import seeds
+from simulation.machines import begun, error_of, feed
 from simulation.runs import crashed, plan_of, result, straight, told
 from whorl import ir
 from whorl.interpreter import machine as machine_module
-from whorl.interpreter.constructs import block, ends
-from whorl.interpreter.events import Event
 from whorl.interpreter.machine import Machine
-from whorl.interpreter.plan import Plan
 
 SEEDS = seeds(200, 4_000)
 
@@ -63,44 +60,21 @@ def test_a_run_that_never_waits_is_stopped(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(machine_module, "STEPS_MAX", 1_000)
     one = ir.Compute(name="one", value=ir.Constant(1))
     inner = ir.Loop(name="inner", body=ir.Block((one,)), limits=ir.LoopLimits(10**6))
-    machine = Machine(Plan(ir.Workflow(name="endless", body=ir.Block((inner,)))))
-    machine.feed(Event("run.started", "", 0.0, {}))
+    machine = begun(inner)
 
     assert machine.status == "failed"
-    assert machine.state["result"]["error"]["code"] == "R105"
+    assert error_of(machine)["code"] == "R105"
 
 
 def test_history_and_frames_do_not_grow_with_iterations() -> None:
     ask = ir.Task(name="ask", kind="use")
     loop = ir.Loop(name="loop", body=ir.Block((ask,)), limits=ir.LoopLimits(10**6), history_keep=5)
-    machine = Machine(Plan(ir.Workflow(name="long", body=ir.Block((loop,)))))
-    machine.feed(Event("run.started", "", 0.0, {}))
+    machine = begun(loop)
     sizes = []
     for number in range(1, 1_001):
         machine.poll()
-        machine.feed(Event("task.finished", f"loop[{number}]/ask", 0.0, {"value": "x" * 20}))
+        feed(machine, "task.finished", f"loop[{number}]/ask", value="x" * 20)
         machine.take_notes()
         sizes.append(len(machine.snapshot()))
 
     assert max(sizes[500:]) <= sizes[10] + 60
-
-
-@pytest.mark.parametrize("on_failure", ["go_on", "halt", "cancel"])
-def test_the_end_of_a_node_does_not_look_at_all_others(
-    on_failure: Literal["go_on", "halt", "cancel"], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked: list[dict[str, Any]] = []
-    is_lost = ends.is_lost
-    for module in (block, ends):
-        monkeypatch.setattr(module, "is_lost", lambda end: looked.append(end) or is_lost(end))
-    tasks = tuple(ir.Task(name=f"t{number}", kind="use") for number in range(300))
-    machine = Machine(Plan(ir.Workflow(name="wide", body=ir.Block(tasks, on_failure=on_failure))))
-    machine.feed(Event("run.started", "", 0.0, {}))
-    fault: Any = {"error": {"code": "P101", "message": "no", "retryable": False}}
-    machine.feed(Event("task.failed", "t0", 0.0, fault))
-    for number in range(1, 300):
-        machine.feed(Event("task.finished", f"t{number}", 0.0, {"value": 1}))
-
-    assert machine.status == "failed"
-    # Each when it ends, and each when the block does.
-    assert 0 < len(looked) <= 2 * 300

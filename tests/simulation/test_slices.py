@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from crash.priced import Priced
+from simulation.machines import error_of, restored
 from simulation.turns import JumpingTurns
 from whorl.dialects.reader import read_workflow
 from whorl.interpreter.events import FED_KINDS, Event
@@ -22,7 +25,7 @@ from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime, Vir
 from whorl.runtimes.turns import SLICE_STEPS
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable
 
     from whorl.runtimes.journal.journal import Entry
 
@@ -45,23 +48,8 @@ steps:
   many:
     each: "{{ range(3000) }}"
     as: i
-    steps:
-      a: {value: "{{ i }}"}
-      b: {value: "{{ a + 1 }}"}
+    steps: {a: {value: "{{ i }}"}, b: {value: "{{ a + 1 }}"}}
 """
-
-
-class NoWorkers:
-    """Nothing in these workflows is performed."""
-
-    def kind(self, name: str) -> Any:
-        raise AssertionError(name)
-
-    def effect(self, name: str, inputs: object) -> Any:
-        raise AssertionError(name)
-
-    def redacted(self, value: Any) -> Any:
-        return value
 
 
 class World:
@@ -69,7 +57,7 @@ class World:
 
     def __init__(self, source: str) -> None:
         self.workflow = read_workflow(source, "test.whorl.yaml").workflow
-        self.runtime = SimulatedRuntime(NoWorkers())
+        self.runtime = SimulatedRuntime(Priced())
         self.journal: MemoryJournal = self.runtime.journal
         self.run = self.runtime.start(self.workflow, {})
         self.driver: Driver | None = None
@@ -81,11 +69,28 @@ class World:
 
         async def work() -> str:
             owner = await self.journal.claim(self.run)
-            about = (self.run, folded, owner, self.journal, NoWorkers(), loop.now)
+            about = (self.run, folded, owner, self.journal, Priced(), loop.now)
             self.driver = Driver(*about, turns=turns, cpu_max_s=cpu_max_s)  # type: ignore[arg-type]
             return await self.driver.drive()
 
-        return _until_done(work(), loop)
+        with closing(loop):
+            return loop.run_until_complete(work())
+
+    def at_slice(self, number: int, act: Callable[[Driver], None]) -> Callable[[int], None]:
+        """What is done after so many slices."""
+
+        def between(count: int) -> None:
+            if count == number:
+                assert self.driver is not None
+                act(self.driver)
+
+        return between
+
+    def asked(self, kind: str) -> Callable[[Driver], None]:
+        return lambda driver: driver.deliver(Event(kind, "", self.runtime.now() + 9, {}))
+
+    def ended(self, kind: str) -> list[Event]:
+        return [entry.event for entry in self.entries() if entry.event.kind == kind]
 
     def entries(self) -> list[Entry]:
         return list(self.journal.read(self.run))
@@ -107,13 +112,6 @@ class World:
         return machine
 
 
-def _until_done(work: Coroutine[Any, Any, str], loop: VirtualLoop) -> str:
-    try:
-        return loop.run_until_complete(work)
-    finally:
-        loop.close()
-
-
 def _sliced(plan: Plan, events: list[Event], random: Random) -> tuple[list[Event], str]:
     machine = Machine(plan)
     for event in events:
@@ -131,11 +129,9 @@ def test_slices_change_neither_notes_nor_state(source: str) -> None:
     whole = Machine(plan)
     whole.feed(started)
 
+    expected = (whole.take_notes(), whole.snapshot())
     for seed in range(3):
-        assert _sliced(plan, [started], Random(seed)) == (
-            whole.take_notes() if seed == 0 else _sliced(plan, [started], Random(9))[0],
-            whole.snapshot(),
-        )
+        assert _sliced(plan, [started], Random(seed)) == expected
 
 
 def test_between_two_slices_others_have_their_turn() -> None:
@@ -153,9 +149,8 @@ def test_a_time_limit_ends_a_loop_that_only_computes() -> None:
     world = World(COUNTING % ", time: 2s")
     assert world.drive(JumpingTurns(0.5)) == "succeeded"
 
-    fired = next(e.event for e in world.entries() if e.event.kind == "timer.fired")
-    assert fired.body["step"]
-    ended = next(e.event for e in world.entries() if e.event.kind == "loop.finished")
+    assert world.ended("timer.fired")[0].body["step"]
+    [ended] = world.ended("loop.finished")
     assert ended.body["exit_reason"] == "timeout"
     assert 0 < ended.body["iterations"] < 2000  # type: ignore[operator]
     assert world.check_replay().status == "succeeded"
@@ -167,9 +162,7 @@ def test_time_goes_on_in_a_run_that_only_computes() -> None:
     turns = JumpingTurns(0.5)
     assert world.drive(turns) == "succeeded"
 
-    took = [
-        e.event.body["seconds"] for e in world.entries() if e.event.kind == "iteration.finished"
-    ]
+    took = [event.body["seconds"] for event in world.ended("iteration.finished")]
     ended_s = world.entries()[-1].event.at - EPOCH
     # The last slice is not over when the run is, and what it leaves is sealed and stored behind it.
     assert ended_s > 10
@@ -191,7 +184,7 @@ def test_a_wait_behind_long_work_begins_when_the_work_is_done() -> None:
     world = World(COUNTING.replace('after: {value: "{{ many.a }}"}', "after: {wait: 5s}") % "")
     assert world.drive(JumpingTurns(0.5)) == "succeeded"
 
-    *_, worked, over = (e.event.at for e in world.entries() if e.event.kind == "timer.fired")
+    *_, worked, over = (event.at for event in world.ended("timer.fired"))
     assert worked - EPOCH > 10
     assert over - worked == 5
     world.check_replay()
@@ -201,19 +194,12 @@ def test_an_iteration_that_only_computes_has_a_time_too() -> None:
     steps = "".join(f"        s{n}: {{value: '{{{{ range(9) | list }}}}'}}\n" for n in range(900))
     world = World(COUNTING.replace("%s", ", each_time: 1s").replace("  after", steps + "  after"))
     assert world.drive(JumpingTurns(0.6)) == "failed"
-    machine = world.check_replay()
-    assert machine.state["result"]["error"]["code"] == "R101"  # type: ignore[index]
+    assert error_of(world.check_replay())["code"] == "R101"
 
 
 def test_a_computing_run_is_cancelled_at_once() -> None:
     world = World(COUNTING % "")
-
-    def cancel(count: int) -> None:
-        if count == 3:
-            assert world.driver is not None
-            world.driver.deliver(Event("run.cancelled", "", world.runtime.now() + 9, {}))
-
-    turns = JumpingTurns(0.001, cancel)
+    turns = JumpingTurns(0.001, world.at_slice(3, world.asked("run.cancelled")))
     assert world.drive(turns) == "cancelled"
     assert turns.count <= 6
     assert world.check_replay().status == "cancelled"
@@ -221,13 +207,8 @@ def test_a_computing_run_is_cancelled_at_once() -> None:
 
 def test_a_computing_run_is_paused_and_goes_on_where_it_was() -> None:
     world = World(COUNTING % "")
-
-    def pause(count: int) -> None:
-        if count == 3:
-            assert world.driver is not None
-            world.driver.deliver(Event("run.paused", "", world.runtime.now() + 9, {}))
-
-    assert world.drive(JumpingTurns(0.001, pause)) == "paused"
+    turns = JumpingTurns(0.001, world.at_slice(3, world.asked("run.paused")))
+    assert world.drive(turns) == "paused"
     begun = world.kinds().count("iteration.started")
     assert 0 < begun < 2000
     world.runtime.resume(world.run, (Event("run.resumed", "", 2e9, {}),))
@@ -237,13 +218,7 @@ def test_a_computing_run_is_paused_and_goes_on_where_it_was() -> None:
 
 def test_a_computing_run_is_stopped_and_resumed_where_it_was() -> None:
     world = World(COUNTING % "")
-
-    def stop(count: int) -> None:
-        if count == 3:
-            assert world.driver is not None
-            world.driver.stop()
-
-    assert world.drive(JumpingTurns(0.001, stop)) == "stopped"
+    assert world.drive(JumpingTurns(0.001, world.at_slice(3, Driver.stop))) == "stopped"
     assert 0 < world.kinds().count("iteration.started") < 2000
     assert world.drive(JumpingTurns(0.001)) == "succeeded"
     assert world.kinds().count("iteration.started") == 2000
@@ -255,8 +230,7 @@ def test_a_run_that_has_computed_too_long_fails_and_says_what_raises_the_limit()
     assert world.drive(JumpingTurns(1.0), cpu_max_s=3.0) == "failed"
 
     assert "run.exhausted" in world.kinds()
-    machine = world.check_replay()
-    error = machine.state["result"]["error"]  # type: ignore[index]
+    error = error_of(world.check_replay())
     assert (error["code"], error["facts"]) == ("R105", {"cpu_s": 3.0})
 
 
@@ -270,14 +244,9 @@ def test_snapshots_in_the_midst_of_work_lead_to_the_same_end() -> None:
         taken.append(world.driver.machine.is_busy)
         await snapshot(run, owner, seq, state)
 
-    def stop(count: int) -> None:
-        if count == 4:
-            assert world.driver is not None
-            world.driver.stop()
-
     world.journal.snapshot = noted  # type: ignore[method-assign]
     lives = 0
-    while world.drive(JumpingTurns(0.001, stop)) == "stopped":
+    while world.drive(JumpingTurns(0.001, world.at_slice(4, Driver.stop))) == "stopped":
         lives += 1
         assert lives < 100
     assert lives > 2
@@ -321,8 +290,7 @@ steps:
     machine.feed(Event("run.started", "", 5.0, {"run": "r", "seed": "s", **body}))
 
     assert machine.status == ("failed" if behaviour == 2 else "succeeded")
-    restored = Machine.restore(machine.plan, machine.snapshot())
-    assert restored.meter.prices == (behaviour or 1)
+    assert restored(machine).meter.prices == (behaviour or 1)
 
 
 def test_golden_journals_are_the_same_in_slices() -> None:

@@ -42,11 +42,7 @@ def branched() -> Workflow:
     model = Fields((("model", Constant("m1")),))
     ask = Task(name="same", kind="ask")
     one = Block((ask, Compute(name="more", value=Constant(1), after=(After("same"),))))
-    choose = Branch(
-        name="choose",
-        cases=(Case("big", one),),
-        default=Case("else", Block((ask,))),
-    )
+    choose = Branch(name="choose", cases=(Case("big", one),), default=Case("else", Block((ask,))))
     inner = Loop(
         name="inner",
         after=(After("choose"),),

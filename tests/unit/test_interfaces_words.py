@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from math import nextafter
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,24 +16,50 @@ from whorl.interfaces.verdicts import fact_words, verdict_words
 from whorl.interfaces.wording import condition_words, target_of
 from whorl.ir import AllOf, AnyOf, Constant, Expression, Judge, Plateau, Score, Stable, When
 
-
-@pytest.mark.parametrize(
-    ("amount", "words"),
-    [(0.04, "0.0s"), (3.14, "3.1s"), (9.96, "10s"), (59.4, "59s"), (59.6, "1m00s"), (152, "2m32s"),
-     (3_900, "1h05m"), (273_600, "3d4h")],
-)  # fmt: skip
-def test_seconds(amount: float, words: str) -> None:
-    assert figures.seconds(amount) == words
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @pytest.mark.parametrize(
-    ("amount", "words"),
-    [(0, "$0.00"), (1234.5, "$1,234.50"), (0.1, "$0.10"), (0.0437, "$0.0437"), (0.001, "$0.001"),
-     (0.0031, "$0.0031"), (0.05, "$0.05"), (0.0002, "$0.0002"), (0.00036748, "$0.00037"),
-     (0.0000367, "$0.000037"), (1e-9, "<$0.000001")],
+    ("figure", "rows"),
+    [
+        (figures.seconds, {0.04: "0.0s", 3.14: "3.1s", 9.96: "10s", 59.4: "59s", 59.6: "1m00s",
+                           152: "2m32s", 3_900: "1h05m", 273_600: "3d4h"}),
+        (figures.dollars, {0: "$0.00", 1234.5: "$1,234.50", 0.1: "$0.10", 0.0437: "$0.0437",
+                           0.001: "$0.001", 0.0031: "$0.0031", 0.05: "$0.05", 0.0002: "$0.0002",
+                           0.00036748: "$0.00037", 0.0000367: "$0.000037", 1e-9: "<$0.000001"}),
+        (figures.count, {812: "812", 8_230: "8.2k", 123_456: "123k", 1_300_000: "1.3M"}),
+        # A score is never shown rounder than it is.
+        (figures.score, {None: "", 0.9: "0.90", 0.912: "0.912", 87.0: "87", 0.89996: "0.89996",
+                         0.00001: "0.00001", 0.0: "0.00"}),
+        # Budgets have all their digits.
+        (figures.allowed, {0.5: "$0.50", 0.003: "$0.003", 0.00025: "$0.00025",
+                           1_234.5: "$1,234.50", 1.005: "$1.005"}),
+        (figures.as_much_again, {0.003: "+0.003", 0.5: "+0.50", 2.0: "+2.00", 0.0123456: "+0.0123",
+                                 None: "+0.50"}),
+    ],
+    ids=lambda part: getattr(part, "__name__", ""),
 )  # fmt: skip
-def test_dollars(amount: float, words: str) -> None:
-    assert figures.dollars(amount) == words
+def test_figures(figure: Callable[[Any], str], rows: dict[Any, str]) -> None:
+    assert {amount: figure(amount) for amount in rows} == rows
+
+
+@pytest.mark.parametrize(
+    ("figure", "rows"),
+    [
+        (figures.difference, {(0.63, 0.41): "+.22", (0.58, 0.63): "-.05", (3.0, 1.5): "+1.50",
+                              (None, 1.0): "", (0.9, 0.9): "+.00", (0.94996, 0.94991): "+.00005"}),
+        # Scores are told apart.
+        (figures.score, {(0.899, 0.9): "0.899", (0.9, 0.899): "0.90", (0.89996, 0.9): "0.89996",
+                         (0.9, 0.89996): "0.90", (0.9975, 0.999): "0.9975",
+                         (0.99748, 0.9975): "0.99748", (0.9975, 0.99748): "0.9975",
+                         (0.9 - 1e-12, 0.9): "0.899999999999", (86.9999, 87.0): "86.9999",
+                         (0.9, 0.9): "0.90", (1 / 3, 0.9): "0.3333", (0.1 + 0.2, 0.9): "0.30"}),
+    ],
+    ids=["difference", "score"],
+)  # fmt: skip
+def test_figures_of_two(figure: Callable[..., str], rows: dict[Any, str]) -> None:
+    assert {two: figure(*two) for two in rows} == rows
 
 
 @pytest.mark.parametrize(
@@ -46,66 +73,6 @@ def test_the_same_amount_is_written_alike_however_it_was_added_up(
     assert {figures.dollars(each) for each in added} == {words}
 
 
-def test_counts_scores_and_differences() -> None:
-    assert [figures.count(n) for n in (812, 8_230, 123_456, 1_300_000)] == [
-        "812",
-        "8.2k",
-        "123k",
-        "1.3M",
-    ]
-    assert [figures.score(n) for n in (None, 0.9, 0.912, 87.0)] == ["", "0.90", "0.912", "87"]
-    assert figures.difference(0.63, 0.41) == "+.22"
-    assert figures.difference(0.58, 0.63) == "-.05"
-    assert figures.difference(3.0, 1.5) == "+1.50"
-    assert figures.difference(None, 1.0) == ""
-    assert figures.difference(0.9, 0.9) == "+.00"
-    assert figures.difference(0.94996, 0.94991) == "+.00005"
-
-
-@pytest.mark.parametrize(
-    ("amount", "other", "words"),
-    [
-        (0.899, 0.9, "0.899"),
-        (0.9, 0.899, "0.90"),
-        (0.89996, 0.9, "0.89996"),
-        (0.9, 0.89996, "0.90"),
-        (0.9975, 0.999, "0.9975"),
-        (0.99748, 0.9975, "0.99748"),
-        (0.9975, 0.99748, "0.9975"),
-        (0.9 - 1e-12, 0.9, "0.899999999999"),
-        (86.9999, 87.0, "86.9999"),
-        (0.9, 0.9, "0.90"),
-        (1 / 3, 0.9, "0.3333"),
-        (0.1 + 0.2, 0.9, "0.30"),
-    ],
-)
-def test_scores_are_told_apart(amount: float, other: float, words: str) -> None:
-    assert figures.score(amount, other) == words
-
-
-def test_a_score_is_never_shown_rounder_than_it_is() -> None:
-    assert [figures.score(n) for n in (0.89996, 0.00001, 0.0)] == ["0.89996", "0.00001", "0.00"]
-
-
-def test_budgets_have_all_their_digits() -> None:
-    amounts = (0.5, 0.003, 0.00025, 1_234.5, 1.005)
-
-    assert [figures.allowed(n) for n in amounts] == [
-        "$0.50",
-        "$0.003",
-        "$0.00025",
-        "$1,234.50",
-        "$1.005",
-    ]
-    assert [figures.as_much_again(n) for n in (0.003, 0.5, 2.0, 0.0123456, None)] == [
-        "+0.003",
-        "+0.50",
-        "+2.00",
-        "+0.0123",
-        "+0.50",
-    ]
-
-
 def test_sparkline() -> None:
     assert figures.sparkline([0.0, None, 1.0]) == "▁ █"
     assert figures.sparkline([0.5, 0.5]) == "██"
@@ -117,13 +84,9 @@ def test_line_is_one_safe_line_of_bounded_length() -> None:
     assert figures.line("a\nb\x1b[2J\u202e  c") == "a b␛[2J� c"
     assert figures.line("x" * 50, 10) == "xxxxxxxxx…"
     assert figures.paragraphs("a\x07\r\nb") == "a␇\nb"
-
-
-def test_table_aligns_wide_characters() -> None:
-    assert figures.table([("漢字", "1"), ("ab", "22")], right=frozenset({1})) == [
-        "漢字   1",
-        "ab    22",
-    ]
+    # Wide characters are aligned.
+    table = figures.table([("漢字", "1"), ("ab", "22")], right=frozenset({1}))
+    assert table == ["漢字   1", "ab    22"]
 
 
 def test_fact_words() -> None:
@@ -170,47 +133,26 @@ LIMIT = {
 }  # fmt: skip
 
 
+RAISE = "raise `at_most.iterations` or give `whorl run` a higher `--max-iterations`"
+ENDED = {"continues": False}
+CALLS = {"reason": "budget", "limit": "calls", "of_run": True, "continues": False}
+COST = {"reason": "budget", "limit": "cost_usd", "iterations": 0, "more": {"cost_usd": 0.0123}}
+GO_ON = "`whorl continue r1 --at 'polish' {}` goes on; for a new run, {}"
+
+
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
+        ({}, GO_ON.format("--iterations 3", RAISE)),
+        (ENDED, RAISE),
         (
-            {},
-            "`whorl continue r1 --at 'polish' --iterations 3` goes on; for a new run, raise "
-            "`at_most.iterations` or give `whorl run` a higher `--max-iterations`",
+            ENDED | {"fields": {"max_iterations": "max_loops"}},
+            RAISE.replace("at_most.iterations", "max_loops"),
         ),
-        (
-            {"continues": False},
-            "raise `at_most.iterations` or give `whorl run` a higher `--max-iterations`",
-        ),
-        (
-            {"continues": False, "fields": {"max_iterations": "max_loops"}},
-            "raise `max_loops` or give `whorl run` a higher `--max-iterations`",
-        ),
-        ({"continues": False, "reason": "timeout"}, "raise `at_most.time`"),
-        (
-            {"reason": "budget", "limit": "calls", "of_run": True, "continues": False},
-            "raise `budget.calls`",
-        ),
-        (
-            {
-                "reason": "budget",
-                "limit": "calls",
-                "of_run": True,
-                "continues": False,
-                "fields": {},
-            },
-            "raise `budget.calls`",
-        ),
-        (
-            {
-                "reason": "budget",
-                "limit": "cost_usd",
-                "iterations": 0,
-                "more": {"cost_usd": 0.0123},
-            },
-            "`whorl continue r1 --at 'polish' --budget +0.013` goes on; "
-            "for a new run, raise `at_most.cost`",
-        ),
+        (ENDED | {"reason": "timeout"}, "raise `at_most.time`"),
+        (CALLS, "raise `budget.calls`"),
+        (CALLS | {"fields": {}}, "raise `budget.calls`"),
+        (COST, GO_ON.format("--budget +0.013", "raise `at_most.cost`")),
     ],
 )
 def test_advice_about_a_limit_is_made_from_its_facts(facts: dict[str, object], words: str) -> None:
@@ -219,12 +161,9 @@ def test_advice_about_a_limit_is_made_from_its_facts(facts: dict[str, object], w
     assert advice("R100", LIMIT | facts | {"code": "R102"}, "r1") == words
 
 
-def test_there_is_no_advice_without_facts() -> None:
+def test_there_is_no_advice_without_facts_and_flags_give_at_least_what_is_missing() -> None:
     assert advice("R102", None) == ""
     assert advice("R100", {"path": "x"}) == ""
-
-
-def test_flags_give_at_least_what_is_missing() -> None:
     assert flags({"calls": 2.2, "cost_usd": 0.0501, "tokens": 0}) == "--budget +0.051 --calls +3"
 
 

@@ -14,7 +14,7 @@ from whorl.interfaces.wording import forecast_words
 from whorl.ir import Block, Task, Workflow
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
-from whorl.services.files.forecasting import forecast
+from whorl.services.files.forecasting import Forecast, forecast
 from whorl.services.files.preflight import check_models, refusal
 from whorl.services.rehearsing import invent
 
@@ -44,12 +44,20 @@ TABLE = {
 }
 
 
-def _workflow() -> Workflow:
-    return read_workflow(FILE, "demo.yaml", dialect="native").workflow
+def _read(text: str) -> Workflow:
+    return read_workflow(text, "demo.yaml", dialect="native").workflow
+
+
+def _forecast(text: str, table: dict[str, Any] = TABLE, **options: Any) -> Forecast:
+    return forecast(_read(text), Providers(settings_from(table, {})), **options)
+
+
+def _words(steps: str, **options: Any) -> str:
+    return forecast_words(_forecast(f"whorl: 1\n{steps}", **options))
 
 
 def test_text_tree_shows_loops_and_branches() -> None:
-    tree = text_tree(_workflow())
+    tree = text_tree(_read(FILE))
 
     assert "├─ ↻ polish  until judge: Good? or score ≥ 0.90, at most 4 iterations" in tree
     assert "│  └─ ? pick  choose" in tree
@@ -58,7 +66,7 @@ def test_text_tree_shows_loops_and_branches() -> None:
 
 
 def test_mermaid_escapes_names_and_closes_its_boxes() -> None:
-    chart = mermaid(_workflow()).splitlines()
+    chart = mermaid(_read(FILE)).splitlines()
     opened = sum(line.strip().startswith("subgraph") for line in chart)
     odd = mermaid(Workflow(name="odd", body=Block((Task(name='a"]; <b>#\n', kind="ask"),))))
 
@@ -67,9 +75,7 @@ def test_mermaid_escapes_names_and_closes_its_boxes() -> None:
 
 
 def test_forecast_counts_judges_and_costs() -> None:
-    providers = Providers(settings_from(TABLE, {}))
-
-    told = forecast(_workflow(), providers, budget_usd=2.0)
+    told = _forecast(FILE, budget_usd=2.0)
 
     # Each iteration: a step, the costlier branch, and a judge that may be asked twice.
     assert (told.usual, told.calls) == (4 * (1 + 1 + 1), 4 * (1 + 1 + 2) * 4)
@@ -77,30 +83,23 @@ def test_forecast_counts_judges_and_costs() -> None:
     assert told.cost_usd > 0
     assert forecast_words(told).startswith("at most 64 calls (12 without retries), about $")
     assert forecast_words(told).endswith("; at most $2.00, the budget")
-    assert forecast(_workflow(), providers, iterations=1).usual == 3
-
-
-def words_of(text: str, **budget: float) -> str:
-    workflow = read_workflow(f"whorl: 1\n{text}", "t.yaml", dialect="native").workflow
-    return forecast_words(forecast(workflow, Providers(settings_from(TABLE, {})), **budget))
+    assert _forecast(FILE, iterations=1).usual == 3
 
 
 def test_forecast_knows_what_judges_are_asked_for() -> None:
-    providers = Providers(settings_from(TABLE, {}))
     costs: list[float] = []
     for wish in ("reason: false", "votes: 1", "evidence: true"):
         text = FILE.replace('{judge: "Good?"}', f'{{judge: {{question: "Good?", {wish}}}}}')
-        asked = read_workflow(text, "demo.yaml", dialect="native").workflow
-        costs.append(forecast(asked, providers, budget_usd=9.0).cost_usd or 0.0)
+        costs.append(_forecast(text, budget_usd=9.0).cost_usd or 0.0)
 
     # The answer to a judge is reserved with 64 tokens, and the quote with 64 more.
     assert costs[0] == costs[1] < costs[2]
 
 
 def test_forecast_says_at_most_only_where_something_bounds_the_cost() -> None:
-    open_ended = words_of("steps: {a: {ask: x}}")
-    growing = words_of('inputs: {t: string}\nsteps: {a: {ask: "{{ t }}", max_tokens: 1000}}')
-    limited = words_of("steps: {a: {ask: x, max_tokens: 1000, retry: 0}}")
+    open_ended = _words("steps: {a: {ask: x}}")
+    growing = _words('inputs: {t: string}\nsteps: {a: {ask: "{{ t }}", max_tokens: 1000}}')
+    limited = _words("steps: {a: {ask: x, max_tokens: 1000, retry: 0}}")
     loop = "steps: {l: {repeat: {at_most: {iterations: 9, cost: 0.25}, steps: {a: {ask: x}}}}}"
 
     assert open_ended.endswith(", an estimate: answers may be longer than 1,024 tokens")
@@ -109,70 +108,42 @@ def test_forecast_says_at_most_only_where_something_bounds_the_cost() -> None:
     assert ", about $" in growing
     assert "at most $" in limited
     assert "estimate" not in limited
-    assert words_of(loop).endswith(", at most $0.25")
-    assert words_of("steps: {a: {ask: x}}", budget_usd=0.001).endswith(
-        "; at most $0.001, the budget"
-    )
+    assert _words(loop).endswith(", at most $0.25")
+    bounded = _words("steps: {a: {ask: x}}", budget_usd=0.001)
+    assert bounded.endswith("; at most $0.001, the budget")
 
 
 def test_forecast_says_that_a_budget_holds_nothing_without_a_price() -> None:
     table = {"providers": {"p": {"kind": "openai", "base_url": "http://127.0.0.1:1/v1"}}}
-    text = "whorl: 1\nmodel: p/nobody-knows\nbudget: 0.10\nsteps: {a: {ask: x}}\n"
-    workflow = read_workflow(text, "t.yaml", dialect="native").workflow
 
-    told = forecast_words(forecast(workflow, Providers(settings_from(table, {}))))
+    told = _words("model: p/nobody-knows\nbudget: 0.10\nsteps: {a: {ask: x}}\n", table=table)
 
     assert "of a price that is not known, so the budget of $0.10 cannot hold them" in told
 
 
 def test_forecast_stays_below_the_limits_of_loops_and_counts_commands() -> None:
-    text = FORECAST_FILE
-    workflow = read_workflow(text, "t.yaml", dialect="native").workflow
-
-    told = forecast(workflow, Providers(settings_from(TABLE, {})))
+    loop = "{at_most: {iterations: 10, cost: 0.01}, steps: {a: {ask: x}, t: {run: [make]}}}"
+    told = _forecast(f"whorl: 1\nsteps: {{l: {{repeat: {loop}}}}}\n")
 
     assert (told.usual, told.calls, told.cost_usd) == (20, 50, 0.01)
 
 
-FORECAST_FILE = """
-whorl: 1
-steps:
-  l:
-    repeat:
-      at_most: {iterations: 10, cost: 0.01}
-      steps:
-        a: {ask: x}
-        t: {run: [make]}
-"""
-
-
 def test_missing_provider_is_found_before_the_run() -> None:
     text = FILE.replace("inputs:", "model: openai/gpt-5-mini\ninputs:")
-    workflow = read_workflow(text, "demo.yaml", dialect="native").workflow
 
     with pytest.raises(UsageError, match="'openai' is not configured") as caught:
-        check_models(workflow, Providers(settings_from({}, {})))
+        check_models(_read(text), Providers(settings_from({}, {})))
 
     assert caught.value.code == "P110"
 
 
 @pytest.mark.parametrize(
-    ("allowed", "is_refused"), [(False, True), (True, False), (["make"], False), (["ls"], True)]
-)
-def test_commands_need_leave(allowed: object, is_refused: bool) -> None:
-    text = "whorl: 1\nsteps:\n  t: {run: [make, test]}\n"
-    workflow = read_workflow(text, "t.yaml", dialect="native").workflow
-
-    found = refusal(workflow, settings_from({"allow": {"commands": allowed}}, {}))
-
-    assert (found is not None) == is_refused
-    if found is not None:
-        assert (found["code"], found["path"]) == ("R110", "t")
-
-
-@pytest.mark.parametrize(
     ("step", "allowed", "is_refused"),
     [
+        ("{run: [make, test]}", False, True),
+        ("{run: [make, test]}", True, False),
+        ("{run: [make, test]}", ["make"], False),
+        ("{run: [make, test]}", ["ls"], True),
         ('{ask: "Look", tools: [files]}', False, True),
         ('{ask: "Look", tools: [files/read]}', ["git"], True),
         ('{ask: "Look", tools: [files]}', ["mcp-files"], False),
@@ -186,18 +157,17 @@ def test_commands_need_leave(allowed: object, is_refused: bool) -> None:
         ('{agent: own, prompt: "Look"}', ["/opt/own"], False),
     ],
 )
-def test_servers_and_agents_that_are_programs_are_refused_before_anything_starts(
+def test_commands_servers_and_agents_are_refused_before_anything_starts(
     step: str, allowed: bool | list[str], is_refused: bool
 ) -> None:
     text = f'whorl: 1\nsteps:\n  a: {{ask: "First"}}\n  b: {step}\n'
-    workflow = read_workflow(text, "t.yaml", dialect="native").workflow
     table: dict[str, Any] = {
         "allow": {"commands": allowed},
         "mcp": {"files": {"command": ["mcp-files", "."]}, "web": {"url": "https://m.example/"}},
         "agents": {"own": {"kind": "text", "program": "/opt/own"}},
     }
 
-    found = refusal(workflow, settings_from(table, {}))
+    found = refusal(_read(text), settings_from(table, {}))
 
     assert (found is not None) == is_refused
     if found is not None:
@@ -231,7 +201,7 @@ def test_values_of_the_command_line() -> None:
     found = read_values(["a=1", "b:=[1, 2]", "c=x=y", "d=@-"], "-i", lambda: "in")
 
     assert found == {"a": "1", "b": [1, 2], "c": "x=y", "d": "in"}
-    assert add_main_text(_workflow(), {}, "-", lambda: "in") == {"task": "in"}
+    assert add_main_text(_read(FILE), {}, "-", lambda: "in") == {"task": "in"}
     with pytest.raises(UsageError, match="takes no text"):
         add_main_text(Workflow(name="w", body=Block(())), {}, "x", str)
 
@@ -245,14 +215,11 @@ steps:
     repeat:
       at_most: {iterations: 5, cost: 0.50, time: 10m, tokens: 2000}
       steps: {w: {ask: "w"}}
-  both:
-    together:
-      a: {ask: "a"}
-      b: {ask: "b"}
+  both: {together: {a: {ask: "a"}, b: {ask: "b"}}}
   all: {each: "{{ [1] }}", steps: {c: {ask: "c"}}}
 """
 
-    tree = text_tree(read_workflow(text, "limited.yaml", dialect="native").workflow)
+    tree = text_tree(_read(text))
 
     assert "↻ l  at most 5 iterations, 10m00s, $0.50, 2,000 tokens" in tree
     assert "a  ask  (at once)" in tree

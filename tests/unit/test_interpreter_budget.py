@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from simulation import machines
+from simulation.machines import feed, loop_of
 from whorl import ir
 from whorl.interpreter import budget
 from whorl.interpreter.budget import NOTHING
 from whorl.interpreter.constructs import attempts
-from whorl.interpreter.events import Event, Send
-from whorl.interpreter.machine import Machine
-from whorl.interpreter.plan import Plan
+from whorl.interpreter.events import Send
+
+if TYPE_CHECKING:
+    from whorl.interpreter.machine import Machine
 
 
 def begun(*names: str, **limits: Any) -> Machine:
     """A run with a budget whose tasks all want to be sent at once."""
-    tasks = tuple(ir.Task(name=name, kind="ask") for name in names or ("a",))
-    workflow = ir.Workflow(name="w", body=ir.Block(tasks), limits=ir.RunLimits(**limits))
-    machine = Machine(Plan(workflow))
-    machine.feed(Event("run.started", "", 0.0, {}))
+    tasks = (ir.Task(name=name, kind="ask") for name in names or ("a",))
+    machine = machines.begun(*tasks, limits=ir.RunLimits(**limits))
     machine.poll()
     return machine
 
 
 def send(machine: Machine, name: str = "a", **reserve: Any) -> list[str]:
     """The addresses of the calls that are sent when one wants so much."""
-    machine.feed(Event("task.started", name, 0.0, {"reserve": reserve}))
-    return [command.address for command in machine.poll() if isinstance(command, Send)]
+    feed(machine, "task.started", name, reserve=reserve)
+    return machines.sent(machine)
 
 
 def finish(machine: Machine, name: str = "a", **usage: Any) -> list[str]:
     """What is said when a call has used so much."""
     machine.take_notes()
-    machine.feed(Event("task.finished", name, 1.0, {"value": "x", "usage": {"calls": 1, **usage}}))
+    feed(machine, "task.finished", name, 1.0, value="x", usage={"calls": 1, **usage})
     return [str(n.body["message"]) for n in machine.take_notes() if n.kind == "warning"]
 
 
@@ -97,33 +98,24 @@ def test_only_what_is_over_a_budget_is_warned_of(tokens: int, cost: float, over:
         assert f"the run is over its {name} budget by" in warning
 
 
-def test_so_many_calls_that_nobody_waits_for_are_remembered() -> None:
+def test_so_many_calls_without_an_answer_are_remembered() -> None:
+    """Those that nobody waits for any more, and those that were not answered."""
     machine = begun(cost_usd=1.0)
     send(machine, calls=1)
-    frame = next(frame for frame in machine.task_frames.values() if frame["kind"] == "task")
-    machine.state["abandoned"] = {
-        f"old{number}": {"loops": [], "usage": {}} for number in range(budget._ABANDONED_MAX - 1)
-    }
-    budget.abandon(machine, frame)
-    assert len(machine.state["abandoned"]) == budget._ABANDONED_MAX
-    assert "old0" in machine.state["abandoned"]
-
-    budget.abandon(machine, frame | {"address": "b"})  # type: ignore[arg-type]
-    assert len(machine.state["abandoned"]) == budget._ABANDONED_MAX
-    assert "old0" not in machine.state["abandoned"]
-
-
-def test_so_many_calls_that_were_not_answered_are_remembered() -> None:
-    machine = begun()
-    most = attempts._UNANSWERED_MAX
-    machine.state["unanswered"] = {f"old{number}": ["k", "m", None] for number in range(most - 1)}
-    frame: Any = {"base": "a", "key": "k", "inputs": {}}
-    attempts.leave_key(machine, frame)
-    assert (len(machine.state["unanswered"]), "old0" in machine.state["unanswered"]) == (most, True)
-
-    attempts.leave_key(machine, frame | {"base": "b"})
-    assert len(machine.state["unanswered"]) == most
-    assert "old0" not in machine.state["unanswered"]
+    frame: Any = next(f for f in machine.task_frames.values() if f["kind"] == "task")
+    unanswered: Any = {"base": "a", "key": "k", "inputs": {}}
+    for name, old, most, leave, leaving, field in (
+        ("abandoned", {"loops": [], "usage": {}}, budget._ABANDONED_MAX, budget.abandon, frame,
+         "address"),
+        ("unanswered", ["k", "m", None], attempts._UNANSWERED_MAX, attempts.leave_key, unanswered,
+         "base"),
+    ):  # fmt: skip
+        kept: Any = {f"old{number}": old for number in range(most - 1)}
+        machine.state[name] = kept  # type: ignore[literal-required]
+        leave(machine, leaving)
+        assert (len(kept), "old0" in kept) == (most, True)
+        leave(machine, leaving | {field: "b"})
+        assert (len(kept), "old0" in kept) == (most, False)
 
 
 @pytest.mark.parametrize(("more", "of_run"), [(1, 4), (2, 4), (3, 7)])
@@ -131,19 +123,16 @@ def test_more_for_a_loop_is_more_for_the_run_that_has_less_left(more: int, of_ru
     task = ir.Task(name="a", kind="ask")
     limits = ir.LoopLimits(iterations=9, calls=2)
     loop = ir.Loop(name="l", body=ir.Block((task,)), limits=limits)
-    workflow = ir.Workflow(name="w", body=ir.Block((loop,)), limits=ir.RunLimits(calls=4))
-    machine = Machine(Plan(workflow))
-    machine.feed(Event("run.started", "", 0.0, {}))
+    machine = machines.begun(loop, limits=ir.RunLimits(calls=4))
     for number in (1, 2):
         assert send(machine, f"l[{number}]/a", calls=1) == [f"l[{number}]/a"]
         finish(machine, f"l[{number}]/a")
     assert send(machine, "l[3]/a", calls=1) == []
     assert machine.done
-    machine.feed(Event("run.continued", "", 2.0, {"calls": more, "around": True}))
+    feed(machine, "run.continued", at=2.0, calls=more, around=True)
 
     assert machine.state["limits"]["calls"] == of_run
-    (frame,) = (frame for frame in machine.frames.values() if frame["kind"] == "loop")
-    assert frame["limits"]["calls"] == 2 + more
+    assert loop_of(machine)["limits"]["calls"] == 2 + more
 
 
 @pytest.mark.parametrize("is_outer", [False, True], ids=["its own", "of the loop around"])
@@ -155,13 +144,12 @@ def test_the_calls_of_a_loop_share_its_budget(is_outer: bool) -> None:
     own, around = reversed(limits) if is_outer else limits
     inner = ir.Loop(name="l", body=ir.Block((*tasks, wait)), limits=own)
     outer = ir.Loop(name="o", body=ir.Block((inner,)), limits=around)
-    machine = Machine(Plan(ir.Workflow(name="w", body=ir.Block((outer,)))))
-    machine.feed(Event("run.started", "", 0.0, {}))
+    machine = machines.begun(outer)
     machine.poll()
 
     def cap_of(name: str) -> int | None:
-        body: Any = {"reserve": {"tokens": 10}, "cap": {"least": 10, "most": 9_999}}
-        machine.feed(Event("task.started", f"o[1]/l[1]/{name}", 0.0, body))
+        cap = {"least": 10, "most": 9_999}
+        feed(machine, "task.started", f"o[1]/l[1]/{name}", reserve={"tokens": 10}, cap=cap)
         (sent,) = (command for command in machine.poll() if isinstance(command, Send))
         return sent.cap
 

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from simulation.machines import FALSE, begun, feed, loop_of, restored
 from whorl import ir
 from whorl.interpreter.events import Event
-from whorl.interpreter.machine import Machine
-from whorl.interpreter.plan import Plan
 from whorl.interpreter.requests import REQUESTS_KEPT, is_known, objection
 
 if TYPE_CHECKING:
+    from whorl.interpreter.machine import Machine
     from whorl.language import Json
 
-NEVER = ir.When(ir.Expression("jinja", "false"))
 
-
-def plan(**fields: object) -> Plan:
-    write = ir.Compute(name="write", value=ir.Constant(1))
-    loop = ir.Loop(
-        name="loop",
-        body=ir.Block((write,)),
-        until=NEVER,
-        limits=ir.LoopLimits(2),
-        **fields,  # type: ignore[arg-type]
-    )
-    return Plan(ir.Workflow(name="w", body=ir.Block((loop,))))
-
-
-def ended(**fields: object) -> Machine:
+def ended(**fields: Any) -> Machine:
     """A run whose loop is at its limit."""
-    machine = Machine(plan(**fields))
-    machine.feed(Event("run.started", "", 0.0, {}))
+    body = ir.Block((ir.Compute(name="write", value=ir.Constant(1)),))
+    machine = begun(ir.Loop(name="loop", body=body, until=FALSE, limits=ir.LoopLimits(2), **fields))
     machine.take_notes()
     return machine
 
@@ -43,17 +29,20 @@ def more(name: str = "", iterations: int = 1) -> Event:
     return Event("run.continued", "", 1.0, body | ({"request": name} if name else {}))
 
 
-def count(machine: Machine) -> int:
-    [loop] = [frame for frame in machine.frames.values() if frame["kind"] == "loop"]
-    return int(loop["count"])
-
-
-def test_a_request_that_comes_twice_counts_once() -> None:
+def test_a_request_that_comes_twice_counts_once_also_after_a_crash() -> None:
     machine = ended()
-    for _ in range(3):
-        machine.feed(more("r-1"))
+    machine.feed(more("r-1"))
+    machine.feed(more("r-1"))
+    assert loop_of(machine)["count"] == 3
+    machine.take_notes()
 
-    assert count(machine) == 3
+    machine = restored(machine)
+    machine.feed(more("r-1"))
+
+    assert loop_of(machine)["count"] == 3
+    assert is_known(machine, more("r-1"))
+    assert str(objection(machine, more("r-1"))) == "this request has been carried out already"
+    assert objection(machine, more("r-2")) is None
 
 
 def test_requests_of_other_names_or_of_none_count_each() -> None:
@@ -61,21 +50,7 @@ def test_requests_of_other_names_or_of_none_count_each() -> None:
     for event in (more("r-1"), more("r-2"), more(), more()):
         machine.feed(event)
 
-    assert count(machine) == 6
-
-
-def test_what_came_before_is_known_after_a_crash() -> None:
-    machine = ended()
-    machine.feed(more("r-1"))
-    machine.take_notes()
-
-    restored = Machine.restore(plan(), machine.snapshot())
-    restored.feed(more("r-1"))
-
-    assert count(restored) == 3
-    assert is_known(restored, more("r-1"))
-    assert str(objection(restored, more("r-1"))) == "this request has been carried out already"
-    assert objection(restored, more("r-2")) is None
+    assert loop_of(machine)["count"] == 6
 
 
 def test_a_repeated_request_of_a_run_that_has_ended_is_followed_by_its_end() -> None:
@@ -89,12 +64,10 @@ def test_a_repeated_request_of_a_run_that_has_ended_is_followed_by_its_end() -> 
 
 
 def test_a_repeated_request_does_not_wake_a_run_that_is_paused() -> None:
-    gate = ir.Gate(name="ask", message=ir.Constant("ok?"))
-    machine = Machine(Plan(ir.Workflow(name="w", body=ir.Block((gate,)))))
-    machine.feed(Event("run.started", "", 0.0, {}))
+    machine = begun(ir.Gate(name="ask", message=ir.Constant("ok?")))
     resume = Event("run.resumed", "", 0.0, {"request": "r-1"})
     machine.feed(resume)
-    machine.feed(Event("run.paused", "", 0.0, {"request": "r-2"}))
+    feed(machine, "run.paused", request="r-2")
     machine.take_notes()
     machine.feed(resume)
 
@@ -105,23 +78,20 @@ def test_a_repeated_request_does_not_wake_a_run_that_is_paused() -> None:
 
 def test_a_decision_does_not_answer_the_next_question() -> None:
     machine = ended(ask="at_limit")
-    decision: dict[str, Json] = {"approved": True, "request": "r-1"}
-    machine.feed(Event("gate.decided", "loop/:limit", 1.0, dict(decision)))
+    feed(machine, "gate.decided", "loop/:limit", 1.0, approved=True, request="r-1")
     assert machine.status == "succeeded"
     machine.feed(more("r-2"))
     assert machine.status == "waiting"
 
-    machine.feed(Event("gate.decided", "loop/:limit", 1.0, dict(decision)))
-
-    assert machine.status == "waiting"
-    machine.feed(Event("gate.decided", "loop/:limit", 1.0, decision | {"request": "r-3"}))
-    assert machine.status == "succeeded"
+    for request, status in (("r-1", "waiting"), ("r-3", "succeeded")):
+        feed(machine, "gate.decided", "loop/:limit", 1.0, approved=True, request=request)
+        assert machine.status == status
 
 
 def test_a_run_remembers_so_many_requests() -> None:
     machine = ended()
     for number in range(REQUESTS_KEPT + 5):
-        machine.feed(Event("run.paused", "", 1.0, {"request": f"r-{number}" + "x" * 500}))
+        feed(machine, "run.paused", at=1.0, request=f"r-{number}" + "x" * 500)
 
     kept = machine.state["requests"]
     assert len(kept) == REQUESTS_KEPT
@@ -132,9 +102,8 @@ def test_a_run_remembers_so_many_requests() -> None:
 @pytest.mark.parametrize("name", [None, "", 7, ["a"], {}])
 def test_an_odd_name_is_none(name: Json) -> None:
     machine = ended()
-    event = Event("run.continued", "", 1.0, {"iterations": 1, "request": name})
-    machine.feed(event)
-    machine.feed(event)
+    for _ in range(2):
+        feed(machine, "run.continued", at=1.0, iterations=1, request=name)
 
-    assert count(machine) == 4
+    assert loop_of(machine)["count"] == 4
     assert "requests" not in machine.state

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
+from simulation.machines import FALSE, performs, plan_with
 from whorl import ir
-from whorl.interpreter.events import Event, Perform
+from whorl.interpreter.events import Event
 from whorl.interpreter.machine import Machine
-from whorl.interpreter.plan import Plan
 
-FALSE = ir.When(ir.Expression("jinja", "false"))
 ASK = ir.Task(name="a", kind="ask")
 
 
@@ -20,7 +19,7 @@ class Run:
     """A run whose calls reply with these values, one after the other."""
 
     def __init__(self, *nodes: ir.Node, values: Any = (), **fields: Any) -> None:
-        self.machine = Machine(Plan(ir.Workflow(name="w", body=ir.Block(nodes), **fields)))
+        self.machine = Machine(plan_with(*nodes, **fields))
         self.values = iter(values)
         self.notes: list[Event] = []
         self.now = 0.0
@@ -32,8 +31,8 @@ class Run:
 
     def go(self, takes_s: float = 0.0) -> Run:
         """Replies to all that is asked; each call takes so long."""
-        while performs := [c for c in self.machine.poll() if isinstance(c, Perform)]:
-            for perform in performs:
+        while wanted := performs(self.machine):
+            for perform in wanted:
                 self.feed("task.started", perform.address, reserve={"calls": 1})
                 if "sent" in self.machine.pending.get(perform.address, ()):
                     self.now += takes_s
@@ -126,12 +125,9 @@ def test_an_iteration_whose_first_call_no_budget_allows_has_not_begun(scope: str
 
 def test_an_iteration_that_a_budget_around_its_loop_cuts_has_begun() -> None:
     two = ir.Task(name="b", kind="ask", after=(ir.After("a"),))
-    outer = loop(loop(ASK, two, name="inner"), name="outer", limits={"calls": 3})
     before = ir.Task(name="before", kind="ask")
-    outer = loop(
-        before, loop(ASK, two, name="inner", iterations=2), name="outer", limits={"calls": 7}
-    )
-    run = Run(outer).go()
+    inner = loop(ASK, two, name="inner", iterations=2)
+    run = Run(loop(before, inner, name="outer", limits={"calls": 7})).go()
 
     told = run.told("loop.finished", "path", "iterations", "exit_reason")
     assert told[-2:] == [("outer/inner", 1, "budget"), ("outer", 2, "budget")]
@@ -168,22 +164,20 @@ def test_a_node_that_is_continued_has_its_time_anew(around: bool) -> None:
     assert run.machine.pending == {}
 
 
-def _computed(value: Any) -> Run:
-    expression = ir.Expression("jinja", "{{ n }}")
-    fields: dict[str, Any] = {"variables": (("n", ir.Constant(value)),)}
-    return Run(loop(iterations=expression), **fields).go()
-
-
 @pytest.mark.parametrize("value", [2, 2.0, "2", " 2 "], ids=repr)
 def test_a_limit_of_iterations_can_be_computed(value: Any) -> None:
-    assert _computed(value).told("loop.finished", "iterations") == [(2,)]
+    node = loop(iterations=ir.Expression("jinja", "{{ n }}"))
+    run = Run(node, variables=(("n", ir.Constant(value)),)).go()
+
+    assert run.told("loop.finished", "iterations") == [(2,)]
 
 
 @pytest.mark.parametrize(
     "value", ["1h", "PT1M", 2.9, -3, 10**9, 10**400, True, None, [3], ""], ids=repr
 )
 def test_what_is_no_number_of_iterations_fails_the_loop(value: Any) -> None:
-    run = _computed(value)
+    node = loop(iterations=ir.Expression("jinja", "{{ n }}"))
+    run = Run(node, variables=(("n", ir.Constant(value)),)).go()
 
     [(error,)] = run.told("run.finished", "error")
     assert error["code"] == "R104"
@@ -193,16 +187,9 @@ def test_what_is_no_number_of_iterations_fails_the_loop(value: Any) -> None:
 
 @pytest.mark.parametrize(("succeeding", "items"), [(1, 5), (3, 10), (7, 10), (1, 3), (29, 100)])
 def test_a_rate_of_success_is_reached_exactly(succeeding: int, items: int) -> None:
-    fault = ir.Compute(
-        name="c", value=ir.Expression("jinja", f"{{{{ 1 // (item < {succeeding}) }}}}")
-    )
-    node = ir.ForEach(
-        name="e",
-        items=ir.Constant(list(range(items))),
-        body=ir.Block((fault,)),
-        min_success_rate=succeeding / items,
-    )
-    assert Run(node).machine.status == "succeeded"
-    assert (
-        Run(replace(node, min_success_rate=succeeding / items + 0.001)).machine.status == "failed"
-    )
+    value = ir.Expression("jinja", f"{{{{ 1 // (item < {succeeding}) }}}}")
+    body = ir.Block((ir.Compute(name="c", value=value),))
+    node = ir.ForEach(name="e", items=ir.Constant(list(range(items))), body=body)
+    for more, status in ((0, "succeeded"), (0.001, "failed")):
+        rate = succeeding / items + more
+        assert Run(replace(node, min_success_rate=rate)).machine.status == status

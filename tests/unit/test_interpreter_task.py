@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from simulation.machines import RESERVE, begun, error_of, feed, restored, sent, wanted
 from whorl import ir
 from whorl.interpreter.constructs.asking import CHARACTERS_MAX, MESSAGES_MAX
 from whorl.interpreter.constructs.task import DOUBTS_MAX
-from whorl.interpreter.events import Event, Perform, Send
-from whorl.interpreter.machine import Machine
-from whorl.interpreter.plan import Plan
 
-RESERVE: Any = {"reserve": {"calls": 1}}
+if TYPE_CHECKING:
+    from whorl.interpreter.machine import Machine
 
 
 def secure() -> Machine:
@@ -22,32 +21,24 @@ def secure() -> Machine:
     task = ir.Task(name="t", kind="http", secure=True, inputs=ir.Fields((("url", url),)))
     gate = ir.Gate(name="g", message=ir.Constant("?"))
     zero = ir.Assign(name="a", sets=(("v", ir.Constant(0)),), after=(ir.After("g"),))
-    body = ir.Block((task, gate, zero))
-    workflow = ir.Workflow(name="w", body=body, variables=(("v", ir.Constant(2)),))
-    machine = Machine(Plan(workflow))
-    machine.feed(Event("run.started", "", 0.0, {}))
-    return machine
+    return begun(task, gate, zero, variables=(("v", ir.Constant(2)),))
 
 
 def decide(machine: Machine) -> None:
-    machine.feed(Event("gate.decided", "g", 1.0, {"approved": True}))
-
-
-def code(machine: Machine) -> str:
-    return str(machine.state["result"]["error"]["code"])
+    feed(machine, "gate.decided", "g", 1.0, approved=True)
 
 
 @pytest.mark.parametrize("restore", [False, True], ids=["straight", "restored"])
 def test_a_paused_run_fails_of_inputs_that_can_no_longer_be_computed(restore: bool) -> None:
     machine = secure()
-    machine.feed(Event("run.paused", "", 0.0, {}))
+    feed(machine, "run.paused", "", 0.0)
     decide(machine)
     if restore:
-        machine = Machine.restore(machine.plan, machine.snapshot())
+        machine = restored(machine)
         assert machine.in_flight() == []
-    machine.feed(Event("run.resumed", "", 2.0, {}))
+    feed(machine, "run.resumed", "", 2.0)
 
-    assert (machine.status, code(machine)) == ("failed", "R104")
+    assert (machine.status, error_of(machine)["code"]) == ("failed", "R104")
     assert machine.pending == {}
 
 
@@ -56,61 +47,54 @@ def test_a_restored_run_has_calls_in_doubt_whose_inputs_can_no_longer_be_compute
     machine = secure()
     decide(machine)
     before = machine.snapshot()
-    machine = Machine.restore(machine.plan, before)
+    machine = restored(machine)
     assert machine.snapshot() == before
-    assert [c for c in machine.poll() if isinstance(c, Perform)] == []
+    assert wanted(machine) == []
 
     assert machine.in_flight() == ["t"]
-    machine.feed(Event("task.in_doubt", "t", 2.0, {"reserve": machine.held_for("t")}))
-    assert (machine.status, code(machine)) == ("failed", "R104")
+    feed(machine, "task.in_doubt", "t", 2.0, reserve=machine.held_for("t"))
+    assert (machine.status, error_of(machine)["code"]) == ("failed", "R104")
 
 
 def test_a_call_in_doubt_fails_of_inputs_that_can_no_longer_be_computed() -> None:
     machine = secure()
-    machine.feed(Event("task.started", "t", 0.0, RESERVE))
+    feed(machine, "task.started", "t", 0.0, **RESERVE)
     decide(machine)
-    machine.feed(Event("task.in_doubt", "t", 2.0, {}))
+    feed(machine, "task.in_doubt", "t", 2.0)
 
-    assert (machine.status, code(machine)) == ("failed", "R104")
+    assert (machine.status, error_of(machine)["code"]) == ("failed", "R104")
     assert machine.state["usage"]["in_doubt"] == 1
 
 
 def _crash(machine: Machine) -> tuple[Machine, int]:
     """What was sent is in doubt; gives how often it is sent then."""
-    machine = Machine.restore(machine.plan, machine.snapshot())
-    machine.feed(Event("task.in_doubt", "a", 1.0, {}))
-    performs = [c for c in machine.poll() if isinstance(c, Perform)]
-    for perform in performs:
-        machine.feed(Event("task.started", perform.address, 1.0, RESERVE))
-    return machine, sum(isinstance(c, Send) for c in machine.poll())
+    machine = restored(machine)
+    feed(machine, "task.in_doubt", "a", 1.0)
+    for address in wanted(machine):
+        feed(machine, "task.started", address, 1.0, **RESERVE)
+    return machine, len(sent(machine))
 
 
 def test_a_call_in_doubt_is_repeated_once_after_each_crash_up_to_a_limit() -> None:
-    task = ir.Task(name="a", kind="http")
-    machine = Machine(Plan(ir.Workflow(name="w", body=ir.Block((task,)))))
-    machine.feed(Event("run.started", "", 0.0, {}))
-    machine.feed(Event("task.started", "a", 0.0, RESERVE))
-    for _ in range(DOUBTS_MAX):
-        machine, sent = _crash(machine)
-        assert sent == 1
-    machine, sent = _crash(machine)
+    machine = begun(ir.Task(name="a", kind="http"))
+    feed(machine, "task.started", "a", 0.0, **RESERVE)
+    for count in (*(1,) * DOUBTS_MAX, 0):
+        machine, repeated = _crash(machine)
+        assert repeated == count
 
-    assert sent == 0
-    assert (machine.status, code(machine)) == ("failed", "R106")
-    assert f"sent {DOUBTS_MAX + 1} times" in machine.state["result"]["error"]["message"]
-    machine.feed(Event("run.resumed", "", 2.0, {}))
-    assert [c.address for c in machine.poll() if isinstance(c, Perform)] == ["a#2"]
+    assert (machine.status, error_of(machine)["code"]) == ("failed", "R106")
+    assert f"sent {DOUBTS_MAX + 1} times" in error_of(machine)["message"]
+    feed(machine, "run.resumed", "", 2.0)
+    assert wanted(machine) == ["a#2"]
 
 
 def _told(messages: int, length: int) -> tuple[int, list[str]]:
     """How many messages a session keeps that had so many before a long pair, and what is said."""
-    task = ir.Task(name="a", kind="ask", session="s")
-    machine = Machine(Plan(ir.Workflow(name="w", body=ir.Block((task,)))))
-    machine.feed(Event("run.started", "", 0.0, {}))
+    machine = begun(ir.Task(name="a", kind="ask", session="s"))
     old = [{"role": "user", "content": ""} for _ in range(messages)]
     machine.state["conversations"] = {"run s": old}
-    machine.feed(Event("task.started", "a", 0.0, RESERVE))
-    machine.feed(Event("task.finished", "a", 1.0, {"value": "x" * length}))
+    feed(machine, "task.started", "a", 0.0, **RESERVE)
+    feed(machine, "task.finished", "a", 1.0, value="x" * length)
     said = [str(note.body["code"]) for note in machine.take_notes() if note.kind == "warning"]
     return len(machine.state["conversations"]["run s"]), said
 

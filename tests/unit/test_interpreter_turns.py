@@ -8,7 +8,7 @@ import pytest
 
 from whorl import ir
 from whorl.interfaces.advice import advice
-from whorl.interpreter.events import Cancel, Event, Perform, Send
+from whorl.interpreter.events import Cancel, Event, Perform
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.ir import Block, Constant, Fields, Task, Workflow
@@ -23,25 +23,17 @@ class Driven:
         self.restore = restore
         self.wanted: dict[str, Perform] = {}
         self.cancelled: list[str] = []
-        self.notes: list[Event] = []
         self.feed("run.started", "", run="r", seed="s", input={})
 
     def feed(self, kind: str, address: str, **body: Any) -> None:
         if self.restore:
             self.machine = Machine.restore(self.plan, self.machine.snapshot())
         self.machine.feed(Event(kind, address, 1.0, body))
-        self.notes += self.machine.take_notes()
-        self._look()
-
-    def _look(self) -> None:
         for command in self.machine.poll():
-            match command:
-                case Perform():
-                    self.wanted[command.address] = command
-                case Cancel():
-                    self.cancelled.append(command.address)
-                case Send():
-                    pass
+            if isinstance(command, Perform):
+                self.wanted[command.address] = command
+            elif isinstance(command, Cancel):
+                self.cancelled.append(command.address)
 
     def reply(self, address: str, value: Any = None, **more: Any) -> None:
         """The intent and the reply of a call that is wanted."""
@@ -73,12 +65,13 @@ def tool(number: int, **inputs: Any) -> dict[str, Any]:
     return {"id": f"c{number}", "name": "t__x", "kind": "tool", "inputs": inputs}
 
 
-both = pytest.mark.parametrize("restore", [False, True], ids=["straight", "restored"])
+@pytest.fixture(params=[False, True], ids=["straight", "restored"])
+def driven(request: pytest.FixtureRequest) -> Driven:
+    """A run whose task may use a tool."""
+    return Driven(asking(tools=["t"]), restore=request.param)
 
 
-@both
-def test_two_tools_and_then_an_answer(restore: bool) -> None:
-    driven = Driven(asking(tools=["t"]), restore=restore)
+def test_two_tools_and_then_an_answer(driven: Driven) -> None:
     said = {"role": "assistant", "calls": []}
 
     driven.reply("ask", "", calls=[tool(1, server="t"), tool(2, server="t")], said=said)
@@ -107,32 +100,22 @@ def test_two_tools_and_then_an_answer(restore: bool) -> None:
     assert len(driven.wanted["ask/:turn3"].inputs["turns"]) == 5  # type: ignore[arg-type]
 
 
-@both
-def test_calls_that_cannot_be_carried_out_are_told_at_once(restore: bool) -> None:
-    driven = Driven(asking(tools=["t"]), restore=restore)
-
-    driven.reply("ask", "", calls=[{"id": "c1", "error": "there is no tool 'x'"}], said="s")
-
-    turns = driven.wanted["ask/:turn2"].inputs["turns"]
-    assert turns == ["s", {"role": "tool", "id": "c1", "error": "there is no tool 'x'"}]
-
-
-@both
-def test_a_tool_that_fails_is_told_to_the_model(restore: bool) -> None:
-    driven = Driven(asking(tools=["t"]), restore=restore)
-
-    driven.reply("ask", "", calls=[tool(1)], said="s")
+def test_a_tool_that_fails_or_cannot_be_called_is_told_to_the_model(driven: Driven) -> None:
+    missing = {"id": "c2", "error": "there is no tool 'x'"}
+    driven.reply("ask", "", calls=[tool(1), missing], said="s")
     driven.fail("ask/:tool1", "P123")
+    turns = [
+        {"role": "tool", "id": "c1", "error": "it is P123"},
+        {"role": "tool", "id": "c2", "error": "there is no tool 'x'"},
+    ]
+    assert driven.wanted["ask/:turn2"].inputs["turns"] == ["s", *turns]
 
-    turns = driven.wanted["ask/:turn2"].inputs["turns"]
-    assert turns == ["s", {"role": "tool", "id": "c1", "error": "it is P123"}]
+    driven.reply("ask/:turn2", "", calls=[missing], said="t")
+    assert driven.wanted["ask/:turn3"].inputs["turns"] == ["s", *turns, "t", turns[1]]
 
 
-@both
 @pytest.mark.parametrize("code", ["P122", "R110"])
-def test_a_tool_that_has_changed_or_has_no_leave_ends_the_task(restore: bool, code: str) -> None:
-    driven = Driven(asking(tools=["t"]), restore=restore)
-
+def test_a_tool_that_has_changed_or_has_no_leave_ends_the_task(driven: Driven, code: str) -> None:
     driven.reply("ask", "", calls=[tool(1), tool(2)], said="s")
     driven.feed("task.started", "ask/:tool2", reserve={"calls": 1})
     driven.fail("ask/:tool1", code)
@@ -143,9 +126,8 @@ def test_a_tool_that_has_changed_or_has_no_leave_ends_the_task(restore: bool, co
     assert "ask/:turn2" not in driven.wanted
 
 
-@both
-def test_the_number_of_turns_is_limited(restore: bool) -> None:
-    driven = Driven(asking(tools=["t"], max_turns=2), restore=restore)
+def test_the_number_of_turns_is_limited(driven: Driven) -> None:
+    driven = Driven(asking(tools=["t"], max_turns=2), restore=driven.restore)
 
     driven.reply("ask", "", calls=[tool(1)], said="s")
     driven.reply("ask/:tool1", 1)
@@ -158,10 +140,7 @@ def test_the_number_of_turns_is_limited(restore: bool) -> None:
     assert advice("R100", error["facts"]) == "raise max_turns"
 
 
-@both
-def test_turns_are_ten_unless_said_otherwise(restore: bool) -> None:
-    driven = Driven(asking(tools=["t"]), restore=restore)
-
+def test_turns_are_ten_unless_said_otherwise(driven: Driven) -> None:
     address = "ask"
     for number in range(1, 10):
         driven.reply(address, "", calls=[tool(number)], said="s")
@@ -172,10 +151,7 @@ def test_turns_are_ten_unless_said_otherwise(restore: bool) -> None:
     assert driven.machine.status == "failed"
 
 
-@both
-def test_a_turn_has_attempts_of_its_own(restore: bool) -> None:
-    driven = Driven(asking(tools=["t"]), restore=restore)
-
+def test_a_turn_has_attempts_of_its_own(driven: Driven) -> None:
     driven.fail("ask", "P103", retryable=True)
     driven.feed("timer.fired", "ask/:retry")
     driven.reply("ask#2", "", calls=[tool(1)], said="s")
@@ -190,10 +166,7 @@ def test_a_turn_has_attempts_of_its_own(restore: bool) -> None:
     assert driven.machine.status == "succeeded"
 
 
-@both
-def test_a_tool_in_doubt_is_repeated_and_a_pause_hands_out_nothing(restore: bool) -> None:
-    driven = Driven(asking(tools=["t"]), restore=restore)
-
+def test_a_tool_in_doubt_is_repeated_and_a_pause_hands_out_nothing(driven: Driven) -> None:
     driven.reply("ask", "", calls=[tool(1)], said="s")
     driven.feed("task.started", "ask/:tool1", reserve={"calls": 1})
     driven.feed("run.paused", "")
@@ -217,10 +190,7 @@ def test_a_reply_of_another_kind_may_hold_anything() -> None:
     assert driven.machine.status == "succeeded"
 
 
-@both
-def test_cancelling_ends_tools_under_way(restore: bool) -> None:
-    driven = Driven(asking(tools=["t"]), restore=restore)
-
+def test_cancelling_ends_tools_under_way(driven: Driven) -> None:
     driven.reply("ask", "", calls=[tool(1)], said="s")
     driven.feed("task.started", "ask/:tool1", reserve={"calls": 1})
     driven.feed("run.cancelled", "")

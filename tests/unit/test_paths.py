@@ -50,27 +50,15 @@ def test_files_of_the_project_are_read(project: Path) -> None:
 @pytest.mark.parametrize(
     ("reference", "part"),
     [
-        ("", "has no name"),
-        (" ", "has no name"),
-        ("/etc/passwd", "absolute"),
-        ("//host/share", "URL"),
-        ("~/x.yaml", "'~'"),
-        ("~root/x.yaml", "'~'"),
-        ("a\0b", "control character"),
-        ("a\nb", "control character"),
-        ("..\\x.yaml", "backslash"),
-        ("%2e%2e/x.yaml", "'%'"),
-        ("file:///etc/passwd", "URL"),
-        ("https://example.org/x.yaml", "URL"),
-        ("C:/x.yaml", "drive"),
-        ("x" * 2000, "longer"),
-        ("x" * 300, "too long"),
-        ("../../secret.txt", "outside of the project"),
+        *(("", "has no name"), (" ", "has no name"), ("/etc/passwd", "absolute")),
+        *(("//host/share", "URL"), ("~/x.yaml", "'~'"), ("~root/x.yaml", "'~'")),
+        *(("a\0b", "control character"), ("a\nb", "control character")),
+        *(("..\\x.yaml", "backslash"), ("%2e%2e/x.yaml", "'%'"), ("file:///etc/passwd", "URL")),
+        *(("https://example.org/x.yaml", "URL"), ("C:/x.yaml", "drive"), ("x" * 2000, "longer")),
+        *(("x" * 300, "too long"), ("../../secret.txt", "outside of the project")),
         ("../../project-2/x.yaml", "outside of the project"),
-        ("missing.yaml", "does not exist"),
-        ("part.yaml/x", "does not exist"),
-        ("../flows", "a folder, not a file"),
-        (".", "a folder, not a file"),
+        *(("missing.yaml", "does not exist"), ("part.yaml/x", "does not exist")),
+        *(("../flows", "a folder, not a file"), (".", "a folder, not a file")),
     ],
 )
 def test_other_references_are_refused_with_the_reason(
@@ -106,19 +94,19 @@ def test_a_configuration_of_another_name_is_closed(project: Path) -> None:
         )
 
 
-def test_workflows_that_another_system_keeps_hidden_are_open(project: Path) -> None:
-    (project / ".robomesh" / "workflows").mkdir(parents=True)
-    for name in (".robomesh/a.yaml", ".robomesh/workflows/a.js"):
-        (project / name).write_text("text")
-        assert open_beside(str(project / "main.yaml"), name, root=str(project))[1] == "text"
-
-
-def test_a_folder_around_the_project_may_be_hidden(tmp_path: Path) -> None:
-    root = tmp_path / ".config" / "flows"
-    root.mkdir(parents=True)
-    (root / "a.md").write_text("text")
-
-    assert open_beside(str(root / "main.yaml"), "a.md", root=str(root))[1] == "text"
+def test_workflows_that_another_system_keeps_hidden_and_a_hidden_folder_around_are_open(
+    project: Path, tmp_path: Path
+) -> None:
+    hidden = tmp_path / ".config" / "flows"
+    places = (
+        (project, ".robomesh/a.yaml"),
+        (project, ".robomesh/workflows/a.js"),
+        (hidden, "a.md"),
+    )
+    for root, name in places:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("text")
+        assert open_beside(str(root / "main.yaml"), name, root=str(root))[1] == "text"
 
 
 def test_symbolic_links_may_not_lead_out(project: Path) -> None:

@@ -17,41 +17,18 @@ from whorl.providers.task import Request
 @pytest.mark.parametrize(
     ("answer", "verdict"),
     [
-        ("YES", "met"),
-        ("yes", "met"),
-        ("Yes.", "met"),
-        ("**YES**", "met"),
-        ("`YES`", "met"),
-        ('"YES"', "met"),
-        ("# Yes\n\nbecause", "met"),
-        ("- yes", "met"),
-        ("__Yes__, it does", "met"),
-        ("  \n\n> YES", "met"),
-        ("✅ YES", "met"),
-        ("<b>YES</b>", "met"),
-        ("<think>NO, hmm</think>\nYES", "met"),
-        ("YES, although NO was close", "met"),
-        ("NO", "not_met"),
-        ("no!", "not_met"),
-        ("NO, not YES yet", "not_met"),
-        ("**No** - YES would be wrong", "not_met"),
-        ("No — yes?", "not_met"),
-        ("", "ambiguous"),
-        ("   ", "ambiguous"),
-        ("...", "ambiguous"),
-        ("maybe", "ambiguous"),
-        ("Answer: YES", "ambiguous"),
-        ("The condition is met: YES", "ambiguous"),
-        ("YESTERDAY it was", "ambiguous"),
-        ("Not yet", "ambiguous"),
-        ("NOT/YES", "ambiguous"),
-        ("nope", "ambiguous"),
-        ("YES/NO", "ambiguous"),
-        ("No-one can say", "ambiguous"),
-        ("yes|no", "ambiguous"),
-        ("ΥES", "ambiguous"),
-        ("1. YES", "ambiguous"),
-        ("<><><><><>" * 200, "ambiguous"),
+        *(("YES", "met"), ("yes", "met"), ("Yes.", "met"), ("**YES**", "met"), ("`YES`", "met")),
+        *(('"YES"', "met"), ("# Yes\n\nbecause", "met"), ("- yes", "met")),
+        *(("__Yes__, it does", "met"), ("  \n\n> YES", "met"), ("✅ YES", "met")),
+        *(("<b>YES</b>", "met"), ("<think>NO, hmm</think>\nYES", "met")),
+        *(("YES, although NO was close", "met"), ("NO", "not_met"), ("no!", "not_met")),
+        *(("NO, not YES yet", "not_met"), ("**No** - YES would be wrong", "not_met")),
+        *(("No — yes?", "not_met"), ("", "ambiguous"), ("   ", "ambiguous"), ("...", "ambiguous")),
+        *(("maybe", "ambiguous"), ("Answer: YES", "ambiguous")),
+        *(("The condition is met: YES", "ambiguous"), ("YESTERDAY it was", "ambiguous")),
+        *(("Not yet", "ambiguous"), ("NOT/YES", "ambiguous"), ("nope", "ambiguous")),
+        *(("YES/NO", "ambiguous"), ("No-one can say", "ambiguous"), ("yes|no", "ambiguous")),
+        *(("ΥES", "ambiguous"), ("1. YES", "ambiguous"), ("<><><><><>" * 200, "ambiguous")),
         ("<" * 5000, "ambiguous"),
     ],
 )
@@ -82,11 +59,6 @@ def test_the_text_stands_alone_between_fences() -> None:
     assert conversation.temperature == 0
 
 
-def test_the_same_call_is_sent_again_to_the_byte() -> None:
-    assert judgement_of(request("t")) == judgement_of(request("t"))
-    assert judgement_of(request("t")) != judgement_of(request("t", key="k2"))
-
-
 def test_a_text_that_holds_the_fence_gets_another_one() -> None:
     fence = fence_for("k1", "")
 
@@ -96,7 +68,9 @@ def test_a_text_that_holds_the_fence_gets_another_one() -> None:
     assert conversation.messages[2].text.count(conversation.messages[2].text.splitlines()[0]) == 2
 
 
-def test_asking_again_says_why() -> None:
+def test_the_same_call_is_sent_again_to_the_byte_and_asking_again_says_why() -> None:
+    assert judgement_of(request("t")) == judgement_of(request("t"))
+    assert judgement_of(request("t")) != judgement_of(request("t", key="k2"))
     once, again = judgement_of(request("t")), judgement_of(request("t", reask=True))
 
     assert again.messages[:3] == once.messages[:3]
@@ -128,14 +102,10 @@ def test_nothing_is_asked_for_that_is_not_wanted() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        ("NO", None),
-        ("NO.", None),
-        ("NO. It fails.", "It fails."),
-        ("**NO**: It fails.", "It fails."),
-        ("No - it fails", "it fails"),
+        *(("NO", None), ("NO.", None), ("NO. It fails.", "It fails.")),
+        *(("**NO**: It fails.", "It fails."), ("No - it fails", "it fails")),
         ("YES\n\nReason: **all** is done", "all is done"),
-        ("<b>YES</b>, all is done", "all is done"),
-        ('"YES" — "all is done"', "all is done"),
+        *(("<b>YES</b>, all is done", "all is done"), ('"YES" — "all is done"', "all is done")),
         ("<think>hm</think>NO, it fails\nin two lines", "it fails in two lines"),
         ("NO. 'Two' is open.", "'Two' is open."),
         ("NO. The evidence: two is open.", "The evidence: two is open."),

@@ -38,26 +38,31 @@ def test_every_key_of_a_provider_is_known_to_give_a_right_or_none() -> None:
         assert part_rights({"providers": {"openai": {key: value}}})[1], key
 
 
-def test_every_key_of_allow_is_known_to_give_a_right_or_none() -> None:
-    values: dict[str, Any] = {"commands": True, "private_network": True, "files": {"write": ["a"]}}
-    values["hosts"] = ["example.com"]
+@pytest.mark.parametrize(
+    ("section", "harmless", "rights"),
+    [
+        (
+            "allow",
+            {"hosts": ["example.com"]},
+            {"commands": True, "private_network": True, "files": {"write": ["a"]}},
+        ),
+        # Links for others, and the addresses that they are told to call, begin with its address.
+        (
+            "server",
+            {"drain": "5s", "max_concurrent": 2, "hooks_per_minute": 3},
+            {"url": "https://x.example"},
+        ),
+    ],
+)
+def test_every_key_of_a_section_is_known_to_give_a_right_or_none(
+    section: str, harmless: dict[str, Any], rights: dict[str, Any]
+) -> None:
+    kinds = {"private_network": "network", "url": "addresses"}
+    left, found = part_rights({section: {**harmless, **rights}})
 
-    assert SECTIONS["allow"] is not None
-    assert set(SECTIONS["allow"]) == set(values)
-    harmless, rights = part_rights({"allow": values})
-    assert harmless == {"allow": {"hosts": ["example.com"]}}
-    assert [right.kind for right in rights] == ["commands", "network", "files"]
-
-
-def test_every_key_of_the_server_is_known_to_give_a_right_or_none() -> None:
-    """Links for others, and the addresses that they are told to call, begin with its address."""
-    values = {"url": "https://x.example", "drain": "5s", "max_concurrent": 2, "hooks_per_minute": 3}
-
-    assert SECTIONS["server"] is not None
-    assert set(SECTIONS["server"]) == set(values)
-    harmless, rights = part_rights({"server": values})
-    assert harmless == {"server": {key: values[key] for key in values if key != "url"}}
-    assert [right.kind for right in rights] == ["addresses"]
+    assert set(SECTIONS[section] or ()) == {*harmless, *rights}
+    assert left == {section: harmless}
+    assert [right.kind for right in found] == [kinds.get(key, key) for key in rights]
 
 
 @pytest.mark.parametrize("field", LIMIT_FIELDS)

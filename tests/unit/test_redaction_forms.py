@@ -12,16 +12,14 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from campaign import seeds
+from stopwatch import within
 from whorl.providers.redaction import Redaction, Secret, StreamedText, redact
 
 KEYS = (
-    "correct horse!battery(staple)",
-    "Pass/word!ABCDEFGH",
+    "sk-abc/def+ghi?1234",
+    *("correct horse!battery(staple)", "Pass/word!ABCDEFGH"),
     "it's~a@key:with/every?mark&in=the+list,of;them*",
-    'quo"ted\\key-<9>',
-    "schlüssel-ö/1234!",
-    "emoji-😀-key(1)",
-    'has%20percent&amp;and\\nmore"9',
+    *('quo"ted\\key-<9>', "schlüssel-ö/1234!", "emoji-😀-key(1)", 'has%20percent&amp;and\\nmore"9'),
 )
 # What encoders leave as it is: encodeURIComponent, encodeURI, httpx in a path and in a query.
 SAFE = ("", "/", "!'()*~", ";,/?:@&=+$#!'()*~", "/!$&'()*+,;=:@~", "/?:@!$'()*,;", "~")
@@ -31,26 +29,14 @@ def written(key: str) -> list[str]:
     inside = json.dumps({"a": [f"<{key}>"]})
     urls = [quote(key, safe=safe) for safe in SAFE]
     return [
-        *urls,
+        *(*urls, inside, inside.replace("/", "\\/"), json.dumps(key, ensure_ascii=False)),
         *(url.lower() for url in urls),
-        quote_plus(key),
-        quote(quote(key, safe="")),
-        quote(inside),
-        quote_plus(inside),
-        json.dumps(inside),
-        json.dumps(json.dumps(inside)),
-        html.escape(inside),
+        *(quote_plus(key), quote(quote(key, safe="")), quote(inside), quote_plus(inside)),
+        *(json.dumps(inside), json.dumps(json.dumps(inside)), html.escape(inside)),
         html.escape(key, quote=True).replace("&#x27;", "&#39;"),
-        ascii(key),
-        repr(key.encode()),
-        repr(inside),
-        key.encode().decode("latin-1"),
-        key.encode().hex(),
-        key.encode().hex().upper(),
-        key.title(),
-        key.capitalize(),
-        key.swapcase(),
-        key.upper(),
+        *(ascii(key), repr(key.encode()), repr(inside), key.encode().decode("latin-1")),
+        *(key.encode().hex(), key.encode().hex().upper(), key.title(), key.capitalize()),
+        *(key.swapcase(), key.upper()),
     ]
 
 
@@ -149,3 +135,71 @@ def test_no_form_is_shown_while_it_streams(seed: int) -> None:
     assert shown.endswith(" and no more")
     assert "***" in shown
     assert len(shown.replace("***", "")) <= len(text) - len(key)
+
+
+@pytest.mark.parametrize("key", ["hunter2", "ends-in-\\", *KEYS])
+@pytest.mark.parametrize("before", ["", "u", "us", "use", "user:"])
+@pytest.mark.parametrize("after", ["", "x", "xy", "xyz"])
+def test_a_key_is_hidden_in_base64(key: str, before: str, after: str) -> None:
+    content = f"{before}{key}{after}".encode()
+    for text in (b64encode(content).decode(), urlsafe_b64encode(content).decode().rstrip("=")):
+        hidden = redact(text, [Secret(key)])
+        assert "***" in hidden
+        assert len(hidden.replace("***", "")) <= len(text) - len(key)
+
+
+@pytest.mark.parametrize("word", ["x", "none", "ollama", "score", "1234", "lm-studio", "EMPTY"])
+def test_a_placeholder_mangles_no_text(word: str) -> None:
+    assert redact(f"the {word}s are 12345", [Secret(word)]) == f"the {word}s are 12345"
+
+
+def test_what_waited_is_shown_when_a_text_ends() -> None:
+    stream = StreamedText([Secret("sk-12345678")])
+
+    assert (stream.take("this is"), stream.rest(), stream.rest()) == ("this i", "s", "")
+
+
+def test_looking_for_secrets_costs_little() -> None:
+    secrets = [Secret(f"sk-{number}-abcdefghijklmnop") for number in range(5)]
+    text = "Lorem ipsum dolor sit amet, consectetur. " * 25_000
+    redact("", secrets)
+
+    assert within(0.5, lambda: redact(text, secrets), tries=3) == text
+
+
+CUT = "sk-live-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
+
+
+@pytest.mark.parametrize("shown", range(1, len(CUT)))
+@pytest.mark.parametrize("after", ["...", "…", "; ask again", ""])
+def test_of_a_key_that_was_cut_little_is_shown(shown: int, after: str) -> None:
+    told = redact(f"gave status 500: xx{CUT[:shown]}{after}", [Secret(CUT)])
+    rest = "x" * 1_000
+    ended = redact(f"[7 characters left out]\n{CUT[-shown:]} behind {rest}", [Secret(CUT)])
+
+    assert CUT[:16] not in told
+    assert CUT[-16:] not in ended
+    assert after not in ("...", "…") or CUT[:6] not in told
+
+
+def test_what_two_forms_of_a_key_have_in_common_leaves_nothing_of_the_longer_part() -> None:
+    key = 'sk-0123456789-"abcdefghijklmnop"-qrstuvwxyz'
+    for text in (key[:35], json.dumps(key)[1:36]):
+        assert redact(f"<{text}", [Secret(key)]) == "<***"
+
+
+@pytest.mark.parametrize(
+    "key", ["Zq7Core'x\"tail99", 'Zq7"Core\\tail99', "Zq7\x1bCore\x7ftail\xa099"]
+)
+@pytest.mark.parametrize("around", ["no/", "it's ", 'say " ', "'\""])
+def test_a_key_is_hidden_as_python_quotes_it(key: str, around: str) -> None:
+    shown = redact(f"file {around + key + '.txt'!r} cannot be read", [Secret(key)])
+
+    assert "***" in shown
+    assert "tail" not in shown
+
+
+def test_a_key_is_hidden_with_plus_signs_and_single_spaces() -> None:
+    key = "Zq7Core  tail99 end"
+
+    assert redact("q=Zq7Core++tail99+end Zq7Core tail99 end", [Secret(key)]) == "q=*** ***"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from crash.priced import Priced, replied
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError, StoreError
 from whorl.interpreter.events import Event
-from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.appending import TROUBLE_PAUSE_S, WARN_EVERY
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import fold
@@ -21,44 +21,22 @@ from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime, Vir
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.language import Json
-    from whorl.providers.task import Effect, Emit, Request
+    from whorl.providers.task import Emit, Reply, Request
     from whorl.runtimes.journal.journal import Entry, RunId
 
 TASK = "whorl: 1\nsteps: {a: {use: thing, timeout: 2s}}\n"
 
 
-class _Workers:
-    """All kinds of tasks at once, done by one function."""
-
-    def __init__(self, perform: Callable[..., Any] | None = None) -> None:
-        self._perform = perform or _ok
-
-    def kind(self, name: str) -> Any:
-        return self
-
-    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
-        return "priced"
-
-    def redacted(self, value: Json) -> Json:
-        return value
-
-    def estimate(self, request: Request) -> Estimate:
-        return Estimate(calls=1)
-
-    def perform(self, request: Request, emit: Emit) -> Any:
-        return self._perform(request, emit)
-
-
-async def _ok(request: Request, emit: Emit) -> Reply:
-    return Reply("ok", Usage(calls=1))
-
-
 def _runtime(
-    text: str, perform: Callable[..., Any] | None = None, journal: MemoryJournal | None = None
+    text: str, perform: Callable[..., Any] = replied, journal: MemoryJournal | None = None
 ) -> tuple[SimulatedRuntime, RunId]:
-    runtime = SimulatedRuntime(_Workers(perform), journal)  # type: ignore[arg-type]
+    runtime = SimulatedRuntime(Priced(perform), journal)
     return runtime, runtime.start(read_workflow(text, "case.yaml").workflow, {})
+
+
+async def _slow(request: Request, emit: Emit) -> Reply:
+    await asyncio.sleep(1e6)
+    return await replied(request, emit)
 
 
 def _events(runtime: SimulatedRuntime, run: RunId) -> list[Event]:
@@ -85,11 +63,7 @@ def test_a_task_has_a_moment_to_say_itself_that_it_was_too_slow() -> None:
 
 
 def test_a_task_that_keeps_no_time_is_cut_off() -> None:
-    async def never(request: Request, emit: Emit) -> Reply:
-        await asyncio.sleep(1e6)
-        raise AssertionError
-
-    error, after = _failure(never)
+    error, after = _failure(_slow)
 
     assert (error["code"], error["retryable"], after) == ("P108", True, 2 + GRACE_S)
     assert "no answer within 2 s" in error["message"]
@@ -105,11 +79,7 @@ def test_a_timeout_of_another_clock_is_a_mistake_of_the_task() -> None:
 
 
 def test_a_task_without_a_limit_may_take_its_time() -> None:
-    async def slow(request: Request, emit: Emit) -> Reply:
-        await asyncio.sleep(1e6)
-        return await _ok(request, emit)
-
-    runtime, run = _runtime("whorl: 1\nsteps: {a: {use: thing}}\n", slow)
+    runtime, run = _runtime("whorl: 1\nsteps: {a: {use: thing}}\n", _slow)
 
     assert runtime.resume(run) == "succeeded"
     assert runtime.now() == EPOCH + 1e6
@@ -149,7 +119,7 @@ def test_a_run_that_waits_longer_than_its_driver_likes_is_asleep(
     async def drive() -> tuple[str, tuple[float, float]]:
         owner = await runtime.journal.claim(run)
         folded = fold(runtime.journal, run)
-        driver = Driver(run, folded, owner, runtime.journal, _Workers(), loop.now)  # type: ignore[arg-type]
+        driver = Driver(run, folded, owner, runtime.journal, Priced(), loop.now)
         return await driver.drive(patience_s=patience_s), driver.asleep_until
 
     try:
@@ -162,10 +132,7 @@ def test_a_run_that_waits_longer_than_its_driver_likes_is_asleep(
 
 @pytest.mark.parametrize(
     "steps",
-    [
-        pytest.param("set: {x: 1}", id="of its own"),
-        pytest.param("use: thing", id="of calls"),
-    ],
+    [pytest.param("set: {x: 1}", id="of its own"), pytest.param("use: thing", id="of calls")],
 )
 def test_no_time_is_lost_between_steps(steps: str) -> None:
     body = f"repeat: {{at_most: 500, steps: {{a: {{{steps}}}}}}}"
@@ -216,7 +183,7 @@ def test_a_run_that_waits_for_nothing_pauses_and_says_why(monkeypatch: pytest.Mo
 
 def test_a_run_waits_for_room_and_says_so_now_and_then() -> None:
     journal, watcher = _Full(), _Watcher()
-    runtime, run = _runtime(TASK, None, journal)
+    runtime, run = _runtime(TASK, journal=journal)
     journal.left = 2 * WARN_EVERY + 1
 
     assert runtime.resume(run, watcher=watcher) == "succeeded"

@@ -12,18 +12,22 @@ from whorl.interpreter.outcomes import is_cut
 from whorl.runtimes.journal.replies import failed_body, fit
 
 SAID = "SAID"
+UNANSWERED = {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost_usd": 0, "in_doubt": 1}
+
+
+def _told(perform: Perform, fault: ProviderError) -> dict[str, Any]:
+    error: Any = failed_body(perform, fault, {}, lambda value: value)["error"]
+    return error  # type: ignore[no-any-return]
 
 
 def _error(
     code: str, detail: dict[str, Any] | None = None, *, secure: str = "outputs"
 ) -> dict[str, Any]:
-    perform = Perform(
-        "a", "http", {}, secure=secure == "inputs", secure_outputs=secure == "outputs"
-    )
-    fault = ProviderError(f"it was {SAID}", code=code, detail=detail or {})
-    error: Any = failed_body(perform, fault, {}, lambda value: value)["error"]
-    assert (error["detail"].get("secure") is True) == (secure == "outputs")
-    return error  # type: ignore[no-any-return]
+    has_inputs, has_outputs = secure == "inputs", secure == "outputs"
+    perform = Perform("a", "http", {}, secure=has_inputs, secure_outputs=has_outputs)
+    error = _told(perform, ProviderError(f"it was {SAID}", code=code, detail=detail or {}))
+    assert (error["detail"].get("secure") is True) == has_outputs
+    return error
 
 
 @pytest.mark.parametrize(
@@ -36,11 +40,7 @@ def _error(
         (ProviderError("x", code="P109"), False, {"calls": 1, "cost_usd": 0.0}),
         (ProviderError("x", code="P109"), True, {"calls": 1, "cost_usd": None}),
         # It may have been done.
-        (
-            ProviderError("x", code="P101", answered=False),
-            False,
-            {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost_usd": 0, "in_doubt": 1},
-        ),
+        (ProviderError("x", code="P101", answered=False), False, UNANSWERED),
     ],
 )
 def test_a_failed_call_costs_what_is_known_of_it(
@@ -62,26 +62,22 @@ def test_a_secure_fault_of_every_kind_keeps_its_message(code: str, secure: str) 
     assert SAID not in _error(code, {"secure": True})["message"]
 
 
-def test_words_about_tools_of_the_operator_are_told() -> None:
+def test_words_about_tools_of_the_operator_and_of_what_is_not_secure_are_told() -> None:
     assert _error("P126")["message"] == f"it was {SAID}"
+    assert _error("P104", secure="no")["message"] == f"it was {SAID}"
+    secure_auth = Perform("a", "http", {"secure_auth": True}, secure=True)
+    fault = ProviderError(f"it was {SAID}", code="P101")
+    assert _told(secure_auth, fault)["message"] == f"it was {SAID}"
 
 
-def test_what_is_played_from_a_recording_says_what_it_said() -> None:
+def test_a_recording_says_what_it_said_and_an_answer_that_a_budget_cut_is_known() -> None:
     hidden = "the command ended with code 3; its message is hidden, since it is secure"
-    perform = Perform("a", "run", {}, secure=True, secure_outputs=True)
     fault = ProviderError(hidden, code="P109", detail={"secure": True})
+    perform = Perform("a", "run", {}, secure=True, secure_outputs=True)
+    assert _told(perform, fault)["message"] == hidden
 
-    error: Any = failed_body(perform, fault, {}, lambda value: value)["error"]
-
-    assert error["message"] == hidden
-
-
-def test_an_answer_that_a_budget_cut_is_known_as_such() -> None:
     perform = Perform("a", "ask", {}, secure=True, secure_outputs=True)
-    fault = ProviderError(f"{SAID} was cut; raise the budget", code="P118")
-
-    error: Any = failed_body(perform, fault, {}, lambda value: value)["error"]
-
+    error = _told(perform, ProviderError(f"{SAID} was cut; raise the budget", code="P118"))
     assert SAID not in error["message"]
     assert is_cut(error)
 
@@ -105,10 +101,6 @@ def test_what_a_secure_task_said_is_not_told(code: str, detail: dict[str, Any], 
     assert message == f"{told}; its message is hidden, since it is secure"
 
 
-def test_a_task_that_is_not_secure_is_quoted() -> None:
-    assert _error("P104", secure="no")["message"] == f"it was {SAID}"
-
-
 def test_what_the_other_side_says_is_told_where_only_inputs_are_secure() -> None:
     detail = {"status": 403, "excerpt": ": not you", "url": SAID, "body": "not you"}
     error = _error("P104", dict(detail), secure="inputs")
@@ -119,34 +111,20 @@ def test_what_the_other_side_says_is_told_where_only_inputs_are_secure() -> None
     assert _error("P104", dict(detail), secure="no")["message"] == f"it was {SAID}"
 
 
-def test_the_address_of_a_call_that_is_secure_for_its_authentication_is_told() -> None:
-    perform = Perform("a", "http", {"secure_auth": True}, secure=True)
-    fault = ProviderError(f"it was {SAID}", code="P101")
-
-    error: Any = failed_body(perform, fault, {}, lambda value: value)["error"]
-
-    assert error["message"] == f"it was {SAID}"
-
-
-def _nested(levels: int) -> Any:
-    value: Any = 1
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
 def test_a_value_may_be_so_deep() -> None:
-    value = _nested(129)
+    value: Any = 1
+    for _ in range(129):
+        value = [value]
     assert fit(value) is value
 
     with pytest.raises(ProviderError, match="levels deep") as caught:
-        fit(_nested(130))
+        fit([value])
     assert caught.value.code == "P115"
 
 
-@pytest.mark.parametrize("number", [2**63 - 1, -(2**63)])
-def test_a_number_may_be_so_large(number: int) -> None:
+@pytest.mark.parametrize(("number", "beyond"), [(2**63 - 1, 2**63), (-(2**63), -(2**63) - 1)])
+def test_a_number_may_be_so_large(number: int, beyond: int) -> None:
     assert fit({"number": number}) == {"number": number}
 
     with pytest.raises(ProviderError, match="64 bits"):
-        fit({"number": number + (1 if number > 0 else -1)})
+        fit({"number": beyond})

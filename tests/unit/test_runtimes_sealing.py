@@ -20,6 +20,8 @@ from whorl.source.paths import user_folder
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from whorl.ir import Workflow
+
 SECRET = "HUSH-77-xyzzy"
 STARTED = Event("run.started", "", 1.0, {"run": "r", "input": {"key": SECRET, "name": "ada"}})
 FINISHED = Event("task.finished", "call", 1.0, {"value": {"echo": f"<{SECRET}>", "size": 13}})
@@ -39,14 +41,9 @@ def test_an_entry_tells_no_secret_and_gives_it_back(event: Event) -> None:
     assert SEALED not in opened(written, "r", None).body
 
 
-def test_nothing_is_kept_of_notes_and_intents() -> None:
+def test_nothing_is_kept_of_notes_and_intents_and_words_of_the_engine_stay() -> None:
     for kind in ("run.finished", "warning", "task.started"):
-        written = entry(Event(kind, "a", 1.0, {"message": SECRET}), Seals())
-
-        assert written.body == {"message": "***"}
-
-
-def test_words_of_the_engine_stay() -> None:
+        assert entry(Event(kind, "a", 1.0, {"message": SECRET}), Seals()).body == {"message": "***"}
     event = Event("run.finished", "", 1.0, {"status": "failed", "error": {"code": "R100"}})
 
     assert sealed(event, "r", Seals(), Redaction(["failed", "R100"])).body == event.body
@@ -73,13 +70,8 @@ def test_what_is_moved_is_refused(place: tuple[str, str]) -> None:
 def test_what_is_changed_is_refused() -> None:
     seals = Seals()
     text = str(entry(FINISHED, seals).body[SEALED])
-    for broken in (
-        text[:-8] + "AAAAAAA=",
-        text[:-20],
-        "1.",
-        "2" + text[1:],
-        text.split(".", maxsplit=1)[0],
-    ):
+    changed = (text[:-8] + "AAAAAAA=", text[:-20], "1.", "2" + text[1:], text.partition(".")[0])
+    for broken in changed:
         body: dict[str, Any] = {SEALED: broken}
         with pytest.raises(StoreError):
             opened(Event("task.finished", "call", 1.0, body), "r", seals)
@@ -131,8 +123,11 @@ def test_a_shape_without_what_it_holds() -> None:
     assert masked(value, number=0) == {"a": ["***", 0, None], "b": True}
 
 
+_OBJECT = {"user_name": "alice-77", "n": 1, "list": [1, 2]}
+
+
 @pytest.mark.parametrize(
-    ("secrets", "text", "told"),
+    ("secrets", "value", "told"),
     [
         (["HUSH-77\n"], "<HUSH-77>", "<***>"),
         (["ab"], "ab cab ab.", "*** cab ***."),
@@ -141,14 +136,22 @@ def test_a_shape_without_what_it_holds() -> None:
         (["Ünder-55"], "%C3%9Cnder-55 ünder-55", "*** ***"),
         (["a/b+c-1234"], "YS9iK2MtMTIzNA==", "***A=="),
         (["long-secret", "long-secret-2"], "long-secret-2", "***"),
+        # A number is found as one and as a fraction, and a short one is not.
+        (["471100"], [471100, 4711, True], ["***", 4711, True]),
+        (["4821", "-12.50"], [4821.0, "4821.0", -12.5], ["***", "***.0", "***"]),
+        (["4821", "0001", "-12.50"], [1, True, 1.0, 482], [1, True, 1.0, 482]),
+        # An object is hidden as a whole where it is a value.
+        (
+            [_OBJECT, "alice-77"],
+            {"a": [dict(reversed(_OBJECT.items()))], "n": 1},
+            {"a": ["***"], "n": 1},
+        ),
+        ([_OBJECT, "alice-77"], {"user_name": "alice-77"}, {"user_name": "***"}),
+        ([_OBJECT, "alice-77"], [{}, [], [1]], [{}, [], [1]]),
     ],
 )
-def test_a_secret_is_found_in_all_its_forms(secrets: list[str], text: str, told: str) -> None:
-    assert Redaction(secrets).value(text) == told
-
-
-def test_a_number_is_found_as_one() -> None:
-    assert Redaction(["471100"]).value([471100, 4711, True]) == ["***", 4711, True]
+def test_a_secret_is_found_in_all_its_forms(secrets: list[Any], value: Any, told: Any) -> None:
+    assert Redaction(secrets).value(value) == told
 
 
 def test_a_template_does_not_put_its_secrets_into_the_workflow() -> None:
@@ -169,40 +172,24 @@ def test_a_template_does_not_put_its_secrets_into_the_workflow() -> None:
     ]
 
 
-def test_a_number_is_found_as_a_fraction_and_a_short_one_is_not() -> None:
-    redaction = Redaction(["4821", "0001", "-12.50"])
-
-    assert redaction.value([4821.0, "4821.0", -12.5]) == ["***", "***.0", "***"]
-    assert redaction.value([1, True, 1.0, 482]) == [1, True, 1.0, 482]
-
-
-def test_an_object_is_hidden_as_a_whole_where_it_is_a_value() -> None:
-    secret = {"user_name": "alice-77", "n": 1, "list": [1, 2]}
-    redaction = Redaction([secret, "alice-77"])
-
-    assert redaction.value({"a": [dict(reversed(secret.items()))], "n": 1}) == {
-        "a": ["***"],
-        "n": 1,
-    }
-    assert redaction.value({"user_name": "alice-77"}) == {"user_name": "***"}
-    assert redaction.value([{}, [], [1]]) == [{}, [], [1]]
+def _with_input(kind: str) -> Workflow:
+    source = (
+        f"whorl: 1\ninputs: {{o: {{type: {kind}, secret: true}}}}\nsteps: {{a: {{value: 1}}}}\n"
+    )
+    return read_workflow(source, "w.yaml").workflow
 
 
 def test_all_that_a_secret_object_is_made_of_is_hidden_but_its_short_numbers() -> None:
-    source = "whorl: 1\ninputs: {o: {type: json, secret: true}}\nsteps:\n  a: {value: 1}\n"
-    workflow = read_workflow(source, "w.yaml").workflow
     secret = {"a": "zq", "b": [1, 4711, True]}
 
-    assert secrets_of(workflow, {"o": secret}) == ["zq", "4711", secret]
+    assert secrets_of(_with_input("json"), {"o": secret}) == ["zq", "4711", secret]
 
 
 @pytest.mark.parametrize("value", [{"name": "x"}, ["x"], 42, True, "x"])
 def test_a_secret_input_is_hidden_where_it_stands_whatever_it_is(value: Any) -> None:
-    source = "whorl: 1\ninputs: {o: {type: any, secret: true}}\nsteps:\n  a: {value: 1}\n"
-    workflow = read_workflow(source, "w.yaml").workflow
     event = Event("run.started", "", 1.0, {"input": {"o": value, "p": None}})
     seals = Seals()
-    written = sealed(event, "r", seals, workflow=workflow)
+    written = sealed(event, "r", seals, workflow=_with_input("any"))
 
     assert written.body["input"] == {"o": "***", "p": None}
     assert opened(written, "r", seals) == event

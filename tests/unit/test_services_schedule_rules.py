@@ -131,43 +131,33 @@ def test_cron_is_what_a_look_at_every_minute_finds(parts: tuple[str, ...], start
     assert found == expected
 
 
-def test_a_time_that_the_clocks_skip_is_due_as_much_later() -> None:
-    """In Berlin 02:00 to 03:00 of the 29th of March 2026 is left out."""
-    assert times("30 2 * * *", "2026-03-28T00:00", 3, BERLIN) == [
-        "2026-03-28T02:30:00+01",
-        "2026-03-29T03:30:00+02",
-        "2026-03-30T02:30:00+02",
-    ]
-    assert times("30 2,3 * * *", "2026-03-29T00:00", 2, BERLIN) == [
-        "2026-03-29T03:30:00+02",
-        "2026-03-30T02:30:00+02",
-    ]
+# In Berlin 02:00 to 03:00 is left out on the 29th of March 2026, and comes twice on the 25th of
+# October.
+@pytest.mark.parametrize(
+    ("cron", "after", "expected"),
+    [
+        # A time that is skipped is due as much later.
+        ("30 2 * * *", "03-28T00:00", "03-28T02:30:00+01 03-29T03:30:00+02 03-30T02:30:00+02"),
+        ("30 2,3 * * *", "03-29T00:00", "03-29T03:30:00+02 03-30T02:30:00+02"),
+        # A pace goes on.
+        (
+            "*/30 * * * *",
+            "03-29T01:10",
+            "03-29T01:30:00+01 03-29T03:00:00+02 03-29T03:30:00+02 03-29T04:00:00+02",
+        ),
+        # A time of day that comes twice is due once.
+        ("30 2 * * *", "10-24T03:00", "10-25T02:30:00+02 10-26T02:30:00+01"),
+        (
+            "30 * * * *",
+            "10-25T01:00",
+            "10-25T01:30:00+02 10-25T02:30:00+02 10-25T02:30:00+01 10-25T03:30:00+01",
+        ),
+    ],
+)
+def test_times_where_the_clocks_change(cron: str, after: str, expected: str) -> None:
+    due = [f"2026-{moment}" for moment in expected.split()]
 
-
-def test_a_pace_goes_on_where_the_clocks_skip() -> None:
-    assert times("*/30 * * * *", "2026-03-29T01:10", 4, BERLIN) == [
-        "2026-03-29T01:30:00+01",
-        "2026-03-29T03:00:00+02",
-        "2026-03-29T03:30:00+02",
-        "2026-03-29T04:00:00+02",
-    ]
-
-
-def test_a_time_of_day_that_comes_twice_is_due_once() -> None:
-    """In Berlin 02:00 to 03:00 of the 25th of October 2026 comes twice."""
-    assert times("30 2 * * *", "2026-10-24T03:00", 2, BERLIN) == [
-        "2026-10-25T02:30:00+02",
-        "2026-10-26T02:30:00+01",
-    ]
-
-
-def test_a_pace_goes_on_where_an_hour_comes_twice() -> None:
-    assert times("30 * * * *", "2026-10-25T01:00", 4, BERLIN) == [
-        "2026-10-25T01:30:00+02",
-        "2026-10-25T02:30:00+02",
-        "2026-10-25T02:30:00+01",
-        "2026-10-25T03:30:00+01",
-    ]
+    assert times(cron, f"2026-{after}", len(due), BERLIN) == due
 
 
 @pytest.mark.parametrize(
@@ -242,63 +232,59 @@ def recurring(after: str, count: int, **written: Any) -> list[str]:
     return [datetime.fromtimestamp(due, ZoneInfo(zone)).isoformat()[:19] for due in found]
 
 
+def each(frequency: str, interval: int = 1, **more: Any) -> dict[str, Any]:
+    return {"frequency": frequency, "interval": interval, **more}
+
+
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
+        (each("minute", 90), ["2026-01-30T13:30:05", "2026-01-30T15:00:05"]),
+        (each("day", 2), ["2026-02-01T12:00:05", "2026-02-03T12:00:05"]),
+        (each("week", 2), ["2026-02-13T12:00:05", "2026-02-27T12:00:05"]),
+        (each("month"), ["2026-02-28T12:00:05", "2026-03-30T12:00:05"]),
         (
-            {"frequency": "minute", "interval": 90},
-            ["2026-01-30T13:30:05", "2026-01-30T15:00:05"],
-        ),
-        ({"frequency": "day", "interval": 2}, ["2026-02-01T12:00:05", "2026-02-03T12:00:05"]),
-        ({"frequency": "week", "interval": 2}, ["2026-02-13T12:00:05", "2026-02-27T12:00:05"]),
-        ({"frequency": "month", "interval": 1}, ["2026-02-28T12:00:05", "2026-03-30T12:00:05"]),
-        (
-            {"frequency": "day", "interval": 1, "hours": [7, 19], "minutes": [30]},
+            each("day", hours=[7, 19], minutes=[30]),
             ["2026-01-30T19:30:00", "2026-01-31T07:30:00"],
         ),
         (
-            {"frequency": "week", "interval": 2, "weekdays": [0, 6], "hours": [7], "minutes": [0]},
+            each("week", 2, weekdays=[0, 6], hours=[7], minutes=[0]),
             ["2026-01-31T07:00:00", "2026-02-08T07:00:00"],
         ),
         (
-            {"frequency": "month", "interval": 1, "days": [1, 31], "hours": [0], "minutes": [0]},
+            each("month", days=[1, 31], hours=[0], minutes=[0]),
             ["2026-01-31T00:00:00", "2026-02-01T00:00:00"],
         ),
         (
-            {"frequency": "hour", "interval": 1, "start": "2026-02-02T09:15:00Z"},
+            each("hour", start="2026-02-02T09:15:00Z"),
             ["2026-02-02T09:15:00", "2026-02-02T10:15:00"],
         ),
-        (
-            {"frequency": "day", "interval": 1, "end": "2026-01-31T13:00:00Z"},
-            ["2026-01-31T12:00:05"],
-        ),
-        ({"frequency": "month", "interval": 12, "start": "2025-02-01T00:00", "days": [31]}, []),
+        (each("day", end="2026-01-31T13:00:00Z"), ["2026-01-31T12:00:05"]),
+        (each("month", 12, start="2025-02-01T00:00", days=[31]), []),
     ],
 )
 def test_recurrences(written: dict[str, Any], expected: list[str]) -> None:
     assert recurring("2026-01-30T12:00:05", 2, **written) == expected
 
 
-def test_a_recurrence_keeps_to_the_clock_of_its_zone() -> None:
-    daily = {"frequency": "day", "interval": 1, "zone": BERLIN, "start": "2026-03-01T02:30:00"}
-    assert recurring("2026-03-28T00:00", 3, **daily) == [
-        "2026-03-28T02:30:00",
-        "2026-03-29T03:30:00",
-        "2026-03-30T02:30:00",
-    ]
-    assert recurring("2026-10-24T12:00", 2, **daily) == [
-        "2026-10-25T02:30:00",
-        "2026-10-26T02:30:00",
-    ]
+@pytest.mark.parametrize(
+    ("after", "days"),
+    [("03-28T00:00", "03-28T02 03-29T03 03-30T02"), ("10-24T12:00", "10-25T02 10-26T02")],
+)
+def test_a_recurrence_keeps_to_the_clock_of_its_zone(after: str, days: str) -> None:
+    daily = each("day", zone=BERLIN, start="2026-03-01T02:30:00")
+    expected = [f"2026-{day}:30:00" for day in days.split()]
+
+    assert recurring(f"2026-{after}", len(expected), **daily) == expected
 
 
 @pytest.mark.parametrize(
     "written",
     [
-        {"frequency": "second", "interval": 7},
-        {"frequency": "day", "interval": 3, "hours": [2, 3], "minutes": [0, 30], "zone": BERLIN},
-        {"frequency": "week", "interval": 3, "weekdays": [0, 3], "zone": BERLIN},
-        {"frequency": "month", "interval": 5, "days": [29, 30, 31], "zone": BERLIN},
+        each("second", 7),
+        each("day", 3, hours=[2, 3], minutes=[0, 30], zone=BERLIN),
+        each("week", 3, weekdays=[0, 3], zone=BERLIN),
+        each("month", 5, days=[29, 30, 31], zone=BERLIN),
     ],
 )
 def test_a_recurrence_is_the_same_from_wherever_it_is_looked_at(written: dict[str, Any]) -> None:
@@ -313,13 +299,8 @@ def test_a_recurrence_is_the_same_from_wherever_it_is_looked_at(written: dict[st
 @pytest.mark.parametrize(
     "written",
     [
-        None,
-        {},
-        {"frequency": "year", "interval": 1},
-        {"frequency": "day", "interval": 0},
-        {"frequency": "day", "interval": 1, "zone": "Mars"},
-        {"frequency": "day", "interval": 1, "start": "soon"},
-        {"frequency": "day", "interval": 1, "hours": ["a"]},
+        *(None, {}, each("year"), each("day", 0), each("day", zone="Mars")),
+        *(each("day", start="soon"), each("day", hours=["a"])),
     ],
 )
 def test_what_is_no_recurrence(written: Any) -> None:

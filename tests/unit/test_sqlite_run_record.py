@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from whorl.interpreter.events import Event
 from whorl.runtimes.sqlite.tables.progress import RunRecord
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 USAGE: dict[str, Json] = {"calls": 1, "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.25}
+DOUBT: dict[str, Json] = {"reserve": {"calls": 1, "tokens": 40, "cost_usd": 0.5}}
+TOTAL: dict[str, Json] = {"calls": 3, "output_tokens": 9, "cost_usd": 1.25, "in_doubt": 1}
 
 
 def row_of(*events: tuple[str, dict[str, Json]]) -> RunRecord:
@@ -58,54 +62,44 @@ def test_an_iteration_that_the_budget_did_not_let_begin_is_not_counted() -> None
     assert row.shown.number == 0
 
 
-def test_a_budget_that_is_raised_when_a_run_is_resumed_is_shown() -> None:
-    row = row_of(("run.started", {"limits": {"cost_usd": 1.0}}), ("run.resumed", {"cost_usd": 0.5}))
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        (
+            [("run.started", {"limits": {"cost_usd": 1.0}}), ("run.resumed", {"cost_usd": 0.5})],
+            {"budget_usd": 1.5},
+        ),
+        # A call without an answer is in doubt, and one in doubt is charged as was reserved.
+        ([("task.failed", {"usage": USAGE | {"in_doubt": 1}})], {"calls": 1, "in_doubt": 1}),
+        (
+            [("task.in_doubt", DOUBT), ("task.finished", {"usage": USAGE})],
+            {"calls": 2, "input_tokens": 10, "output_tokens": 45, "cost_usd": 0.75, "in_doubt": 1},
+        ),
+        (
+            [("task.in_doubt", {}), ("task.in_doubt", {"reserve": None})],
+            {"calls": 0, "cost_usd": 0.0, "in_doubt": 2},
+        ),
+        # The end of a run tells its whole usage.
+        (
+            [
+                ("task.finished", {"usage": USAGE}),
+                ("run.finished", {"status": "succeeded", "usage": TOTAL}),
+            ],
+            TOTAL | {"input_tokens": 0, "status": "succeeded"},
+        ),
+        # A fork pays for nothing that came before it.
+        (
+            [
+                ("task.finished", {"usage": USAGE}),
+                ("task.in_doubt", DOUBT),
+                ("run.forked", {"limits": {"cost_usd": 2.0}}),
+                ("task.finished", {"usage": USAGE}),
+            ],
+            USAGE | {"in_doubt": 0, "budget_usd": 2.0},
+        ),
+    ],
+)
+def test_what_a_row_tells(events: list[Any], told: dict[str, Any]) -> None:
+    row = row_of(*events)
 
-    assert row.budget_usd == 1.5
-
-
-def test_a_call_without_an_answer_is_shown_as_in_doubt() -> None:
-    row = row_of(("task.failed", {"usage": USAGE | {"in_doubt": 1}}))
-
-    assert (row.calls, row.in_doubt) == (1, 1)
-
-
-def test_a_call_in_doubt_is_charged_with_what_was_reserved() -> None:
-    reserve: dict[str, Json] = {"calls": 1, "tokens": 40, "cost_usd": 0.5}
-
-    row = row_of(("task.in_doubt", {"reserve": reserve}), ("task.finished", {"usage": USAGE}))
-
-    assert (row.calls, row.input_tokens, row.output_tokens) == (2, 10, 45)
-    assert (row.cost_usd, row.in_doubt) == (0.75, 1)
-
-
-def test_a_doubt_without_a_reservation_is_only_counted() -> None:
-    row = row_of(("task.in_doubt", {}), ("task.in_doubt", {"reserve": None}))
-
-    assert (row.calls, row.cost_usd, row.in_doubt) == (0, 0.0, 2)
-
-
-def test_the_end_of_a_run_tells_its_whole_usage() -> None:
-    total: dict[str, Json] = {"calls": 3, "output_tokens": 9, "cost_usd": 1.25, "in_doubt": 1}
-
-    row = row_of(
-        ("task.finished", {"usage": USAGE}),
-        ("run.finished", {"status": "succeeded", "usage": total}),
-    )
-
-    assert (row.calls, row.input_tokens, row.output_tokens) == (3, 0, 9)
-    assert (row.cost_usd, row.in_doubt, row.status) == (1.25, 1, "succeeded")
-
-
-def test_a_fork_pays_for_nothing_that_came_before_it() -> None:
-    doubt: dict[str, Json] = {"reserve": {"calls": 1, "tokens": 40, "cost_usd": 0.5}}
-
-    row = row_of(
-        ("task.finished", {"usage": USAGE}),
-        ("task.in_doubt", doubt),
-        ("run.forked", {"limits": {"cost_usd": 2.0}}),
-        ("task.finished", {"usage": USAGE}),
-    )
-
-    assert (row.calls, row.input_tokens, row.output_tokens, row.in_doubt) == (1, 10, 5, 0)
-    assert (row.cost_usd, row.budget_usd) == (0.25, 2.0)
+    assert {name: getattr(row, name) for name in told} == told

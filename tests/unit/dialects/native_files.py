@@ -112,6 +112,14 @@ outputs:
 """
 
 
+def expression(source: str) -> ir.Expression:
+    return ir.Expression("jinja", source)
+
+
+def template(source: str) -> ir.Expression:
+    return ir.Expression("template", source)
+
+
 def read(text: str, file: str = "test.yaml") -> ir.Workflow:
     """Reads a native file without its first line."""
     return read_workflow(f"whorl: 1\n{dedent(text)}", file).workflow
@@ -119,9 +127,7 @@ def read(text: str, file: str = "test.yaml") -> ir.Workflow:
 
 def read_step(step: str, kind: type[N]) -> N:
     """Reads a file with one step, `s`, given as flow YAML, behind a step `a` and inputs x, y."""
-    workflow = read(
-        f"inputs: {{x: string, y: json}}\nsteps:\n  a: {{value: 1}}\n  s: {step}\n",
-    )
+    workflow = read(f"inputs: {{x: string, y: json}}\nsteps:\n  a: {{value: 1}}\n  s: {step}\n")
     node = workflow.body.nodes[1]
     assert isinstance(node, kind)
     return node

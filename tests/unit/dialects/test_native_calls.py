@@ -105,16 +105,19 @@ def test_inputs_are_checked_against_the_called_file(
     assert not found or words in f"{found[0].message} {found[0].help}"
 
 
-def test_circles_are_refused(tmp_path: Path) -> None:
+def test_circles_and_long_chains_are_refused(tmp_path: Path) -> None:
+    files = {f"f{n}": f"whorl: 1\nsteps: {{a: {{call: f{n + 1}.yaml}}}}\n" for n in range(30)}
     write(
         tmp_path,
         main="whorl: 1\nsteps: {a: {call: other.yaml}}\n",
         other="whorl: 1\nsteps: {b: {call: main.yaml}}\n",
         self="whorl: 1\nsteps: {a: {call: ./self.yaml}}\n",
+        f30=POLISH,
+        **files,
     )
 
-    assert [diagnostic.code for diagnostic in wrong(tmp_path)] == ["W017"]
-    assert [diagnostic.code for diagnostic in wrong(tmp_path, "self.yaml")] == ["W017"]
+    for name in ("main.yaml", "self.yaml", "f0.yaml"):
+        assert [diagnostic.code for diagnostic in wrong(tmp_path, name)] == ["W017"]
 
 
 def test_mistakes_of_called_files_are_reported_in_their_file(tmp_path: Path) -> None:
@@ -142,13 +145,6 @@ def test_only_files_of_the_project_are_opened(tmp_path: Path, reference: str) ->
     assert [(d.code, d.span.line if d.span else 0) for d in found] == [("W016", 2)]
 
 
-def test_a_chain_of_calls_has_a_limit(tmp_path: Path) -> None:
-    files = {f"f{n}": f"whorl: 1\nsteps: {{a: {{call: f{n + 1}.yaml}}}}\n" for n in range(30)}
-    write(tmp_path, f30=POLISH, **files)
-
-    assert [diagnostic.code for diagnostic in wrong(tmp_path, "f0.yaml")] == ["W017"]
-
-
 def test_without_files_no_call_is_possible() -> None:
     with pytest.raises(InvalidWorkflow) as caught:
         read_workflow("whorl: 1\nsteps: {a: {call: b.yaml}}", "a.yaml")
@@ -156,28 +152,13 @@ def test_without_files_no_call_is_possible() -> None:
     assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["W016"]
 
 
-def test_steps_behind_a_call_may_read_its_result(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        polish=POLISH,
-        main=(
-            "whorl: 1\nsteps: {c: {call: polish.yaml, with: {text: a}}, d: {ask: '{{ c.w }}'}}\n"
-        ),
-    )
-
+def test_steps_behind_a_call_may_read_its_outputs_alone(tmp_path: Path) -> None:
+    steps = "c: {call: polish.yaml, with: {text: a}}, d: {ask: '{{ c.w }}'}"
+    write(tmp_path, polish=POLISH, main=f"whorl: 1\nsteps: {{{steps}}}\n")
     assert load(tmp_path).workflow.outputs[0][0] == "d"
 
-
-def test_only_the_outputs_of_a_called_file_can_be_read(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        polish=POLISH,
-        main=(
-            "whorl: 1\nsteps: {c: {call: polish.yaml, with: {text: a}}, d: {ask: '{{ c.ww }}'}}\n"
-        ),
-    )
+    write(tmp_path, main=f"whorl: 1\nsteps: {{{steps.replace('c.w', 'c.ww')}}}\n")
     found = wrong(tmp_path)
-
     assert [(diagnostic.code, diagnostic.help) for diagnostic in found] == [("W005", "there is w")]
 
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
-from native_files import fault, read, read_loop
+from native_files import expression, fault, read_loop, template
 
 from whorl import ir
 from whorl.dialects import read_workflow
 
-
-def expression(source: str) -> ir.Expression:
-    return ir.Expression("jinja", source)
-
-
-def template(source: str) -> ir.Expression:
-    return ir.Expression("template", source)
-
-
 WHEN = ir.When(expression("r == 'ok'"))
+SCORE = ir.Score(expression("r"))
+# Steps of a loop, and what conditions read of the last one: its text.
+LAST_STEPS = {
+    "{w: {ask: Hi}, out: {run: ls}}": expression("out.stdout"),
+    "{w: {ask: Hi}, get: {http: 'https://a'}}": expression("get.body"),
+    "{w: {ask: Hi}, v: {set: {a: 1}}, p: {wait: 1s}}": expression("w"),
+    "{first-draft: {ask: Hi}}": ir.Expression("plain", "{{ first-draft }}"),
+    "{my-run: {run: ls}}": ir.Expression("plain", "{{ my-run.stdout }}"),
+}
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,7 @@ WHEN = ir.When(expression("r == 'ok'"))
             ir.Score(expression("r"), "S: ([0-9]+)", 3.0, 0.0, 10.0),
         ),
         ("{score: {pattern: '(.)', of: w}}", ir.Score(expression("w"), "(.)")),
-        (
-            '{score: {pattern: "(.)", from: "{{ w }}!"}}',
-            ir.Score(template("{{ w }}!"), "(.)"),
-        ),
+        ('{score: {pattern: "(.)", from: "{{ w }}!"}}', ir.Score(template("{{ w }}!"), "(.)")),
         ("{judge: Is it good?}", ir.Judge(ir.Constant("Is it good?"), expression("r"))),
         (
             '{judge: {question: "About {{ x }}?", model: a/b, votes: 3, of: w}}',
@@ -57,48 +54,24 @@ WHEN = ir.When(expression("r == 'ok'"))
         ("{stable: 0.95}", ir.Stable(expression("r"), 0.95)),
         ("{stable: {threshold: 0.8, of: w}}", ir.Stable(expression("w"), 0.8)),
         ("{stable: {of: w.text}}", ir.Stable(expression("w.text"), 0.95)),
+        ("[{score: {from: r}}, {plateau: 2}]", ir.AnyOf((SCORE, ir.Plateau(2)))),
+        (
+            "[{score: {from: r}}, {plateau: {patience: 3, min_delta: 0.01}}]",
+            ir.AnyOf((SCORE, ir.Plateau(3, 0.01))),
+        ),
+        (
+            "{branch: {triage: done}}\nsteps: {triage: {choose:"
+            " {on: \"'x'\", done: {d: {value: 1}}, default: {e: {value: 2}}}}}",
+            ir.BranchTaken("triage", "done"),
+        ),
+        *(
+            (f"{{stable: 1}}\nsteps: {steps}", ir.Stable(subject, 1.0))
+            for steps, subject in LAST_STEPS.items()
+        ),
     ],
 )
 def test_until(until: str, condition: ir.Condition) -> None:
     assert read_loop(f"until: {until}").until == condition
-
-
-@pytest.mark.parametrize(
-    ("written", "plateau"),
-    [("2", ir.Plateau(2)), ("{patience: 3, min_delta: 0.01}", ir.Plateau(3, 0.01))],
-)
-def test_plateau(written: str, plateau: ir.Plateau) -> None:
-    loop = read_loop(f"until: [{{score: {{from: r}}}}, {{plateau: {written}}}]")
-
-    assert loop.until == ir.AnyOf((ir.Score(expression("r")), plateau))
-
-
-def test_branch_condition() -> None:
-    loop = read_loop(
-        """
-        until: {branch: {triage: done}}
-        steps:
-          triage: {choose: {on: "'x'", done: {d: {value: 1}}, default: {e: {value: 2}}}}
-        """
-    )
-
-    assert loop.until == ir.BranchTaken("triage", "done")
-
-
-@pytest.mark.parametrize(
-    ("steps", "subject"),
-    [
-        ("{w: {ask: Hi}, out: {run: ls}}", expression("out.stdout")),
-        ("{w: {ask: Hi}, get: {http: 'https://a'}}", expression("get.body")),
-        ("{w: {ask: Hi}, v: {set: {a: 1}}, p: {wait: 1s}}", expression("w")),
-        ("{first-draft: {ask: Hi}}", ir.Expression("plain", "{{ first-draft }}")),
-        ("{my-run: {run: ls}}", ir.Expression("plain", "{{ my-run.stdout }}")),
-    ],
-)
-def test_conditions_read_the_text_of_the_last_step(steps: str, subject: ir.Value) -> None:
-    loop = read_loop(f"until: {{stable: 1}}\nsteps: {steps}")
-
-    assert loop.until == ir.Stable(subject, 1.0)
 
 
 def test_defaults() -> None:
@@ -113,116 +86,70 @@ def test_defaults() -> None:
     assert not loop.body.open
 
 
-@pytest.mark.parametrize(
-    ("written", "limits"),
-    [
-        ("5", ir.LoopLimits(5)),
+FIELDS: list[tuple[str, str, object]] = [
+    ("at_most: 5", "limits", ir.LoopLimits(5)),
+    (
+        "at_most: {iterations: 5, time: 10m, each_time: 2m, cost: 0.50, tokens: 100k, calls: 7}",
+        "limits",
+        ir.LoopLimits(5, 600.0, 120.0, 0.5, 100_000, 7),
+    ),
+    ("at_most: {time: 1h}", "limits", ir.LoopLimits(10, 3_600.0)),
+    ('at_most: "{{ x }}"', "limits", ir.LoopLimits(template("{{ x }}"))),
+    (
+        'at_most: {iterations: "{{ x }}", time: "{{ x }}m"}',
+        "limits",
+        ir.LoopLimits(template("{{ x }}"), template("{{ x }}m")),
+    ),
+    *(("check: before", "check", "before"), ("session: continue", "session", "continue")),
+    *(("on_limit: fail", "on_limit", "fail"), ("on_limit: pause", "on_limit", "pause")),
+    *(("return: first", "returns", "first"), ("return: all", "returns", "all")),
+    *(("ask_person: each", "ask", "each"), ("ask_person: at_limit", "ask", "at_limit")),
+    ('carry: {a: "{{ r }}"}', "carry", (ir.Carry("a", None, template("{{ r }}")),)),
+    (
+        'carry: {a: {first: "{{ x }}", then: "{{ w }}"}}',
+        "carry",
+        (ir.Carry("a", template("{{ x }}"), template("{{ w }}")),),
+    ),
+    (
+        'carry: {a: {first: 1}, b: {then: {c: "{{ r }}", first: 2}}}',
+        "carry",
         (
-            "{iterations: 5, time: 10m, each_time: 2m, cost: 0.50, tokens: 100k, calls: 7}",
-            ir.LoopLimits(5, 600.0, 120.0, 0.5, 100_000, 7),
+            ir.Carry("a", ir.Constant(1), None),
+            ir.Carry("b", None, ir.Fields((("c", template("{{ r }}")), ("first", ir.Constant(2))))),
         ),
-        ("{time: 1h}", ir.LoopLimits(10, 3_600.0)),
-        ('"{{ x }}"', ir.LoopLimits(template("{{ x }}"))),
+    ),
+    (
+        'collect: {a: {all: "{{ w }}"}, b: {first: "{{ w }}"}, c: "{{ r }}"}',
+        "collect",
         (
-            '{iterations: "{{ x }}", time: "{{ x }}m"}',
-            ir.LoopLimits(template("{{ x }}"), template("{{ x }}m")),
+            ir.Collect("a", "all", template("{{ w }}")),
+            ir.Collect("b", "first", template("{{ w }}")),
+            ir.Collect("c", "all", template("{{ r }}")),
         ),
-    ],
-)
-def test_at_most(written: str, limits: ir.LoopLimits) -> None:
-    assert read_loop(f"at_most: {written}").limits == limits
+    ),
+    (
+        "until: {score: {from: r}}\ncollect: {top: {best: 1}}",
+        "collect",
+        (ir.Collect("top", "best", ir.Constant(1)),),
+    ),
+    ("on_failure: halt", "on_iteration_failure", ir.IterationFailure()),
+    ("on_failure: continue", "on_iteration_failure", ir.IterationFailure("continue")),
+    ("on_failure: {retry: 2}", "on_iteration_failure", ir.IterationFailure("retry", 2)),
+    ("wait: 2s", "delay", ir.Constant(2.0)),
+    ('wait: "{{ w }}s"', "delay", template("{{ w }}s")),
+    (
+        'memory: {keep: 5, record: {s: "{{ r }}"}}',
+        "memory",
+        ir.Memory(ir.Fields((("s", template("{{ r }}")),)), keep=5),
+    ),
+    ("memory: {across_runs: true}", "memory", ir.Memory(across_runs=True, key="test/l")),
+    ("memory: {across_runs: true, key: house}", "memory", ir.Memory(across_runs=True, key="house")),
+]
 
 
-@pytest.mark.parametrize(
-    ("field", "attribute", "word"),
-    [
-        ("check", "check", "before"),
-        ("on_limit", "on_limit", "fail"),
-        ("on_limit", "on_limit", "pause"),
-        ("return", "returns", "first"),
-        ("return", "returns", "all"),
-        ("session", "session", "continue"),
-        ("ask_person", "ask", "each"),
-        ("ask_person", "ask", "at_limit"),
-    ],
-)
-def test_fields_that_are_words(field: str, attribute: str, word: str) -> None:
-    loop = read_loop(f"{field}: {word}")
-
-    assert {"check": loop.check, "on_limit": loop.on_limit, "returns": loop.returns}.get(
-        attribute, {"session": loop.session, "ask": loop.ask}.get(attribute)
-    ) == word
-
-
-def test_carry() -> None:
-    loop = read_loop(
-        """
-        carry:
-          feedback: "{{ r }}"
-          hint: {first: "{{ x }}", then: "{{ w }}"}
-          start: {first: 1}
-          object: {then: {a: "{{ r }}", first: 2}}
-        """
-    )
-
-    assert loop.carry == (
-        ir.Carry("feedback", None, template("{{ r }}")),
-        ir.Carry("hint", template("{{ x }}"), template("{{ w }}")),
-        ir.Carry("start", ir.Constant(1), None),
-        ir.Carry(
-            "object", None, ir.Fields((("a", template("{{ r }}")), ("first", ir.Constant(2))))
-        ),
-    )
-
-
-def test_collect() -> None:
-    loop = read_loop(
-        """
-        until: {score: {from: r}}
-        collect:
-          drafts: {all: "{{ w }}"}
-          one: {first: "{{ w }}"}
-          top: {best: 1}
-          each: "{{ r }}"
-        """
-    )
-
-    assert loop.collect == (
-        ir.Collect("drafts", "all", template("{{ w }}")),
-        ir.Collect("one", "first", template("{{ w }}")),
-        ir.Collect("top", "best", ir.Constant(1)),
-        ir.Collect("each", "all", template("{{ r }}")),
-    )
-
-
-@pytest.mark.parametrize(
-    ("written", "failure"),
-    [
-        ("halt", ir.IterationFailure()),
-        ("continue", ir.IterationFailure("continue")),
-        ("{retry: 2}", ir.IterationFailure("retry", 2)),
-    ],
-)
-def test_on_failure(written: str, failure: ir.IterationFailure) -> None:
-    assert read_loop(f"on_failure: {written}").on_iteration_failure == failure
-
-
-@pytest.mark.parametrize(
-    ("written", "delay"), [("2s", ir.Constant(2.0)), ('"{{ w }}s"', template("{{ w }}s"))]
-)
-def test_wait(written: str, delay: ir.Value) -> None:
-    assert read_loop(f"wait: {written}").delay == delay
-
-
-def test_memory() -> None:
-    own = read_loop('memory: {keep: 5, record: {s: "{{ r }}"}}').memory
-    kept = read_loop("memory: {across_runs: true}").memory
-    shared = read_loop("memory: {across_runs: true, key: house style}").memory
-
-    assert own == ir.Memory(ir.Fields((("s", template("{{ r }}")),)), keep=5)
-    assert kept == ir.Memory(across_runs=True, key="test/l")
-    assert shared is not None
-    assert shared.key == "house style"
+@pytest.mark.parametrize(("written", "attribute", "expected"), FIELDS)
+def test_fields(written: str, attribute: str, expected: object) -> None:
+    assert getattr(read_loop(written), attribute) == expected
 
 
 @pytest.mark.parametrize(
@@ -250,20 +177,9 @@ def test_facts_are_bound_where_they_are_mentioned(
 
 
 def test_the_inner_loop_has_facts_of_its_own() -> None:
-    outer = read(
-        """
-        steps:
-          outer:
-            repeat:
-              steps:
-                inner:
-                  repeat:
-                    carry: {n: {first: "{{ iteration }}", then: 1}}
-                    until: best == 1
-                    steps: {w: {ask: "{{ previous }}"}}
-        """
-    ).body.nodes[0]
-    assert isinstance(outer, ir.Loop)
+    inner_loop = """{carry: {n: {first: "{{ iteration }}", then: 1}}, until: best == 1,
+        steps: {w: {ask: "{{ previous }}"}}}"""
+    outer = read_loop(f"steps: {{inner: {{repeat: {inner_loop}}}}}")
     inner = outer.body.nodes[0]
     assert isinstance(inner, ir.Loop)
 
@@ -297,17 +213,12 @@ def test_a_question_with_the_words_of_a_step_is_warned_of(judge: str, is_warned:
 
 
 def test_a_branch_whose_case_is_no_name_is_reported() -> None:
-    found = fault(
-        """
-        steps:
-          polish:
-            repeat:
-              until: {branch: {triage: {done: 1}, review: done}}
-              steps:
-                triage: {choose: {on: "1", cases: {done: {a: {value: 1}}}}}
-                review: {choose: {on: "1", cases: {done: {b: {value: 1}}}}}
-        """
+    choose = 'choose: {on: "1", cases: {done: {STEP: {value: 1}}}}'
+    steps = (
+        f"{{triage: {{{choose.replace('STEP', 'a')}}}, review: {{{choose.replace('STEP', 'b')}}}}}"
     )
+    until = "{branch: {triage: {done: 1}, review: done}}"
+    found = fault(f"steps: {{polish: {{repeat: {{until: {until}, steps: {steps}}}}}}}")
 
     assert found.code == "W007"
     assert found.message.startswith("'triage' of 'branch' of")

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import pytest
-from native_files import EVERYTHING, read, read_step
+from native_files import EVERYTHING, expression, read, read_step, template
 
 from whorl import ir
 from whorl.dialects import read_workflow
-
-
-def template(source: str) -> ir.Expression:
-    return ir.Expression("template", source)
-
-
-def expression(source: str) -> ir.Expression:
-    return ir.Expression("jinja", source)
+from whorl.ir.walk import walk
 
 
 def inputs(task: ir.Task) -> dict[str | ir.Expression, ir.Value]:
     return dict(task.inputs.entries)
+
+
+def value(given: object) -> ir.Value:
+    """What is no value of a workflow is a constant."""
+    is_value = isinstance(given, ir.Constant | ir.Expression | ir.Fields | ir.Items)
+    return given if is_value else ir.Constant(given)  # type: ignore[return-value, arg-type]
 
 
 def test_the_whole_format_is_read() -> None:
@@ -29,22 +28,94 @@ def test_the_whole_format_is_read() -> None:
     assert ir.from_json(ir.to_json(workflow)) == workflow
 
 
-def test_ask() -> None:
-    task = read_step(
+TASKS: list[tuple[str, dict[str, object], dict[str, object]]] = [
+    (
         '{ask: "Hi {{ x }}", model: [a/b, c/d], system: Be, temperature: 0.1, max_tokens: 5,'
         " tools: [search], session: talk}",
-        ir.Task,
-    )
+        {
+            "prompt": template("Hi {{ x }}"),
+            "model": ["a/b", "c/d"],
+            "system": "Be",
+            "temperature": 0.1,
+            "max_tokens": 5,
+            "tools": ["search"],
+        },
+        {"kind": "ask", "session": "talk", "delivery": "at_least_once", "secure": False},
+    ),
+    (
+        "{ask: Hi, delivery: at_most_once, secure: true, timeout: 2m, on_failure: continue}",
+        {"prompt": "Hi"},
+        {
+            "delivery": "at_most_once",
+            "secure": True,
+            "timeout_s": 120.0,
+            "on_failure": "continue",
+            "place": "5:3",
+        },
+    ),
+    (
+        "{agent: codex, prompt: Go, folder: src, session: dev, returns: boolean}",
+        {"agent": "codex", "prompt": "Go", "folder": "src"},
+        {"kind": "agent", "session": "dev", "returns": {"type": "boolean"}},
+    ),
+    (
+        '{run: [ls, "{{ x }}", -1], folder: src, env: {A: b}, stdin: in}',
+        {
+            "argv": ir.Items((value("ls"), template("{{ x }}"), value(-1))),
+            "folder": "src",
+            "env": {"A": "b"},
+            "stdin": "in",
+        },
+        {"kind": "run"},
+    ),
+    (
+        "{run: \"echo {{ x }} '{{ y.z }}'\"}",
+        {
+            "script": "echo \"${WHORL_1}\" ''\"${WHORL_2}\"''",
+            "variables": ir.Fields(
+                (("WHORL_1", expression(" x ")), ("WHORL_2", expression(" y.z ")))
+            ),
+        },
+        {"kind": "run"},
+    ),
+    (
+        '{http: {method: PUT, url: "https://a/{{ x }}", headers: {A: b}, query: {q: "{{ x }}"},'
+        ' body: {list: [1, "{{ x }}"], c: 2}}}',
+        {
+            "method": "PUT",
+            "url": template("https://a/{{ x }}"),
+            "headers": {"A": "b"},
+            "query": ir.Fields((("q", template("{{ x }}")),)),
+            "body": ir.Fields(
+                (("list", ir.Items((value(1), template("{{ x }}")))), ("c", value(2)))
+            ),
+        },
+        {"kind": "http"},
+    ),
+    ("{http: https://a}", {"url": "https://a"}, {"kind": "http"}),
+    (
+        '{use: look, with: {a: "{{ x }}", b: 1}}',
+        {"task": "look", "with": ir.Fields((("a", template("{{ x }}")), ("b", value(1))))},
+        {"kind": "use"},
+    ),
+]
 
-    assert task.kind == "ask"
-    assert task.session == "talk"
-    assert inputs(task) == {
-        "prompt": template("Hi {{ x }}"),
-        "model": ir.Constant(["a/b", "c/d"]),
-        "system": ir.Constant("Be"),
-        "temperature": ir.Constant(0.1),
-        "max_tokens": ir.Constant(5),
-        "tools": ir.Constant(["search"]),
+
+@pytest.mark.parametrize(("step", "given", "fields"), TASKS)
+def test_tasks(step: str, given: dict[str, object], fields: dict[str, object]) -> None:
+    task = read_step(step, ir.Task)
+
+    assert inputs(task) == {name: value(each) for name, each in given.items()}
+    assert {name: getattr(task, name) for name in fields} == fields
+
+
+def closed(**fields: object) -> dict[str, object]:
+    """The schema of an object with these fields, of which those with a `_` may be left out."""
+    return {
+        "type": "object",
+        "properties": {name.rstrip("_"): field for name, field in fields.items()},
+        "required": [name for name in fields if name[-1] != "_"],
+        "additionalProperties": False,
     }
 
 
@@ -55,52 +126,27 @@ def test_ask() -> None:
         ("[string]", {"type": "array", "items": {"type": "string"}}),
         (
             "{approved: boolean, note: string?, tags: [string]}",
-            {
-                "type": "object",
-                "properties": {
-                    "approved": {"type": "boolean"},
-                    "note": {"type": "string"},
-                    "tags": {"type": "array", "items": {"type": "string"}},
-                },
-                "required": ["approved", "tags"],
-                "additionalProperties": False,
-            },
+            closed(
+                approved={"type": "boolean"},
+                note_={"type": "string"},
+                tags={"type": "array", "items": {"type": "string"}},
+            ),
         ),
         (
             "{kind: {enum: [a, b]}, score?: {type: number, minimum: 0}, in: {deep: any}}",
-            {
-                "type": "object",
-                "properties": {
-                    "kind": {"type": "string", "enum": ["a", "b"]},
-                    "score": {"type": "number", "minimum": 0},
-                    "in": {
-                        "type": "object",
-                        "properties": {"deep": {}},
-                        "required": ["deep"],
-                        "additionalProperties": False,
-                    },
-                },
-                "required": ["kind", "in"],
-                "additionalProperties": False,
-            },
+            closed(
+                kind={"type": "string", "enum": ["a", "b"]},
+                score_={"type": "number", "minimum": 0},
+                **{"in": closed(deep={})},
+            ),
         ),
         (
             "{type: string, description: string?}",
-            {
-                "type": "object",
-                "properties": {"type": {"type": "string"}, "description": {"type": "string"}},
-                "required": ["type"],
-                "additionalProperties": False,
-            },
+            closed(type={"type": "string"}, description_={"type": "string"}),
         ),
         (
             "{note: {type: 'string?', description: why}}",
-            {
-                "type": "object",
-                "properties": {"note": {"type": "string", "description": "why"}},
-                "required": [],
-                "additionalProperties": False,
-            },
+            closed(note_={"type": "string", "description": "why"}),
         ),
         ("{type: string, description: why}", {"type": "string", "description": "why"}),
         ("{schema: {type: integer, minimum: 1}}", {"type": "integer", "minimum": 1}),
@@ -110,105 +156,25 @@ def test_returns_becomes_json_schema(returns: str, schema: object) -> None:
     assert read_step(f"{{ask: Hi, returns: {returns}}}", ir.Task).returns == schema
 
 
-def test_agent() -> None:
-    task = read_step(
-        "{agent: codex, prompt: Go, folder: src, session: dev, returns: boolean}", ir.Task
-    )
-
-    assert task.kind == "agent"
-    assert task.session == "dev"
-    assert task.returns == {"type": "boolean"}
-    assert inputs(task) == {
-        "agent": ir.Constant("codex"),
-        "prompt": ir.Constant("Go"),
-        "folder": ir.Constant("src"),
-    }
-
-
-def test_run_of_a_list_is_arguments() -> None:
-    task = read_step('{run: [ls, "{{ x }}", -1], folder: src, env: {A: b}, stdin: in}', ir.Task)
-
-    assert inputs(task) == {
-        "argv": ir.Items((ir.Constant("ls"), template("{{ x }}"), ir.Constant(-1))),
-        "folder": ir.Constant("src"),
-        "env": ir.Constant({"A": "b"}),
-        "stdin": ir.Constant("in"),
-    }
-
-
-def test_run_of_a_text_is_a_script_with_variables() -> None:
-    task = read_step("{run: \"echo {{ x }} '{{ y.z }}'\"}", ir.Task)
-
-    assert inputs(task) == {
-        "script": ir.Constant("echo \"${WHORL_1}\" ''\"${WHORL_2}\"''"),
-        "variables": ir.Fields((("WHORL_1", expression(" x ")), ("WHORL_2", expression(" y.z ")))),
-    }
-
-
-def test_http() -> None:
-    task = read_step(
-        '{http: {method: PUT, url: "https://a/{{ x }}", headers: {A: b}, query: {q: "{{ x }}"},'
-        ' body: {list: [1, "{{ x }}"], c: 2}}}',
-        ir.Task,
-    )
-
-    assert task.kind == "http"
-    assert inputs(task) == {
-        "method": ir.Constant("PUT"),
-        "url": template("https://a/{{ x }}"),
-        "headers": ir.Constant({"A": "b"}),
-        "query": ir.Fields((("q", template("{{ x }}")),)),
-        "body": ir.Fields(
-            (
-                ("list", ir.Items((ir.Constant(1), template("{{ x }}")))),
-                ("c", ir.Constant(2)),
-            )
-        ),
-    }
-
-
-def test_http_of_a_text_is_a_url() -> None:
-    assert inputs(read_step("{http: https://a}", ir.Task)) == {"url": ir.Constant("https://a")}
-
-
-def test_use() -> None:
-    task = read_step('{use: look, with: {a: "{{ x }}", b: 1}}', ir.Task)
-
-    assert task.kind == "use"
-    assert inputs(task) == {
-        "task": ir.Constant("look"),
-        "with": ir.Fields((("a", template("{{ x }}")), ("b", ir.Constant(1)))),
-    }
-
-
-def test_tasks_say_how_they_are_delivered_and_whether_they_are_secure() -> None:
-    task = read_step("{ask: Hi, delivery: at_most_once, secure: true}", ir.Task)
-
-    assert (task.delivery, task.secure) == ("at_most_once", True)
-
-
-def test_set() -> None:
+def test_set_and_value() -> None:
     assign = read_step('{set: {a1: 1, b1: "{{ x }}"}}', ir.Assign)
-
-    assert assign.sets == (("a1", ir.Constant(1)), ("b1", template("{{ x }}")))
-
-
-def test_value() -> None:
     compute = read_step('{value: {a: "{{ x }}"}}', ir.Compute)
 
+    assert assign.sets == (("a1", value(1)), ("b1", template("{{ x }}")))
     assert compute.value == ir.Fields((("a", template("{{ x }}")),))
 
 
-def test_if_then_else() -> None:
+def test_branches_by_conditions() -> None:
     branch = read_step("{if: x == 'a', then: {t: {value: 1}}, else: {e: {value: 2}}}", ir.Branch)
+    chosen = read_step("{choose: {cases: {big: {if: y > 3, steps: {s1: {value: 1}}}}}}", ir.Branch)
 
-    assert branch.when is None
-    assert branch.cases[0].name == "then"
+    assert (branch.when, branch.cases[0].name, branch.cases[0].body.open) == (None, "then", True)
     assert branch.cases[0].when == expression("x == 'a'")
     assert branch.default is not None
     assert branch.default.name == "else"
-    assert branch.cases[0].body.open
     assert [node.name for node in branch.default.body.nodes] == ["e"]
+    assert (chosen.subject, chosen.cases[0].equals) == (None, None)
+    assert chosen.cases[0].when == expression("y > 3")
 
 
 @pytest.mark.parametrize(
@@ -226,46 +192,30 @@ def test_choose_on_a_value(choose: str) -> None:
     assert isinstance(branch.subject, ir.Expression)
     assert "y.kind" in branch.subject.source
     assert [case.name for case in branch.cases] == ["a", "b"]
-    assert [case.equals for case in branch.cases] == [ir.Constant("a"), ir.Constant("b")]
+    assert [case.equals for case in branch.cases] == [value("a"), value("b")]
     assert branch.default is not None
     assert branch.default.name == "default"
     assert branch.default.body.nodes[0].name == "s3"
 
 
-def test_choose_by_conditions() -> None:
-    branch = read_step("{choose: {cases: {big: {if: y > 3, steps: {s1: {value: 1}}}}}}", ir.Branch)
-
-    assert branch.subject is None
-    assert branch.cases[0].when == expression("y > 3")
-    assert branch.cases[0].equals is None
-
-
-def test_each() -> None:
-    each = read_step(
-        "{each: y.items, as: e, index: n, at_once: 4, steps: {s1: {ask: '{{ e }}{{ n }}'}}}",
-        ir.ForEach,
-    )
-
-    assert each.items == expression("y.items")
-    assert (each.item_name, each.index_name, each.concurrency) == ("e", "n", 4)
-    assert not each.body.open
-
-
 @pytest.mark.parametrize(
-    ("written", "items"),
+    ("written", "items", "fields"),
     [
-        ("[1, 2]", ir.Constant([1, 2])),
-        ('["{{ x }}"]', ir.Items((template("{{ x }}"),))),
-        ('"{{ y }}"', template("{{ y }}")),
-        ("y", expression("y")),
+        ("y.items, as: e, index: n, at_once: 4", expression("y.items"), ("e", "n", 4)),
+        ("[1, 2]", value([1, 2]), ("item", None, 1)),
+        ('["{{ x }}"]', ir.Items((template("{{ x }}"),)), ("item", None, 1)),
+        ('"{{ y }}"', template("{{ y }}"), ("item", None, 1)),
+        ("y", expression("y"), ("item", None, 1)),
     ],
 )
-def test_each_takes_a_list_or_what_gives_one(written: str, items: ir.Value) -> None:
+def test_each_takes_a_list_or_what_gives_one(
+    written: str, items: ir.Value, fields: tuple[object, ...]
+) -> None:
     each = read_step(f"{{each: {written}, steps: {{s1: {{value: 1}}}}}}", ir.ForEach)
 
     assert each.items == items
-    assert each.item_name == "item"
-    assert each.concurrency == 1
+    assert (each.item_name, each.index_name or None, each.concurrency) == fields
+    assert not each.body.open
 
 
 @pytest.mark.parametrize(
@@ -281,20 +231,16 @@ def test_together_has_no_order_but_after(together: str) -> None:
     group = read_step(together, ir.Group)
 
     assert group.body.open
-    assert [node.after for node in group.body.nodes] == [
-        (),
-        (),
-        (ir.After("l"), ir.After("r")),
-    ]
+    assert [node.after for node in group.body.nodes] == [(), (), (ir.After("l"), ir.After("r"))]
 
 
 @pytest.mark.parametrize(
     ("written", "duration", "until"),
     [
-        ("5s", ir.Constant(5.0), None),
-        ("PT5S", ir.Constant(5.0), None),
-        ("5", ir.Constant(5.0), None),
-        ("2030-01-31T09:00:00Z", None, ir.Constant("2030-01-31T09:00:00Z")),
+        ("5s", value(5.0), None),
+        ("PT5S", value(5.0), None),
+        ("5", value(5.0), None),
+        ("2030-01-31T09:00:00Z", None, value("2030-01-31T09:00:00Z")),
         ('"{{ x }}"', template("{{ x }}"), None),
     ],
 )
@@ -309,23 +255,19 @@ def test_approve() -> None:
         '{approve: {message: Good?, show: "{{ x }}", timeout: 1h, on_timeout: reject}}', ir.Gate
     )
 
-    assert gate.message == ir.Constant("Good?")
+    assert gate.message == read_step("{approve: Good?}", ir.Gate).message == value("Good?")
     assert gate.show == template("{{ x }}")
     assert gate.timeout_s == 3_600
     assert (gate.on_timeout, gate.on_reject) == ("reject", "result")
 
 
-def test_approve_of_a_text_is_the_question() -> None:
-    assert read_step("{approve: Good?}", ir.Gate).message == ir.Constant("Good?")
-
-
 @pytest.mark.parametrize(
     ("written", "status", "message"),
     [
-        ("true", "succeeded", ir.Constant(None)),
-        ("", "succeeded", ir.Constant(None)),
-        ("enough", "succeeded", ir.Constant("enough")),
-        ("{status: failed, message: bad}", "failed", ir.Constant("bad")),
+        ("true", "succeeded", value(None)),
+        ("", "succeeded", value(None)),
+        ("enough", "succeeded", value("enough")),
+        ("{status: failed, message: bad}", "failed", value("bad")),
     ],
 )
 def test_stop(written: str, status: str, message: ir.Value) -> None:
@@ -335,104 +277,56 @@ def test_stop(written: str, status: str, message: ir.Value) -> None:
 
 
 def test_break_and_continue_mean_the_innermost_or_the_named_loop() -> None:
-    workflow = read(
-        """
-        steps:
-          outer:
-            repeat:
-              steps:
-                inner:
-                  repeat:
-                    steps:
-                      w: {ask: Hi}
-                      b1: {break: true, if: iteration > 1}
-                      b2: {break: outer, if: iteration > 2}
-                      c1: {continue: , if: iteration > 3}
-                c2: {continue: true}
-        """
+    jumps = (
+        "b1: {break: true, if: iteration > 1}, b2: {break: outer, if: iteration > 2},"
+        " c1: {continue: , if: iteration > 3}"
     )
-    outer = workflow.body.nodes[0]
-    assert isinstance(outer, ir.Loop)
-    inner = outer.body.nodes[0]
-    assert isinstance(inner, ir.Loop)
-    named = [node.loop for node in inner.body.nodes if isinstance(node, ir.Break | ir.Continue)]
-    last = outer.body.nodes[1]
-    assert isinstance(last, ir.Continue)
+    inner = f"inner: {{repeat: {{steps: {{w: {{ask: Hi}}, {jumps}}}}}}}"
+    workflow = read(f"steps: {{outer: {{repeat: {{steps: {{{inner}, c2: {{continue: true}}}}}}}}}}")
+    targets = [
+        node.loop for _, node in walk(workflow.body) if isinstance(node, ir.Break | ir.Continue)
+    ]
 
-    assert named == ["inner", "outer", "inner"]
-    assert last.loop == "outer"
+    assert targets == ["inner", "outer", "inner", "outer"]
 
 
 def test_steps_wait_for_the_step_before_them() -> None:
-    workflow = read("steps: {a: {value: 1}, b: {value: 2}, c: {value: 3}}")
+    workflow = read("steps: {a: {value: 1}, b: {value: 2}, first-draft: {value: 3}}")
 
-    assert [node.after for node in workflow.body.nodes] == [
-        (),
-        (ir.After("a", ("passed",)),),
-        (ir.After("b", ("passed",)),),
+    assert [(node.name, node.after) for node in workflow.body.nodes] == [
+        ("a", ()),
+        ("b", (ir.After("a", ("passed",)),)),
+        ("first-draft", (ir.After("b", ("passed",)),)),
     ]
 
 
-@pytest.mark.parametrize(
-    ("written", "after"),
-    [
-        ("a", (ir.After("a"),)),
-        ("[a]", (ir.After("a"),)),
-        ("[]", ()),
-        ("{a: failed}", (ir.After("a", ("failed",)),)),
-        ("{a: [failed, timed_out]}", (ir.After("a", ("failed", "timed_out")),)),
-        (
-            "{a: any}",
-            (ir.After("a", ("succeeded", "failed", "skipped", "timed_out", "cancelled")),),
-        ),
-    ],
-)
-def test_after_replaces_the_order(written: str, after: tuple[ir.After, ...]) -> None:
-    assert read_step(f"{{value: 1, after: {written}}}", ir.Compute).after == after
+ANY = ("succeeded", "failed", "skipped", "timed_out", "cancelled")
+FIELDS: list[tuple[str, str, object]] = [
+    *(("after: a", "after", (ir.After("a"),)), ("after: [a]", "after", (ir.After("a"),))),
+    *(("after: []", "after", ()), ("after: {a: any}", "after", (ir.After("a", ANY),))),
+    ("after: {a: failed}", "after", (ir.After("a", ("failed",)),)),
+    ("after: {a: [failed, timed_out]}", "after", (ir.After("a", ("failed", "timed_out")),)),
+    ("if: x == 'a'", "when", expression("x == 'a'")),
+    ('if: "{{ x }}"', "when", expression("{{ x }}")),
+    *(("if: true", "when", expression("true")), ("if: false", "when", expression("false"))),
+    *(("retry: 2", "retry", ir.Retry(2)), ("retry: 0", "retry", ir.Retry(0))),
+    (
+        "retry: {times: 3, wait: 5s, backoff: 1.5, on: [timeout, 429]}",
+        "retry",
+        ir.Retry(3, wait_s=5.0, backoff=1.5, on=("timeout", "429")),
+    ),
+    ("retry: {times: 1, wait: 2m}", "retry", ir.Retry(1, wait_s=120.0, wait_max_s=120.0)),
+    (
+        "retry: {times: 1, wait_max: 10s, on: timeout}",
+        "retry",
+        ir.Retry(1, wait_max_s=10.0, on=("timeout",)),
+    ),
+    ("retry: {times: 0}", "retry", ir.Retry(0)),
+    ("on_failure: {retry: 4}", "retry", ir.Retry(4, on=("*",))),
+    ("on_failure: {retry: 0}", "retry", ir.Retry(0, on=("*",))),
+]
 
 
-@pytest.mark.parametrize(
-    ("written", "when"),
-    [("x == 'a'", "x == 'a'"), ('"{{ x }}"', "{{ x }}"), ("true", "true"), ("false", "false")],
-)
-def test_if_skips_a_step(written: str, when: str) -> None:
-    assert read_step(f"{{value: 1, if: {written}}}", ir.Compute).when == expression(when)
-
-
-@pytest.mark.parametrize(
-    ("written", "retry"),
-    [
-        ("retry: 2", ir.Retry(2)),
-        ("retry: 0", ir.Retry(0)),
-        (
-            "retry: {times: 3, wait: 5s, backoff: 1.5, on: [timeout, 429]}",
-            ir.Retry(3, wait_s=5.0, backoff=1.5, on=("timeout", "429")),
-        ),
-        ("retry: {times: 1, wait: 2m}", ir.Retry(1, wait_s=120.0, wait_max_s=120.0)),
-        (
-            "retry: {times: 1, wait_max: 10s, on: timeout}",
-            ir.Retry(1, wait_max_s=10.0, on=("timeout",)),
-        ),
-        ("retry: {times: 0}", ir.Retry(0)),
-        ("on_failure: {retry: 4}", ir.Retry(4, on=("*",))),
-        ("on_failure: {retry: 0}", ir.Retry(0, on=("*",))),
-    ],
-)
-def test_retry(written: str, retry: ir.Retry | None) -> None:
-    assert read_step(f"{{ask: Hi, {written}}}", ir.Task).retry == retry
-
-
-def test_timeout_and_on_failure() -> None:
-    task = read_step("{ask: Hi, timeout: 2m, on_failure: continue}", ir.Task)
-
-    assert (task.timeout_s, task.on_failure) == (120.0, "continue")
-
-
-def test_steps_know_where_they_stand() -> None:
-    assert read_step("{ask: Hi}", ir.Task).place == "5:3"
-
-
-def test_names_with_a_dash_are_read_by_results() -> None:
-    workflow = read("steps: {first-draft: {ask: Hi}, b: {ask: \"{{ results['first-draft'] }}\"}}")
-
-    assert workflow.body.nodes[0].name == "first-draft"
+@pytest.mark.parametrize(("written", "attribute", "expected"), FIELDS)
+def test_fields_of_all_steps(written: str, attribute: str, expected: object) -> None:
+    assert getattr(read_step(f"{{ask: Hi, {written}}}", ir.Task), attribute) == expected

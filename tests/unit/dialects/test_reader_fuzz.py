@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from native_files import EVERYTHING
 
 from campaign import SEED, inputs
 from conformance.literate import load_cases
@@ -43,6 +44,7 @@ PIECES = [
     *("null", "true", "~", "0", "-1", "1e999", "99999999999999999999", "\x00", "\ud800", "\u2028"),
     *("&a", "*a", "<<", "!!python/object", "{{ x }}", "@{1}", "__class__", "\n", "  ", "\t", "#"),
     *("steps", "nodes", "agents", "actions", "loop", "until", "type", "id", "name", "edges", "{}"),
+    *("?", "\u0663", "iteration"),
 ]
 WORDS = [
     *("a", "items", "obj", "1", "2.5", "'x'", "''", "[1, 2]", "{'k': 1}", "null", "true", "none"),
@@ -98,6 +100,7 @@ def _timed(action: Callable[[], None], source: str) -> None:
 def test_a_damaged_file_is_read_or_refused(dialect: str) -> None:
     chance = random.Random(f"{SEED} {dialect}")
     long = [(path.name, path.read_text()) for path in SOURCES[dialect]]
+    long += [("everything.yaml", EVERYTHING)] * (dialect == "native")
     cases = [case.workflow for case in load_cases() if case.dialect == dialect]
     suffix = SOURCES[dialect][0].suffix
     short = [(f"case{'.json' if text.startswith('{') else suffix}", text) for text in cases]

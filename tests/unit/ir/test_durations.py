@@ -12,25 +12,10 @@ from whorl.ir.values import parse_count, parse_duration, parse_time
 @pytest.mark.parametrize(
     ("written", "seconds"),
     [
-        ("250ms", 0.25),
-        ("5s", 5),
-        ("10m", 600),
-        ("2h", 7_200),
-        ("1d", 86_400),
-        ("1w", 604_800),
-        ("1h30m", 5_400),
-        ("1h 30m", 5_400),
-        ("2 minutes", 120),
-        ("1.5s", 1.5),
-        ("PT5S", 5),
-        ("pt5s", 5),
-        ("P1DT2H", 93_600),
-        ("PT0.5S", 0.5),
-        ("P2W", 1_209_600),
-        ("7", 7),
-        (3, 3),
-        (0.25, 0.25),
-        (0, 0),
+        *(("250ms", 0.25), ("5s", 5), ("10m", 600), ("2h", 7_200), ("1d", 86_400), ("1w", 604_800)),
+        *(("1h30m", 5_400), ("1h 30m", 5_400), ("2 minutes", 120), ("1.5s", 1.5), ("PT5S", 5)),
+        *(("pt5s", 5), ("P1DT2H", 93_600), ("PT0.5S", 0.5), ("P2W", 1_209_600), ("7", 7), (3, 3)),
+        *((0.25, 0.25), (0, 0)),
     ],
 )
 def test_duration_is_read_in_every_form(written: str | float, seconds: float) -> None:
@@ -39,15 +24,13 @@ def test_duration_is_read_in_every_form(written: str | float, seconds: float) ->
 
 @pytest.mark.parametrize(
     "written",
-    ["", "  ", "soon", "5x", "-5s", -1, True, "P", "PT", "5s6", "1h:30", "nan", float("nan")],
+    [
+        *("", "  ", "soon", "5x", "-5s", -1, True, "P", "PT", "5s6", "1h:30", "nan", float("nan")),
+        # Too long or ambiguous.
+        *(float("inf"), "999999999w", "P1Y", "P1M", "٣s", "5 s s"),
+    ],
 )
 def test_what_is_no_duration_is_refused(written: str | float) -> None:
-    with pytest.raises(ValueError, match="duration"):
-        parse_duration(written)
-
-
-@pytest.mark.parametrize("written", [float("inf"), "999999999w", "P1Y", "P1M", "٣s", "5 s s"])
-def test_what_is_too_long_or_ambiguous_is_refused(written: str | float) -> None:
     with pytest.raises(ValueError, match="duration"):
         parse_duration(written)
 

@@ -112,12 +112,9 @@ def test_what_shapes_a_result_anew_hides_what_was_known_of_it() -> None:
     ("syntax", "source", "expected"),
     [
         ("template", "{{ a.b[-1].c }}", ("a", ("b", -1, "c"))),
-        ("jinja", "a['b']", ("a", ("b",))),
-        ("jinja", "a[i].b", None),
-        ("jinja", "a.b | first", None),
-        ("jinja", "a.upper()", None),
-        ("template", "x {{ a }}", None),
-        ("jinja", "1", None),
+        *(("jinja", "a['b']", ("a", ("b",))), ("jinja", "a[i].b", None)),
+        *(("jinja", "a.b | first", None), ("jinja", "a.upper()", None)),
+        *(("template", "x {{ a }}", None), ("jinja", "1", None)),
     ],
 )
 def test_an_expression_that_only_reads_a_path(

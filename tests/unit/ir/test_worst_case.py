@@ -67,11 +67,7 @@ def test_a_loop_with_a_budget_of_its_own(
 
 @pytest.mark.parametrize(
     ("items", "calls"),
-    [
-        (ir.Constant([1, 2, 3]), 3),
-        (ir.Items((TEXT, TEXT)), 2),
-        (ir.Expression("jinja", "x"), None),
-    ],
+    [(ir.Constant([1, 2, 3]), 3), (ir.Items((TEXT, TEXT)), 2), (ir.Expression("jinja", "x"), None)],
 )
 def test_each_item_counts_where_the_list_is_known(items: ir.Value, calls: int | None) -> None:
     each = ir.ForEach(name="e", items=items, body=ir.Block((ASK,)))

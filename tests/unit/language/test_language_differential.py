@@ -13,6 +13,7 @@ Documented differences, which the generator or the Jinja2 environment of this te
 from __future__ import annotations
 
 import random
+import re
 from types import GeneratorType
 from typing import TYPE_CHECKING
 
@@ -30,11 +31,6 @@ pytestmark = pytest.mark.threat(row="T16")
 
 TEMPLATES_PER_SEED = amount(150, 250)
 SEEDS = seeds(6, 200)
-
-TRUNCATE = ("5", "10", "8, true", "9, false, '~'", "6, true, '', 0")
-INDENT = ("2", "4, true", "3, true, true", "'> '")
-WORDWRAP = ("8", "12", "5, false", "6, true, '|'")
-SPACE = "' '"
 
 VALUES: dict[str, Json] = {
     "task": "Write a poem about the sea",
@@ -78,6 +74,112 @@ def _as_json(value: object) -> object:
     return None if isinstance(value, jinja2.Undefined) else value
 
 
+# What expressions of each kind are made of: one without depth, and any. `$kind` is an expression
+# of that kind one level down, `$0kind` one without depth, and «a;b» is one of these.
+LEAVES = {
+    "number": "«count;score;minus;3;0.5;12;review.score;people[1].age»",
+    "text": "«task;name;mixed;lines;empty;'a-b c';review.by.name»",
+    "truth": "«yes;no;review.approved;zero == 0;missing is defined»",
+    "numbers": "(«numbers;nothing;[1, 2, 3];range(4);range(2, 9, 3);(4, 2)» | list)",
+    "texts": "«words;review.notes;['a', 'b'];people[0].tags»",
+    "people": "people",
+}
+FORMS = {
+    "number": """
+        ($number «+;-;*» $number)
+        ($number «/;//;%» «4;2.5;count»)
+        $texts | length
+        $numbers | «sum;length;count»
+        ([1] + $numbers) | «min;max;last»
+        ($number) | «abs;int;float;round;round(1)»
+        ($number) | round(«1;2», '«ceil;floor;common»')
+        ($number if $truth else $number)
+        $text | wordcount
+        '«12;x;3.7; 4 »' | int(9)
+        '«12;x;3.7»' | float
+        -($number)
+        ($text).count('e')
+        ($text).find('e')
+        $numbers.count(3)""",
+    # What Jinja2 has escaped it does not escape again, unless it is made anew.
+    "text": """
+        ($text) | «upper;lower;capitalize;title;trim;string;reverse»
+        ($text ~ $text)
+        ($text ~ '-' ~ «count;minus;12»)
+        ($text) | replace('«e;a ;xyz»', '«E;;--»')
+        ($text) | replace('e', 'E', «0;1;2»)
+        ($text) | truncate(«5;10;8, true;9, false, '~';6, true, '', 0»)
+        ($text) | center(«5;20»)
+        ($text) | indent(«2;4, true;3, true, true;'> '»)
+        ($text) | wordwrap(«8;12;5, false;6, true, '|'»)
+        ($text) | «escape;e;forceescape;striptags;urlencode» | join
+        $texts | join('«, ;;|»')
+        $numbers | join('«, ;;+»')
+        people | join(';', attribute='«name;age»')
+        ($text)[«0;-1;1:3;:4;::2;-3:;::-1»]
+        ($text if $truth else $text)
+        (missing.deep.path | default($text))
+        ($text | default('x', true))
+        '%s has %d and %.2f' | format($text, count, score)
+        '{0}/{1}'.format(name, $text)
+        ($text).«upper;lower;strip;title;capitalize;swapcase»()
+        ($text).«lstrip;rstrip»('«W;a;m»')
+        ($number) | filesizeformat
+        ($number) | string
+        $texts | «first;last» | default('none')
+        $texts[«0;9»]""",
+    "truth": """
+        ($number «<;<=;>;>=;==;!=» $number)
+        ($number < $number <= $number)
+        ($text «==;<;not in» $text)
+        ($0text in $text)
+        ($number «in;not in» $numbers)
+        (not $truth)
+        ($truth «and;or» $truth)
+        (($something) is «;not »«none;string;number;mapping;sequence;iterable;boolean»)
+        (($number) | int is «even;odd;divisibleby 3;integer;float»)
+        ($text is «lower;upper»)
+        ($number is «eq;lt;ge;ne;gt;le»($number))
+        ($text).«startswith;endswith»('a')
+        ('«upper;nope»' is filter)""",
+    "numbers": """
+        ($numbers + $numbers)
+        ($numbers | «sort;reverse;unique;sort(reverse=true)» | list)
+        ($numbers | «select;reject»('«odd;even»') | list)
+        ($numbers | select('gt', 2) | list)
+        ($numbers | map('abs') | list)
+        (people | map(attribute='age') | list)
+        $numbers[«1:;:2;::2;::-1»]
+        ($texts | map('length') | list)""",
+    "texts": """
+        ($texts | «sort;sort(case_sensitive=true);unique;reverse» | list)
+        ($texts | map('«upper;lower;title»') | list)
+        ($texts | map('replace', 'a', 'o') | list)
+        ($texts | select('«lower;string»') | list)
+        ($text).split(«;' '»)
+        ($text).splitlines()
+        ($text | list)
+        ($people | map(attribute='name') | list)
+        (review | list)
+        (review.by | dictsort | first | list)""",
+    "people": """
+        ($people | sort(«attribute='age';attribute='age,name';true, attribute='name'») | list)
+        ($people | selectattr('team', 'equalto', 'red') | list)
+        ($people | rejectattr('tags') | list)
+        ($people | selectattr('age', 'gt', $number) | list)
+        ($people | unique(attribute='team') | list)
+        ($people | reverse | list)
+        $people[:2]""",
+    "rows": """
+        («$numbers;$texts» | «batch;slice»(«1;2;3, 0») | list)
+        ({'a': $number, 'b': 2} | dictsort)
+        ({'a': $number, 'b': 2}.items() | list)
+        (review | items | list)[:2]""",
+}
+CHOICE = re.compile("«([^»]*)»")
+PART = re.compile(r"\$(0?)([a-z]+)")
+
+
 class Generator:
     """Writes templates whose meaning Jinja2 and we agree on, from typed expressions."""
 
@@ -89,186 +191,37 @@ class Generator:
         chosen = self.random.choice(options)
         return chosen if isinstance(chosen, str) else chosen()
 
-    def local(self, kind: str, otherwise: str) -> str:
+    def expression(self, kind: str, depth: int) -> str:
+        if kind == "something":
+            if self.random.random() < 0.2:
+                return self.pick("review", "{'k': name, 'n': [count, none]}")
+            kind = self.pick(*FORMS)
         names = [name for name, of in self.names if of == kind]
-        return self.random.choice(names) if names else otherwise
+        if names and depth <= 0:
+            return self.random.choice(names)
+        forms = FORMS[kind].strip().splitlines()
+        if kind in LEAVES:
+            forms = [*forms, LEAVES[kind]] if depth > 0 else [LEAVES[kind]]
+        form = CHOICE.sub(lambda found: self.pick(*found[1].split(";")), self.pick(*forms).strip())
+        return PART.sub(lambda found: self.expression(found[2], 0 if found[1] else depth - 1), form)
 
     def number(self, depth: int) -> str:
-        leaf = self.pick(
-            "count", "score", "minus", "3", "0.5", "12", "review.score", "people[1].age"
-        )
-        if depth <= 0:
-            return self.local("number", leaf)
-        a, b = self.number(depth - 1), self.number(depth - 1)
-        return self.pick(
-            leaf,
-            f"({a} {self.pick('+', '-', '*')} {b})",
-            f"({a} {self.pick('/', '//', '%')} {self.pick('4', '2.5', 'count')})",
-            f"{self.texts(depth - 1)} | length",
-            f"{self.list_of_numbers(depth - 1)} | {self.pick('sum', 'length', 'count')}",
-            f"([1] + {self.list_of_numbers(depth - 1)}) | {self.pick('min', 'max', 'last')}",
-            f"({a}) | {self.pick('abs', 'int', 'float', 'round', 'round(1)')}",
-            f"({a}) | round({self.pick('1', '2')}, '{self.pick('ceil', 'floor', 'common')}')",
-            f"({a} if {self.truth(depth - 1)} else {b})",
-            f"{self.text(depth - 1)} | wordcount",
-            f"'{self.pick('12', 'x', '3.7', ' 4 ')}' | int(9)",
-            f"'{self.pick('12', 'x', '3.7')}' | float",
-            "-(" + a + ")",
-            f"({self.text(depth - 1)}).count('e')",
-            f"({self.text(depth - 1)}).find('e')",
-            f"{self.list_of_numbers(depth - 1)}.count(3)",
-        )
+        return self.expression("number", depth)
 
     def text(self, depth: int) -> str:
-        leaf = self.pick("task", "name", "mixed", "lines", "empty", "'a-b c'", "review.by.name")
-        if depth <= 0:
-            return self.local("text", leaf)
-        a = self.text(depth - 1)
-        plain = self.pick("upper", "lower", "capitalize", "title", "trim", "string", "reverse")
-        return self.pick(
-            leaf,
-            f"({a}) | {plain}",
-            f"({a} ~ {self.text(depth - 1)})",
-            f"({a} ~ '-' ~ {self.pick('count', 'minus', '12')})",
-            f"({a}) | replace('{self.pick('e', 'a ', 'xyz')}', '{self.pick('E', '', '--')}')",
-            f"({a}) | replace('e', 'E', {self.pick('0', '1', '2')})",
-            f"({a}) | truncate({self.pick(*TRUNCATE)})",
-            f"({a}) | center({self.pick('5', '20')})",
-            f"({a}) | indent({self.pick(*INDENT)})",
-            f"({a}) | wordwrap({self.pick(*WORDWRAP)})",
-            # What Jinja2 has escaped it does not escape again, unless it is made anew.
-            f"({a}) | {self.pick('escape', 'e', 'forceescape', 'striptags', 'urlencode')} | join",
-            f"{self.texts(depth - 1)} | join('{self.pick(', ', '', '|')}')",
-            f"{self.list_of_numbers(depth - 1)} | join('{self.pick(', ', '', '+')}')",
-            f"people | join(';', attribute='{self.pick('name', 'age')}')",
-            f"({a})[{self.pick('0', '-1', '1:3', ':4', '::2', '-3:', '::-1')}]",
-            f"({a} if {self.truth(depth - 1)} else {self.text(depth - 1)})",
-            f"(missing.deep.path | default({a}))",
-            f"({a} | default('x', true))",
-            f"'%s has %d and %.2f' | format({a}, count, score)",
-            f"'{{0}}/{{1}}'.format(name, {a})",
-            f"({a}).{self.pick('upper', 'lower', 'strip', 'title', 'capitalize', 'swapcase')}()",
-            f"({a}).{self.pick('lstrip', 'rstrip')}('{self.pick('W', 'a', 'm')}')",
-            f"({self.number(depth - 1)}) | filesizeformat",
-            f"({self.number(depth - 1)}) | string",
-            f"{self.texts(depth - 1)} | {self.pick('first', 'last')} | default('none')",
-            f"{self.texts(depth - 1)}[{self.pick('0', '9')}]",
-        )
+        return self.expression("text", depth)
 
-    def truth(self, depth: int) -> str:
-        leaf = self.pick("yes", "no", "review.approved", "zero == 0", "missing is defined")
-        if depth <= 0:
-            return leaf
-        a, b = self.number(depth - 1), self.number(depth - 1)
-        test = self.pick("none", "string", "number", "mapping", "sequence", "iterable", "boolean")
-        return self.pick(
-            leaf,
-            f"({a} {self.pick('<', '<=', '>', '>=', '==', '!=')} {b})",
-            f"({a} < {b} <= {self.number(depth - 1)})",
-            f"({self.text(depth - 1)} {self.pick('==', '<', 'not in')} {self.text(depth - 1)})",
-            f"({self.text(0)} in {self.text(depth - 1)})",
-            f"({a} {self.pick('in', 'not in')} {self.list_of_numbers(depth - 1)})",
-            f"(not {self.truth(depth - 1)})",
-            f"({self.truth(depth - 1)} {self.pick('and', 'or')} {self.truth(depth - 1)})",
-            f"(({self.something(depth - 1)}) is {self.pick('', 'not ')}{test})",
-            f"(({a}) | int is {self.pick('even', 'odd', 'divisibleby 3', 'integer', 'float')})",
-            f"({self.text(depth - 1)} is {self.pick('lower', 'upper')})",
-            f"({a} is {self.pick('eq', 'lt', 'ge', 'ne', 'gt', 'le')}({b}))",
-            f"({self.text(depth - 1)}).{self.pick('startswith', 'endswith')}('a')",
-            f"('{self.pick('upper', 'nope')}' is filter)",
-        )
-
-    def list_of_numbers(self, depth: int) -> str:
-        leaf = self.pick("numbers", "nothing", "[1, 2, 3]", "range(4)", "range(2, 9, 3)", "(4, 2)")
-        if depth <= 0:
-            return f"({leaf} | list)"
-        a = self.list_of_numbers(depth - 1)
-        return self.pick(
-            f"({leaf} | list)",
-            f"({a} + {self.list_of_numbers(depth - 1)})",
-            f"({a} | {self.pick('sort', 'reverse', 'unique', 'sort(reverse=true)')} | list)",
-            f"({a} | {self.pick('select', 'reject')}('{self.pick('odd', 'even')}') | list)",
-            f"({a} | select('gt', 2) | list)",
-            f"({a} | map('abs') | list)",
-            "(people | map(attribute='age') | list)",
-            f"{a}[{self.pick('1:', ':2', '::2', '::-1')}]",
-            f"({self.texts(depth - 1)} | map('length') | list)",
-        )
-
-    def texts(self, depth: int) -> str:
-        leaf = self.pick("words", "review.notes", "['a', 'b']", "people[0].tags")
-        if depth <= 0:
-            return leaf
-        a = self.texts(depth - 1)
-        sort = self.pick("sort", "sort(case_sensitive=true)", "unique", "reverse")
-        return self.pick(
-            leaf,
-            f"({a} | {sort} | list)",
-            f"({a} | map('{self.pick('upper', 'lower', 'title')}') | list)",
-            f"({a} | map('replace', 'a', 'o') | list)",
-            f"({a} | select('{self.pick('lower', 'string')}') | list)",
-            f"({self.text(depth - 1)}).split({self.pick('', SPACE)})",
-            f"({self.text(depth - 1)}).splitlines()",
-            f"({self.text(depth - 1)} | list)",
-            f"({self.people(depth - 1)} | map(attribute='name') | list)",
-            "(review | list)",
-            "(review.by | dictsort | first | list)",
-        )
-
-    def people(self, depth: int) -> str:
-        if depth <= 0:
-            return "people"
-        a = self.people(depth - 1)
-        order = self.pick("attribute='age'", "attribute='age,name'", "true, attribute='name'")
-        return self.pick(
-            "people",
-            f"({a} | sort({order}) | list)",
-            f"({a} | selectattr('team', 'equalto', 'red') | list)",
-            f"({a} | rejectattr('tags') | list)",
-            f"({a} | selectattr('age', 'gt', {self.number(depth - 1)}) | list)",
-            f"({a} | unique(attribute='team') | list)",
-            f"({a} | reverse | list)",
-            f"{a}[:2]",
-        )
-
-    def rows(self, depth: int) -> str:
-        a = self.pick(self.list_of_numbers(depth - 1), self.texts(depth - 1))
-        return self.pick(
-            f"({a} | batch({self.pick('1', '2', '3, 0')}) | list)",
-            f"({a} | slice({self.pick('1', '2', '3, 0')}) | list)",
-            f"({{'a': {self.number(depth - 1)}, 'b': 2}} | dictsort)",
-            f"({{'a': {self.number(depth - 1)}, 'b': 2}}.items() | list)",
-            "(review | items | list)[:2]",
-        )
-
-    def anything(self, depth: int) -> str:
-        return self.pick(
-            lambda: self.something(depth),
-            lambda: self.something(depth),
-            lambda: self.something(depth),
-            "missing",
-            "review.missing.deeper",
-        )
-
-    def something(self, depth: int) -> str:
-        return self.pick(
-            lambda: self.number(depth),
-            lambda: self.text(depth),
-            lambda: self.truth(depth),
-            lambda: self.list_of_numbers(depth),
-            lambda: self.texts(depth),
-            lambda: self.people(depth),
-            lambda: self.rows(max(depth, 1)),
-            "review",
-            "{'k': name, 'n': [count, none]}",
-        )
+    def anything(self) -> str:
+        if self.random.random() < 0.4:
+            return self.pick("missing", "review.missing.deeper")
+        return self.expression("something", self.random.randint(0, 3))
 
     def body(self, depth: int) -> str:
         parts = [self.statement(depth) for _ in range(self.random.randint(1, 3))]
         return "".join(parts)
 
     def statement(self, depth: int) -> str:
-        emit = lambda: "{{ " + self.anything(self.random.randint(0, 3)) + " }}"  # noqa: E731
+        emit = lambda: f"{{{{ {self.anything()} }}}}"  # noqa: E731
         if depth <= 0:
             return self.pick("text ", emit, emit)
         return self.pick(
@@ -286,10 +239,9 @@ class Generator:
         )
 
     def _if(self, depth: int) -> str:
-        return (
-            f"{{% if {self.truth(1)} %}}{self.body(depth - 1)}"
-            f"{{% elif {self.truth(1)} %}}b{{% else %}}{self.body(depth - 1)}{{% endif %}}"
-        )
+        first, other = (self.expression("truth", 1) for _ in range(2))
+        then, otherwise = self.body(depth - 1), self.body(depth - 1)
+        return f"{{% if {first} %}}{then}{{% elif {other} %}}b{{% else %}}{otherwise}{{% endif %}}"
 
     def _scoped(self, name: str, kind: str, depth: int) -> str:
         self.names.append((name, kind))
@@ -310,9 +262,9 @@ class Generator:
         )
         head, kind = self.random.choice(
             [
-                (f"{name} in {self.list_of_numbers(1)}", "number"),
-                (f"{name} in {self.texts(1)}", "text"),
-                (f"{name} in {self.list_of_numbers(1)} if {name} > 2", "number"),
+                (f"{name} in {self.expression('numbers', 1)}", "number"),
+                (f"{name} in {self.expression('texts', 1)}", "text"),
+                (f"{name} in {self.expression('numbers', 1)} if {name} > 2", "number"),
                 (f"k, {name} in {{'a': 1, 'b': 2}}.items()", "number"),
                 (f"{name}, g in people | groupby('team')", "text"),
                 (f"{name} in missing", "number"),
@@ -352,11 +304,7 @@ def _cases(seed: int) -> Iterator[str]:
 
 # How Jinja2 refuses a template; it looks for methods of texts in numbers, too.
 REFUSALS = (
-    jinja2.TemplateRuntimeError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    AssertionError,
+    *(jinja2.TemplateRuntimeError, TypeError, AttributeError, ArithmeticError, AssertionError),
     ValueError,
 )
 

@@ -18,35 +18,23 @@ def _uses(syntax: str, source: str) -> list[str]:
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("1 + 2", []),
-        ("a", ["a"]),
+        *(("1 + 2", []), ("a", ["a"])),
         ("review.score >= limit", ["review.score", "limit"]),
-        ("a.b[0]['c'].d", ["a.b.0.c.d"]),
-        ("a[b].c", ["a", "b"]),
-        ("a[b.c].d[e]", ["a", "b.c", "e"]),
-        ("a.b[1:n]", ["a.b", "n"]),
-        ("a.b.items()", ["a.b"]),
-        ("range(n)", ["n"]),
-        ("a | default(b)", ["a?", "b"]),
-        ("a.b.c | d('x') | upper", ["a.b.c?"]),
-        ("a | upper | default('x')", ["a"]),
+        *(("a.b[0]['c'].d", ["a.b.0.c.d"]), ("a[b].c", ["a", "b"])),
+        *(("a[b.c].d[e]", ["a", "b.c", "e"]), ("a.b[1:n]", ["a.b", "n"]), ("a.b.items()", ["a.b"])),
+        *(("range(n)", ["n"]), ("a | default(b)", ["a?", "b"])),
+        *(("a.b.c | d('x') | upper", ["a.b.c?"]), ("a | upper | default('x')", ["a"])),
         ("(a or b) | default(c)", ["a?", "b?", "c"]),
         ("(a if b else c) | default('')", ["a?", "b", "c?"]),
-        ("a is defined", ["a?"]),
-        ("a.b is undefined", ["a.b?"]),
-        ("a is not defined", ["a?"]),
+        *(("a is defined", ["a?"]), ("a.b is undefined", ["a.b?"]), ("a is not defined", ["a?"])),
         ("a is defined and a.b > 1", ["a?", "a.b?"]),
         ("a.b is defined and a.b > 1 and c", ["a.b?", "a.b?", "c"]),
-        ("a is undefined or a.b", ["a?", "a.b?"]),
-        ("a is defined or a.b", ["a?", "a.b"]),
+        *(("a is undefined or a.b", ["a?", "a.b?"]), ("a is defined or a.b", ["a?", "a.b"])),
         ("a.x if a is defined else b", ["a.x?", "a?", "b"]),
         ("b if a is not defined else a.x", ["b", "a?", "a.x?"]),
-        ("not (a is defined) or a", ["a?", "a?"]),
-        ("a ~ b + c", ["a", "b", "c"]),
-        ("[a, {'k': b, c: 1}]", ["a", "b", "c"]),
-        ("x | map('replace', a, b)", ["x", "a", "b"]),
-        ("x | join(', ', attribute=y)", ["x", "y"]),
-        ("loop.index", ["loop.index"]),
+        *(("not (a is defined) or a", ["a?", "a?"]), ("a ~ b + c", ["a", "b", "c"])),
+        *(("[a, {'k': b, c: 1}]", ["a", "b", "c"]), ("x | map('replace', a, b)", ["x", "a", "b"])),
+        *(("x | join(', ', attribute=y)", ["x", "y"]), ("loop.index", ["loop.index"])),
         ("-a < (b if c)", ["a", "b", "c"]),
     ],
 )
@@ -77,10 +65,7 @@ def test_names_of_expressions(source: str, expected: list[str]) -> None:
             "{% call(x) m() %}{{ x }}{{ y }}{% endcall %}",
             ["y"],
         ),
-        (
-            "{% if a is defined %}{{ a.b }}{% else %}{{ a }}{% endif %}",
-            ["a?", "a.b?", "a"],
-        ),
+        ("{% if a is defined %}{{ a.b }}{% else %}{{ a }}{% endif %}", ["a?", "a.b?", "a"]),
         ("{% if a is undefined %}x{% elif b %}{{ a }}{% endif %}", ["a?", "b", "a?"]),
         ("{% set ns = namespace(x=a) %}{% set ns.x = b %}{{ ns.x }}", ["a", "b"]),
         ("{% raw %}{{ a }}{% endraw %}", []),
@@ -91,10 +76,9 @@ def test_names_of_templates(source: str, expected: list[str]) -> None:
 
 
 def test_names_of_plain_placeholders() -> None:
-    assert _uses("plain", "{{ a.b[0] }} {{ x | y }} {{ step-one.out }}") == [
-        "a.b.0",
-        "step-one.out",
-    ]
+    source = "{{ a.b[0] }} {{ x | y }} {{ step-one.out }}"
+
+    assert _uses("plain", source) == ["a.b.0", "step-one.out"]
 
 
 @pytest.mark.parametrize(

@@ -39,10 +39,11 @@ def test_every_library_opens_and_lists_its_functions(name: str) -> None:
     assert ("upper" in listed) is not library.stands_alone
 
 
-@pytest.mark.parametrize("source", ["a", "{{ a }}", "1 + 1", "'x' | upper"])
+@pytest.mark.parametrize("source", ["a", "{{ a }}", "1 + 1", "'x' | upper", "@concat('a')"])
 def test_an_unknown_library_is_named_with_the_nearest_one(source: str) -> None:
+    syntax = "logic" if source[0] == "@" else "jinja"
     with pytest.raises(LanguageError, match="no function library 'studoi'") as caught:
-        evaluate(Expression("jinja", source, "studoi"), NOTHING)
+        evaluate(Expression(syntax, source, "studoi"), NOTHING)
 
     assert "'studio'" in caught.value.help
 

@@ -10,12 +10,15 @@ from whorl.language import (
     LIMITS,
     Expression,
     LanguageError,
+    LimitExceeded,
+    Limits,
     MappingScope,
     Meter,
     evaluate,
     evaluate_metered,
+    is_light,
+    render,
 )
-from whorl.language.faults import LimitExceeded
 from whorl.language.patterns import pattern
 
 
@@ -111,40 +114,26 @@ def test_filtered_loops_and_tests_pay_for_each_item() -> None:
     assert used >= 3_000
 
 
+LIGHT = [
+    "{{ answer }}",
+    "{{ answer | trim | upper }} {{ round.text | default('none') }}",
+    "{{ iteration * 10 + 1 }}",
+    "{% if score >= 0.8 %}yes{% else %}{{ notes | join(', ') }}{% endif %}",
+]
+HEAVY = [
+    *("{{ 'a' * 100000 }}", "{{ n * answer }}", "{{ range(9) | list }}"),
+    *("{{ answer | regex_search('a') }}", "{% for n in numbers %}.{% endfor %}"),
+    *("{{ numbers | map('upper') | list }}", "{% if answer is search('a') %}yes{% endif %}"),
+    *("{{ answer.replace('a', answer) }}", "{{ 2 ** 60 }}"),
+    "{% macro m() %}.{% endmacro %}{{ m() }}",
+]
+
+
 @pytest.mark.parametrize(
-    "source",
-    [
-        "{{ answer }}",
-        "{{ answer | trim | upper }} {{ round.text | default('none') }}",
-        "{{ iteration * 10 + 1 }}",
-        "{% if score >= 0.8 %}yes{% else %}{{ notes | join(', ') }}{% endif %}",
-    ],
+    ("source", "expected"), [*((one, True) for one in LIGHT), *((one, False) for one in HEAVY)]
 )
-def test_what_is_as_cheap_as_what_it_reads_is_light(source: str) -> None:
-    from whorl.language import is_light
-
-    assert is_light(Expression("template", source))
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "{{ 'a' * 100000 }}",
-        "{{ n * answer }}",
-        "{{ range(9) | list }}",
-        "{{ answer | regex_search('a') }}",
-        "{% for n in numbers %}.{% endfor %}",
-        "{{ numbers | map('upper') | list }}",
-        "{% if answer is search('a') %}yes{% endif %}",
-        "{{ answer.replace('a', answer) }}",
-        "{{ 2 ** 60 }}",
-        "{% macro m() %}.{% endmacro %}{{ m() }}",
-    ],
-)
-def test_what_can_make_much_of_little_is_not(source: str) -> None:
-    from whorl.language import is_light
-
-    assert not is_light(Expression("template", source))
+def test_what_cannot_make_much_of_little_is_light(source: str, expected: bool) -> None:
+    assert is_light(Expression("template", source)) is expected
 
 
 @pytest.mark.sample(4)
@@ -179,3 +168,59 @@ def test_a_run_that_began_earlier_is_limited_in_what_it_reads() -> None:
     scope = _Metered(3, text="a" * 1_500_000)
     with pytest.raises(LimitExceeded, match="would give a text of 1500000 characters"):
         evaluate(Expression("jinja", "text | length"), scope)
+
+
+MANY_NAMES = "".join(f"{{% set n{number} = 1 %}}" for number in range(40))
+
+
+def _cost(source: str, count: int) -> int:
+    """The least fuel that a template needs for so many items."""
+    scope = MappingScope({"items": list(range(count))})
+    too_little, enough = 0, 10**6
+    while enough - too_little > 1:
+        fuel = (too_little + enough) // 2
+        try:
+            render(Expression("template", source), scope, limits=Limits(fuel=fuel))
+            enough = fuel
+        except LimitExceeded:
+            too_little = fuel
+    return enough
+
+
+@pytest.mark.parametrize(
+    ("source", "least"),
+    [
+        pytest.param("{% for x in items %}{% endfor %}", 1, id="a loop"),
+        pytest.param("{% for x in items %}{{ x + 1 }}{% endfor %}", 4, id="its body"),
+        pytest.param("{% for x in items if x < 0 %}{% endfor %}", 4, id="its filter"),
+        pytest.param(
+            "{% for x in items if x > 3 and x < 2 or x == 1 %}{% endfor %}", 11, id="a long filter"
+        ),
+        pytest.param("{% for x in items if x %}{{ x }}{% endfor %}", 5, id="both"),
+        pytest.param(MANY_NAMES + "{% for x in items %}{% endfor %}", 11, id="names around"),
+        pytest.param(
+            MANY_NAMES + "{% for x in items if 0 %}{% endfor %}", 12, id="names around a filter"
+        ),
+        pytest.param(
+            "{% macro m(x) %}{{ x }}{% endmacro %}{% for x in items %}{{ m(x) }}{% endfor %}",
+            5,
+            id="a macro",
+        ),
+        pytest.param("{{ items|select('odd')|list }}", 3, id="select"),
+        pytest.param("{{ items|map('string')|list }}", 3, id="map"),
+        pytest.param("{{ items|sort|join }}", 8, id="sort"),
+        pytest.param("{{ items|sum }}", 1, id="sum"),
+    ],
+)
+def test_each_item_is_paid_for(source: str, least: int) -> None:
+    each = (_cost(source, 600) - _cost(source, 200)) / 400
+
+    assert least <= each <= 4 * least + 8
+
+
+def test_a_filter_that_lets_nothing_through_uses_up_the_fuel() -> None:
+    inner = "{% for y in items if x == y and x != y %}{% endfor %}"
+    scope = MappingScope({"items": list(range(300))})
+
+    with pytest.raises(LimitExceeded, match="steps"):
+        render(Expression("template", f"{{% for x in items %}}{inner}{{% endfor %}}"), scope)

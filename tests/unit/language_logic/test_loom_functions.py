@@ -51,10 +51,6 @@ def test_what_a_body_becomes_depends_on_its_type(given: Any, body: Any) -> None:
     assert called("http_outputs(it)", given)["body"] == body
 
 
-def test_an_empty_body_is_left_out() -> None:
-    assert "body" not in called("http_outputs(it)", reply("text/plain", ""))
-
-
 def test_a_message_of_several_parts() -> None:
     text = (
         b"--XX\r\nContent-Type: text/plain\r\n\r\nhello\r\n"
@@ -79,21 +75,24 @@ def test_a_message_without_a_boundary_is_refused() -> None:
         called("http_outputs(it)", reply("multipart/mixed", "QQ==", encoding="base64"))
 
 
-def test_what_answers_without_a_status_is_the_body() -> None:
+def test_an_empty_body_is_left_out_and_what_has_no_status_is_the_body() -> None:
+    assert "body" not in called("http_outputs(it)", reply("text/plain", ""))
     assert called("http_outputs(it)", [1]) == {"statusCode": 200, "body": [1]}
 
 
-@pytest.mark.parametrize("content", ['{"n": 1}', {"n": 1}])
-def test_content_that_fits_is_given(content: Any) -> None:
-    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
-
-    assert called("checked_content(it)", {"content": content, "schema": schema}) == {"n": 1}
+OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}}
+ENVELOPE = {"$content-type": "application/octet-stream", "$content": "WzFd"}
 
 
-def test_content_in_an_envelope_is_parsed() -> None:
-    content = {"$content-type": "application/octet-stream", "$content": "WzFd"}
-
-    assert called("checked_content(it)", {"content": content, "schema": None}) == [1]
+@pytest.mark.parametrize(
+    ("content", "schema", "expected"),
+    [
+        *(('{"n": 1}', OBJECT, {"n": 1}), ({"n": 1}, OBJECT, {"n": 1})),
+        (ENVELOPE, None, [1]),
+    ],
+)
+def test_content_that_fits_is_given(content: Any, schema: Any, expected: Any) -> None:
+    assert called("checked_content(it)", {"content": content, "schema": schema}) == expected
 
 
 def test_many_misfits_are_told_in_short() -> None:
