@@ -51,6 +51,8 @@ export function guardButtons(root: HTMLElement): () => void {
       if (event.detail > 0) last = { x, y, time };
     }
   };
+  // What a person has scrolled to is meant.
+  const scrolled = () => (last = { ...last, time: -GUARD_MS });
   const observer = new MutationObserver((changes) => {
     for (const { target, addedNodes } of changes) {
       const inside = (target instanceof Element ? target : target.parentElement)?.closest(CONTROLS);
@@ -65,9 +67,11 @@ export function guardButtons(root: HTMLElement): () => void {
   root.querySelectorAll(CONTROLS).forEach(look);
   observer.observe(root, { subtree: true, childList: true, characterData: true });
   root.addEventListener("click", press, true);
+  root.addEventListener("scroll", scrolled, true);
   return () => {
     observer.disconnect();
     root.removeEventListener("click", press, true);
+    root.removeEventListener("scroll", scrolled, true);
   };
 }
 

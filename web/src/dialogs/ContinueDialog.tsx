@@ -1,4 +1,4 @@
-/** Gives a loop more iterations, more money, or both. */
+/** Gives a loop more iterations, more money, or both; or a run without one more tokens and money. */
 import { useState } from "react";
 import type { RunDetail } from "../api";
 import { ErrorNotice, Loading } from "../app/Notice";
@@ -18,7 +18,7 @@ interface ContinueProps {
 export function ContinueDialog({ request, onClose }: ContinueProps) {
   const run = useLoad((client, signal) => client.run(request.run, signal), [request.run]);
   return (
-    <Modal title="Continue the loop" onClose={onClose}>
+    <Modal title={request.loop === "" ? "Continue the run" : "Continue the loop"} onClose={onClose}>
       {run.error !== null && <ErrorNotice error={run.error} onRetry={run.reload} />}
       {run.value ? (
         <>
@@ -26,7 +26,7 @@ export function ContinueDialog({ request, onClose }: ContinueProps) {
             run={run.value}
             seen={run.value.last_seq}
             {...(request.loop === undefined ? {} : { loop: request.loop })}
-            iterations={request.iterations ?? ("money" in request ? undefined : 3)}
+            iterations={request.iterations ?? ("money" in request || request.loop === "" ? undefined : 3)}
             money={request.money}
             onCancel={onClose}
             onReload={run.reload}
@@ -62,31 +62,34 @@ export function ContinueForm({ run, seen, loop, iterations, money: wanted, onCan
   const at = loop ?? run.loop ?? "";
   const [more, setMore] = useState(String(iterations ?? ""));
   const [money, setMoney] = useState(String(wanted ?? ""));
-  const asked = { iterations: amountOf(more), budget_usd: amountOf(money) };
-  const hasSome = asked.iterations !== undefined || asked.budget_usd !== undefined;
+  const [count, budget_usd] = [amountOf(more), amountOf(money)];
+  const counted = at ? "iterations" : "tokens";
+  const hasSome = count !== undefined || budget_usd !== undefined;
   const act = async () => {
-    await client.continue(run.id, { loop: at, ...asked, seen });
+    await (at ? client.continue(run.id, { loop: at, iterations: count, budget_usd, seen }) : client.resume(run.id, { tokens: count, budget_usd, seen }));
     onDone();
   };
   const used = run.budget_usd === null ? `${dollars(run.cost_usd)} spent, no budget` : `${dollars(run.cost_usd, run.budget_usd)} of ${budget(run.budget_usd)} spent`;
   return (
     <ActionForm
       label="Continue"
-      command={commands.continue(run.id, { loop: at, iterations: asked.iterations, budget: asked.budget_usd })}
-      problem={hasSome ? "" : "Enter more iterations, more budget, or both."}
+      command={at ? commands.continue(run.id, { loop: at, iterations: count, budget: budget_usd }) : commands.resume(run.id, { tokens: count, budget: budget_usd })}
+      problem={hasSome ? "" : `Enter more ${counted}, more budget, or both.`}
       act={act}
       {...(onCancel ? { onCancel } : {})}
       {...(onReload ? { onReload } : {})}
     >
       <div className="field-row">
-        <AmountField label="More iterations" text={more} onText={setMore} />
+        <AmountField label={`More ${counted}`} text={more} onText={setMore} />
         <AmountField label="More budget" unit="dollars" text={money} onText={setMoney} help={used} />
       </div>
-      <p className="help">
-        <code>{at}</code> continues after its last iteration
-        {run.exit_reason === "condition_met" && at === run.loop ? "; its condition was already met, so it stops when it is met again" : ""}. Steps after
-        the loop run again.
-      </p>
+      {at && (
+        <p className="help">
+          <code>{at}</code> continues after its last iteration
+          {run.exit_reason === "condition_met" && at === run.loop ? "; its condition was already met, so it stops when it is met again" : ""}. Steps after
+          the loop run again.
+        </p>
+      )}
     </ActionForm>
   );
 }

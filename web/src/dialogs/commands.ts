@@ -59,6 +59,8 @@ export const commands = {
       ...option("--budget", more.budget === undefined ? "" : `+${more.budget}`),
       ...option("--at", more.loop),
     ),
+  resume: (run: string, more: { tokens?: number | undefined; budget?: number | undefined }) =>
+    line("resume", run, ...option("--budget", more.budget === undefined ? "" : `+${more.budget}`), ...option("--tokens", more.tokens === undefined ? "" : `+${more.tokens}`)),
   accept: (run: string, iteration: number, loop?: string) =>
     line("accept", run, "--iteration", String(iteration), ...option("--at", loop)),
   decide: (verb: "approve" | "reject", run: string, feedback: string, address: string) =>

@@ -5,6 +5,7 @@ import { useLocation } from "../app/router";
 
 export type DialogRequest = { run: string; onDone?: () => void } & (
   | { kind: "fork"; loop: string; iteration: number }
+  // No loop (""): the run, which is resumed.
   | { kind: "continue"; loop?: string; iterations?: number; money?: number | undefined }
   | { kind: "accept"; loop?: string; iteration: number }
   | { kind: "approve" | "reject"; address: string }

@@ -42,9 +42,9 @@ export function Banners({ id, detail, loop }: BannersProps) {
       {status === "paused" && (
         <Banner tone="wait" glyph="‖" title="Paused">
           {run.pausedFor === "budget" ? "The next call does not fit into the budget. Give it more, or cancel it." : "Nothing new starts until someone resumes it."}
-          {run.pausedFor === "budget" && detail.can.includes("continue") && (
+          {run.pausedFor === "budget" && (detail.can.includes("continue") || detail.can.includes("resume")) && (
             <BannerActions>
-              <button type="button" className="button" onClick={() => openDialog({ kind: "continue", run: id })}>
+              <button type="button" className="button" onClick={() => openDialog({ kind: "continue", run: id, ...(detail.can.includes("continue") ? {} : { loop: "" }) })}>
                 More budget…
               </button>
             </BannerActions>

@@ -6,7 +6,7 @@ import { Link, runPath } from "../../app/router";
 import { isReading, statusOf, useJournal, useRunState, useRunView } from "../../app/run";
 import { useTitle } from "../../app/title";
 import { Meter, StatusBadge } from "../../charts";
-import { costOf, openGates, tokensOf, words, type LoopState } from "../../journal";
+import { costOf, NOTHING, openGates, tokensOf, usageFrom, words, type Limits, type LoopState } from "../../journal";
 import { Actions } from "./Actions";
 import { useMark } from "./useMark";
 
@@ -42,7 +42,7 @@ export function Head({ id, name, detail, loop }: HeadProps) {
         )}
         <LiveIndicator state={connection} isOver={OVER.includes(status)} />
       </div>
-      {isRead ? <Spent /> : <Told detail={detail} />}
+      <Spent detail={isRead ? null : detail} />
       <Actions id={id} detail={detail} loop={loop} />
     </header>
   );
@@ -55,7 +55,7 @@ function Elapsed({ isMoving, detail }: { isMoving: boolean; detail: RunDetail | 
   const [startedAt, endedAt] = detail ? [detail.started_at, detail.ended_at] : [run.startedAt, run.endedAt];
   const lastAt = useRunView((view) => view.journal.lastAt);
   if (startedAt === null) return null;
-  const until = endedAt ?? (isMoving ? Math.max(now, lastAt) : lastAt);
+  const until = endedAt ?? (isMoving ? Math.max(now, lastAt) : (detail?.updated_at ?? lastAt));
   return (
     <span className="figure faint" title="since it began">
       {isMoving || until - startedAt > 0.001 ? words.duration(until - startedAt) : "–"}
@@ -63,18 +63,16 @@ function Elapsed({ isMoving, detail }: { isMoving: boolean; detail: RunDetail | 
   );
 }
 
-/** What the server says that it has cost. */
-function Told({ detail }: { detail: RunDetail }) {
-  return (
-    <div className="run-spent">
-      <Meter label="cost" value={detail.cost_usd} max={detail.budget_usd} format={words.dollars} formatMax={words.budget} />
-      <span className="figure faint">{words.tokens(detail.tokens)} tokens</span>
-    </div>
-  );
+/** What the server says that was used, and may be. */
+function toldBy({ result, limits, budget_usd }: RunDetail) {
+  const usage = { ...usageFrom({ ...result.usage }), doubt_usd: result.usage.reserved_usd ?? 0 };
+  return { usage, limits: { ...(limits as Limits), cost_usd: budget_usd ?? undefined }, reserved: NOTHING };
 }
 
-function Spent() {
-  const { usage, limits, reserved } = useRunState();
+/** `detail`: as in `Elapsed`. */
+function Spent({ detail }: { detail: RunDetail | null }) {
+  const run = useRunState();
+  const { usage, limits, reserved } = detail ? toldBy(detail) : run;
   const used = tokensOf(usage);
   return (
     <div className="run-spent">
