@@ -31,11 +31,13 @@ def blocks(language: str) -> list[tuple[str, str]]:
     return found
 
 
+EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 WORKFLOWS = [(name, text) for name, text in blocks("yaml") if text.startswith("whorl: 1")]
+WORKFLOWS += [(one.name, one.read_text()) for one in EXAMPLES if ".test." not in one.name]
 
 
 @pytest.mark.parametrize(("name", "text"), WORKFLOWS, ids=[name for name, _ in WORKFLOWS])
-def test_workflows_in_documents_load(name: str, text: str) -> None:
+def test_workflows_in_documents_and_examples_load(name: str, text: str) -> None:
     assert read_workflow(text, name).workflow.body.nodes
 
 
@@ -135,18 +137,9 @@ def test_the_table_of_what_is_tried_has_each_row_and_counts_its_tests(
     assert tuple(rows) == NUMBERS
 
 
-EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
-EXAMPLES = [path for path in EXAMPLES if not path.name.endswith(".test.yaml")]
-
-
-@pytest.mark.parametrize("path", EXAMPLES, ids=[path.name for path in EXAMPLES])
-def test_examples_load(path: Path) -> None:
-    assert read_workflow(path.read_text(), path.name).workflow.body.nodes
-
-
 TEMPLATES = sorted((ROOT / "src" / "whorl" / "templates" / "native").glob("*.yaml"))
 ORKA = sorted((ROOT / "examples" / "orka").glob("*.yml"))
-SCORING = [*WORKFLOWS, *((str(one.name), one.read_text()) for one in (*EXAMPLES, *TEMPLATES))]
+SCORING = [*WORKFLOWS, *((one.name, one.read_text()) for one in TEMPLATES)]
 SCORING = [(name, text) for name, text in SCORING if "score:" in text]
 SCALE = re.compile(r"from 0(\.0)?( \(.*?\))? to 1")
 

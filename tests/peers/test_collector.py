@@ -24,8 +24,7 @@ steps:
   polish:
     repeat:
       until: iteration >= 2
-      steps:
-        draft: {ask: "draft", model: s/m, temperature: 0.5, max_tokens: 50}
+      steps: {draft: {ask: "draft", model: s/m, temperature: 0.5, max_tokens: 50}}
   fails: {ask: "broken", model: s/m}
 """
 SETTINGS = """

@@ -193,9 +193,7 @@ def test_the_inspector_lists_our_workflows_and_calls_one(place: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_takes_longer_than_a_client_waits_is_called_now_and_fetched_later(
-    place: Path,
-) -> None:
+def test_what_takes_longer_than_a_client_waits_is_called_now_and_fetched_later(place: Path) -> None:
     """The inspector starts the server for each call, so the run goes on in another process."""
     early = inspect(place, "tools/call", "--tool-name", "slow", "--tool-arg", "text=hi", wait="0")
     (place / "go").touch()

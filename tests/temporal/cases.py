@@ -97,12 +97,7 @@ async def tried(
 
 
 async def _driven(
-    case: Case,
-    runtime: TemporalRuntime,
-    script: Script,
-    workers: CaseWorkers,
-    *,
-    is_steered: bool,
+    case: Case, runtime: TemporalRuntime, script: Script, workers: CaseWorkers, *, is_steered: bool
 ) -> RunId:
     """Starts a run and makes the requests of its case; gives the run that is left at the end."""
     resting, busy = requests_of(case)

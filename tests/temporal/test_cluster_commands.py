@@ -20,21 +20,13 @@ provider = "fake"
 [providers.fake]
 kind = "scripted"
 model = "m"
-[[providers.fake.replies]]
-match = "version 1"
-replies = ["a first draft"]
-[[providers.fake.replies]]
-match = "version 2"
-replies = ["a better draft"]
-[[providers.fake.replies]]
-match = "Write about"
-replies = ["the best draft"]
-[[providers.fake.replies]]
-match = "Rate: a"
-replies = ["5"]
-[[providers.fake.replies]]
-match = "Rate"
-replies = ["9"]
+replies = [
+  {match = "version 1", replies = ["a first draft"]},
+  {match = "version 2", replies = ["a better draft"]},
+  {match = "Write about", replies = ["the best draft"]},
+  {match = "Rate: a", replies = ["5"]},
+  {match = "Rate", replies = ["9"]},
+]
 """
 CLUSTER = """
 [runtime]
@@ -45,7 +37,7 @@ queue = "commands"
 """
 WORKFLOW = """
 whorl: 1
-name: polish
+name: commanded
 inputs: {topic: string}
 steps:
   polish:
@@ -59,17 +51,15 @@ steps:
             write: {ask: "Write about {{ topic }}, version {{ iteration }}"}
             aside: {ask: "Write about {{ topic }}, version 2"}
         rate: {ask: "Rate: {{ both.write }}"}
-  all:
-    each: [1, 2, 3]
-    steps:
-      say: {ask: "Write about {{ item }}"}
+  all: {each: [1, 2, 3], steps: {say: {ask: "Write about {{ item }}"}}}
 outputs: {text: "{{ polish.both.write }}", said: "{{ all }}"}
 """
 COMMANDS = [
     # A run with a key has an id that sorts behind all others on a cluster; `last` is the next one.
     ["run", "polish.yaml", "topic=ants", "--id", "order-1", "--json"],
     ["run", "polish.yaml", "topic=bees", "--json"],
-    ["ls"],
+    # Tests before this one may have left runs of others on the server.
+    ["ls", "--workflow", "commanded"],
     ["show", "last"],
     ["show", "last/polish[2]/both/write"],
     ["show", "last", "--json"],
@@ -81,7 +71,7 @@ COMMANDS = [
     ["why", "last"],
     ["fork", "last", "--at", "polish[2]", "--set", "topic=wasps", "--json"],
     ["show", "last/polish[2]/both/write"],
-    ["ls"],
+    ["ls", "--workflow", "commanded"],
 ]
 # What is different each time: ids, and what the clock tells.
 _VARIES = [

@@ -39,8 +39,7 @@ steps:
       until: iteration >= 3
       at_most: 3
       memory: {keep: 5, across_runs: true, record: {n: "{{ iteration }}", said: "{{ write }}"}}
-      steps:
-        write: {ask: "Write {{ past | length }}"}
+      steps: {write: {ask: "Write {{ past | length }}"}}
 outputs: {text: "{{ try.write }}"}
 """
 ORKA = """

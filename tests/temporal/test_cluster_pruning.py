@@ -31,11 +31,7 @@ LOOP = """
 whorl: 1
 name: polish
 steps:
-  polish:
-    repeat:
-      at_most: 2
-      steps:
-        write: {ask: "Write {{ iteration }}"}
+  polish: {repeat: {at_most: 2, steps: {write: {ask: "Write {{ iteration }}"}}}}
 """
 
 
@@ -88,13 +84,13 @@ def test_a_run_that_was_pruned_stays_away(way: str, server: Server, tmp_path: Pa
     asyncio.run(go())
 
 
-def test_a_run_that_was_pruned_comes_again_when_it_goes_on(server: Server, tmp_path: Path) -> None:
+def test_a_run_that_was_pruned_comes_again_when_it_is_used(server: Server, tmp_path: Path) -> None:
     async def go() -> None:
         async with (
             server.runtime(tmp_path / "here.db", _workers()) as here,
             server.runtime(tmp_path / "there.db", queue="here.db") as there,
         ):
-            run = await _ended(here)
+            run = await _ended(here, key="pruned once")
             await there.refresh(run)
             await there.store.prune(-1.0)
             assert run not in _ids(there.store)
@@ -102,19 +98,11 @@ def test_a_run_that_was_pruned_comes_again_when_it_goes_on(server: Server, tmp_p
             await there.refresh(run)
             assert there.store.run(run).last_seq == here.store.run(run).last_seq
 
-    asyncio.run(go())
-
-
-def test_a_run_that_was_pruned_comes_again_when_its_key_is_used(
-    server: Server, tmp_path: Path
-) -> None:
-    async def go() -> None:
-        async with server.runtime(tmp_path / "key.db", _workers()) as runtime:
-            run = await _ended(runtime, key="pruned once")
-            await runtime.store.prune(-1.0)
+            await there.store.prune(-1.0)
+            assert run not in _ids(there.store)
             workflow = read_workflow(LOOP, "polish.yaml").workflow
-            assert await runtime.start(workflow, Start(key="pruned once")) == (run, False)
-            assert await runtime.drive(run) == "succeeded"
+            assert await there.start(workflow, Start(key="pruned once")) == (run, False)
+            assert await there.drive(run) == "succeeded"
 
     asyncio.run(go())
 

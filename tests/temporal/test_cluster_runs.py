@@ -53,11 +53,7 @@ whorl: 1
 name: polish
 steps:
   polish:
-    repeat:
-      until: [iteration >= 3]
-      at_most: 5
-      steps:
-        write: {ask: "Write {{ iteration }}"}
+    repeat: {until: [iteration >= 3], at_most: 5, steps: {write: {ask: "Write {{ iteration }}"}}}
   ok: {approve: "Is it good?"}
 outputs: {text: "{{ polish.write }}"}
 """
@@ -79,23 +75,11 @@ def _asked(kind: str, address: str = "", **body: Any) -> Event:
     return Event(kind, address, 0.0, {"request": os.urandom(4).hex(), **body})
 
 
-async def _ended(runtime: TemporalRuntime, **start: Any) -> RunId:
-    run, _ = await runtime.start(_workflow(), Start(**start))
+async def _ended(runtime: TemporalRuntime) -> RunId:
+    run, _ = await runtime.start(_workflow(), Start())
     assert await runtime.drive(run) == "waiting"
     assert await runtime.drive(run, [_asked("gate.decided", "ok", approved=True)]) == "succeeded"
     return run
-
-
-def test_a_key_starts_one_run(server: Server, tmp_path: Path) -> None:
-    async def go() -> None:
-        async with server.runtime(tmp_path / "keyed.db", _workers()) as runtime:
-            run = await _ended(runtime, key="once")
-            again, is_new = await runtime.start(_workflow(), Start(key="once"))
-
-            assert (again, is_new) == (run, False)
-            assert runtime.store.run(run).status == "succeeded"
-
-    asyncio.run(go())
 
 
 def test_a_run_that_has_ended_goes_on_and_is_forked(server: Server, tmp_path: Path) -> None:
@@ -422,9 +406,7 @@ steps:
     repeat:
       until: [iteration >= 6]
       at_most: 6
-      steps:
-        pause: {wait: 1s}
-        write: {ask: "Write {{ iteration }}"}
+      steps: {pause: {wait: 1s}, write: {ask: "Write {{ iteration }}"}}
 outputs: {text: "{{ polish.write }}"}
 """
 

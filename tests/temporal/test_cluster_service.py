@@ -107,6 +107,7 @@ def test_every_button_works_on_a_run_of_the_cluster(client: Client) -> None:
     run = client.post("/runs", body, 201)["run"]
     assert client.post("/runs", body, 200)["run"] == run
     assert client.wait(run)["status"] == "succeeded"
+    assert client.post("/runs", body, 200)["run"] == run
     client.post(f"/runs/{run}/continue", {"loop": "polish", "iterations": 1})
     assert client.wait(run, "succeeded")["iteration"] == 4
     client.post(f"/runs/{run}/accept", {"loop": "polish", "iteration": 2})

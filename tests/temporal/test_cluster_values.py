@@ -169,8 +169,8 @@ def test_a_value_belongs_to_its_run_and_its_call(tmp_path: Path) -> None:
             with pytest.raises(StoreError, match="its name is not a hash"):
                 await read(reference, "run", "steps/a#1")
         # Temporal adds the time to the id of what a schedule starts.
-        sealed = (await bound_to(ours, "default", "daily").payload_codec.encode([large]))[0]
-        assert (await read(sealed, "daily-2026-11-18T12:00:00Z")).data == large.data
+        sealed = (await bound_to(ours, "default", "whorl/daily").payload_codec.encode([large]))[0]
+        assert (await read(sealed, "whorl/daily-2026-11-18T12:00:00Z")).data == large.data
 
     asyncio.run(go())
 

@@ -50,57 +50,29 @@ output = 200.0
 
 [providers.canned]
 kind = "scripted"
-
-[[providers.canned.replies]]
-match = "^Write code"
-by = "iteration"
 replies = [
+  {match = "^Plan", replies = ["First the parser, then its tests."]},
+  {match = "^Repair", replies = ["def parse(s):\\n    return json.loads(s or 'null')"]},
+  {match = "^Check", by = "iteration", replies = ["two warnings", "clean"]},
+  {match = "^Report", replies = ["The parser reads what it is given."]},
+  {match = "^Fail", replies = [{status = 400, text = "no such model"}]},
+  {match = "^Draft", by = "iteration", replies = [
+    "A first draft.", "A second, longer draft.", "A third draft, the longest of all."]},
+  {match = "^You judge", by = "iteration", replies = [
+    "NO, the tone does not fit.", "YES, the tone fits now."]},
+  {match = "^Write code", by = "iteration", replies = [
     "def parse(s):\\n    return json.loads(s)\\n",
     "def parse(s):\\n    if not s:\\n        return None\\n    return json.loads(s)\\n",
     "def parse(s):\\n    return json.loads(s or 'null')\\n",
     "def parse(s):\\n    if not s:\\n        return None\\n    return json.loads(s.strip())\\n",
-]
-
-[[providers.canned.replies]]
-match = "Review "
-by = "iteration"
-replies = [
+  ]},
+  {match = "Review ", by = "iteration", replies = [
     {json = {score = 0.41, feedback = "No test, and an empty text fails."}},
     {json = {score = 0.63, feedback = "An empty text works; blanks around it do not."}},
     {json = {score = 0.58, feedback = "Clever, but harder to read than before."}},
     {json = {score = 0.82, feedback = "Good. <b>Keep</b> it."}},
+  ]},
 ]
-
-[[providers.canned.replies]]
-match = "^Plan"
-replies = ["First the parser, then its tests."]
-
-[[providers.canned.replies]]
-match = "^Repair"
-replies = ["def parse(s):\\n    return json.loads(s or 'null')"]
-
-[[providers.canned.replies]]
-match = "^Check"
-by = "iteration"
-replies = ["two warnings", "clean"]
-
-[[providers.canned.replies]]
-match = "^Report"
-replies = ["The parser reads what it is given."]
-
-[[providers.canned.replies]]
-match = "^Draft"
-by = "iteration"
-replies = ["A first draft.", "A second, longer draft.", "A third draft, the longest of all."]
-
-[[providers.canned.replies]]
-match = "^Fail"
-replies = [{status = 400, text = "no such model"}]
-
-[[providers.canned.replies]]
-match = "^You judge"
-by = "iteration"
-replies = ["NO, the tone does not fit.", "YES, the tone fits now."]
 """
 
 # A loop with a score, a target, a best iteration that is not the last, and carried feedback.
@@ -144,9 +116,7 @@ steps:
           repeat:
             until: check == "clean"
             at_most: 3
-            steps:
-              repair: {ask: "Repair {{ code }}"}
-              check: {ask: "Check {{ repair }}"}
+            steps: {repair: {ask: "Repair {{ code }}"}, check: {ask: "Check {{ repair }}"}}
         rate: {ask: "Review {{ fix.repair }}", returns: {score: number, feedback: string}}
 outputs: {code: "{{ draft.fix.repair }}"}
 """
@@ -171,8 +141,7 @@ steps:
     repeat:
       ask_person: each
       at_most: 5
-      steps:
-        write: {ask: "Draft it. {{ person.feedback if person is defined else '' }}"}
+      steps: {write: {ask: "Draft it. {{ person.feedback if person is defined else '' }}"}}
 outputs: {text: "{{ work.write }}"}
 """
 
@@ -187,8 +156,7 @@ steps:
       until: {judge: "Does the tone fit?"}
       ask_person: at_limit
       at_most: 1
-      steps:
-        write: {ask: "Draft it."}
+      steps: {write: {ask: "Draft it."}}
 outputs: {text: "{{ work.write }}"}
 """
 
@@ -197,11 +165,7 @@ whorl: 1
 name: tone
 steps:
   tone:
-    repeat:
-      until: {judge: "Does the tone fit?"}
-      at_most: 4
-      steps:
-        write: {ask: "Draft it"}
+    repeat: {until: {judge: "Does the tone fit?"}, at_most: 4, steps: {write: {ask: "Draft it"}}}
 outputs: {text: "{{ tone.write }}"}
 """
 
@@ -210,12 +174,7 @@ SLOW = """
 whorl: 1
 name: slow
 steps:
-  turns:
-    repeat:
-      at_most: 900
-      wait: 1s
-      steps:
-        write: {ask: "Draft {{ iteration }}"}
+  turns: {repeat: {at_most: 900, wait: 1s, steps: {write: {ask: "Draft {{ iteration }}"}}}}
 outputs: {text: "{{ turns.write }}"}
 """
 
@@ -228,8 +187,7 @@ steps:
     repeat:
       until: {score: {from: "{{ share }}", at_least: 2}}
       at_most: 1000
-      steps:
-        share: {value: "{{ iteration / 1000 }}"}
+      steps: {share: {value: "{{ iteration / 1000 }}"}}
 outputs: {share: "{{ turns.share }}"}
 """
 
@@ -399,11 +357,11 @@ class Site:
         wait_until(is_there)
         return found
 
-    def cli(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Runs a `whorl` command in the project, in a process of its own, to its end."""
+    def cli(self, *words: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Runs a `whorl` command in the project (or elsewhere) in a process of its own."""
         return subprocess.run(
             [*WHORL, *words],
-            cwd=self.project,
+            cwd=folder or self.project,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -21,10 +21,7 @@ whorl: 1
 name: hollow
 steps:
   first: {ask: "Draft one"}
-  hollow:
-    repeat:
-      at_most: 2
-      steps: {}
+  hollow: {repeat: {at_most: 2, steps: {}}}
 """
 LONG = "whorl: 1\nname: long\nsteps:\n" + "".join(
     f'  s{number}: {{ask: "Draft {number}"}}\n' for number in range(300)
@@ -109,7 +106,9 @@ class Held:
 
 
 @pytest.mark.slow
-def test_a_container_cannot_be_dropped_into_itself(site: Site, page: Page) -> None:
+def test_a_container_is_not_dropped_into_itself_and_asks_before_it_goes(
+    site: Site, page: Page
+) -> None:
     opened(site, page, "levels.yaml")
     settle(page)
     drag(page, title(page, "outer"), middle(step(page, "outer/inner/deeper")))
@@ -117,6 +116,18 @@ def test_a_container_cannot_be_dropped_into_itself(site: Site, page: Page) -> No
 
     expect(step(page, "outer/inner/deeper")).to_be_visible()
     expect(page.locator(".edit-changes")).to_have_count(0)
+
+    title(page, "outer/inner").click()
+    page.keyboard.press("Delete")
+    dialog = page.get_by_role("dialog", name="Remove outer/inner?")
+    expect(dialog).to_contain_text("It contains 2 steps.")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(step(page, "outer/inner/deep")).to_be_visible()
+    expect(page.locator(".edit-changes")).to_have_count(0)
+    page.keyboard.press("Delete")
+    dialog.get_by_role("button", name="Remove it, keep its steps").click()
+    expect(step(page, "outer/deep")).to_be_visible()
 
 
 def test_a_container_keeps_its_size_while_something_is_dragged_out(site: Site, page: Page) -> None:
@@ -146,7 +157,9 @@ def test_a_step_is_dropped_anywhere_into_an_empty_loop(site: Site, page: Page) -
 
 
 @pytest.mark.slow
-def test_what_is_not_touched_stays_where_it_is(site: Site, page: Page) -> None:
+def test_what_is_not_touched_stays_and_undo_and_redo_give_the_same_bytes(
+    site: Site, page: Page
+) -> None:
     opened(site, page, "levels.yaml")
     settle(page)
     before = place(page, "first")
@@ -155,14 +168,19 @@ def test_what_is_not_touched_stays_where_it_is(site: Site, page: Page) -> None:
         settle(page)
         assert place(page, "first") == before, press
     drag(page, title(page, "outer/inner/deep"), behind(page, "last"))
-    expect(step(page, "deep")).to_be_visible()
+    expect(said(page)).to_contain_text("deep moved, after last")
     settle(page)
     assert place(page, "first") == before
+    out = saved(site, page, "levels.yaml")
+    assert out.endswith('last: {ask: "Report"}\n  # deep inside\n  deep: {ask: "Draft three"}\n')
     page.keyboard.press("Control+z")
     expect(step(page, "outer/inner/deep")).to_be_visible()
     settle(page)
-
     assert place(page, "first") == before
+    assert saved(site, page, "levels.yaml") == TWO_LEVELS
+    page.keyboard.press("Control+Shift+z")
+    expect(step(page, "deep")).to_be_visible()
+    assert saved(site, page, "levels.yaml") == out
 
 
 @pytest.mark.slow
@@ -217,23 +235,6 @@ def test_steps_are_copied_across_rims_in_both_directions(site: Site, page: Page)
     here = '              deep: {ask: "Draft three"}\n'
     first = '  first: {ask: "Draft one"}\n'
     assert text == TWO_LEVELS.replace(first, first + copied).replace(here, here + inside)
-
-
-@pytest.mark.slow
-def test_removing_a_container_asks_first(site: Site, page: Page) -> None:
-    opened(site, page, "levels.yaml")
-    title(page, "outer/inner").click()
-    page.keyboard.press("Delete")
-    dialog = page.get_by_role("dialog", name="Remove outer/inner?")
-    expect(dialog).to_contain_text("It contains 2 steps.")
-    page.keyboard.press("Escape")
-    expect(dialog).to_have_count(0)
-    expect(step(page, "outer/inner/deep")).to_be_visible()
-    expect(page.locator(".edit-changes")).to_have_count(0)
-    page.keyboard.press("Delete")
-    dialog.get_by_role("button", name="Remove it, keep its steps").click()
-
-    expect(step(page, "outer/deep")).to_be_visible()
 
 
 @pytest.mark.slow

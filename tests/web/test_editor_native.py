@@ -8,18 +8,7 @@ import pytest
 from browsed import picture
 from playwright.sync_api import expect
 
-from editing import (
-    FILES,
-    TWO_LEVELS,
-    drag,
-    middle,
-    opened,
-    said,
-    saved,
-    settle,
-    step,
-    title,
-)
+from editing import FILES, TWO_LEVELS, drag, middle, opened, said, saved, settle, step, title
 
 if TYPE_CHECKING:
     from browsed import Site
@@ -85,26 +74,6 @@ def test_a_loop_is_built_by_mouse(site: Site, page: Page) -> None:
     picture(page, "editor-native-split")
 
     assert saved(site, page, "drafts.yaml") == POLISHED
-
-
-@pytest.mark.slow
-def test_undo_and_redo_give_the_same_bytes(site: Site, page: Page) -> None:
-    opened(site, page, "levels.yaml")
-    settle(page)
-    last = step(page, "last").bounding_box()
-    assert last is not None
-    behind = (last["x"] + last["width"] + 14, last["y"] + last["height"] / 2)
-    drag(page, title(page, "outer/inner/deep"), behind)
-    expect(said(page)).to_contain_text("deep moved, after last")
-    out = saved(site, page, "levels.yaml")
-    assert out.endswith('last: {ask: "Report"}\n  # deep inside\n  deep: {ask: "Draft three"}\n')
-    page.keyboard.press("Control+z")
-    expect(step(page, "outer/inner/deep")).to_be_visible()
-    assert saved(site, page, "levels.yaml") == TWO_LEVELS
-    page.keyboard.press("Control+Shift+z")
-    expect(step(page, "deep")).to_be_visible()
-
-    assert saved(site, page, "levels.yaml") == out
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ LOOKS: tuple[tuple[int, int, Literal["light", "dark"]], ...] = (
 )
 EXAMPLES = {
     "checked.yaml": "shodan/review.yaml",
+    "count.yaml": "shodan/count.yaml",
     "self-refine.json": "studio/self-refine.json",
     "code_loop.yml": "orka/code_loop.yml",
     "research.py": "python/research.py",
@@ -45,9 +46,7 @@ steps:
       route:
         choose:
           on: "{{ item % 3 }}"
-          cases:
-            "0": {a: {value: "zero"}}
-            "1": {b: {value: "one"}}
+          cases: {"0": {a: {value: "zero"}}, "1": {b: {value: "one"}}}
           default: {c: {ask: "Plan another"}}
 outputs: {x: "{{ all }}"}
 """
@@ -66,11 +65,7 @@ whorl: 1
 name: tone
 steps:
   work:
-    repeat:
-      until: {judge: "Does the tone fit?"}
-      at_most: 2
-      steps:
-        write: {ask: "Draft it."}
+    repeat: {until: {judge: "Does the tone fit?"}, at_most: 2, steps: {write: {ask: "Draft it."}}}
 outputs: {text: "{{ work.write }}"}
 """
 MORE = """
@@ -175,9 +170,10 @@ SCREENS = {
     "edit-outline": ("/edit/levels.yaml?mode=outline&select=outer/inner", "[role=tree]"),
     "edit-broken": ("/edit/flows%2Fbroken.yaml", ".edit-problems, .edit-banner"),
     "edit-unread": ("/edit/unread.json", ".edit-banner"),
-    "edit-shodan": ("/edit/checked.yaml", ".edit-head"),
-    "edit-studio": ("/edit/self-refine.json", ".edit-head"),
+    "edit-shodan": ("/edit/checked.yaml?select=review-loop", "text=Max iterations"),
+    "edit-studio": ("/edit/self-refine.json?select=refine", "text=Max iterations"),
     "edit-text": ("/edit/code_loop.yml", ".edit-banner"),
+    "edit-count": ("/edit/count.yaml?select=count", "text=Max iterations"),
 }
 
 

@@ -36,8 +36,7 @@ steps:
     repeat:
       until: {judge: "Is it good?"}
       at_most: 2
-      steps:
-        write: {ask: "Judged draft {{ iteration }}"}
+      steps: {write: {ask: "Judged draft {{ iteration }}"}}
 outputs: {text: "{{ work.write }}"}
 """
 REPLIES = """

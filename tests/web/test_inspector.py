@@ -16,11 +16,6 @@ if TYPE_CHECKING:
     from browsed import Site
     from playwright.sync_api import Locator, Page
 
-EXAMPLES = {
-    "mapped.yaml": "shodan/review.yaml",
-    "count.yaml": "shodan/count.yaml",
-    "self-refine.json": "studio/self-refine.json",
-}
 POLISH = """\
 whorl: 1
 name: polish
@@ -51,8 +46,8 @@ outputs:
 
 @pytest.fixture(scope="module", autouse=True)
 def files(site: Site) -> None:
-    for name, path in EXAMPLES.items():
-        (site.project / name).write_text((ROOT / "examples" / path).read_text())
+    text = (ROOT / "examples" / "studio" / "self-refine.json").read_text()
+    (site.project / "self-refine.json").write_text(text)
 
 
 def opened(site: Site, page: Page, file: str, *path: str) -> Locator:
@@ -182,7 +177,7 @@ def test_conditions_are_chips_with_or_and_and(site: Site, page: Page) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_fed_back_is_named(site: Site, page: Page) -> None:
+def test_what_is_fed_back_is_named_and_lines_are_edited_as_text(site: Site, page: Page) -> None:
     form = native(site, page, "polish repeat")
     carry = form.get_by_role("group", name="feed back")
     carry.get_by_role("button", name="+ value").click()
@@ -193,9 +188,6 @@ def test_what_is_fed_back_is_named(site: Site, page: Page) -> None:
 
     assert 'feedback: "{{ review.feedback }}"\n        before: "{{ review }}"\n' in text
 
-
-@pytest.mark.slow
-def test_the_lines_of_a_step_are_edited_as_text(site: Site, page: Page) -> None:
     form = native(site, page, "polish repeat")
     form.get_by_role("tab", name="Source").click()
     lines = form.get_by_label("lines of polish")
@@ -203,7 +195,6 @@ def test_the_lines_of_a_step_are_edited_as_text(site: Site, page: Page) -> None:
     assert own.startswith("# The loop.\npolish:\n  repeat:\n")
     lines.fill(own.replace("at_most: 5", "at_most: 6  # six"))
     form.get_by_role("button", name="Apply").click()
-
     assert saved(site, page, "polish.yaml") == POLISH.replace("at_most: 5", "at_most: 6  # six")
 
 
@@ -333,18 +324,3 @@ def test_anybody_can_use_it(site: Site, page: Page, check_access: Callable[[Page
     page.get_by_role("button", name="New…").click()
     page.get_by_label("File", exact=True).wait_for()
     check_access(page)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("file", EXAMPLES)
-def test_panels_of_loops_can_be_used_by_anybody(
-    site: Site, page: Page, check_access: Callable[[Page], None], file: str
-) -> None:
-    opened(site, page, file, "loop").get_by_label("Max iterations").wait_for()
-    check_access(page)
-    picture(page, f"inspector-{file}")
-    page.emulate_media(color_scheme="dark")
-    page.set_viewport_size({"width": 390, "height": 844})
-    picture(page, f"inspector-{file}-narrow-dark")
-
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -33,6 +33,13 @@ whorl: 1
 name: stumbling
 steps: {work: {run: "[ -e mended ]"}}
 """
+# Without a loop, it pauses for its budget.
+TIGHT = """
+whorl: 1
+name: tight
+budget: 0.001
+steps: {draft: {ask: "Draft it", max_tokens: 20}}
+"""
 STUDY = """
 experiment: 1
 name: study
@@ -62,6 +69,7 @@ STEERING = ("run.paused", "run.resumed", "run.accepted", "run.continued", "run.c
 def files(site: Site) -> None:
     (site.project / "pressed.yaml").write_text(HELD)
     (site.project / "stumbling.yaml").write_text(STUMBLING)
+    (site.project / "tight.yaml").write_text(TIGHT)
     (site.project / "study.experiment.yaml").write_text(STUDY)
 
 
@@ -173,6 +181,12 @@ def test_what_changes_a_run_changes_it_once(site: Site, page: Page) -> None:
     press(site, shown, "Accept #3", "Accept iteration 3", asks=f"POST {run}/accept")
     run = f"/runs/{short}"
     press(site, run, "Continue with more…", "Continue", asks=f"POST {run}/continue")
+    run = f"/runs/{site.ran('tight.yaml')}"
+    site.open(page, run)
+    presses.twice(page.get_by_role("button", name="More budget…"))
+    page.get_by_label("More budget").fill("0.5")
+    press(site, "", "Continue", asks=f"POST {run}/resume")
+    assert site.wait(run.removeprefix("/runs/"), "succeeded")["budget_usd"] == 0.501
     run = f"/runs/{failed}"
     press(site, run, "Retry what failed", asks=f"POST {run}/resume")
     run = f"/runs/{approved}"

@@ -24,15 +24,9 @@ steps:
   way:
     choose:
       on: "{{ count % 3 }}"
-      cases:
-        "0": {zero: {value: "nothing left"}}
-        "1": {one: {value: "one left"}}
+      cases: {"0": {zero: {value: "nothing left"}}, "1": {one: {value: "one left"}}}
       default: {other: {ask: "Draft it"}}
-  all:
-    each: "{{ fruits }}"
-    as: fruit
-    steps:
-      word: {value: "{{ fruit | upper }}"}
+  all: {each: "{{ fruits }}", as: fruit, steps: {word: {value: "{{ fruit | upper }}"}}}
 outputs: {words: "{{ all }}"}
 """
 
@@ -43,11 +37,7 @@ name: bad
 inputs: {n: {type: integer, default: 0}}
 steps:
   turns:
-    repeat:
-      at_most: 2
-      steps:
-        share: {value: "{{ 1 // n }}"}
-        say: {ask: "Draft {{ share }}"}
+    repeat: {at_most: 2, steps: {share: {value: "{{ 1 // n }}"}, say: {ask: "Draft {{ share }}"}}}
 """
 
 # Of three loops one reaches its limit.
@@ -60,11 +50,7 @@ steps:
     as: goal
     steps:
       climb:
-        repeat:
-          until: iteration >= goal
-          at_most: 3
-          steps:
-            at: {value: "{{ iteration }}"}
+        repeat: {until: iteration >= goal, at_most: 3, steps: {at: {value: "{{ iteration }}"}}}
 outputs: {all: "{{ all }}"}
 """
 
@@ -210,6 +196,12 @@ def test_many_loops_are_counted_and_those_that_missed_are_a_click_away(
     ended = page.locator(".exit-banner", has_text="all[2]/climb stopped")
     ended.get_by_text("it reached its limit of iterations").wait_for()
     picture(page, "records-loops")
+
+    # The limit of a loop inside of a list is known, here and in the list of runs.
+    assert "3/3" in step(page, "all/climb", "exhausted").inner_text()
+    assert "∞" not in page.locator(".main").inner_text()
+    site.open(page)
+    page.get_by_role("row").filter(has_text=run).filter(has_text="climb 2/3").wait_for()
 
 
 def test_what_waits_says_until_when(site: Site, page: Page) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browsed import ROOT, WHORL, environment, picture
+from browsed import ROOT, picture
+from holding import HeldModel
+from playwright.sync_api import expect
 
-from waiting import PATIENCE_S, wait_until
+from waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,8 +37,7 @@ steps:
   l:
     repeat:
       at_most: 4
-      steps:
-        w: {run: "until [ -e shown-{{ iteration }} ]; do sleep 0.02; done"}
+      steps: {w: {run: "until [ -e shown-{{ iteration }} ]; do sleep 0.02; done"}}
 """
 
 TELLING = """
@@ -51,8 +52,16 @@ steps:
 DOUBTFUL = """
 whorl: 1
 name: doubtful
+budget: 0.02
 steps:
-  work: {run: "until [ -e finish ]; do sleep 0.05; done; echo done"}
+  free: {ask: "Write it", model: free, max_tokens: 50}
+  known: {ask: "Write it", max_tokens: 50}
+  work: {ask: "Write it", max_tokens: 50}
+"""
+PRICED = """
+defaults = {provider = "held", model = "paid"}
+prices.paid = {input = 50.0, output = 200.0}
+providers.held = {kind = "openai", base_url = "URL", api_key = "k", stream = false}
 """
 
 
@@ -141,20 +150,32 @@ def test_a_run_whose_process_died_is_taken_up_again(site: Site, page: Page) -> N
 
 
 @pytest.mark.slow
-def test_a_call_that_may_have_been_made_is_labelled(site: Site, page: Page) -> None:
+def test_what_was_paid_or_may_have_been_is_told_at_once(site: Site, page: Page) -> None:
+    """Of a call without a price, one with a price, and one in doubt; with no event, too."""
     (site.project / "doubtful.yaml").write_text(DOUBTFUL)
-    process = site.spawn("run", "doubtful.yaml")
-    wait_until(lambda: bool(site.get("/runs", workflow="doubtful", status="running")["runs"]))
-    run = site.get("/runs", workflow="doubtful")["runs"][0]["id"]
-    shows(site, page, f"/runs/{run}")
-    page.locator('[data-path="work"][data-status="running"]').wait_for()
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    (site.project / "finish").touch()
+    with closing(HeldModel(held=3)) as model:
+        model.hold()
+        (site.project / "priced.toml").write_text(PRICED.replace("URL", model.url))
+        process = site.spawn("--config", "priced.toml", "run", "doubtful.yaml")
+        wait_until(lambda: bool(site.get("/runs", workflow="doubtful", status="running")["runs"]))
+        run = site.get("/runs", workflow="doubtful")["runs"][0]["id"]
+        shows(site, page, f"/runs/{run}")
+        page.locator('[data-path="work"][data-status="running"]').wait_for()
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        model.go.set()
+        site.cli("--config", "priced.toml", "resume", run)
 
-    page.get_by_role("button", name="Resume").click()
-    page.locator(".run-title").filter(has_text="succeeded").wait_for()
-    assert "1 in doubt" in page.locator(".run-head").inner_text()
+    page.locator(".banner").filter(has_text="does not fit into the budget").wait_for()
+    figures = page.locator(".run-title .figure, .run-spent")
+    told = figures.all_inner_texts()
+    assert told[0].endswith("s")
+    assert all(words in told[1] for words in ("at least $0.", "1 in doubt: $0.0025 known, $0."))
+
+    page.route(f"**/api/runs/{run}/events*", lambda route: None)
+    page.reload()
+    expect(page.get_by_text("Reading the journal")).to_be_visible()
+    assert figures.all_inner_texts() == told
 
 
 @pytest.mark.slow
@@ -219,14 +240,5 @@ def ran_example(site: Site, dialect: str) -> str:
     file, text = DIALECTS[dialect]
     config = ["--config", "demo.toml"] if dialect == "orka" else []
     store = ["--store", str(site.project / ".whorl")]
-    done = subprocess.run(
-        [*WHORL, "run", file, text, "--json", *config, *store],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    done = site.cli("run", file, text, "--json", *config, *store, folder=folder)
     return str(json.loads(done.stdout)["run"])

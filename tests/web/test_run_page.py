@@ -276,21 +276,6 @@ def test_a_failed_run_says_what_failed_and_is_retried(site: Site, page: Page) ->
     page.get_by_role("group", name="attempts").get_by_role("button", name="Attempt 2").wait_for()
 
 
-def test_a_question_is_shown_and_answered(site: Site, page: Page) -> None:
-    run = site.ran("asking.yaml")
-    shows(site, page, f"/runs/{run}")
-
-    banner = page.locator(".banner").filter(has_text="Waits for a person")
-    banner.wait_for()
-    assert "take it, or go on?" in banner.inner_text()
-    assert step(page, "work").get_attribute("data-status") == "waiting"
-    page.keyboard.press("a")
-    page.get_by_role("dialog").wait_for()
-    page.keyboard.press("Escape")
-    banner.get_by_role("link", name="Look and decide").click()
-    page.wait_for_url(f"**/runs/{run}/gate?address=*")
-
-
 @pytest.mark.parametrize("mark", ["limit", "budget"])
 def test_a_success_with_a_mark_is_no_plain_one(
     site: Site, page: Page, review: str, mark: str
@@ -376,36 +361,6 @@ def test_a_miss_does_not_read_as_a_hit(site: Site, page: Page) -> None:
     assert "0.9975" in rows[2]
     assert "/ $0.485" in page.locator(".run-head").inner_text()
     picture(page, "run-near")
-
-
-SIDE_BY_SIDE = """
-whorl: 1
-name: beside
-steps:
-  all:
-    each: [0.01, 0.2]
-    as: pause
-    at_once: 2
-    steps:
-      turns:
-        repeat:
-          at_most: 5
-          until: iteration == 4
-          steps:
-            nap: {wait: "{{ pause }}"}
-"""
-
-
-@pytest.mark.slow
-def test_a_loop_inside_a_list_shows_its_limit(site: Site, page: Page) -> None:
-    (site.project / "beside.yaml").write_text(SIDE_BY_SIDE)
-    run = site.ran("beside.yaml")
-    site.open(page)
-    page.get_by_role("row").filter(has_text=run).filter(has_text="turns 4/5").wait_for()
-    shows(site, page, f"/runs/{run}")
-
-    assert "4/5" in step(page, "all/turns").inner_text()
-    assert "∞" not in page.locator(".main").inner_text()
 
 
 @pytest.mark.slow

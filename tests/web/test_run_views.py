@@ -115,24 +115,6 @@ def test_of_a_run_elsewhere_the_drawer_says_why_no_text_comes(site: Site, page: 
 
 
 @pytest.mark.slow
-def test_a_waiting_run_has_no_exit_in_the_list(site: Site, page: Page) -> None:
-    later = 'outputs: {text: "{{ work.write }}"}\n'
-    asked = '  check: {approve: {message: "Go on?", show: "{{ work.write }}"}}\n'
-    loop = "  work: {repeat: {at_most: 2, until: iteration == 1, steps: {write: {ask: Draft}}}}\n"
-    (site.project / "published.yaml").write_text(
-        f"whorl: 1\nname: published\nsteps:\n{loop}{asked}{later}"
-    )
-    site.ran("published.yaml")
-    site.open(page, "/?workflow=published")
-
-    row = page.get_by_role("row").filter(has_text="published")
-    row.get_by_text("waiting").wait_for()
-    heads = page.locator("th").all_inner_texts()
-    exit_at = [head.strip() for head in heads].index("Exit")
-    assert row.locator("td").nth(exit_at).inner_text() == "–"
-
-
-@pytest.mark.slow
 def test_items_that_run_at_once_stand_under_each_other_over_a_time_axis(
     site: Site, page: Page
 ) -> None:

@@ -23,8 +23,7 @@ steps:
   turns:
     repeat:
       at_most: 6
-      steps:
-        write: {ask: "Draft {{ 'something long ' * 250 }}", max_tokens: 20}
+      steps: {write: {ask: "Draft {{ 'something long ' * 250 }}", max_tokens: 20}}
 """
 
 

@@ -216,11 +216,7 @@ def test_the_panel_says_while_what_the_loop_goes_on_how_often_and_with_what(
     expect(table.get_by_role("listitem")).to_have_count(3)
 
     data = loop_saved(site, page)
-    assert data["continueWhile"] == {
-        "output": "review.approved",
-        "operator": "!=",
-        "value": True,
-    }
+    assert data["continueWhile"] == {"output": "review.approved", "operator": "!=", "value": True}
     assert data["maxIterations"] == 7
     rows = data["inputMappings"]
     assert [row["target"]["input"] for row in rows] == ["context", "context", "code"]
@@ -272,17 +268,13 @@ def test_ports_of_the_loop_are_a_table_with_their_mappings(site: Site, page: Pag
         {"name": "tries", "type": "number", "required": True, "default": 4},
     ]
 
-
-@pytest.mark.slow
-def test_ports_inside_are_a_table_too(site: Site, page: Page) -> None:
+    # Those inside are a table, too.
     edited(site, page)
     step(page, f"{LOOP}/coder").locator(".piece-head").first.click()
-    form = page.get_by_role("region", name="inspector")
     expect(form.get_by_label("name of input 2")).to_have_value("context")
     form.get_by_label("name of output 1").fill("draft")
     page.keyboard.press("Enter")
     expect(step(page, LOOP).locator(".port-out")).to_have_text(OUTPUTS)
-
     [inner] = loop_saved(site, page)["inlineWorkflow"]["edges"]
     assert inner["sourceHandle"] == "output:draft"
 

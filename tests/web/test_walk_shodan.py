@@ -170,14 +170,8 @@ def check_and_run(hands: Hands, site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_code_review_by_mouse(empty_site: Site, page: Page) -> None:
-    hands = Mouse(page)
-    build(hands, empty_site)
-    check_and_run(hands, empty_site)
-
-
-@pytest.mark.slow
-def test_code_review_by_keyboard(empty_site: Site, page: Page) -> None:
-    hands = Keys(page)
+@pytest.mark.parametrize("hand", [Mouse, Keys])
+def test_code_review_is_drawn(empty_site: Site, page: Page, hand: type[Hands]) -> None:
+    hands = hand(page)
     build(hands, empty_site)
     check_and_run(hands, empty_site)

@@ -25,24 +25,15 @@ output = 200.0
 
 [providers.canned]
 kind = "scripted"
-
-[[providers.canned.replies]]
-match = "(?i)review this"
-by = "iteration"
 replies = [
+  {match = "(?i)review this", by = "iteration", replies = [
     {json = {approved = false, feedback = "It has no rain in it.", score = 0.4}},
     {json = {approved = true, feedback = "There it rains.", score = 0.9}},
+  ]},
+  {match = "(?i)critique this", by = "iteration", replies = ["Too short.", "Too long.", "Well."]},
+  {match = ".", by = "iteration", replies = [
+    "A first text.", "A second text, with rain.", "A third text, with rain and wind."]},
 ]
-
-[[providers.canned.replies]]
-match = "(?i)critique this"
-by = "iteration"
-replies = ["Too short.", "Too long.", "Well."]
-
-[[providers.canned.replies]]
-match = "."
-by = "iteration"
-replies = ["A first text.", "A second text, with rain.", "A third text, with rain and wind."]
 """
 
 TABS_MAX = 400
