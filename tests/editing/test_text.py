@@ -35,43 +35,22 @@ steps:
   list: [1, 2,  3]
 """
 CHANGES: dict[str, tuple[Callable[[Editor], Any], str, str]] = {
-    "part of a literal": (
-        lambda e: e.set(["steps", "write", "ask"], "Hello {{ y }}\n\nthere\n"),
-        "{{ x }}",
-        "{{ y }}",
-    ),
-    "an escape stays": (
-        lambda e: e.set(["steps", "review", "ask"], "See {{ write }} é"),
-        "Check",
-        "See",
-    ),
-    "a plain text that needs quotes": (
-        lambda e: e.set(["steps", "write", "model"], "a: b"),
-        "model: a ",
-        'model: "a: b" ',
-    ),
-    "an item of a list in brackets": (
-        lambda e: e.set(["steps", "list"], [1, 3]),
-        "[1, 2,  3]",
-        "[1,  3]",
-    ),
-    "an empty mapping is filled in lines": (
-        lambda e: e.set(["steps", "empty", "run"], "ls"),
-        "  empty: {}\n",
-        "  empty:\n    run: ls\n",
-    ),
-    "a step with the comment above it": (
-        lambda e: e.unset(["steps", "review"]),
-        '\n  # the review\n  review:\n    ask: "Check {{ write }} \\u00e9"\n',
-        "",
-    ),
+    "part of a literal": (lambda e: e.set(["steps", "write", "ask"], "Hello {{ y }}\n\nthere\n"),
+     "{{ x }}", "{{ y }}"),
+    "an escape stays": (lambda e: e.set(["steps", "review", "ask"], "See {{ write }} é"), "Check",
+     "See"),
+    "a plain text that needs quotes": (lambda e: e.set(["steps", "write", "model"], "a: b"),
+     "model: a ", 'model: "a: b" '),
+    "an item of a list in brackets": (lambda e: e.set(["steps", "list"], [1, 3]), "[1, 2,  3]",
+     "[1,  3]"),
+    "an empty mapping is filled in lines": (lambda e: e.set(["steps", "empty", "run"], "ls"),
+     "  empty: {}\n", "  empty:\n    run: ls\n"),
+    "a step with the comment above it": (lambda e: e.unset(["steps", "review"]),
+     '\n  # the review\n  review:\n    ask: "Check {{ write }} \\u00e9"\n', ""),
     "a key": (lambda e: e.rename((1, 0), "draft one"), "  write:", '  "draft one":'),
-    "a new step with the gap of its neighbours": (
-        lambda e: e.insert((1,), 1, "more", {"run": "ls"}),
-        "# the model\n",
-        "# the model\n\n  more:\n    run: ls\n",
-    ),
-}
+    "a new step with the gap of its neighbours": (lambda e: e.insert((1,), 1, "more",
+     {"run": "ls"}), "# the model\n", "# the model\n\n  more:\n    run: ls\n"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CHANGES)

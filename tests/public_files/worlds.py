@@ -97,11 +97,11 @@ class World:
 class Workers(Priced):
     """Implements `Workers` with one world, in which nothing costs anything."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Any) -> None:
         super().__init__()
         self._world = world
 
-    def kind(self, name: str) -> World:
+    def kind(self, name: str) -> Any:
         return self._world
 
     def effect(self, name: str, inputs: dict[str, Json]) -> Effect:

@@ -41,68 +41,38 @@ NODES: dict[str, ir.Node] = {
     "computed input": ir.Task(name="a", kind="ask", inputs=ir.Fields(((ONE, ONE),))),
     "empty use": ir.Task(name="a", kind="use"),
     "odd command": ir.Task(name="a", kind="run", inputs=ir.Fields((("script", ONE),))),
-    "rate": ir.ForEach(
-        name="a",
-        items=ONE,
-        body=OPEN,
-        min_success_rate=0.5,
-        item_timeout_s=2.5,
-        items_max=7,
-        on_item_failure="halt",
-        words={"ports": {"inputs": ["items"], "outputs": ["results"]}},
-    ),
+    "rate": ir.ForEach(name="a", items=ONE, body=OPEN, min_success_rate=0.5, item_timeout_s=2.5,
+     items_max=7, on_item_failure="halt",
+     words={"ports": {"inputs": ["items"], "outputs": ["results"]}}),
     "shape": ir.Compute(name="a", value=ONE, shape=_expression("it"), echo=ir.Constant("{{ x }}")),
     "closed group": ir.Group(name="a", body=replace(BODY, concurrency=2, on_failure="cancel")),
     "empty group": ir.Group(name="a", body=ir.Block((), open=True)),
     "append": ir.Assign(name="a", sets=(("x", ONE), ("x", ONE)), operation="append"),
     "between": ir.Loop(name="a", body=BODY, check="between", on_limit="time_out"),
-    "failure": ir.Loop(
-        name="a", body=BODY, on_iteration_failure=ir.IterationFailure("continue", 1, 2.0, True)
-    ),
-    "polite time": ir.Loop(
-        name="a", body=BODY, limits=ir.LoopLimits(ONE, time_s=5, interrupts=False)
-    ),
+    "failure": ir.Loop(name="a", body=BODY,
+     on_iteration_failure=ir.IterationFailure("continue", 1, 2.0, True)),
+    "polite time": ir.Loop(name="a", body=BODY,
+     limits=ir.LoopLimits(ONE, time_s=5, interrupts=False)),
     "unbounded share": ir.Loop(name="a", body=BODY, until=ir.Score(ONE, at_least=0.5)),
-    "conditions": ir.Loop(
-        name="a",
-        body=BODY,
-        until=ir.AllOf(
-            (
-                ir.When(ONE, "in words"),
-                ir.When(_expression("{{ 1 }}", "template")),
-                ir.Score(ONE, pattern="([0-9])", described="so"),
-                ir.Judge(
-                    ONE, ONE, ("m",), 3, ir.Fields((("x", ONE),)), reason=False, evidence=True
-                ),
-                ir.Stable(ir.Constant("write"), 0.5, whole=False, exceeds=True),
-                ir.AnyOf((ir.Plateau(2, 0.5), ir.AnyOf((ir.When(ONE),)))),
-            )
-        ),
-    ),
-    "loop": ir.Loop(
-        name="a",
-        body=BODY,
-        carry=(ir.Carry("c", later=ir.Fields((("first", ONE),))), ir.Carry("d", first=ONE)),
-        collect=(ir.Collect("a b", "all", ONE),),
-        delay=ir.Constant(0),
-        memory=ir.Memory(ir.Fields(), 5, key="k", bind=(("x", ONE),)),
-        facts=(("nr", "number"), ("of", "limit")),
-        bind=(("b", ONE),),
-        tells=(("t", ONE),),
-        tells_after=(("t", ONE),),
-        words={"fields": {"timeout": "limit.timeout"}, "limits": {"timeout": "too late"}},
-        history_keep=3,
-    ),
-    "case": ir.Branch(
-        name="a",
-        subject=ir.Constant(1),
-        when=ONE,
-        cases=(ir.Case("one", OPEN, equals=ir.Constant(1)), ir.Case("steps", BODY, when=ONE)),
-        default=ir.Case("other", ir.Block((ir.Compute(name="steps", value=ONE),))),
-    ),
-    "if with a condition": ir.Branch(
-        name="a", when=ONE, cases=(ir.Case("then", OPEN, when=ONE),), default=None
-    ),
+    "conditions": ir.Loop(name="a", body=BODY, until=ir.AllOf((ir.When(ONE, "in words"),
+     ir.When(_expression("{{ 1 }}", "template")),
+     ir.Score(ONE, pattern="([0-9])", described="so"),
+     ir.Judge(ONE, ONE, ("m",), 3, ir.Fields((("x", ONE),)), reason=False, evidence=True),
+     ir.Stable(ir.Constant("write"), 0.5, whole=False, exceeds=True),
+     ir.AnyOf((ir.Plateau(2, 0.5), ir.AnyOf((ir.When(ONE),))))))),
+    "loop": ir.Loop(name="a", body=BODY,
+     carry=(ir.Carry("c", later=ir.Fields((("first", ONE),))), ir.Carry("d", first=ONE)),
+     collect=(ir.Collect("a b", "all", ONE),), delay=ir.Constant(0),
+     memory=ir.Memory(ir.Fields(), 5, key="k", bind=(("x", ONE),)),
+     facts=(("nr", "number"), ("of", "limit")), bind=(("b", ONE),), tells=(("t", ONE),),
+     tells_after=(("t", ONE),),
+     words={"fields": {"timeout": "limit.timeout"}, "limits": {"timeout": "too late"}},
+     history_keep=3),
+    "case": ir.Branch(name="a", subject=ir.Constant(1), when=ONE,
+     cases=(ir.Case("one", OPEN, equals=ir.Constant(1)), ir.Case("steps", BODY, when=ONE)),
+     default=ir.Case("other", ir.Block((ir.Compute(name="steps", value=ONE),)))),
+    "if with a condition": ir.Branch(name="a", when=ONE, cases=(ir.Case("then", OPEN, when=ONE),),
+     default=None),
     "over": ir.Compute(name="a", value=ONE, over=ir.Constant([1]), keep=ONE, warns=ONE),
     "logic": ir.Compute(name="a", value=_expression("@add(1, 2)", "logic")),
     "library": ir.Compute(name="a", value=_expression("{{ 1 }}", "template", "orka")),
@@ -115,24 +85,16 @@ NODES: dict[str, ir.Node] = {
     "stop_called": ir.Stop(name="a", status="failed", code=ir.Constant("E"), ends="workflow"),
     "gate": ir.Gate(name="a", message=ir.Constant(5), timeout_s=3.0, show=ir.Items((ONE,))),
     "literal": ir.Compute(name="a", value=ir.Constant(["{{ no }}", {"expr": "x"}])),
-    "parts": ir.Compute(
-        name="a",
-        value=ir.Fields(
-            (
-                ("expr", ONE),
-                ("in", ir.Items((ir.Constant(1), ir.Constant(True), ir.Constant(1.0)))),
-                ("library", ir.Fields((("k", ir.Constant(None)),))),
-            )
-        ),
-    ),
-    "keys": ir.Compute(
-        name="a", value=ir.Fields(((ONE, ONE), ("{{ k }}", ONE), ("k", ONE), ("k", ONE)))
-    ),
+    "parts": ir.Compute(name="a", value=ir.Fields((("expr", ONE),
+     ("in", ir.Items((ir.Constant(1), ir.Constant(True), ir.Constant(1.0)))),
+     ("library", ir.Fields((("k", ir.Constant(None)),)))))),
+    "keys": ir.Compute(name="a",
+     value=ir.Fields(((ONE, ONE), ("{{ k }}", ONE), ("k", ONE), ("k", ONE)))),
     "empty object": ir.Compute(name="a", value=ir.Fields()),
     "answers": ir.Compute(name="a", value=ONE, answers=True),
     "awaited": ir.Task(name="a", kind="http", awaits_call=True, unsubscribe=ONE),
     "example": ir.Task(name="a", kind="ask", example={"type": "boolean"}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -155,31 +117,15 @@ WORKFLOWS: dict[str, dict[str, Any]] = {
     "words": {"words": {"events": ["{{ x }}"]}, "recorder": "loom"},
     "early": {"early_outputs": ("a",)},
     "answer": {"answer": ir.Fields((("status", ONE),)), "is_late": True},
-    "trigger": {
-        "inputs": (ir.Port("x"), ir.Port("y")),
-        "main_input": "x",
-        "trigger": ir.Trigger(
-            name="t",
-            kind="callback",
-            methods=("GET",),
-            path="a/{b}",
-            schema={"type": "array"},
-            recurrence={"frequency": "day", "interval": 1, "hours": [7]},
-            gives=(("body", "x"),),
-            fields=("y",),
-            conditions=(_expression("x"),),
-            split_on=_expression("x"),
-            items_max=5,
-            tracking=ONE,
-            concurrency=2,
-            waiting_max=3,
-            poll=ir.Fields((("kind", ONE), ("inputs", _expression("x")))),
-            subscribe=_expression("x"),
-            unsubscribe=ONE,
-        ),
-    },
+    "trigger": {"inputs": (ir.Port("x"), ir.Port("y")), "main_input": "x",
+     "trigger": ir.Trigger(name="t", kind="callback", methods=("GET",), path="a/{b}",
+     schema={"type": "array"}, recurrence={"frequency": "day", "interval": 1, "hours": [7]},
+     gives=(("body", "x"),), fields=("y",), conditions=(_expression("x"),),
+     split_on=_expression("x"), items_max=5, tracking=ONE, concurrency=2, waiting_max=3,
+     poll=ir.Fields((("kind", ONE), ("inputs", _expression("x")))), subscribe=_expression("x"),
+     unsubscribe=ONE)},
     "open": {"open_inputs": True, "hidden_outputs": ("a",), "description": "d", "dialect": "x"},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from public_files.worlds import Workers
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.providers.task import Estimate, Reply, Usage
@@ -78,25 +79,6 @@ class World:
                 f"HTTP {status}", code=code, retryable=status >= 500, detail=dict(value)
             )
         return Reply(value, Usage(1))
-
-
-class Staff:
-    """Implements `Workers` with one world."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def kind(self, name: str) -> World:
-        """There is one kind."""
-        return self._world
-
-    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
-        """Nothing here costs anything."""
-        return "none"
-
-    def redacted(self, value: Json) -> Json:
-        """There are no secrets."""
-        return value
 
 
 @dataclass(slots=True)
@@ -169,7 +151,7 @@ def run(
     """Runs a file from beginning to end."""
     answering = answering or World(**world)
     journal = MemoryJournal()
-    runtime = SimulatedRuntime(Staff(answering), journal)
+    runtime = SimulatedRuntime(Workers(answering), journal)
     started = runtime.start(read(definition).workflow, given or {}, run="run")
     runtime.resume(started)
     machine = fold(journal, started).machine

@@ -56,11 +56,7 @@ def test_agents_hand_the_conversation_over_and_tell_models_what_tools_gave(tmp_p
     actions["Desk"]["runAfter"] = {"chat": ["Succeeded"]}
     triggers = {"chat": {"type": "Request", "kind": "Agent"}}
     replies = iter(
-        [
-            answer(sales_={}),
-            answer(Look_it={"a word": "tea"}, Nothing={}),
-            answer("It is TEA."),
-        ]
+        [answer(sales_={}), answer(Look_it={"a word": "tea"}, Nothing={}), answer("It is TEA.")]
     )
 
     def reply(asked: Asked) -> Answer:

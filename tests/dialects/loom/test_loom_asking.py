@@ -118,15 +118,11 @@ def test_another_system_is_asked_by_the_clock_and_its_news_start_runs(tmp_path: 
     with web(lambda asked: answers.pop(0)) as site:
         trigger = {
             "type": "Http",
-            "inputs": {
-                "method": "GET",
-                "uri": f"{site.url}/news",
-                "queries": {"q": "a"},
-                "headers": {"x-key": "@appsetting('KEY')"},
-            },
+            "inputs": {"method": "GET", "uri": f"{site.url}/news", "queries": {"q": "a"},
+             "headers": {"x-key": "@appsetting('KEY')"}},
             "recurrence": MINUTE,
             "splitOn": "@triggerBody()?['value']",
-        }
+        }  # fmt: skip
         write(tmp_path, trigger, KEY="k1")
         asyncio.run(work())
 
@@ -250,8 +246,7 @@ def test_a_connector_says_itself_where_its_subscription_is_deleted(tmp_path: Pat
 def test_windows_of_time_follow_each_other_and_none_is_left_out(tmp_path: Path) -> None:
     recurrence = {"frequency": "Hour", "interval": 1, "startTime": "2027-01-15T06:00:00Z"}
     write(
-        tmp_path,
-        {"type": "SlidingWindow", "recurrence": recurrence, "inputs": {"delay": "PT15M"}},
+        tmp_path, {"type": "SlidingWindow", "recurrence": recurrence, "inputs": {"delay": "PT15M"}}
     )
 
     async def work() -> None:
@@ -290,17 +285,12 @@ def test_an_action_takes_its_address_back_when_its_run_is_cancelled(tmp_path: Pa
     secret = {"type": "securestring", "defaultValue": SECRET}
     with web(answer) as site:
         inputs = {
-            "subscribe": {
-                "method": "POST",
-                "uri": f"{site.url}/hooks",
-                "body": "@listCallbackUrl()",
-            },
-            "unsubscribe": {
-                "method": "DELETE",
-                "uri": f"{site.url}/hooks/@{{action()['outputs']['body']['id']}}",
-                "headers": {"x-key": "@parameters('key')"},
-            },
-        }
+            "subscribe": {"method": "POST", "uri": f"{site.url}/hooks",
+             "body": "@listCallbackUrl()"},
+            "unsubscribe": {"method": "DELETE",
+             "uri": f"{site.url}/hooks/@{{action()['outputs']['body']['id']}}",
+             "headers": {"x-key": "@parameters('key')"}},
+        }  # fmt: skip
         actions = {"Ask": {"type": "HttpWebhook", "inputs": inputs}}
         definition = {"parameters": {"key": secret}, "actions": actions}
         (tmp_path / "ask.json").write_text(json.dumps({"definition": definition}))

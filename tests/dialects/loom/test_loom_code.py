@@ -33,12 +33,9 @@ def came_to(ran: Finished) -> Any:
 def run_code(folder: Path, code: str, config: str = ALLOWED, **more: Any) -> Any:
     actions = {
         "List it": {"type": "Compose", "inputs": [1, 2]},
-        "Run": {
-            "type": "JavaScriptCode",
-            "inputs": {"code": code, **more},
-            "runAfter": {"List it": ["Succeeded"]},
-        },
-    }
+        "Run": {"type": "JavaScriptCode", "inputs": {"code": code, **more},
+         "runAfter": {"List it": ["Succeeded"]}},
+    }  # fmt: skip
     definition = {
         "triggers": {"manual": {"type": "Request", "kind": "Http"}},
         "actions": actions,
@@ -61,14 +58,11 @@ def run_code(folder: Path, code: str, config: str = ALLOWED, **more: Any) -> Any
         ("let x = ;", "Unexpected token ';'"),
         ("return typeof process + typeof require + typeof fetch", "undefined" * 3),
         ("return this.constructor.constructor('return process')()", "disallowed"),
-        (
-            "try { await import('node:fs') } catch (e) "
-            "{ return e.constructor.constructor('return process')() }",
-            "disallowed",
-        ),
+        ("try { await import('node:fs') } catch (e) "
+         "{ return e.constructor.constructor('return process')() }", "disallowed"),
         ("return await new Promise(() => {})", "it waits for something that never happens"),
     ],
-)
+)  # fmt: skip
 def test_code_sees_what_it_names_and_nothing_else(tmp_path: Path, code: str, expected: Any) -> None:
     done = run_code(tmp_path, code)
 
@@ -112,32 +106,18 @@ def run_map(folder: Path, sheet: str, content: str = '<a name="world"/>') -> Any
 @pytest.mark.parametrize(
     ("sheet", "expected"),
     [
-        (
-            XSL.format(version="1.0", output="", body=GREETING),
-            {"$content-type": "application/xml; charset=utf-8"},
-        ),
-        (
-            XSL.format(version="1.0", output="<xsl:output method='text'/>", body=GREETING),
-            "world",
-        ),
-        (
-            XSL.format(
-                version="1.0", output="", body="<xsl:copy-of select=\"document('/etc/passwd')\"/>"
-            ),
-            "failed",
-        ),
-        (
-            XSL.format(version="1.0", output="<xsl:include href='/etc/x.xslt'/>", body=GREETING),
-            "failed",
-        ),
-        (
-            XSL.format(version="1.0", output="", body="<xsl:apply-templates select='/'/>"),
-            "failed",
-        ),
+        (XSL.format(version="1.0", output="", body=GREETING),
+         {"$content-type": "application/xml; charset=utf-8"}),
+        (XSL.format(version="1.0", output="<xsl:output method='text'/>", body=GREETING), "world"),
+        (XSL.format(version="1.0", output="",
+         body="<xsl:copy-of select=\"document('/etc/passwd')\"/>"), "failed"),
+        (XSL.format(version="1.0", output="<xsl:include href='/etc/x.xslt'/>", body=GREETING),
+         "failed"),
+        (XSL.format(version="1.0", output="", body="<xsl:apply-templates select='/'/>"), "failed"),
         ("<no", "failed"),
         ("<!DOCTYPE x [<!ENTITY e 'e'>]><x/>", "document type"),
     ],
-)
+)  # fmt: skip
 def test_a_map_of_the_project_transforms_xml(tmp_path: Path, sheet: str, expected: Any) -> None:
     it = run_map(tmp_path, sheet)
 
@@ -151,14 +131,10 @@ def test_a_map_of_the_project_transforms_xml(tmp_path: Path, sheet: str, expecte
     ("sheet", "why"),
     [
         (XSL.format(version="3.0", output="", body=GREETING), "XSLT 2.0 and 3.0"),
-        (
-            XSL.format(
-                version="1.0", output="<m:script xmlns:m='u' language='C#'>x</m:script>", body=""
-            ),
-            "scripts",
-        ),
+        (XSL.format(version="1.0", output="<m:script xmlns:m='u' language='C#'>x</m:script>",
+         body=""), "scripts"),
     ],
-)
+)  # fmt: skip
 def test_what_of_a_map_is_not_run_is_said(tmp_path: Path, sheet: str, why: str) -> None:
     message = run_map(tmp_path, sheet)
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import Any
 
 import pytest
 import yaml
+from fuzzing import changed, outcome, paths
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from campaign import amount
-from whorl import ir
 from whorl.dialects import read_workflow
-from whorl.errors import InvalidWorkflow
 
 pytestmark = pytest.mark.threat(row="T16")
 
@@ -68,40 +66,7 @@ SCALARS: list[Any] = [
 ]
 
 
-def outcome(text: str | bytes) -> None:
-    try:
-        reading = read_workflow(text, "main.json")
-    except InvalidWorkflow as fault:
-        for found in fault.diagnostics:
-            assert found.message
-    else:
-        assert ir.from_json(ir.to_json(reading.workflow)) == reading.workflow
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    found = [path] if path else []
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            found += places(inner, (*path, key))
-    if isinstance(value, list):
-        for index, inner in enumerate(value):
-            found += places(inner, (*path, index))
-    return found
-
-
-PLACES = places(EVERYTHING)
-
-
-def changed(path: tuple[Any, ...], value: Any, *, removed: bool) -> Any:
-    whole = copy.deepcopy(EVERYTHING)
-    holder: Any = whole
-    for key in path[:-1]:
-        holder = holder[key]
-    if removed:
-        del holder[path[-1]]
-    else:
-        holder[path[-1]] = value
-    return whole
+PLACES = paths(EVERYTHING)
 
 
 def test_everything_is_read() -> None:
@@ -113,7 +78,7 @@ def test_everything_is_read() -> None:
 @pytest.mark.slow
 def test_each_part_may_be_missing() -> None:
     for path in PLACES:
-        outcome(json.dumps(changed(path, None, removed=True)))
+        outcome(json.dumps(changed(EVERYTHING, path)), "main.json")
 
 
 @pytest.mark.slow
@@ -121,7 +86,7 @@ def test_each_part_may_be_missing() -> None:
 @settings(max_examples=amount(100, 800), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(PLACES), st.sampled_from(SCALARS))
 def test_each_part_may_be_anything(path: tuple[Any, ...], value: Any) -> None:
-    outcome(json.dumps(changed(path, value, removed=False)))
+    outcome(json.dumps(changed(EVERYTHING, path, value)), "main.json")
 
 
 @pytest.mark.campaign
@@ -129,4 +94,4 @@ def test_each_part_may_be_anything(path: tuple[Any, ...], value: Any) -> None:
 @given(st.integers(0, 3_000), st.text(max_size=6))
 def test_the_text_may_be_cut_and_filled(at: int, text: str) -> None:
     whole = json.dumps(EVERYTHING)
-    outcome(whole[:at] + text + whole[at + 3 :])
+    outcome(whole[:at] + text + whole[at + 3 :], "main.json")

@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 
 _AFTER: dict[str, Any] = {"runAfter": {"Init": ["Succeeded"]}}
 _ACTIONS: dict[str, Any] = {
-    "Init": {
-        "type": "InitializeVariable",
-        "inputs": {"variables": [{"name": "n", "type": "integer", "value": 0}]},
-    },
+    "Init": {"type": "InitializeVariable",
+     "inputs": {"variables": [{"name": "n", "type": "integer", "value": 0}]}},
     "Each": {
         "type": "Foreach",
         "foreach": [1, 2],
@@ -38,16 +36,13 @@ _ACTIONS: dict[str, Any] = {
             value: 3}}}}}
         """),
     },
-    "Few": {
-        "type": "Query",
-        "inputs": {"from": [1, 2, 3], "where": "@greater(item(), 2)"},
-        **_AFTER,
-    },
+    "Few": {"type": "Query", "inputs": {"from": [1, 2, 3], "where": "@greater(item(), 2)"},
+     **_AFTER},
     "Ask": {"type": "Http", "inputs": {"method": "GET", "uri": "https://x.test/y"}, **_AFTER},
     "Broken": {"type": "Compose", "inputs": "@int('x')", **_AFTER},
     "Never": {"type": "Compose", "inputs": 1, "runAfter": {"Broken": ["Succeeded"]}},
     "Caught": {"type": "Compose", "inputs": 2, "runAfter": {"Broken": ["Failed"]}},
-}
+}  # fmt: skip
 _REPLIES = {"Ask": {"json": {"status": 201, "headers": {}, "body": "made"}}}
 
 
@@ -90,10 +85,7 @@ def test_each_action_has_a_record_in_the_shape_of_azure(store: SqliteStore) -> N
     names = "name status code startTime endTime trackingId clientTrackingId inputs outputs"
     assert list(actions["Ask"]) == names.split()
 
-
-def test_what_failed_and_what_was_skipped_says_why(store: SqliteStore) -> None:
-    actions = history(store)["properties"]["actions"]
-
+    # What failed and what was skipped says why.
     assert (actions["Broken"]["status"], actions["Broken"]["code"]) == ("Failed", "InvalidTemplate")
     assert "Could not parse x as int" in actions["Broken"]["error"]["message"]
     assert actions["Never"]["status"] == "Skipped"
@@ -112,19 +104,16 @@ def test_a_run_that_is_terminated_has_the_code_that_its_author_gives(tmp_path: P
     assert (run["status"], run["code"], run["error"]) == ("Failed", "Terminated", error)
     assert run["actions"]["Stop"]["inputs"] == inputs
     assert run["actions"]["Stop"]["status"] == "Succeeded"
-    assert (run["actions"]["Never"]["status"], run["actions"]["Never"]["code"]) == (
-        "Skipped",
-        "Terminated",
-    )
+    never = run["actions"]["Never"]
+    assert (never["status"], never["code"]) == ("Skipped", "Terminated")
 
 
 def test_actions_in_loops_have_repetitions_by_their_indexes(store: SqliteStore) -> None:
     actions = history(store)["properties"]["actions"]
 
     assert actions["Each"]["repetitionCount"] == 2
-    scopes = [
-        each["properties"]["repetitionIndexes"] for each in actions["Each"]["scopeRepetitions"]
-    ]
+    repetitions = actions["Each"]["scopeRepetitions"]
+    scopes = [each["properties"]["repetitionIndexes"] for each in repetitions]
     assert scopes == [[{"scopeName": "Each", "itemIndex": index}] for index in (0, 1)]
     assert (actions["Yes"]["status"], actions["Yes"]["code"]) == ("Succeeded", "NotSpecified")
     skipped, taken = actions["Yes"]["repetitions"]
@@ -134,17 +123,14 @@ def test_actions_in_loops_have_repetitions_by_their_indexes(store: SqliteStore) 
     assert (taken["properties"]["inputs"], taken["properties"]["outputs"]) == (10, 10)
     results = [each["properties"]["inputs"] for each in actions["Big"]["repetitions"]]
     assert results == [{"expressionResult": False}, {"expressionResult": True}]
-    assert [each["name"] for each in actions["Add"]["repetitions"]] == [
-        "000000-000000",
-        "000001-000000",
-    ]
+    names = [each["name"] for each in actions["Add"]["repetitions"]]
+    assert names == ["000000-000000", "000001-000000"]
     added = actions["Add"]["repetitions"][1]["properties"]
     assert added["inputs"] == {"name": "n", "value": 3}
     scope_names = [index["scopeName"] for index in added["repetitionIndexes"]]
     assert scope_names == ["Each", "Again"]
 
-
-def test_a_system_that_nobody_knows_is_named(store: SqliteStore) -> None:
+    # A system that nobody knows is named.
     with pytest.raises(UsageError, match="no 'azur'") as caught:
         history_of(store, store.resolve("last"), "azur")
 

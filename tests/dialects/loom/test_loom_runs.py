@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from loom_runs import Ran, flow, read, run
 
-from whorl.errors import ProviderError
 from whorl.interfaces.translation import Translator
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
@@ -81,6 +80,8 @@ FIVE, TWICE = (5.0, 5.0), (4.0, 4.0)
         # Only the statuses that are listed.
         ('c: {$HTTP, retry: {type: fixed, count: 5, interval: PT2S, "on": ["503"]}}',
          [503, 503, 404], [(2, 2), (2, 2)]),
+        # Without conditions after every error.
+        ("c: {$HTTP, retry: {type: fixed}}", [404], [FIVE] * 3),
         # It doubles, within a tenth and within its bounds.
         ("c: {$HTTP, retry: {type: exponential, count: 4, interval: PT1S, maxInterval: PT3S}}",
          [500], [(1.00001, 1.1), (1.8, 2.2), (3, 3), (3, 3)]),
@@ -118,34 +119,6 @@ def test_how_often_and_when_a_call_is_tried_again(
         assert least - 1e-6 <= wait <= most + 1e-6
     if "$DRAWN" in actions:
         assert len({wait / most for wait, (_, most) in zip(found, waits, strict=True)}) == 4
-
-
-def test_a_retry_without_conditions_tries_again_after_every_error() -> None:
-    tries: list[int] = []
-
-    def flaky(input: Any) -> str:  # noqa: A002
-        tries.append(1)
-        if len(tries) < 3:
-            raise ProviderError("no", code="P100", detail={"type": "KeyError"})
-        return "done"
-
-    actions = "x: {type: activity, inputs: {activityType: flaky}, retry: {type: fixed}}"
-    ran = run(definition(actions), functions={"activity:flaky": flaky})
-
-    assert (ran.output, ran.seconds) == ("done", 10)
-
-
-def test_outputs_of_a_failed_call_can_be_read() -> None:
-    actions = definition("""
-        call: {$HTTP}
-        bad: {type: compose, runAfter: {call: [FAILED]},
-              inputs: "@{outputs('call').statusCode} @{body('call').why}"}
-    """)
-    outputs = {"said": {"value": "@outputs('bad')"}}
-    ran = run(actions | {"outputs": outputs}, web={"GET /x": [(404, {"why": "gone"})]})
-
-    assert (ran.status, ran.outputs) == ("succeeded", {"said": "404 gone"})
-    assert ran.actions["call"]["status"] == "Failed"
 
 
 LOOK = "x: {$HTTP, retry: {type: none}}"

@@ -19,14 +19,6 @@ def block(first: int, last: int) -> Any:
     return json.loads(text)
 
 
-def test_default_limits() -> None:
-    loop: Any = read(
-        {"actions": {"a": {"type": "until", "condition": "@true", "actions": {}}}}
-    ).workflow.body.nodes[0]
-
-    assert (loop.limits.iterations, loop.limits.time_s) == (60, 3_600)
-
-
 def test_default_retry() -> None:
     """Three retries, after five seconds, then twice that, up to a minute; a tenth is chance."""
     action = {"type": "retry", "action": {"type": "http", "inputs": {"uri": "https://a.test"}}}
@@ -71,18 +63,6 @@ def test_a_condition_that_never_changes_is_a_warning() -> None:
         warnings = read({"actions": {"loop": block(first, last)}}).warnings
 
         assert any(w.code == "W023" and "no action of loop" in w.message for w in warnings)
-
-
-@needs_seed
-def test_polling_until_complete() -> None:
-    replies = [(200, {"status": "queued"}), (200, {"status": "complete"})]
-    ran = run(
-        {"actions": {"waitForJob": block(711, 731)}}, {"jobId": 7}, web={"GET /jobs/7": replies}
-    )
-
-    assert ran.loops["waitForJob"]["iterations"] == 2
-    assert ran.output == {"status": "complete"}
-    assert ran.seconds == 20
 
 
 @needs_seed

@@ -79,22 +79,16 @@ def template(*resources: Any, **fields: Any) -> dict[str, Any]:
         ("[[x] and more", "[[x] and more"),
         ("[1, 2]", "[1, 2]"),
         ({"[variables('who')]": 1}, {"World": 1}),
-        (
-            "[resourceId('Microsoft.Web/connections', 'mail')]",
-            "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/local/providers/"
-            "Microsoft.Web/connections/mail",
-        ),
-        (
-            "[resourceId('s', 'g', 'Microsoft.A/b/c', 'x', 'y')]",
-            "/subscriptions/s/resourceGroups/g/providers/Microsoft.A/b/x/c/y",
-        ),
-        (
-            "[subscriptionResourceId('Microsoft.Web/locations/managedApis', 'eu', 'mail')]",
-            "/subscriptions/00000000-0000-0000-0000-000000000000/providers/Microsoft.Web/"
-            "locations/eu/managedApis/mail",
-        ),
+        ("[resourceId('Microsoft.Web/connections', 'mail')]",
+         "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/local/providers/"
+         "Microsoft.Web/connections/mail"),
+        ("[resourceId('s', 'g', 'Microsoft.A/b/c', 'x', 'y')]",
+         "/subscriptions/s/resourceGroups/g/providers/Microsoft.A/b/x/c/y"),
+        ("[subscriptionResourceId('Microsoft.Web/locations/managedApis', 'eu', 'mail')]",
+         "/subscriptions/00000000-0000-0000-0000-000000000000/providers/Microsoft.Web/"
+         "locations/eu/managedApis/mail"),
     ],
-)
+)  # fmt: skip
 def test_what_a_string_in_brackets_becomes(written: Any, expected: Any) -> None:
     ran = run(json.dumps(template(resource(written))))
 

@@ -146,26 +146,6 @@ def test_a_variable_that_must_be_set() -> None:
         value("required(a, 'a')")
 
 
-def test_the_state_of_a_loop_begins_with_empty_texts() -> None:
-    first = value("loop_state()", **{"loop:number": 1, "loop:history": []})
-    later = value(
-        "loop_state()",
-        **{
-            "loop:number": 3,
-            "loop:previous": {"output": "b"},
-            "loop:history": [{"output": "a"}, {"output": "b"}],
-        },
-    )
-
-    assert first == {"iteration": "1", "output": "", "last": {"output": ""}, "history": ""}
-    assert later == {
-        "iteration": "3",
-        "output": "b",
-        "last": {"output": "b"},
-        "history": "a---b",
-    }
-
-
 def test_outputs_of_workflows() -> None:
     assert value("main_output(it)", it={"a": 1, "b": 2}) == "1"
     assert value("main_output(it)", it={}) is None

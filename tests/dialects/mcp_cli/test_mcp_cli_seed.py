@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from mcp_cli_files import HEAD, SHARED, found_in, read
+from mcp_cli_files import HEAD, SHARED, read
 
 SEEDS = sorted((SHARED / "seeds").glob("004_*.txt"))
 needs_seed = pytest.mark.skipif(not SEEDS, reason="the guide is not beside the project")
@@ -67,9 +67,3 @@ def test_what_is_accumulated_is_read_later() -> None:
     reading = read(f"{HEAD}loops:\n  - {{{loop}}}\n{steps}")
 
     assert [port.name for port in reading.workflow.inputs] == ["input"]
-
-
-def test_a_good_condition_gets_no_warning() -> None:
-    loop = "loops:\n  - {name: a, workflow: b, with: {input: x}, max_iterations: 5, until: PASS}\n"
-
-    assert found_in(HEAD + loop) == []

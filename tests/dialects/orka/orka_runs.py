@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from public_files.worlds import Workers
 from whorl.dialects import read_workflow
 from whorl.dialects.orka.functions import LIBRARY
 from whorl.errors import ProviderError
@@ -106,25 +107,6 @@ class Model:
         return {"status": "success", "memories": list(search(kept, inputs["query"]))}
 
 
-class Staff:
-    """Implements `Workers` with one model."""
-
-    def __init__(self, model: Model) -> None:
-        self._model = model
-
-    def kind(self, name: str) -> Model:
-        """There is one kind."""
-        return self._model
-
-    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
-        """Nothing here costs anything."""
-        return "none"
-
-    def redacted(self, value: Json) -> Json:
-        """There are no secrets."""
-        return value
-
-
 @dataclass(slots=True)
 class Ran:
     """What came of a run."""
@@ -179,7 +161,7 @@ def run(
     """Runs a workflow from beginning to end."""
     model = Model(rules, delay_s)
     kept = journal or MemoryJournal()
-    runtime = SimulatedRuntime(Staff(model), kept)
+    runtime = SimulatedRuntime(Workers(model), kept)
     started = runtime.start(read(text), {"input": given}, run=name)
     runtime.resume(started)
     machine = fold(kept, started).machine

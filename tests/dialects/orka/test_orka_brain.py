@@ -199,16 +199,14 @@ def test_skills_expire(brain: Brain) -> None:
 
 
 def test_skills_transfer_to_another_domain(brain: Brain) -> None:
-    brain(
-        learning.learn,
-        {
-            "domain": "data_engineering",
-            "task": "validate records before deduplication",
-            "skill_name": "Validate-Before-Dedup",
-            "response": "Validate each record, then deduplicate, so corrupt rows are not merged.",
-            "steps": ["validate record schema", "run deduplication"],
-        },
-    )
+    known: dict[str, Any] = {
+        "domain": "data_engineering",
+        "task": "validate records before deduplication",
+        "skill_name": "Validate-Before-Dedup",
+        "response": "Validate each record, then deduplicate, so corrupt rows are not merged.",
+        "steps": ["validate record schema", "run deduplication"],
+    }
+    brain(learning.learn, known)
     task = "How do I clean up corrupt entries before merging duplicate customer records?"
     found = brain(skills.find, {"task": task, "domain": "crm", "min_score": 0.2})
 
@@ -239,12 +237,8 @@ def test_advice_for_a_scout(brain: Brain) -> None:
     task = {"task": "answer a ticket", "domain": "support"}
     brain(learning.learn_path, {**task, "path": ["classify", "answer"], "score": 0.8})
     brain(learning.learn_anti, {**task, "what_failed": "escalate at once", "why": "costly"})
-    boosts = brain(
-        skills.advise,
-        None,
-        question="answer this ticket",
-        paths=[["classify", "answer"], ["answer"], ["escalate"]],
-    )
+    paths = [["classify", "answer"], ["answer"], ["escalate"]]
+    boosts = brain(skills.advise, None, question="answer this ticket", paths=paths)
 
     assert boosts[0] > 0
     assert boosts[1] == 0
@@ -252,21 +246,13 @@ def test_advice_for_a_scout(brain: Brain) -> None:
 
 
 def test_episodes_are_found_by_meaning_of_their_words(brain: Brain) -> None:
-    brain(
-        episodes.record,
-        {
-            "domain": "data_engineering",
-            "task": "etl pipeline ordering",
-            "outcome_summary": "Validating records before deduplication caught corrupt rows early.",
-            "lessons": ["Always validate records before removing duplicates."],
-            "success": True,
-            "quality": 0.9,
-        },
-    )
-    brain(
-        episodes.record,
-        {"domain": "frontend", "task": "css", "outcome_summary": "Flexbox fixed the navbar."},
-    )
+    early = "Validating records before deduplication caught corrupt rows early."
+    lessons = ["Always validate records before removing duplicates."]
+    seen = {"domain": "data_engineering", "task": "etl pipeline ordering"}
+    seen |= {"outcome_summary": early, "lessons": lessons, "success": True, "quality": 0.9}
+    brain(episodes.record, seen)
+    other = {"domain": "frontend", "task": "css", "outcome_summary": "Flexbox fixed the navbar."}
+    brain(episodes.record, other)
     asked = "How do I stop corrupt entries from spreading when I remove duplicate rows?"
     value = brain(episodes.find, {"task_input": asked, "domain": "data_engineering"})
 
@@ -286,13 +272,11 @@ def test_episodes_of_one_domain_are_bounded_and_aged(brain: Brain) -> None:
     assert later["episode_count"] == 1
     short = brain(episodes.find, {"domain": "ops", "max_tokens": 20})
     assert len(short["response"]) <= 80
-
-
-def test_failures_can_be_left_out(brain: Brain) -> None:
-    brain(episodes.record, {"domain": "ops", "task": "deploy", "success": "no"})
-    asked = {"domain": "ops", "include_failures": "no"}
-
-    assert brain(episodes.find, asked)["episode_count"] == 0
+    # Failures can be left out.
+    brain(episodes.record, {"domain": "web", "task": "deploy", "success": "no"})
+    for said, count in (("no", 0), ("yes", 1)):
+        asked = {"domain": "web", "include_failures": said}
+        assert brain(episodes.find, asked)["episode_count"] == count
 
 
 def test_words_are_compared_by_their_stems() -> None:

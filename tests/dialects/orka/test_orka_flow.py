@@ -10,6 +10,7 @@ from orka_runs import run
 from whorl.errors import ProviderError
 
 DOWN = ProviderError("it is down", code="P100")
+ANY: list[tuple[str, list[object]]] = [(".", ["x"])]
 
 
 def flow(agents: str, order: str, strategy: str = "sequential") -> str:
@@ -25,23 +26,10 @@ def asks(**prompts: str) -> str:
 
 
 def test_agents_run_in_the_order_of_the_orchestrator() -> None:
-    ran = run(
-        flow(asks(b="B {{ previous_outputs.a }}", a="A {{ input }}"), "[a, b]"), [(".", ["x"])]
-    )
+    ran = run(flow(asks(b="B {{ previous_outputs.a }}", a="A {{ input }}"), "[a, b]"), ANY)
 
     assert ran.model.prompts == ["A the text", "B x"]
     assert list(ran.outputs) == ["response", "a", "b"]
-
-
-def test_parallel_strategy_runs_independent_agents_side_by_side() -> None:
-    agents = (
-        asks(a="A", b="B", c="C of {{ previous_outputs.a }}")
-        + "  - {id: d, type: openai-answer, prompt: D, depends_on: [c]}\n"
-    )
-    ran = run(flow(agents, "[a, b, c, d]", "parallel"), [(".", ["x"])], delay_s=10)
-
-    assert ran.seconds == 30
-    assert ran.model.prompt_at("c") == "C of x"
 
 
 def test_fork_runs_its_branches_side_by_side_and_join_brings_them_together() -> None:
@@ -59,19 +47,27 @@ def test_fork_runs_its_branches_side_by_side_and_join_brings_them_together() -> 
     assert ran.outputs["all"]["merged"] == {"a": "one", "a2": "two", "b": "one"}
 
 
-def test_fork_can_be_sequential_where_it_says_so() -> None:
-    agents = "  - {id: split, type: fork, mode: sequential, targets: [a, b]}\n" + asks(a="A", b="B")
-    ran = run(flow(agents, "[split]"), [(".", ["x"])], delay_s=10)
-
-    assert ran.seconds == 20
-    assert ran.model.prompts == ["A", "B"]
+FORK = "  - {id: split, type: fork, %stargets: [[a], [b]]}\n"
 
 
-def test_agent_of_a_fork_runs_once_although_it_is_listed() -> None:
-    agents = "  - {id: split, type: fork, targets: [[a], [b]]}\n" + asks(a="A", b="B", c="C")
-    ran = run(flow(agents, "[split, a, b, c]"), [(".", ["x"])])
+@pytest.mark.parametrize(
+    ("agents", "order", "strategy", "seconds", "prompts"),
+    [
+        (asks(a="A", b="B", c="C of {{ previous_outputs.a }}")
+         + "  - {id: d, type: openai-answer, prompt: D, depends_on: [c]}\n",
+         "[a, b, c, d]", "parallel", 30, ["A", "B", "C of x", "D"]),
+        (FORK % "mode: sequential, " + asks(a="A", b="B"), "[split]", "sequential", 20, ["A", "B"]),
+        # An agent of a fork runs once, although it is listed.
+        (FORK % "" + asks(a="A", b="B", c="C"), "[split, a, b, c]", "sequential", 20,
+         ["A", "B", "C"]),
+    ],
+)  # fmt: skip
+def test_what_runs_side_by_side_and_what_in_a_row(
+    agents: str, order: str, strategy: str, seconds: int, prompts: list[str]
+) -> None:
+    ran = run(flow(agents, order, strategy), ANY, delay_s=10)
 
-    assert sorted(ran.model.prompts) == ["A", "B", "C"]
+    assert (ran.seconds, sorted(ran.model.prompts)) == (seconds, prompts)
 
 
 def test_join_without_group_takes_the_last_fork() -> None:
@@ -79,7 +75,7 @@ def test_join_without_group_takes_the_last_fork() -> None:
         "  - {id: one, type: fork, targets: [[a]]}\n  - {id: two, type: fork, targets: [[b]]}\n"
         "  - {id: all, type: join}\n" + asks(a="A", b="B")
     )
-    ran = run(flow(agents, "[one, two, all]"), [(".", ["x"])])
+    ran = run(flow(agents, "[one, two, all]"), ANY)
 
     assert ran.outputs["all"]["group"] == "two"
 
@@ -104,7 +100,7 @@ ROUTER = (
     ],
 )
 def test_router_takes_one_way(said: object, taken: str) -> None:
-    ran = run(flow(ROUTER, "[judge, choose, last]"), [("Judge", [said]), (".", ["x"])])
+    ran = run(flow(ROUTER, "[judge, choose, last]"), [("Judge", [said]), *ANY])
 
     assert ran.model.prompts == ["Judge", taken, "Last"]
 
@@ -116,7 +112,7 @@ def test_router_by_category_and_shared_targets() -> None:
         + "  - {id: choose, type: router, params: {decision_key: kind, routing_map: "
         + "{news: [a, c], story: [b, c]}}}\n"
     )
-    ran = run(flow(agents, "[kind, choose]"), [("Kind", ["It is a Story"]), (".", ["x"])])
+    ran = run(flow(agents, "[kind, choose]"), [("Kind", ["It is a Story"]), *ANY])
 
     assert ran.model.prompts == ["Kind", "B", "C"]
     assert ran.outputs["kind"] == "story"
@@ -192,16 +188,12 @@ FIELDS = ", params: {structured_output: {enabled: true, schema: {required: [resp
         ("openai-classification", ", params: {categories: [red]}", "green", "not-classified"),
         ("classification", ", options: [red, blue]", "Red", "red"),
         ("validate_and_structure", "", json.dumps(VALID), VALID),
-        (
-            "validate_and_structure",
-            "",
-            "no json",
-            {"valid": False, "reason": "", "memory_object": {}, "response": "no json"},
-        ),
+        ("validate_and_structure", "", "no json", {"valid": False, "reason": "",
+         "memory_object": {}, "response": "no json"}),
         ("local_llm", FIELDS, '{"response": "r", "c": 0.5}', {"response": "r", "c": 0.5}),
         ("local_llm", FIELDS, "plain", {"response": "plain"}),
     ],
-)
+)  # fmt: skip
 def test_kinds_of_agents(kind: str, more: str, said: str, value: object) -> None:
     agents = f"  - {{id: one, type: {kind}, prompt: P{more}}}\n"
     ran = run(flow(agents, "[one]"), [(".", [said])])
@@ -224,7 +216,7 @@ def test_local_models_are_found_where_the_file_says(provider: str, url: str, exp
         f"  - {{id: one, type: local_llm, prompt: P, model: m, provider: {provider}, "
         f"model_url: '{url}'}}\n"
     )
-    ran = run(flow(agents, "[one]"), [(".", ["x"])])
+    ran = run(flow(agents, "[one]"), ANY)
 
     inputs = ran.model.inputs_of("one")
     named = {"lmstudio": "lm_studio", "openai_compatible": None}.get(provider, provider)
@@ -245,7 +237,7 @@ MEMORY = (
 
 
 def test_memory_is_written_and_read_by_namespace() -> None:
-    ran = run(flow(MEMORY, "[keep, recall, other, end]"), [(".", ["x"])], "France")
+    ran = run(flow(MEMORY, "[keep, recall, other, end]"), ANY, "France")
 
     assert ran.model.prompts == ["Paris is in France/1/NONE/success"]
     assert ran.model.memories["memory/facts"][0] == {
@@ -316,11 +308,8 @@ def test_nested_loops() -> None:
 
 
 def test_input_may_be_an_object() -> None:
-    ran = run(
-        flow(asks(a='{{ input.topic }} {{ get_input_field(input, "tone", "calm") }}'), "[a]"),
-        [(".", ["x"])],
-        {"topic": "rain"},
-    )
+    prompt = '{{ input.topic }} {{ get_input_field(input, "tone", "calm") }}'
+    ran = run(flow(asks(a=prompt), "[a]"), ANY, {"topic": "rain"})
 
     assert ran.model.prompts == ["rain calm"]
 

@@ -42,57 +42,37 @@ def store(tmp_path: Path) -> Any:
     opened.close()
 
 
-def test_what_is_written_is_found_by_its_words(store: SqliteStore) -> None:
-    *_, found, nothing = perform(
+def test_what_is_written_is_found_by_its_words_in_its_namespace(store: SqliteStore) -> None:
+    elsewhere: dict[str, Json] = {"namespace": "b", "operation": "read", "query": "Paris"}
+    *_, found, nothing, apart = perform(
         store,
         request("a", operation="write", content="Paris is the capital of France"),
         request("b", operation="write", content="Rome is in Italy", metadata={"kind": "city"}),
         request("c", operation="read", query="what is the capital of France?"),
         request("d", operation="read", query="Berlin"),
+        Request("run", "x", "memory", elsewhere),
     )
 
     assert [one["content"] for one in found["memories"]] == ["Paris is the capital of France"]
-    assert nothing["memories"] == []
-
-
-def test_namespaces_are_apart(store: SqliteStore) -> None:
-    *_, found = perform(
-        store,
-        request("a", operation="write", content="Paris"),
-        Request("run", "x", "memory", {"namespace": "b", "operation": "read", "query": "Paris"}),
-    )
-
-    assert found["memories"] == []
+    assert nothing["memories"] == apart["memories"] == []
 
 
 def test_repeated_write_adds_nothing(store: SqliteStore) -> None:
-    perform(
-        store,
-        request("same", operation="write", content="Paris"),
-        request("same", operation="write", content="Paris"),
-        request("other", operation="write", content="Paris"),
-    )
+    keys = ("same", "same", "other")
+    perform(store, *(request(key, operation="write", content="Paris") for key in keys))
 
     assert len(store.memory("memory/facts")) == 2
 
 
 def test_best_comes_first_then_the_newest() -> None:
-    records: list[Json] = [
-        {"content": "red fish"},
-        {"content": "red fish blue fish"},
-        {"content": "old red"},
-        {"content": "new red"},
-    ]
-    found = [one["content"] for one in search(records, "red blue")]
+    texts = ("red fish", "red fish blue fish", "old red", "new red")
+    records: list[Json] = [{"content": text} for text in texts]
 
-    assert found == ["red fish blue fish", "new red", "old red", "red fish"]
+    def found(query: str) -> list[Any]:
+        return [one["content"] for one in search(records, query)]
 
-
-def test_empty_query_gives_the_newest() -> None:
-    assert [one["content"] for one in search([{"content": "a"}, {"content": "b"}], "")] == [
-        "b",
-        "a",
-    ]
+    assert found("red blue") == ["red fish blue fish", "new red", "old red", "red fish"]
+    assert found("") == [*reversed(texts)]
 
 
 def test_only_the_newest_records_are_kept(store: SqliteStore) -> None:

@@ -47,15 +47,11 @@ def validated(scoring: str, preset: str = "moderate") -> str:
         ("scoring: {preset: lenient}", "moderate", 0.53),
         ("", "strict", 0.55),
         ("", "lenient", 0.53),
-        (
-            "scoring: {preset: lenient, context: loop_convergence, custom_weights: {"
-            "improvement.better_than_previous: 0.5, convergence.within_tolerance: 0.3, "
-            "stability.consistent_direction: 0.2}}",
-            "moderate",
-            0.52,
-        ),
+        ("scoring: {preset: lenient, context: loop_convergence, custom_weights: {"
+         "improvement.better_than_previous: 0.5, convergence.within_tolerance: 0.3, "
+         "stability.consistent_direction: 0.2}}", "moderate", 0.52),
     ],
-)
+)  # fmt: skip
 def test_validator_scores(scoring: str, preset: str, score: float) -> None:
     ran = run(
         validated(scoring, preset), [("criterion", [CRITERIA % "true"]), ("Improve", ["text"])]

@@ -23,24 +23,16 @@ SCOPE: dict[str, Json] = {
     "$threshold": 0.85,
     "input": {"topic": "rain", "size": 3},
     "loop_number": 3,
-    "past_loops": [
-        {"number": 1, "loop_number": 1, "score": 0.4, "idea": "one", "$insights": "a | b"},
-        {"number": 2, "loop_number": 2, "score": 0.6, "$insights": "b | c"},
-    ],
+    "past_loops": [{"number": 1, "loop_number": 1, "score": 0.4, "idea": "one",
+     "$insights": "a | b"}, {"number": 2, "loop_number": 2, "score": 0.6, "$insights": "b | c"}],
     "writer": "a long text about rain",
     "progressive_voice": {"response": "go on", "confidence": 0.9},
     "split": {"left": "L", "right": {"response": "R"}},
     "together": {"status": "done", "merged": {"left": "L", "right": "R"}},
-    "polish": {
-        "response": "polished",
-        "loops_completed": 4,
-        "final_score": 0.9,
-        "threshold_met": True,
-        "past_loops": [{"idea": "old"}],
-        "result": {"inner": "text"},
-    },
+    "polish": {"response": "polished", "loops_completed": 4, "final_score": 0.9,
+     "threshold_met": True, "past_loops": [{"idea": "old"}], "result": {"inner": "text"}},
     "reader": {"memories": [{"content": "it rained", "metadata": {"kind": "fact"}}]},
-}
+}  # fmt: skip
 
 NAMES = """
 get_input get_current_topic get_input_field get_loop_number has_past_loops get_past_loops

@@ -14,7 +14,6 @@ import pytest
 from corpus_cases import CASES, CODE, NUMBERS
 from shodan_files import CORPUS, ROOT, printed, run, settle
 
-from whorl import ir
 from whorl.dialects import ProjectFiles, read_workflow
 from whorl.errors import InvalidWorkflow
 
@@ -85,16 +84,6 @@ def check(project: Path, name: str, case: Case) -> Any:
 
 def test_every_file_has_its_case() -> None:
     assert sorted(CASES) == FILES
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_loads(project: Path, name: str) -> None:
-    path = place(project, name)
-
-    reading = read_workflow(path.read_text(), str(path), ProjectFiles(str(project)))
-
-    assert reading.workflow.dialect == "shodan"
-    assert ir.from_json(ir.to_json(reading.workflow)) == reading.workflow
 
 
 @pytest.mark.parametrize(

@@ -45,38 +45,21 @@ SCRIPT, PORT = "nodeType: script, scriptFile:", "type: string, default:"
     [
         # Commands share nothing but their output; files of a script run before it.
         ({}, 'nodeType: shell, commands: ["cd /", "# only words", "pwd"]', "PROJECT"),
-        (
-            {"first.sh": "echo first '{{ inputs.x }}'\nexit 0\n"},
-            "nodeType: shell, scriptFiles: [first.sh], script: echo last",
-            "first {{ inputs.x }}\nlast",
-        ),
-        (
-            {"hello.sh": 'echo "$# $1"\n'},
-            f"{SCRIPT} hello.sh, scriptArgs: '{{{{ who }}}} b', "
-            f"inputs: [{{name: who, {PORT} 'A $(date) C'}}]",
-            "2 A $(date) C",
-        ),
+        ({"first.sh": "echo first '{{ inputs.x }}'\nexit 0\n"},
+         "nodeType: shell, scriptFiles: [first.sh], script: echo last",
+         "first {{ inputs.x }}\nlast"),
+        ({"hello.sh": 'echo "$# $1"\n'}, f"{SCRIPT} hello.sh, scriptArgs: '{{{{ who }}}} b', "
+         f"inputs: [{{name: who, {PORT} 'A $(date) C'}}]", "2 A $(date) C"),
         # A value may name the file, also one whose name begins as an option does.
-        (
-            {"-c.sh": "echo it is\n"},
-            f"{SCRIPT} '{{{{ name }}}}.sh', inputs: [{{name: name, {PORT} '-c'}}]",
-            "it is",
-        ),
+        ({"-c.sh": "echo it is\n"},
+         f"{SCRIPT} '{{{{ name }}}}.sh', inputs: [{{name: name, {PORT} '-c'}}]", "it is"),
         # A program with options that run commands gets its value.
-        (
-            {"a.txt": "b\na\n"},
-            "nodeType: shell, script: 'sort {{ name }}', "
-            f"inputs: [{{name: name, {PORT} 'a.txt'}}]",
-            "a\nb",
-        ),
-        pytest.param(
-            {"hello.js": "console.log('hi ' + process.argv[2])\n"},
-            f"{SCRIPT} hello.js, scriptArgs: ho",
-            "hi ho",
-            marks=needs_node,
-        ),
+        ({"a.txt": "b\na\n"}, "nodeType: shell, script: 'sort {{ name }}', "
+         f"inputs: [{{name: name, {PORT} 'a.txt'}}]", "a\nb"),
+        pytest.param({"hello.js": "console.log('hi ' + process.argv[2])\n"},
+         f"{SCRIPT} hello.js, scriptArgs: ho", "hi ho", marks=needs_node),
     ],
-)
+)  # fmt: skip
 def test_what_scripts_print(
     project: Path, files: dict[str, str], fields: str, printed: str
 ) -> None:
@@ -225,25 +208,6 @@ def test_every_runner_has_its_task(runner: str, kind: str, expected: dict[str, A
     if kind == "agent":
         assert inputs_of(task)["folder"] == "site"
         assert ("session" in dict(task.inputs.entries)) is (expected["agent"] != "gemini")
-
-
-@pytest.mark.parametrize("runner", ["gemini", "gemini-cli"])
-def test_gemini_goes_on_with_no_session(runner: str) -> None:
-    text = (
-        f"{HEAD}nodes:\n"
-        "  - {id: a, data: {nodeType: agent, prompt: a, outputs: [{name: sessionId}]}}\n"
-        f"  - {{id: b, data: {{nodeType: agent, runner: {runner}, prompt: b, "
-        "inputs: [{name: sessionId}]}}\n"
-        "edges: [{source: a, target: b, sourceHandle: output:sessionId, "
-        "targetHandle: input:sessionId}]\n"
-    )
-
-    with pytest.raises(InvalidWorkflow) as caught:
-        read(text)
-
-    assert [(d.code, repr(runner) in d.message) for d in caught.value.diagnostics] == [
-        ("W022", True)
-    ]
 
 
 def test_a_dry_run_invents_what_outputs_declare() -> None:

@@ -21,19 +21,6 @@ EXAMPLES = sorted((ROOT / "examples" / "shodan").glob("*.yaml"))
 ODD = ["null", "[]", "{}", "7", "-1", "true", "'{{ x'", "'{{ 1 }}'", "[[1]]", "{a: {b: c}}", "''"]
 
 
-def test_a_canvas_of_the_other_dialect_is_left_to_it() -> None:
-    other = {
-        "nodes": [
-            {"id": "in", "type": "input", "data": {"name": "topic"}},
-            {"id": "out", "type": "output", "data": {"name": "text"}},
-        ],
-        "edges": [{"source": "in", "target": "out"}],
-    }
-
-    assert read_workflow(json.dumps(other), "a.json").workflow.dialect == "studio"
-    assert read(f"{HEAD}nodes: []\nedges: []\n").workflow.dialect == "shodan"
-
-
 def read_whatever(text: str) -> None:
     try:
         workflow = read_workflow(text, "fuzz.yaml", dialect="shodan").workflow
@@ -56,16 +43,6 @@ def test_odd_values_anywhere_give_a_workflow_or_diagnostics(path: Path) -> None:
             changed = [*lines[:number], f"{key}: {chance.choice(ODD)}", *lines[number + 1 :]]
             read_whatever("\n".join(changed))
             read_whatever("\n".join([*lines[:number], *lines[number + 1 :]]))
-
-
-def test_a_field_that_is_nearly_right_is_told() -> None:
-    text = (
-        f"{HEAD}nodes: [{{id: a, data: {{nodeType: agent, promt: hi, prompt: ho}}}}]\nedges: []\n"
-    )
-
-    [warning] = read(text).warnings
-
-    assert (warning.code, warning.help) == ("W004", "did you mean 'prompt'?")
 
 
 def test_a_value_is_never_text_of_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

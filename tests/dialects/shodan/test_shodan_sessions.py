@@ -59,8 +59,12 @@ def check_second_turn(said: str) -> None:
         assert words in said
 
 
-def with_program(programs: Any, tmp_path: Path, monkeypatch: Any, program: str) -> None:
-    runner = {"claude": "claude-code"}.get(program, program)
+@pytest.mark.slow
+@pytest.mark.programs
+@pytest.mark.parametrize(("program", "runner"), [("claude", "claude-code"), ("codex", "codex")])
+def test_a_program_goes_on_when_its_session_is_fed_back(
+    programs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, runner: str
+) -> None:
     with programs.model_server("The word is heron.", "done") as model:
         machine = programs.Machine(tmp_path, program, model)
         project = settle(machine.root, monkeypatch)
@@ -72,22 +76,6 @@ def with_program(programs: Any, tmp_path: Path, monkeypatch: Any, program: str) 
     assert len({session.partition(":")[0] for session in sessions}) == 1
     turn = model.turns[1]
     check_second_turn(programs.texts_of(turn.get("messages") or turn["input"]))
-
-
-@pytest.mark.slow
-@pytest.mark.programs
-def test_claude_goes_on_when_its_session_is_fed_back(
-    programs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_program(programs, tmp_path, monkeypatch, "claude")
-
-
-@pytest.mark.slow
-@pytest.mark.programs
-def test_codex_goes_on_when_its_session_is_fed_back(
-    programs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with_program(programs, tmp_path, monkeypatch, "codex")
 
 
 def test_a_model_goes_on_with_the_conversation_that_is_fed_back(

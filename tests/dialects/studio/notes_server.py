@@ -6,10 +6,7 @@ import json
 import sys
 from typing import Any
 
-NOTES = {
-    "bees": "Bees live in hives.",
-    "bees winter": "In winter bees keep warm in a ball.",
-}
+NOTES = {"bees": "Bees live in hives.", "bees winter": "In winter bees keep warm in a ball."}
 QUERY = {"type": "object", "properties": {"query": {"type": "string"}}}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -41,28 +40,6 @@ def test_a_bundled_template_loads(path: Path) -> None:
     for words, warning in zip(expected, reading.warnings, strict=True):
         assert words in warning.message
         assert warning.span is not None
-
-
-@needs_corpus
-def test_there_are_seven_of_them() -> None:
-    assert len(FILES) == 7
-
-
-@needs_corpus
-def test_a_canvas_of_another_dialect_is_not_claimed() -> None:
-    from whorl.dialects.reader import parse
-    from whorl.dialects.studio import StudioReader
-
-    others = sorted((SHARED / "corpora" / "shodan").rglob("*.yaml"))
-    claimed = []
-    for path in others:
-        text = path.read_text()
-        if re.search(r"^nodes:", text, re.MULTILINE):
-            document = parse(text, path.name, lenient=True)
-            claimed += [path.name] if StudioReader().claims(document) else []
-
-    assert others
-    assert claimed == []
 
 
 def test_what_tells_this_dialect_from_others() -> None:

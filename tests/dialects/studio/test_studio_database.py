@@ -257,28 +257,20 @@ def test_nothing_is_written_outside_of_the_folder(
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (
-            "ALTER TABLE settings RENAME TO s; CREATE TABLE settings (key TEXT, "
-            "value TEXT GENERATED ALWAYS AS (hex(zeroblob(9000000))) VIRTUAL); "
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000) "
-            "INSERT INTO settings SELECT i FROM n",
-            "",
-        ),
+        ("ALTER TABLE settings RENAME TO s; CREATE TABLE settings (key TEXT, "
+         "value TEXT GENERATED ALWAYS AS (hex(zeroblob(9000000))) VIRTUAL); "
+         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000) "
+         "INSERT INTO settings SELECT i FROM n", ""),
         ("ALTER TABLE settings RENAME TO s; CREATE VIEW settings AS SELECT * FROM s", ""),
-        (
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000) "
-            "INSERT INTO settings SELECT i, printf('%.7000c', 'x') FROM n",
-            "more than 50,000,000 bytes",
-        ),
-        (
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10001) "
-            "INSERT INTO settings SELECT i, '' FROM n",
-            "or 10,000 settings",
-        ),
+        ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000) "
+         "INSERT INTO settings SELECT i, printf('%.7000c', 'x') FROM n",
+         "more than 50,000,000 bytes"),
+        ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10001) "
+         "INSERT INTO settings SELECT i, '' FROM n", "or 10,000 settings"),
         ("INSERT INTO settings VALUES('k', hex(zeroblob(11000000)))", "too big"),
         ("INSERT INTO settings VALUES('k', CAST(x'ff' AS TEXT))", "cannot be read"),
     ],
-)
+)  # fmt: skip
 def test_a_database_is_read_within_limits(tmp_path: Path, change: str, why: str) -> None:
     path = database(tmp_path / "data.db")
     connection = apsw.Connection(str(path))

@@ -142,11 +142,7 @@ def test_a_path_is_bounded() -> None:
         ("continue: it is not done yet", "continue", "it is not done yet"),
         ("`done`\n\nAll is well.", "done", "All is well"),
         ("Done is what I say; not continue", "done", "is what I say; not continue"),
-        (
-            "It is not done yet, so: continue",
-            "continue",
-            "It is not done yet, so: continue",
-        ),
+        ("It is not done yet, so: continue", "continue", "It is not done yet, so: continue"),
         ("The text says: done", "continue", "The text says: done"),
         ("undone", "continue", "undone"),
         ("", "continue", ""),
@@ -179,19 +175,15 @@ def test_a_route_by_a_models_answer(answer: str, chosen: str, explanation: str) 
         ('<think>It says "</think>continue".</think>\n\ndone', ""),
         ("<answer>done</answer>", ""),
         ("<think>hm</think><answer>Done.</answer>", ""),
-        (
-            "Answer: done. There is no need to continue.",
-            "Answer: done. There is no need to continue",
-        ),
-        (
-            "**Final answer:** done, nothing to continue",
-            "Final answer:** done, nothing to continue",
-        ),
+        ("Answer: done. There is no need to continue.",
+         "Answer: done. There is no need to continue"),
+        ("**Final answer:** done, nothing to continue",
+         "Final answer:** done, nothing to continue"),
         ("Done: no further changes are needed", "no further changes are needed"),
         ('["done"]', ""),
         ('{"branch": "done", "reason": "continue"}', "continue"),
     ],
-)
+)  # fmt: skip
 def test_an_answer_in_a_usual_wrapping(answer: str, explanation: str) -> None:
     names = "['done', 'continue']"
     route = value_of(f"choose(known('a'), {names}, 7, 'continue')", a=answer)
@@ -285,13 +277,10 @@ def test_items_and_objects_come_in_several_forms(source: str, given: Any, expect
     [
         ("items_of(known('v'), 'it')", 5, "'it' goes through a list"),
         ("object_of(known('v'), 't', '')", 5, "'t' takes an object as its input, not a number"),
-        (
-            "gathered(known('v'), 'all', 'merge', '')",
-            [{"all": {}}, {"all": "x"}],
-            "'all' merges objects, and item 2 is a text",
-        ),
+        ("gathered(known('v'), 'all', 'merge', '')", [{"all": {}}, {"all": "x"}],
+         "'all' merges objects, and item 2 is a text"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_list_or_object_is_refused(source: str, given: Any, words: str) -> None:
     with pytest.raises(EvaluationError, match=words):
         value_of(source, v=given)

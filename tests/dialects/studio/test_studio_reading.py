@@ -47,42 +47,19 @@ def test_an_edge_back_outside_of_evaluators_is_a_circle() -> None:
     assert [d.code for d in found_in(canvas(plain, *WAY, "more > draft"))] == ["W011"]
 
 
+TURN = [node("turn", "loop"), node("a", "llm"), node("leave", "exit")]
+
+
 def test_values_from_outside_reach_the_body() -> None:
-    text = canvas(
-        [
-            node("facts", "transform", template="f"),
-            node("turn", "loop"),
-            node("a", "llm"),
-            node("leave", "exit"),
-        ],
-        "in > turn > a > leave > out",
-        "facts > a.context",
-    )
-    loop = named(text)["turn"]
+    nodes = [node("facts", "transform", template="f"), *TURN]
+    text = canvas(nodes, "in > turn > a > leave > out", "facts > a.context")
 
-    assert {after.node for after in loop.after} == {"in", "facts"}
+    assert {after.node for after in named(text)["turn"].after} == {"in", "facts"}
 
 
-def test_a_text_makes_its_node_wait() -> None:
-    text = canvas(
-        [node("a", "llm"), node("b", "transform", template="{{a.output}} {{c}}"), node("c", "llm")],
-        "in > a",
-        "in > c",
-        "in > b > out",
-    )
-
-    assert {after.node for after in named(text)["b"].after} == {"in", "a", "c"}
-
-
-def test_two_texts_never_wait_for_each_other() -> None:
-    text = canvas(
-        [
-            node("a", "transform", template="{{b}}"),
-            node("b", "transform", template="{{a}}"),
-        ],
-        "in > a > out",
-        "in > b",
-    )
+def test_a_text_makes_its_node_wait_and_two_texts_never_wait_for_each_other() -> None:
+    nodes = [node("a", "transform", template="{{b}}"), node("b", "transform", template="{{a}}")]
+    text = canvas(nodes, "in > a > out", "in > b")
     found = named(text)
 
     assert {after.node for after in found["a"].after} == {"in", "b"}
@@ -91,17 +68,8 @@ def test_two_texts_never_wait_for_each_other() -> None:
 
 
 def test_what_is_inside_of_a_loop_is_not_seen_from_outside() -> None:
-    text = canvas(
-        [
-            node("turn", "loop"),
-            node("a", "llm"),
-            node("leave", "exit"),
-            node("b", "llm", prompt="{{a.output}}"),
-        ],
-        "in > turn > a > leave > b > out",
-    )
-
-    (warning,) = found_in(text)
+    nodes = [*TURN, node("b", "llm", prompt="{{a.output}}")]
+    (warning,) = found_in(canvas(nodes, "in > turn > a > leave > b > out"))
 
     assert (warning.code, warning.severity) == ("W005", "warning")
     assert "runs inside of 'turn'; its result is 'leave'" in warning.help
@@ -127,13 +95,9 @@ def test_texts_of_the_file_are_never_code(nasty: str) -> None:
 
 
 def test_ids_may_be_odd() -> None:
-    text = canvas(
-        [
-            node("first", "transform", template="a"),
-            node("t-2", "transform", template="{{my node.1.output}}!"),
-        ],
-        "in > first > t-2 > out",
-    ).replace('"first"', '"my node.1"')
+    shown = node("t-2", "transform", template="{{my node.1.output}}!")
+    text = canvas([node("first", "transform", template="a"), shown], "in > first > t-2 > out")
+    text = text.replace('"first"', '"my node.1"')
     compute = named(text)["t-2"]
     assert isinstance(compute, ir.Compute)
 
@@ -156,17 +120,14 @@ def test_a_name_of_our_own_gives_way() -> None:
 def test_events_of_the_dialect_are_told_as_data() -> None:
     vocabulary: Any = read(canvas(EVALUATED, *WAY)).workflow.words
 
-    started = vocabulary["events"]["iteration_started"]
-    assert started["event"] == "workflow.node.iteration"
-    assert set(started["fields"]) == {"node_id", "index", "total", "input_preview"}
-    streaming = vocabulary["events"]["streaming"]
-    assert (streaming["event"], set(streaming["fields"])) == (
-        "workflow.node.streaming",
-        {"node_id", "tokens"},
-    )
-    finished = vocabulary["events"]["loop_finished"]
-    assert finished["event"] == "workflow.node.completed"
-    assert set(finished["fields"]) == {"node_id", "iterations_run", "exit_reason"}
+    told = {
+        "iteration_started": ("iteration", {"node_id", "index", "total", "input_preview"}),
+        "streaming": ("streaming", {"node_id", "tokens"}),
+        "loop_finished": ("completed", {"node_id", "iterations_run", "exit_reason"}),
+    }
+    for kind, (word, fields) in told.items():
+        event = vocabulary["events"][kind]
+        assert (event["event"], set(event["fields"])) == (f"workflow.node.{word}", fields)
     assert {"evaluator_done", "stable_output", "error"} == set(vocabulary["exit_reasons"].values())
 
 
@@ -190,44 +151,6 @@ def test_limits_of_the_workflow() -> None:
     assert flat.limits.time_s == 30.0
 
 
-def test_every_type_of_the_table_is_read() -> None:
-    text = canvas(
-        [
-            node("memo", "note", content="all of them"),
-            node("hook", "webhook_trigger"),
-            node("nine", "cron_trigger", expression="0 9 * * *"),
-            node("ask", "llm"),
-            node("way", "router", mode="pattern", branches=["a", "b"]),
-            node("shape", "transform", template="{{input}}"),
-            node("use", "tool", toolName="t", serverName="s"),
-            node("ok", "approval", message="ok?"),
-            node("call", "http_request", url="https://example.com"),
-            node("find", "file_glob", directory="docs", pattern="*.md"),
-            node("open", "file_read", path="a.txt"),
-            node("save", "file_write", path="b.txt"),
-            node("run", "shell_exec", command="ls"),
-            node("check", "validator", schema='{"type": "string"}'),
-            node("each", "iterator"),
-            node("one", "transform", template="{{item}}"),
-            node("all", "aggregator"),
-            node("turn", "loop"),
-            node("again", "transform", template="{{input}}"),
-            node("leave", "exit"),
-            node("docs", "knowledge_base"),
-            node("mail", "email_send"),
-        ],
-        "in > ask > way",
-        "way.a > shape > use > ok > call > find > open > save > run > check > each > one > all",
-        "all > turn > again > leave > docs > mail > out",
-        "hook > shape.hook",
-        "nine > shape.nine",
-    )
-    kinds = {found.kind for found in named(text).values() if isinstance(found, ir.Task)}
-
-    words = "ask tool http file_glob file_read file_write run validate use"
-    assert kinds == set(words.split())
-
-
 def test_only_one_trigger_of_a_type() -> None:
     text = canvas([node("a", "cron_trigger"), node("b", "cron_trigger")], "in > out", "a > out")
 
@@ -244,9 +167,8 @@ def test_a_request_names_a_key_of_the_operator() -> None:
     inputs = dict(task.inputs.entries)
 
     assert found_in(text) == []
-    assert inputs["auth"] == ir.Fields(
-        (("type", ir.Constant("Key")), ("name", ir.Constant("billing")))
-    )
+    key = (("type", ir.Constant("Key")), ("name", ir.Constant("billing")))
+    assert inputs["auth"] == ir.Fields(key)
 
 
 def test_a_request_that_names_no_key_is_told_so() -> None:

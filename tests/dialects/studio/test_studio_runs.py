@@ -14,6 +14,7 @@ import pytest
 from studio_files import canvas, node, read, without_keys
 
 import whorl
+from public_files.worlds import Workers
 from whorl.errors import ProviderError, UsageError
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
@@ -55,22 +56,15 @@ def test_files_are_found_read_and_written(place: Path) -> None:
     (place / "notes" / "b.txt").write_text("beta")
     (place / "notes" / "a.txt").write_text("alpha")
     (place / "notes" / "c.md").write_text("gamma")
-    result = run(
-        place,
-        canvas(
-            [
-                node("find", "file_glob", directory="notes", pattern="*.txt", sortOrder="desc"),
-                node("each", "iterator"),
-                node("show", "transform", template="{{item.name}}={{item.content}}"),
-                node("all", "aggregator", strategy="concat", separator=";"),
-                node("save", "file_write", path="out/{{topic}}.txt", writeMode="append"),
-            ],
-            "in > find.none",
-            "find.files > each > show > all",
-            "all.result > save.content",
-            "all.result > out",
-        ),
-    )
+    nodes = [
+        node("find", "file_glob", directory="notes", pattern="*.txt", sortOrder="desc"),
+        node("each", "iterator"),
+        node("show", "transform", template="{{item.name}}={{item.content}}"),
+        node("all", "aggregator", strategy="concat", separator=";"),
+        node("save", "file_write", path="out/{{topic}}.txt", writeMode="append"),
+    ]
+    ends = ("all.result > save.content", "all.result > out")
+    result = run(place, canvas(nodes, "in > find.none", "find.files > each > show > all", *ends))
 
     assert result.status == "succeeded", result.error
     assert result.output == "b.txt=beta;a.txt=alpha"
@@ -97,9 +91,8 @@ def test_json_and_tables_are_read_and_files_have_other_handles(place: Path) -> N
 
 
 def test_a_command_reads_what_comes_in_at_stdin_and_may_end_with_any_code(place: Path) -> None:
-    up = canvas(
-        [node("up", "shell_exec", command="tr a-z A-Z")], "in > up.stdin", "up.stdout > out"
-    )
+    upper = node("up", "shell_exec", command="tr a-z A-Z")
+    up = canvas([upper], "in > up.stdin", "up.stdout > out")
     say = canvas([node("say", "shell_exec", command='echo "[{{topic}}]"; exit 3', workingDir=".")],
                  "in > say > out")  # fmt: skip
     refused = run(place, say, topic="$(id); x")
@@ -111,19 +104,13 @@ def test_a_command_reads_what_comes_in_at_stdin_and_may_end_with_any_code(place:
     assert run(place, say, topic="$(id); x").output == said
 
 
-def test_headers_that_come_in_are_sent(place: Path) -> None:
-    (place / "canvas.json").write_text(
-        canvas(
-            [
-                node("head", "transform", mode="script", template="from_json"),
-                node("call", "http_request", url="https://e.com", headers={"a": "1", "b": "2"}),
-            ],
-            "in > head",
-            "head > call.headers",
-            "call > out",
-        )
-    )
-    sent = sent_in((place / "canvas.json").read_text(), topic='{"b": "3"}')
+def test_headers_that_come_in_are_sent() -> None:
+    nodes = [
+        node("head", "transform", mode="script", template="from_json"),
+        node("call", "http_request", url="https://e.com", headers={"a": "1", "b": "2"}),
+    ]
+    text = canvas(nodes, "in > head", "head > call.headers", "call > out")
+    sent = sent_in(text, topic='{"b": "3"}')
 
     assert [one["headers"] for one in sent] == [{"a": "1", "b": "3"}]
 
@@ -186,11 +173,8 @@ def test_mail_is_sent_by_a_task_of_the_operator(place: Path) -> None:
     def send(to: str, body: str) -> str:
         return f"{to}: {body}"
 
-    (place / "canvas.json").write_text(
-        canvas(
-            [node("mail", "email_send", to="a@b.c", smtpPass="x")], "in > mail.body", "mail > out"
-        )
-    )
+    mail = node("mail", "email_send", to="a@b.c", smtpPass="x")
+    (place / "canvas.json").write_text(canvas([mail], "in > mail.body", "mail > out"))
     result = whorl.run_sync(whorl.load(place / "canvas.json"), {"topic": "t"}, tasks=tasks)
 
     assert result.output == "a@b.c: t"
@@ -226,11 +210,8 @@ def test_an_iteration_is_announced_with_its_input(place: Path) -> None:
     events = [json.loads(line) for line in printed.splitlines()]
     started = [event for event in events if event["kind"] == "iteration.started"]
 
-    assert [event["body"] for event in started] == [
-        {"number": 1, "input": "a topic"},
-        {"number": 2, "input": "one"},
-        {"number": 3, "input": "two"},
-    ]
+    told = [(event["body"]["number"], event["body"]["input"]) for event in started]
+    assert told == [(1, "a topic"), (2, "one"), (3, "two")]
 
 
 class _Kept:
@@ -249,23 +230,9 @@ class _Kept:
         return Reply(str(len(self.sent)))
 
 
-class _Workers:
-    def __init__(self, kept: _Kept) -> None:
-        self._kept = kept
-
-    def kind(self, name: str) -> _Kept:
-        return self._kept
-
-    def effect(self, name: str, inputs: Any) -> Effect:
-        return "none"
-
-    def redacted(self, value: Any) -> Any:
-        return value
-
-
 def sent_in(text: str, topic: str = "t") -> list[dict[str, Any]]:
     kept = _Kept()
-    runtime = SimulatedRuntime(_Workers(kept), MemoryJournal())
+    runtime = SimulatedRuntime(Workers(kept), MemoryJournal())
     started = runtime.start(read(text).workflow, {"topic": topic}, run="r")
     runtime.resume(started)
     return kept.sent
@@ -273,12 +240,8 @@ def sent_in(text: str, topic: str = "t") -> list[dict[str, Any]]:
 
 def test_a_session_remembers_what_was_said() -> None:
     talk = node("draft", "llm", sessionMode="session", maxHistory=2)
-    sent = sent_in(
-        canvas(
-            [node("turn", "loop", maxIterations=3), talk, node("leave", "exit")],
-            "in > turn > draft > leave > out",
-        )
-    )
+    nodes = [node("turn", "loop", maxIterations=3), talk, node("leave", "exit")]
+    sent = sent_in(canvas(nodes, "in > turn > draft > leave > out"))
 
     assert [one["messages"] for one in sent] == [
         [],
@@ -288,21 +251,11 @@ def test_a_session_remembers_what_was_said() -> None:
 
 
 def test_what_a_model_is_sent() -> None:
-    (sent,) = sent_in(
-        canvas(
-            [node("a", "llm", provider="p", model="m", systemPrompt="s", maxTokens=5)],
-            "in > a > out",
-        )
-    )
+    asked = node("a", "llm", provider="p", model="m", systemPrompt="s", maxTokens=5)
+    (sent,) = sent_in(canvas([asked], "in > a > out"))
 
-    assert sent == {
-        "prompt": "t",
-        "system": "s",
-        "temperature": 0.7,
-        "provider": "p",
-        "model": "m",
-        "max_tokens": 5,
-    }
+    told = {"prompt": "t", "system": "s", "temperature": 0.7, "max_tokens": 5}
+    assert sent == told | {"provider": "p", "model": "m"}
 
 
 def perform(root: Path, kind: str, **inputs: Any) -> Any:
@@ -343,10 +296,8 @@ def test_what_steers_the_engine_is_not_written(tmp_path: Path, path: str) -> Non
 
 
 def test_ways_to_write(tmp_path: Path) -> None:
-    assert perform(tmp_path, "file_write", path="d/a.txt", content="x") == {
-        "path": "d/a.txt",
-        "size": 1,
-    }
+    wrote = perform(tmp_path, "file_write", path="d/a.txt", content="x")
+    assert wrote == {"path": "d/a.txt", "size": 1}
     perform(tmp_path, "file_write", path="d/a.txt", content="y", write="append")
     assert (tmp_path / "d" / "a.txt").read_text() == "xy"
     with pytest.raises(ProviderError, match="it exists already"):
