@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from conformance.replies import effect_of, seen_of
+from conformance.replies import Script, ScriptedWorkers, effect_of, seen_of
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Event
 from whorl.providers.task import Estimate, Reply, Usage
@@ -37,23 +37,16 @@ _GIVEN: dict[str, Json] = {
 }
 
 
-@dataclass(slots=True)
-class AnsweringWorkers:
+class AnsweringWorkers(ScriptedWorkers):
     """Implements `Workers`; `sent` is all that was asked of them, in order."""
 
-    sent: list[tuple[Any, ...]] = field(default_factory=list)
+    def __init__(self) -> None:
+        super().__init__(Script(None))
+        self.sent: list[tuple[Any, ...]] = []
 
     def kind(self, name: str) -> AnsweringKind:
         """The kind of task of a name."""
         return AnsweringKind(self.sent, effect_of(name))
-
-    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
-        """What the real task does to the world."""
-        return effect_of(name)
-
-    def redacted(self, value: Json) -> Json:
-        """There are no secrets here."""
-        return value
 
 
 @dataclass(slots=True)

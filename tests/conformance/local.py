@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from conformance.person import check_refusal, during, events_for, fork_for
@@ -25,7 +26,7 @@ from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.starting import Start
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from conformance.expecting import Result
@@ -110,15 +111,22 @@ class LoopClock:
         return EPOCH + self._loop.time()
 
 
-def run_local(case: Case, script: Script, path: Path) -> tuple[Result, str]:
-    """Runs a case on the local runtime; gives its result, and the status that lists show."""
+@contextmanager
+def virtual_store(path: Path) -> Iterator[tuple[CountingStore, StoreLoop]]:
+    """A store with the loop of its time; both are closed at the end."""
     store = CountingStore(path)
     loop = StoreLoop(lambda: store.under_way > 0)
     try:
-        return loop.run_until_complete(_run(case, script, store, loop))
+        yield store, loop
     finally:
         loop.close()
         store.close()
+
+
+def run_local(case: Case, script: Script, path: Path) -> tuple[Result, str]:
+    """Runs a case on the local runtime; gives its result, and the status that lists show."""
+    with virtual_store(path) as (store, loop):
+        return loop.run_until_complete(_run(case, script, store, loop))
 
 
 async def _run(

@@ -113,7 +113,7 @@ class ScriptedWorkers:
     def __init__(self, script: Script) -> None:
         self._script = script
 
-    def kind(self, name: str) -> ScriptedKind:
+    def kind(self, name: str) -> Any:
         """The kind of task of a name."""
         return ScriptedKind(self._script, effect_of(name), calls_of(name))
 

@@ -46,8 +46,7 @@ def copy_of(case: Case) -> Case:
 
 @pytest.mark.sample(8)
 @pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, id=case.id) for case in RUN if "not_yet" not in case.options],
+    "case", [pytest.param(case, id=case.id) for case in RUN if "not_yet" not in case.options]
 )
 def test_a_native_copy_asks_and_gives_the_same(case: Case) -> None:
     asked, asked_again = (Script(case.blocks.get("replies")) for _ in range(2))

@@ -20,7 +20,7 @@ from whorl.ir import content_hash, from_json, to_json
 from whorl.runtimes.journal.folding import Folded, fold, take
 from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.journal import Entry, NewRun, RunId
-from whorl.runtimes.journal.moments import look_into, moment
+from whorl.runtimes.journal.moments import look_into
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.tables.pruning import delete
@@ -168,23 +168,6 @@ def test_another_version_may_have_more_or_fewer_steps(
             return list(script.performed)
 
     assert asyncio.run(run()) == calls
-
-
-def test_the_moment_of_an_iteration_is_its_own(tmp_path: Path) -> None:
-    async def look() -> list[int]:
-        async with SqliteStore(tmp_path / "runs.db") as store:
-            runtime, _ = _runtime(store)
-            source = await _ended(runtime)
-            counts = []
-            for number in range(1, 5):
-                machine = moment(store, source, f"work[{number}]")
-                assert machine is not None
-                loops = [f for f in machine.frames.values() if f["kind"] == "loop"]
-                counts.append(loops[0]["count"])
-            assert moment(store, source, "work[5]") is None
-            return counts
-
-    assert asyncio.run(look()) == [1, 2, 3, 4]
 
 
 async def _made_before(store: SqliteStore, source: RunId, at: str, workflow: Workflow) -> RunId:

@@ -9,6 +9,7 @@ import pytest
 
 from simulation.runs import plan_of
 from simulation.world import World
+from whorl.interfaces.progress import Progress
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal.journal import NewRun, RunId
 from whorl.runtimes.simulated import AllLoops, loop_rows
@@ -26,7 +27,7 @@ class Listed:
 
     def __init__(self, seed: int) -> None:
         self.world = World(plan_of(seed, budgets=True), seed)
-        self.all, self.row = AllLoops(), RunRecord()
+        self.all, self.row, self.shown = AllLoops(), RunRecord(), Progress()
         self.held = 0
         self.steps: list[list[Event]] = []
 
@@ -36,6 +37,7 @@ class Listed:
         for event in self.steps[-1]:
             self.all.take(event)
             self.row.take(event)
+            self.shown.take(event)
         machine = self.world.machine
         for frame in machine.frames.values():
             if frame["kind"] == "loop" and "count" in frame:
@@ -44,8 +46,20 @@ class Listed:
                 assert loop.is_over or loop.number == self.begun(frame), frame["address"]
                 if self.row.shown.address == loop.address:
                     assert self.row.shown.number == loop.number
-        assert self.all.status == self.row.status
+        assert self.all.status == self.row.status == self.shown.status
         self.check_money()
+        self.check_shown()
+
+    def check_shown(self) -> None:
+        """What a live view keeps of the past says the same."""
+        for name in ("calls", "tokens", "cost_usd", "in_doubt", "budget_usd"):
+            assert getattr(self.shown, name) == getattr(self.row, name), name
+        for address, loop in self.shown.loops.items():
+            for name in ("number", "limit", "exit_reason", "stopped_by", "returned", "is_over"):
+                assert getattr(loop, name) == getattr(self.all.loops[address], name), name
+            rows = [row.address for row in loop.iterations]
+            assert len(set(rows)) == len(rows), address
+            assert "not_begun" not in {row.status for row in loop.iterations}
 
     def check_money(self) -> None:
         """What is kept by hour, loop and model adds up to what the machine has counted."""

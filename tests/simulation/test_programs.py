@@ -11,7 +11,6 @@ from simulation.machines import begun, error_of, feed
 from simulation.runs import crashed, plan_of, result, straight, told
 from whorl import ir
 from whorl.interpreter import machine as machine_module
-from whorl.interpreter.machine import Machine
 
 SEEDS = seeds(200, 4_000)
 
@@ -47,13 +46,6 @@ def test_crashes_do_lose_replies_that_can_be_had_again() -> None:
     lost = [crashed(plan_of(seed), seed, Random(seed)).lost for seed in range(120)]
 
     assert sum(lost) > 30
-
-
-def test_a_snapshot_is_the_whole_state() -> None:
-    for seed in range(40):
-        machine = straight(plan_of(seed), seed).machine
-
-        assert machine.snapshot() == Machine.restore(machine.plan, machine.snapshot()).snapshot()
 
 
 def test_a_run_that_never_waits_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,19 +121,6 @@ def _sliced(plan: Plan, events: list[Event], random: Random) -> tuple[list[Event
     return machine.take_notes(), machine.snapshot()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("source", [COUNTING % "", ITEMS], ids=["repeat", "each"])
-def test_slices_change_neither_notes_nor_state(source: str) -> None:
-    plan = Plan(read_workflow(source, "test.whorl.yaml").workflow)
-    started = Event("run.started", "", 5.0, {"run": "r", "seed": "s"})
-    whole = Machine(plan)
-    whole.feed(started)
-
-    expected = (whole.take_notes(), whole.snapshot())
-    for seed in range(3):
-        assert _sliced(plan, [started], Random(seed)) == expected
-
-
 def test_between_two_slices_others_have_their_turn() -> None:
     world = World(ITEMS)
     ticks: list[int] = []
@@ -214,15 +201,6 @@ def test_a_computing_run_is_paused_and_goes_on_where_it_was() -> None:
     world.runtime.resume(world.run, (Event("run.resumed", "", 2e9, {}),))
     assert world.kinds().count("iteration.started") == 2000
     assert world.check_replay().status == "succeeded"
-
-
-def test_a_computing_run_is_stopped_and_resumed_where_it_was() -> None:
-    world = World(COUNTING % "")
-    assert world.drive(JumpingTurns(0.001, world.at_slice(3, Driver.stop))) == "stopped"
-    assert 0 < world.kinds().count("iteration.started") < 2000
-    assert world.drive(JumpingTurns(0.001)) == "succeeded"
-    assert world.kinds().count("iteration.started") == 2000
-    world.check_replay()
 
 
 def test_a_run_that_has_computed_too_long_fails_and_says_what_raises_the_limit() -> None:

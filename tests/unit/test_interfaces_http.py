@@ -48,7 +48,8 @@ def branched() -> Workflow:
         after=(After("choose"),),
         body=Block((Task(name="a/b [c]", kind="ask", inputs=model),)),
     )
-    called = Workflow(name="called", body=Block((Task(name="deep", kind="ask"),)))
+    unnamed = Fields((("model", Constant(None)),))
+    called = Workflow(name="called", body=Block((Task(name="deep", kind="ask", inputs=unnamed),)))
     each = ForEach(
         name="each",
         items=Constant([1, 2]),
@@ -58,13 +59,6 @@ def branched() -> Workflow:
     outer = Loop(name="outer", body=Block((choose, inner)), carry=(Carry("hint"),))
     body = Block((outer, each, Call(name="use", workflow="c", after=(After("each"),))))
     return Workflow(name="branched", body=body, workflows=(("c", called),))
-
-
-def test_a_model_that_is_not_named_is_not_shown() -> None:
-    unnamed = Task(name="a", kind="ask", inputs=Fields((("model", Constant(None)),)))
-    (node,) = graph_of(Workflow(name="w", body=Block((unnamed,)))).nodes
-
-    assert node.model is None
 
 
 def test_the_graph_nests_and_escapes_as_addresses_do() -> None:
@@ -82,7 +76,7 @@ def test_the_graph_nests_and_escapes_as_addresses_do() -> None:
     }
     assert nodes["each"].kind == "foreach"
     assert nodes["each/deep"].parent == "each"
-    assert nodes["use/deep"].parent == "use"
+    assert (nodes["use/deep"].parent, nodes["use/deep"].model) == ("use", None)
     drawn = {(edge.from_, edge.to): (edge.kind, edge.label) for edge in graph.edges}
     assert drawn["outer", "each"] == ("order", "failed")
     assert drawn["outer/inner", "outer/choose"] == ("feedback", "hint")

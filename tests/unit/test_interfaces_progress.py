@@ -49,57 +49,6 @@ def test_tasks_are_counted_once_at_the_call() -> None:
     assert (step.started_at, step.ended_at) == (3.0, 5.0)
 
 
-def test_call_in_doubt_counts_what_was_reserved() -> None:
-    progress = _told(
-        ("task.started", "a", 1.0, {}),
-        ("task.in_doubt", "a", 2.0, {"reserve": {"calls": 1, "tokens": 50, "cost_usd": 0.5}}),
-    )
-
-    assert (progress.calls, progress.tokens, progress.cost_usd) == (1, 50, 0.5)
-    assert progress.in_doubt == 1
-
-
-def test_call_that_is_cancelled_counts_until_its_reply_comes() -> None:
-    charge = {"calls": 1, "input_tokens": 10, "output_tokens": 40, "cost_usd": 0.5, "in_doubt": 1}
-    progress = _told(
-        ("task.started", "a", 1.0, {}),
-        ("node.finished", "a", 2.0, {"status": "cancelled", "usage": charge}),
-    )
-    assert (progress.calls, progress.tokens, progress.in_doubt) == (1, 50, 1)
-
-    progress.take(Event("task.in_doubt", "a", 2.0, {"reserve": {"calls": 1, "tokens": 50}}))
-    assert (progress.calls, progress.tokens, progress.in_doubt) == (1, 50, 1)
-
-    progress.take(Event("task.finished", "a", 2.0, {**_usage(0.1)}))
-    assert (progress.calls, progress.tokens, progress.in_doubt) == (1, 10, 0)
-    assert round(progress.cost_usd, 9) == 0.1
-
-
-def test_iterations_replace_each_other_and_leave_rows() -> None:
-    progress = _told(
-        LOOP,
-        ("iteration.started", "l[1]", 1.0, {"number": 1}),
-        ("task.started", "l[1]/w", 1.0, {}),
-        ("loop.started", "l[1]/inner", 1.0, {"path": "l/inner", "limits": {"iterations": 2}}),
-        ("iteration.finished", "l[1]", 3.0, {"status": "succeeded", "score": 0.4, "best": True,
-                                              "seconds": 2.0, **_usage(0.01)}),
-        ("iteration.started", "l[2]", 3.0, {"number": 2}),
-        ("iteration.finished", "l[2]", 4.0, {"status": "succeeded", "score": 0.3, "met": True}),
-        ("loop.finished", "l", 4.0, {"iterations": 2, "exit_reason": "condition_met",
-                                     "stopped_by": "score", "returned_iteration": 2}),
-    )  # fmt: skip
-
-    loop = progress.loops["l"]
-    assert list(progress.loops) == ["l"]
-    assert progress.steps == {}
-    assert [(row.number, row.score, row.before) for row in loop.iterations] == [
-        (1, 0.4, None),
-        (2, 0.3, 0.4),
-    ]
-    assert loop.best == (1, 0.4)
-    assert (loop.exit_reason, loop.stopped_by, loop.returned) == ("condition_met", "score", 2)
-
-
 def test_iteration_that_goes_on_with_more_money_stays_one_row() -> None:
     progress = _told(
         LOOP,
@@ -114,48 +63,6 @@ def test_iteration_that_goes_on_with_more_money_stays_one_row() -> None:
         (1, None, 0.0),
         (2, 0.9, 0.3),
     ]
-
-
-def test_iteration_that_never_began_is_no_row() -> None:
-    progress = _told(
-        LOOP,
-        ("iteration.started", "l[1]", 1.0, {"number": 1}),
-        ("iteration.finished", "l[1]", 1.0, {"status": "not_begun"}),
-    )
-
-    assert progress.loops["l"].number == 0
-    assert not progress.loops["l"].iterations
-
-
-def test_iterations_that_the_budget_holds_back_do_not_count_until_the_run_goes_on() -> None:
-    progress = _told(
-        LOOP,
-        ("iteration.started", "l[1]", 1.0, {"number": 1}),
-        ("run.waiting", "", 1.0, {"status": "paused", "for": "budget", "not_begun": ["l[1]"]}),
-    )
-    assert (progress.status, progress.loops["l"].number) == ("paused", 0)
-
-    # Another loop had a call under way; its next iteration has no money either.
-    for kind, address in (("loop.started", "m"), ("iteration.started", "m[1]")):
-        progress.take(Event(kind, address, 2.0))
-    assert progress.loops["m"].number == 0
-
-    progress.take(Event("run.resumed", "", 3.0, {"cost_usd": 1.0}))
-    assert [progress.loops[loop].number for loop in "lm"] == [1, 1]
-
-
-def test_continuing_reopens_a_loop_with_more_iterations() -> None:
-    progress = _told(
-        LOOP,
-        ("iteration.started", "l[5]", 1.0, {}),
-        ("loop.finished", "l", 2.0, {"iterations": 5, "exit_reason": "max_iterations"}),
-        ("run.finished", "", 2.0, {"status": "succeeded"}),
-        ("run.continued", "", 3.0, {"at": "l", "iterations": 3}),
-        ("loop.continued", "l", 3.0, {"limits": {"iterations": 8}}),
-    )
-
-    assert progress.status == "running"
-    assert (progress.loops["l"].limit, progress.loops["l"].exit_reason) == (8, "")
 
 
 def test_the_past_is_bounded() -> None:
@@ -225,16 +132,6 @@ def test_who_joins_a_run_takes_no_entry_twice() -> None:
     assert (watcher.progress.loops["l"].number, watcher.progress.last_seq) == (2, 5)
 
 
-def test_waiting_and_pausing() -> None:
-    gate = ("gate.waiting", "check", 1.0, {"message": "Publish?"})
-    progress = _told(gate, ("run.waiting", "", 1.0, {}))
-    assert (progress.status, list(progress.waiting)) == ("waiting", ["check"])
-    progress.take(Event("gate.decided", "check", 2.0, {"approved": True}))
-    assert (progress.status, progress.waiting) == ("running", {})
-    progress.take(Event("run.waiting", "", 2.0, {"status": "paused", "for": "budget"}))
-    assert progress.status == "paused"
-
-
 def test_branches_and_gates_are_steps_too() -> None:
     progress = _told(
         ("node.finished", "pick", 1.0, {"branch": "then"}),
@@ -280,28 +177,3 @@ def test_failed_iteration_says_why() -> None:
     loop = progress.loops["l"]
 
     assert iteration_line(loop, loop.iterations[0]).endswith("✗ timed out: slow")
-
-
-def test_iterations_of_a_loop_that_runs_again_and_of_one_tried_again() -> None:
-    progress = _told(
-        ("loop.started", "l#2", 1.0, {"path": "l", "limits": {"iterations": 3}}),
-        ("iteration.started", "l#2[1]", 1.0, {}),
-        ("iteration.finished", "l#2[1]", 1.0, {"status": "failed"}),
-        ("iteration.started", "l#2[1]#2", 1.0, {}),
-        ("iteration.finished", "l#2[1]#2", 2.0, {"status": "succeeded"}),
-    )
-
-    assert list(progress.loops) == ["l#2"]
-    assert [row.number for row in progress.loops["l#2"].iterations] == [1, 1]
-
-
-def test_a_fork_pays_for_nothing_that_came_before_it() -> None:
-    progress = _told(
-        ("run.started", "", 1.0, {}),
-        ("task.finished", "a", 2.0, _usage(0.1)),
-        ("run.forked", "l[2]", 3.0, {"limits": {"cost_usd": 2}}),
-        ("task.finished", "b", 4.0, _usage(0.2)),
-    )
-
-    assert (progress.calls, progress.tokens, progress.cost_usd) == (1, 10, 0.2)
-    assert progress.budget_usd == 2.0

@@ -7,15 +7,13 @@ from typing import Any
 import pytest
 
 from whorl.dialects import read_workflow
-from whorl.errors import UsageError
-from whorl.interfaces.cli.options import add_main_text, read_values
 from whorl.interfaces.diagrams.text import mermaid, text_tree
 from whorl.interfaces.wording import forecast_words
 from whorl.ir import Block, Task, Workflow
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
 from whorl.services.files.forecasting import Forecast, forecast
-from whorl.services.files.preflight import check_models, refusal
+from whorl.services.files.preflight import refusal
 from whorl.services.rehearsing import invent
 
 FILE = """
@@ -113,30 +111,6 @@ def test_forecast_says_at_most_only_where_something_bounds_the_cost() -> None:
     assert bounded.endswith("; at most $0.001, the budget")
 
 
-def test_forecast_says_that_a_budget_holds_nothing_without_a_price() -> None:
-    table = {"providers": {"p": {"kind": "openai", "base_url": "http://127.0.0.1:1/v1"}}}
-
-    told = _words("model: p/nobody-knows\nbudget: 0.10\nsteps: {a: {ask: x}}\n", table=table)
-
-    assert "of a price that is not known, so the budget of $0.10 cannot hold them" in told
-
-
-def test_forecast_stays_below_the_limits_of_loops_and_counts_commands() -> None:
-    loop = "{at_most: {iterations: 10, cost: 0.01}, steps: {a: {ask: x}, t: {run: [make]}}}"
-    told = _forecast(f"whorl: 1\nsteps: {{l: {{repeat: {loop}}}}}\n")
-
-    assert (told.usual, told.calls, told.cost_usd) == (20, 50, 0.01)
-
-
-def test_missing_provider_is_found_before_the_run() -> None:
-    text = FILE.replace("inputs:", "model: openai/gpt-5-mini\ninputs:")
-
-    with pytest.raises(UsageError, match="'openai' is not configured") as caught:
-        check_models(_read(text), Providers(settings_from({}, {})))
-
-    assert caught.value.code == "P110"
-
-
 @pytest.mark.parametrize(
     ("step", "allowed", "is_refused"),
     [
@@ -195,15 +169,6 @@ def test_invented_values_fit_their_schema() -> None:
         "maybe": "(invented maybe)",
         "one": None,
     }
-
-
-def test_values_of_the_command_line() -> None:
-    found = read_values(["a=1", "b:=[1, 2]", "c=x=y", "d=@-"], "-i", lambda: "in")
-
-    assert found == {"a": "1", "b": [1, 2], "c": "x=y", "d": "in"}
-    assert add_main_text(_read(FILE), {}, "-", lambda: "in") == {"task": "in"}
-    with pytest.raises(UsageError, match="takes no text"):
-        add_main_text(Workflow(name="w", body=Block(())), {}, "x", str)
 
 
 def test_text_tree_tells_all_limits_and_what_runs_together() -> None:

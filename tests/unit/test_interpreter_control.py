@@ -63,19 +63,6 @@ def test_a_repeated_request_of_a_run_that_has_ended_is_followed_by_its_end() -> 
     assert (note.kind, note.body) == ("run.finished", end.body)
 
 
-def test_a_repeated_request_does_not_wake_a_run_that_is_paused() -> None:
-    machine = begun(ir.Gate(name="ask", message=ir.Constant("ok?")))
-    resume = Event("run.resumed", "", 0.0, {"request": "r-1"})
-    machine.feed(resume)
-    feed(machine, "run.paused", request="r-2")
-    machine.take_notes()
-    machine.feed(resume)
-
-    assert machine.status == "paused"
-    [note] = machine.take_notes()
-    assert (note.kind, note.body) == ("run.waiting", {"status": "paused"})
-
-
 def test_a_decision_does_not_answer_the_next_question() -> None:
     machine = ended(ask="at_limit")
     feed(machine, "gate.decided", "loop/:limit", 1.0, approved=True, request="r-1")

@@ -61,16 +61,6 @@ def jump(kind: type[ir.Break] | type[ir.Continue], number: int, after: str = "a"
     return kind(name="jump", loop="l", when=when, after=(ir.After(after),))
 
 
-@pytest.mark.parametrize("returns", ["last", "best"])
-def test_an_iteration_that_breaks_is_measured(returns: Any) -> None:
-    node = loop(ASK, jump(ir.Break, 2), until=score(at_least=100), returns=returns)
-    run = Run(node, values=[10, 50]).go()
-
-    told = run.told("loop.finished", "stopped_by", "score", "best_iteration", "returned_iteration")
-    assert told == [("break", 50.0, 2, 2)]
-    assert run.told("iteration.finished", "score", "best") == [(10.0, True), (50.0, True)]
-
-
 def test_an_iteration_that_goes_on_early_is_measured() -> None:
     node = loop(ASK, jump(ir.Continue, 3), until=score(), returns="best", iterations=3)
     run = Run(node, values=[10, 70, 50]).go()
@@ -79,59 +69,12 @@ def test_an_iteration_that_goes_on_early_is_measured() -> None:
     assert told == [(70.0, 2, 2)]
 
 
-def test_an_iteration_that_jumps_before_its_score_is_made_has_none() -> None:
-    late = ir.Task(name="b", kind="ask", after=(ir.After("jump"),))
-    node = loop(ASK, jump(ir.Break, 2), late, until=score("b"))
-    run = Run(node, values=[1, 50, 1]).go()
-
-    told = run.told("loop.finished", "score", "best_iteration", "returned_iteration")
-    assert told == [(None, 1, 2)]
-    assert run.told("iteration.finished", "score") == [(50.0,), (None,)]
-    assert run.told("warning", "message") == []
-
-
 def test_what_a_jump_cannot_measure_does_not_count_as_no_progress() -> None:
     late = ir.Task(name="b", kind="ask", after=(ir.After("jump"),))
     until = ir.AnyOf((score("b"), ir.Plateau(1)))
     run = Run(loop(ASK, jump(ir.Continue, 2), late, until=until), values=[0, 1, 0, 0, 2, 0, 2]).go()
 
     assert run.told("loop.finished", "iterations", "stopped_by") == [(4, "plateau")]
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_every_plateau_has_its_own_measure_of_progress(order: int) -> None:
-    plateaus = (ir.Plateau(5, 0.001), ir.Plateau(2, 0.5))[::order]
-    node = loop(until=ir.AnyOf((score(), *plateaus)), iterations=12)
-    run = Run(node, values=[0.1 * number for number in range(1, 20)]).go()
-
-    assert run.told("loop.finished", "iterations", "stopped_by") == [(3, "plateau")]
-
-
-@pytest.mark.parametrize("scope", ["outer", "run"])
-def test_an_iteration_whose_first_call_no_budget_allows_has_not_begun(scope: str) -> None:
-    limits = {"calls": 3}
-    inner = loop(name="inner")
-    outer = loop(inner, name="outer", iterations=2, limits=limits if scope == "outer" else {})
-    run = Run(outer, limits=ir.RunLimits(**(limits if scope == "run" else {}))).go()
-
-    if scope == "outer":
-        # The loop has nothing to return, so that the run pauses.
-        assert run.machine.status == "paused"
-        return
-    told = run.told("loop.finished", "path", "iterations", "exit_reason")
-    assert told[0] == ("outer/inner", 3, "budget")
-    assert run.told("iteration.finished", "status")[3] == ("not_begun",)
-
-
-def test_an_iteration_that_a_budget_around_its_loop_cuts_has_begun() -> None:
-    two = ir.Task(name="b", kind="ask", after=(ir.After("a"),))
-    before = ir.Task(name="before", kind="ask")
-    inner = loop(ASK, two, name="inner", iterations=2)
-    run = Run(loop(before, inner, name="outer", limits={"calls": 7})).go()
-
-    told = run.told("loop.finished", "path", "iterations", "exit_reason")
-    assert told[-2:] == [("outer/inner", 1, "budget"), ("outer", 2, "budget")]
-    assert run.told("iteration.finished", "status")[-2:] == [("cut",), ("cut",)]
 
 
 @pytest.mark.parametrize("interrupts", [True, False])

@@ -98,15 +98,6 @@ def test_a_call_that_its_provider_holds_back_is_free(kinds: tuple[str, ...], cal
     assert not any(machine.state["reserved"].values())
 
 
-def test_an_attempt_that_times_out_earlier_is_tried_again() -> None:
-    machine = begun(timeout_s=3.0)
-    send(machine, "a", 0.0)
-    fail(machine, "a", at=3.0, code="P108")
-    feed(machine, "timer.fired", "a/:retry", 4.0)
-
-    assert [c.address for c in performs(machine)] == ["a#2"]
-
-
 def test_the_clock_survives_a_crash() -> None:
     machine = begun()
     send(machine, "a", 0.0)
@@ -177,13 +168,3 @@ def test_tools_that_a_model_wants_are_under_the_same_clock() -> None:
 
     assert error_of(machine)["code"] == "R101"
     assert machine.pending == {}
-
-
-def test_a_task_that_is_tried_again_has_its_time_anew() -> None:
-    machine = begun()
-    send(machine, "a", 0.0)
-    feed(machine, "timer.fired", ALARM, 10.0)
-    feed(machine, "run.resumed", "", 100.0)
-
-    assert [(c.address, c.timeout_s) for c in performs(machine)] == [("a#2", 11.0)]
-    assert machine.pending["a#2/:timeout"]["due"] == 110.0

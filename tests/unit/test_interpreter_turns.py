@@ -126,29 +126,20 @@ def test_a_tool_that_has_changed_or_has_no_leave_ends_the_task(driven: Driven, c
     assert "ask/:turn2" not in driven.wanted
 
 
-def test_the_number_of_turns_is_limited(driven: Driven) -> None:
-    driven = Driven(asking(tools=["t"], max_turns=2), restore=driven.restore)
-
-    driven.reply("ask", "", calls=[tool(1)], said="s")
-    driven.reply("ask/:tool1", 1)
-    driven.reply("ask/:turn2", "", calls=[tool(2)], said="s")
+@pytest.mark.parametrize(("given", "most"), [({"max_turns": 2}, 2), ({}, 10)])
+def test_the_number_of_turns_is_limited(driven: Driven, given: dict[str, int], most: int) -> None:
+    driven, address = Driven(asking(tools=["t"], **given), restore=driven.restore), "ask"
+    for number in range(1, most):
+        driven.reply(address, "", calls=[tool(number)], said="s")
+        driven.reply(f"ask/:tool{number}", 1)
+        address = f"ask/:turn{number + 1}"
+    driven.reply(address, "", calls=[tool(most)], said="s")
 
     assert driven.machine.status == "failed"
     error = driven.result["error"]
     assert error["cause"]["code"] == "P124"
-    assert error["facts"] == {"code": "P124", "turns": 2}
+    assert error["facts"] == {"code": "P124", "turns": most}
     assert advice("R100", error["facts"]) == "raise max_turns"
-
-
-def test_turns_are_ten_unless_said_otherwise(driven: Driven) -> None:
-    address = "ask"
-    for number in range(1, 10):
-        driven.reply(address, "", calls=[tool(number)], said="s")
-        driven.reply(f"ask/:tool{number}", 1)
-        address = f"ask/:turn{number + 1}"
-    driven.reply(address, "", calls=[tool(10)], said="s")
-
-    assert driven.machine.status == "failed"
 
 
 def test_a_turn_has_attempts_of_its_own(driven: Driven) -> None:

@@ -181,16 +181,6 @@ def test_light_objects_are_compared_copied_and_pickled_as_frozen_ones_are() -> N
     assert one != again
 
 
-def test_the_fields_of_a_class_are_found_when_somebody_asks() -> None:
-    @lazily.dataclass(frozen=True)
-    class Later:
-        value: int
-
-    assert not isinstance(vars(Later)["__dataclass_fields__"], dict)
-    assert Later(1) == Later(1)
-    assert list(vars(Later)["__dataclass_fields__"]) == ["value"]
-
-
 @pytest.mark.slow
 def test_the_standard_library_finds_the_same_fields_in_every_class_of_the_package() -> None:
     found = set()
@@ -237,16 +227,6 @@ def _is_ours(found: object) -> bool:
         and found.__module__.startswith("whorl.")
         and dataclasses.is_dataclass(found)
     )
-
-
-def test_a_regex_is_compiled_when_it_is_asked() -> None:
-    found = lazily.regex("A+", re.IGNORECASE)
-
-    assert found.fullmatch("aAa") is not None
-    assert found.sub("b", "caat") == "cbt"
-    assert found.pattern == "A+"
-    with pytest.raises(re.error):
-        lazily.regex("(").match("")
 
 
 LATER = """

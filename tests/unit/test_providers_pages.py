@@ -25,10 +25,6 @@ def _read(sizes: list[int]) -> Any:
     return asyncio.run(all_pages(FIRST, 10, 100, fetch))
 
 
-def test_the_items_of_all_pages_are_one_list() -> None:
-    assert _read([10, 10])["body"] == {"value": [1, 2, 3]}
-
-
 def test_pages_that_are_too_large_together_are_refused() -> None:
     with pytest.raises(ProviderError, match="25,000,000 bytes") as refused:
         _read([BYTES_MAX // 2] * 4)

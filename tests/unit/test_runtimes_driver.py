@@ -78,20 +78,6 @@ def test_a_timeout_of_another_clock_is_a_mistake_of_the_task() -> None:
     assert (error["code"], error["message"]) == ("I900", "TimeoutError: of something inside")
 
 
-def test_a_task_without_a_limit_may_take_its_time() -> None:
-    runtime, run = _runtime("whorl: 1\nsteps: {a: {use: thing}}\n", _slow)
-
-    assert runtime.resume(run) == "succeeded"
-    assert runtime.now() == EPOCH + 1e6
-
-
-def test_a_timer_fires_when_it_is_due() -> None:
-    runtime, run = _runtime("whorl: 1\nsteps: {p: {wait: 0.125s}}\n")
-
-    assert runtime.resume(run) == "succeeded"
-    assert [e.at - EPOCH for e in _events(runtime, run) if e.kind == "timer.fired"] == [0.125]
-
-
 GATE = "whorl: 1\nsteps: {g: {approve: {message: Go?, timeout: 10s, on_timeout: approve}}}\n"
 
 

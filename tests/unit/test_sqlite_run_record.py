@@ -52,16 +52,6 @@ def test_a_loop_that_goes_on_has_the_limits_that_the_run_tells() -> None:
     assert [change.limit for change in row.loop_changes] == [5, None, 6]
 
 
-def test_an_iteration_that_the_budget_did_not_let_begin_is_not_counted() -> None:
-    row = row_of(
-        ("loop.started", {"limits": {"iterations": 5}}),
-        ("iteration.started", {"number": 1}),
-        ("loop.finished", {"iterations": 0, "exit_reason": "budget"}),
-    )
-
-    assert row.shown.number == 0
-
-
 @pytest.mark.parametrize(
     ("events", "told"),
     [

@@ -94,25 +94,6 @@ def turning(check: str) -> Translator:
     return found
 
 
-def test_a_loop_that_checks_first_tells_of_the_check_at_once() -> None:
-    said = turning("before").take(entry("iteration.finished", "turn[1]", result=5))
-
-    assert said == [{"event": "turned", "kind": "spin", "met": False, "gave": 5}]
-
-
-def test_an_event_waits_for_a_check_that_comes_later() -> None:
-    found = turning("between")
-
-    assert found.take(entry("iteration.finished", "turn[1]", result=5)) == []
-    assert found.take(entry("iteration.started", "turn[2]", number=2)) == [
-        {"event": "turned", "kind": "spin", "met": False, "gave": 5}
-    ]
-    assert found.take(entry("iteration.finished", "turn[2]", result=6)) == []
-    assert found.take(entry("loop.finished", "turn", exit_reason="condition_met")) == [
-        {"event": "turned", "kind": "spin", "met": True, "gave": 6}
-    ]
-
-
 def test_an_event_that_waits_is_told_when_the_run_ends() -> None:
     found = turning("between")
     found.take(entry("iteration.finished", "turn[1]"))

@@ -33,13 +33,6 @@ def test_a_file_that_nobody_knows_is_told_what_was_looked_for(text: str, words: 
     assert message.count("looked for") == 1
 
 
-def test_a_repeated_key_is_a_mistake() -> None:
-    code, message = fault("whorl: 1\nsteps: {a: {ask: Hi}, a: {ask: Ho}}")
-
-    assert code == "W003"
-    assert "'a'" in message
-
-
 def test_bytes_are_read_as_utf8() -> None:
     assert read_workflow(b"whorl: 1\nsteps: {a: {ask: Hi}}", "a.yaml").workflow.name == "a"
     assert fault(b"whorl: \xff")[0] == "W001"

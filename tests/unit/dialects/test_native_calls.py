@@ -51,27 +51,6 @@ def wrong(folder: Path, name: str = "main.yaml") -> tuple[Diagnostic, ...]:
     return caught.value.diagnostics
 
 
-def test_a_called_file_is_read_with_its_inputs(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        parts__polish=POLISH,
-        main="whorl: 1\nsteps: {c: {call: parts/polish.yaml, with: {text: a}}}\n",
-    )
-    reading = load(tmp_path)
-    call = reading.workflow.body.nodes[0]
-
-    assert call == ir.Call(
-        name="c",
-        place="2:9",
-        workflow="parts/polish.yaml",
-        inputs=ir.Fields((("text", ir.Constant("a")),)),
-    )
-    assert [(key, called.name) for key, called in reading.workflow.workflows] == [
-        ("parts/polish.yaml", "polish")
-    ]
-    assert reading.sources["parts/polish.yaml"] == POLISH
-
-
 def test_files_are_named_relative_to_their_caller_and_kept_flat(tmp_path: Path) -> None:
     write(
         tmp_path,
@@ -84,25 +63,6 @@ def test_files_are_named_relative_to_their_caller_and_kept_flat(tmp_path: Path) 
     assert [key for key, _ in workflow.workflows] == ["polish.yaml", "parts/outer.yaml"]
     assert all(called.workflows == () for _, called in workflow.workflows)
     assert ir.from_json(ir.to_json(workflow)) == workflow
-
-
-@pytest.mark.parametrize(
-    ("given", "code", "words"),
-    [
-        ("{txet: a}", ["W004", "W006"], "did you mean 'text'"),
-        ("{}", ["W006"], "'text'"),
-        ("{text: a, tone: b}", [], ""),
-    ],
-)
-def test_inputs_are_checked_against_the_called_file(
-    tmp_path: Path, given: str, code: list[str], words: str
-) -> None:
-    main = f"whorl: 1\nsteps: {{c: {{call: polish.yaml, with: {given}}}}}\n"
-    write(tmp_path, polish=POLISH, main=main)
-    found = wrong(tmp_path) if code else ()
-
-    assert [diagnostic.code for diagnostic in found] == code
-    assert not found or words in f"{found[0].message} {found[0].help}"
 
 
 def test_circles_and_long_chains_are_refused(tmp_path: Path) -> None:
@@ -134,32 +94,11 @@ def test_mistakes_of_called_files_are_reported_in_their_file(tmp_path: Path) -> 
     ]
 
 
-@pytest.mark.parametrize(
-    "reference",
-    ["missing.yaml", "../x.yaml", "/etc/passwd", "~/x", "https://example.com/x.yaml", "a%2e", "."],
-)
-def test_only_files_of_the_project_are_opened(tmp_path: Path, reference: str) -> None:
-    write(tmp_path, main=f'whorl: 1\nsteps: {{a: {{call: "{reference}"}}}}\n')
-    found = wrong(tmp_path)
-
-    assert [(d.code, d.span.line if d.span else 0) for d in found] == [("W016", 2)]
-
-
 def test_without_files_no_call_is_possible() -> None:
     with pytest.raises(InvalidWorkflow) as caught:
         read_workflow("whorl: 1\nsteps: {a: {call: b.yaml}}", "a.yaml")
 
     assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["W016"]
-
-
-def test_steps_behind_a_call_may_read_its_outputs_alone(tmp_path: Path) -> None:
-    steps = "c: {call: polish.yaml, with: {text: a}}, d: {ask: '{{ c.w }}'}"
-    write(tmp_path, polish=POLISH, main=f"whorl: 1\nsteps: {{{steps}}}\n")
-    assert load(tmp_path).workflow.outputs[0][0] == "d"
-
-    write(tmp_path, main=f"whorl: 1\nsteps: {{{steps.replace('c.w', 'c.ww')}}}\n")
-    found = wrong(tmp_path)
-    assert [(diagnostic.code, diagnostic.help) for diagnostic in found] == [("W005", "there is w")]
 
 
 LOCAL = """\
@@ -170,16 +109,6 @@ workflows:
     inputs: {text: string}
     steps: {w: {ask: "{{ text }}"}}
 """
-
-
-def test_a_workflow_may_stand_in_the_file_that_calls_it() -> None:
-    workflow = read_workflow(LOCAL, "main.yaml").workflow
-    called = dict(workflow.workflows)["polish"]
-
-    assert (called.name, called.main_input, called.dialect) == ("polish", "text", "native")
-    assert workflow.body.nodes[0] == ir.Call(
-        name="go", place="2:9", workflow="polish", inputs=ir.Fields((("text", ir.Constant("a")),))
-    )
 
 
 @pytest.mark.parametrize(

@@ -31,12 +31,6 @@ HEADS: list[tuple[str, str, object]] = [
     ("inputs: {a1: number, b1: string, c1: string}", "main_input", "b1"),
     ("inputs: {a1: number, b1: string?}", "main_input", ""),
     *(("inputs: {}", "main_input", ""), ("name: other", "name", "other"), ("", "name", "my")),
-    ("budget: 2.00", "limits", ir.RunLimits(2.0)),
-    (
-        "budget: {cost: 1, tokens: 10k, calls: 5, time: 1h}",
-        "limits",
-        ir.RunLimits(1.0, 10_000, 5, 3_600.0),
-    ),
     (
         'outputs: {b: "{{ a }}", c-d: {e: ["{{ a }}"]}}',
         "outputs",

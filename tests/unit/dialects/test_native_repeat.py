@@ -11,7 +11,6 @@ from whorl import ir
 from whorl.dialects import read_workflow
 
 WHEN = ir.When(expression("r == 'ok'"))
-SCORE = ir.Score(expression("r"))
 # Steps of a loop, and what conditions read of the last one: its text.
 LAST_STEPS = {
     "{w: {ask: Hi}, out: {run: ls}}": expression("out.stdout"),
@@ -25,24 +24,12 @@ LAST_STEPS = {
 @pytest.mark.parametrize(
     ("until", "condition"),
     [
-        ("r == 'ok'", WHEN),
-        ("{when: r == 'ok'}", WHEN),
         ("[r == 'ok']", WHEN),
-        ("[r == 'ok', w == 'x']", ir.AnyOf((WHEN, ir.When(expression("w == 'x'"))))),
-        ("{all: [r == 'ok', {stable: 0.9}]}", ir.AllOf((WHEN, ir.Stable(expression("r"), 0.9)))),
-        ("{any: [r == 'ok', {all: [r == 'ok']}]}", ir.AnyOf((WHEN, ir.AllOf((WHEN,))))),
-        (
-            '{score: {from: "{{ r.score }}", at_least: 0.9}}',
-            ir.Score(template("{{ r.score }}"), at_least=0.9, low=0.0, high=1.0),
-        ),
-        ("{score: {from: r.score}}", ir.Score(expression("r.score"))),
         (
             "{score: {pattern: 'S: ([0-9]+)', at_least: 3, low: 0, high: 10}}",
             ir.Score(expression("r"), "S: ([0-9]+)", 3.0, 0.0, 10.0),
         ),
-        ("{score: {pattern: '(.)', of: w}}", ir.Score(expression("w"), "(.)")),
         ('{score: {pattern: "(.)", from: "{{ w }}!"}}', ir.Score(template("{{ w }}!"), "(.)")),
-        ("{judge: Is it good?}", ir.Judge(ir.Constant("Is it good?"), expression("r"))),
         (
             '{judge: {question: "About {{ x }}?", model: a/b, votes: 3, of: w}}',
             ir.Judge(template("About {{ x }}?"), expression("w"), ("a/b",), 3),
@@ -51,19 +38,7 @@ LAST_STEPS = {
             '{judge: {question: Q, model: [a/b, c/d], of: "{{ w }}-{{ r }}"}}',
             ir.Judge(ir.Constant("Q"), template("{{ w }}-{{ r }}"), ("a/b", "c/d")),
         ),
-        ("{stable: 0.95}", ir.Stable(expression("r"), 0.95)),
-        ("{stable: {threshold: 0.8, of: w}}", ir.Stable(expression("w"), 0.8)),
         ("{stable: {of: w.text}}", ir.Stable(expression("w.text"), 0.95)),
-        ("[{score: {from: r}}, {plateau: 2}]", ir.AnyOf((SCORE, ir.Plateau(2)))),
-        (
-            "[{score: {from: r}}, {plateau: {patience: 3, min_delta: 0.01}}]",
-            ir.AnyOf((SCORE, ir.Plateau(3, 0.01))),
-        ),
-        (
-            "{branch: {triage: done}}\nsteps: {triage: {choose:"
-            " {on: \"'x'\", done: {d: {value: 1}}, default: {e: {value: 2}}}}}",
-            ir.BranchTaken("triage", "done"),
-        ),
         *(
             (f"{{stable: 1}}\nsteps: {steps}", ir.Stable(subject, 1.0))
             for steps, subject in LAST_STEPS.items()
@@ -74,42 +49,19 @@ def test_until(until: str, condition: ir.Condition) -> None:
     assert read_loop(f"until: {until}").until == condition
 
 
-def test_defaults() -> None:
-    loop = read_loop("check: after")
-
-    assert loop.until is None
-    assert loop.limits == ir.LoopLimits(iterations=10)
-    assert loop.returns == "last"
-    assert loop.on_limit == "finish"
-    assert loop.facts == ()
-    assert loop.history_keep == 0
-    assert not loop.body.open
-
-
 FIELDS: list[tuple[str, str, object]] = [
-    ("at_most: 5", "limits", ir.LoopLimits(5)),
     (
         "at_most: {iterations: 5, time: 10m, each_time: 2m, cost: 0.50, tokens: 100k, calls: 7}",
         "limits",
         ir.LoopLimits(5, 600.0, 120.0, 0.5, 100_000, 7),
     ),
     ("at_most: {time: 1h}", "limits", ir.LoopLimits(10, 3_600.0)),
-    ('at_most: "{{ x }}"', "limits", ir.LoopLimits(template("{{ x }}"))),
     (
         'at_most: {iterations: "{{ x }}", time: "{{ x }}m"}',
         "limits",
         ir.LoopLimits(template("{{ x }}"), template("{{ x }}m")),
     ),
-    *(("check: before", "check", "before"), ("session: continue", "session", "continue")),
-    *(("on_limit: fail", "on_limit", "fail"), ("on_limit: pause", "on_limit", "pause")),
-    *(("return: first", "returns", "first"), ("return: all", "returns", "all")),
     *(("ask_person: each", "ask", "each"), ("ask_person: at_limit", "ask", "at_limit")),
-    ('carry: {a: "{{ r }}"}', "carry", (ir.Carry("a", None, template("{{ r }}")),)),
-    (
-        'carry: {a: {first: "{{ x }}", then: "{{ w }}"}}',
-        "carry",
-        (ir.Carry("a", template("{{ x }}"), template("{{ w }}")),),
-    ),
     (
         'carry: {a: {first: 1}, b: {then: {c: "{{ r }}", first: 2}}}',
         "carry",
@@ -118,24 +70,6 @@ FIELDS: list[tuple[str, str, object]] = [
             ir.Carry("b", None, ir.Fields((("c", template("{{ r }}")), ("first", ir.Constant(2))))),
         ),
     ),
-    (
-        'collect: {a: {all: "{{ w }}"}, b: {first: "{{ w }}"}, c: "{{ r }}"}',
-        "collect",
-        (
-            ir.Collect("a", "all", template("{{ w }}")),
-            ir.Collect("b", "first", template("{{ w }}")),
-            ir.Collect("c", "all", template("{{ r }}")),
-        ),
-    ),
-    (
-        "until: {score: {from: r}}\ncollect: {top: {best: 1}}",
-        "collect",
-        (ir.Collect("top", "best", ir.Constant(1)),),
-    ),
-    ("on_failure: halt", "on_iteration_failure", ir.IterationFailure()),
-    ("on_failure: continue", "on_iteration_failure", ir.IterationFailure("continue")),
-    ("on_failure: {retry: 2}", "on_iteration_failure", ir.IterationFailure("retry", 2)),
-    ("wait: 2s", "delay", ir.Constant(2.0)),
     ('wait: "{{ w }}s"', "delay", template("{{ w }}s")),
     (
         'memory: {keep: 5, record: {s: "{{ r }}"}}',
@@ -174,17 +108,6 @@ def test_facts_are_bound_where_they_are_mentioned(
 
     assert loop.facts == facts
     assert loop.history_keep == (50 if "history" in dict(facts) else 0)
-
-
-def test_the_inner_loop_has_facts_of_its_own() -> None:
-    inner_loop = """{carry: {n: {first: "{{ iteration }}", then: 1}}, until: best == 1,
-        steps: {w: {ask: "{{ previous }}"}}}"""
-    outer = read_loop(f"steps: {{inner: {{repeat: {inner_loop}}}}}")
-    inner = outer.body.nodes[0]
-    assert isinstance(inner, ir.Loop)
-
-    assert outer.facts == (("iteration", "number"),)
-    assert inner.facts == (("previous", "previous"), ("best", "best"))
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 from whorl import ir
-from whorl.dialects.files import NoFiles
 from whorl.dialects.reader import parse
 from whorl.dialects.reading.context import REPORTED_MAX, ReadContext
 from whorl.dialects.reading.fields import (
@@ -28,35 +26,14 @@ from whorl.dialects.reading.fields import (
     whole_of,
 )
 from whorl.dialects.reading.structure import Field, Table, check_table
-from whorl.dialects.reading.texts import (
-    NearestNames,
-    Placeholder,
-    joined,
-    placeholders,
-    read_tree,
-    split_text,
-)
-from whorl.errors import Diagnostic, InvalidWorkflow
-from whorl.source import Mapping, Scalar
+from whorl.dialects.reading.texts import NearestNames, read_tree
 
 if TYPE_CHECKING:
-    from whorl.dialects.reader import Called
-    from whorl.errors import Span
-    from whorl.source import Value
-
-_PLACE = re.compile(r"\{\{([^{}]*)\}\}")
+    from whorl.source import Mapping, Scalar, Value
 
 
 def context_of(text: str) -> ReadContext:
-    return ReadContext(parse(text, "folder/file.test.yaml"), NoCalls())  # type: ignore[arg-type]
-
-
-class NoCalls:
-    """Files of which none can be read."""
-
-    def workflow(self, reference: str, span: Span) -> Called:
-        NoFiles().open("", reference, span)
-        raise AssertionError("never here")
+    return ReadContext(parse(text, "folder/file.test.yaml"), None)  # type: ignore[arg-type]
 
 
 def field_of(text: str) -> Value | None:
@@ -77,27 +54,6 @@ def test_context_keeps_each_diagnostic_once_and_not_too_many() -> None:
     assert len(context.diagnostics) == REPORTED_MAX
     assert [d.severity for d in context.warnings] == ["warning"]
     assert context.is_full
-
-
-def test_context_knows_its_file_and_reports_one_that_cannot_be_called() -> None:
-    context = context_of("a: 1")
-
-    assert context.stem == "file.test"
-    assert context.sources == {"folder/file.test.yaml": "a: 1"}
-    assert context.call("other.yaml", context.root.span) is None
-    assert [d.code for d in context.diagnostics] == ["W016"]
-
-
-def test_finish_raises_all_that_is_wrong_and_gives_all_that_is_odd() -> None:
-    context = context_of("a: 1")
-    context.warn("W023", "odd", None)
-    workflow = ir.Workflow(name="w", body=ir.Block(()))
-
-    assert context.finish(workflow).warnings == (Diagnostic("W023", "odd", severity="warning"),)
-
-    context.report("W007", "wrong", None)
-    with pytest.raises(InvalidWorkflow, match="wrong"):
-        context.finish(workflow)
 
 
 @pytest.mark.parametrize(
@@ -164,20 +120,6 @@ def test_of_many_unknown_fields_the_first_are_compared() -> None:
     assert not any(questions[1_000:])
 
 
-def test_unknown_fields_come_with_the_nearest_one() -> None:
-    root = context_of("{Prompt: 1, promt: 2, other: 3}").root
-
-    assert [(e.name, near) for e, near in unknown_fields(root, ["prompt"])] == [
-        ("Prompt", "did you mean 'prompt'?"),
-        ("promt", "did you mean 'prompt'?"),
-        ("other", ""),
-    ]
-    assert [e.name for e, _ in unknown_fields(root, ["prompt"], ignore_case=True)] == [
-        "promt",
-        "other",
-    ]
-
-
 def test_nodes_and_edges_of_a_graph_are_checked() -> None:
     context = context_of("{nodes: [{id: a}, {id: a}, {id: 'a/b'}, {}, 7], edges: []}")
     nodes: dict[str, Mapping] = {}
@@ -217,15 +159,6 @@ FILE = Table(
 )
 
 
-def test_file_that_fits_its_table_is_fine() -> None:
-    context = context_of(
-        "{steps: [{name: a, times: 3, wait: 5m, mode: fast, tags: [x]}, {name: b, times: null}]}"
-    )
-    check_table(context, context.root, FILE, "the workflow")
-
-    assert messages(context) == []
-
-
 def test_table_finds_unknown_missing_and_wrong_fields_at_once() -> None:
     context = context_of(
         """{steps: [{name: a, times: 10, wait: soon, mode: fats, tags: [[]], retries: 1}, x],
@@ -246,47 +179,9 @@ def test_table_finds_unknown_missing_and_wrong_fields_at_once() -> None:
     assert context.diagnostics[4].help == "write times"
 
 
-def test_missing_field_is_reported_where_its_object_is_named() -> None:
-    context = context_of("{steps: [{times: 1}]}")
-    check_table(context, context.root, FILE, "the workflow")
-
-    assert messages(context) == ["W006 a step of the workflow lacks the field 'name'"]
-    assert context.diagnostics[0].help == "add name: draft"
-
-
-def test_text_is_split_at_the_placeholders_that_mean_something() -> None:
-    value = field_of("'a {{ x }} b {{y}}{{z}} c'")
-    assert isinstance(value, Scalar)
-    sources = {"x": "X", "z": "Z"}
-
-    def source_of(place: Placeholder) -> str | None:
-        return sources.get(place.name)
-
-    parts = list(split_text(value, _PLACE, source_of))
-
-    assert parts == [("a ", False), ("X", True), (" b {{y}}", False), ("Z", True), (" c", False)]
-    assert joined(parts) == '"a " ~ X ~ " b {{y}}" ~ Z ~ " c"'
-    assert joined(split_text(value, _PLACE, lambda place: None)) is None
-    assert [p.written for p in placeholders(value, _PLACE)] == ["{{ x }}", "{{y}}", "{{z}}"]
-    assert [p.span.column for p in placeholders(value, _PLACE)] == [13, 23, 28]
-
-
 def _read(scalar: Scalar) -> ir.Value:
     is_code = scalar.text.startswith("=")
     return ir.Expression("jinja", scalar.text[1:]) if is_code else ir.Constant(scalar.value)
-
-
-def test_tree_of_constants_may_be_one_constant() -> None:
-    value = field_of("{a: [1, {b: '=x'}], c: [1, 2]}")
-
-    assert read_tree(value, _read, folds=True) == ir.Fields(
-        (
-            ("a", ir.Items((ir.Constant(1), ir.Fields((("b", ir.Expression("jinja", "x")),))))),
-            ("c", ir.Constant([1, 2])),
-        )
-    )
-    assert read_tree(field_of("[1, 2]"), _read) == ir.Items((ir.Constant(1), ir.Constant(2)))
-    assert read_tree(None, _read) == ir.Constant(None)
 
 
 def test_keys_of_a_tree_may_be_expressions() -> None:

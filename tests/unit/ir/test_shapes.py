@@ -5,16 +5,7 @@ from __future__ import annotations
 import pytest
 
 from whorl import ir
-from whorl.ir.checks.shapes import (
-    PLAIN,
-    TEXT,
-    Shape,
-    Shapes,
-    lacks,
-    part_of,
-    shape_of_port,
-    shape_of_schema,
-)
+from whorl.ir.checks.shapes import PLAIN, TEXT, Shape, Shapes, shape_of_schema
 from whorl.ir.loop_rules import LOOP_FACTS
 from whorl.language import Expression, Json, path_in
 
@@ -71,41 +62,12 @@ def test_a_schema_is_followed_only_so_deep() -> None:
     assert shape_of_schema(schema) is not None
 
 
-def test_members_and_items() -> None:
-    assert part_of(OBJECT, "a") == PLAIN
-    assert part_of(OBJECT, "b") is None
-    assert part_of(Shape("list", items=OBJECT), -1) == OBJECT
-    assert part_of(None, "a") is None
-    assert [lacks(OBJECT, key) for key in ("a", "b", 0)] == [False, True, False]
-    assert not lacks(Shape("object", open=True), "b")
-    assert lacks(PLAIN, "b")
-    assert lacks(Shape("list"), "b")
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [("string", PLAIN), ("list", Shape("list")), ("json", None), ("any", None)],
-)
-def test_inputs(kind: ir.PortType, expected: Shape | None) -> None:
-    assert shape_of_port(ir.Port("x", kind)) == expected
-
-
 def test_workflows_that_call_each_other_have_an_end() -> None:
     call = ir.Call(name="again", workflow="w")
     outputs = (("x", Expression("jinja", "again")),)
     shapes = Shapes({"w": ir.Workflow(name="w", body=ir.Block((call,)), outputs=outputs)})
 
     assert shapes.of(call) == Shape("object", {"x": None})
-
-
-def test_what_shapes_a_result_anew_hides_what_was_known_of_it() -> None:
-    asked = ir.Task(name="a", kind="ask")
-    shaped = ir.Task(name="a", kind="ask", shape=ir.Constant({}))
-    whole = ir.Task(
-        name="a", kind="agent", inputs=ir.Fields((("whole", ir.Constant(True)),)), returns={}
-    )
-
-    assert [Shapes({}).of(node) for node in (asked, shaped, whole)] == [TEXT, None, None]
 
 
 @pytest.mark.parametrize(

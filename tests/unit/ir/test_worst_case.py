@@ -84,16 +84,6 @@ def test_what_costs_nothing_costs_nothing_however_often() -> None:
     assert worst_case(workflow(loop(ASK, limits=unknown))).calls is None
 
 
-def test_the_costliest_branch_counts() -> None:
-    branch = ir.Branch(
-        name="b",
-        cases=(ir.Case("one", ir.Block((ASK,))), ir.Case("two", ir.Block((ASK, ASK, ASK)))),
-        default=ir.Case("else", ir.Block((ASK, ASK))),
-    )
-
-    assert worst_case(workflow(branch)).typical == 3
-
-
 def test_called_workflows_count_and_circles_end() -> None:
     called = workflow(ASK, ASK, ir.Call(name="back", workflow="one"))
     first = ir.Call(name="c", workflow="one")

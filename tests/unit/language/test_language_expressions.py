@@ -139,10 +139,7 @@ PLAIN: list[tuple[str, Json]] = [
 
 @pytest.mark.parametrize(
     ("syntax", "source", "expected"),
-    [
-        *(("template", *case) for case in TEMPLATES),
-        *(("plain", *case) for case in PLAIN),
-    ],
+    [*(("template", *case) for case in TEMPLATES), *(("plain", *case) for case in PLAIN)],
 )
 def test_a_template_of_one_expression_keeps_its_type(
     syntax: str, source: str, expected: Json
@@ -173,10 +170,7 @@ TRUE = {
     "jinja": ("review.approved", "'false'", "no"),
     "template": ("{{ 'yes' }}", "{{ review.approved }}", "{{ review.notes }}"),
 }
-FALSE = {
-    "jinja": ("missing", "[]"),
-    "template": ("{{ no }}", " False ", "0", "", "{{ missing }}"),
-}
+FALSE = {"jinja": ("missing", "[]"), "template": ("{{ no }}", " False ", "0", "", "{{ missing }}")}
 
 
 @pytest.mark.parametrize("syntax", TRUE)

@@ -5,20 +5,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from campaign import amount
-from whorl.language import (
-    Expression,
-    LanguageError,
-    MappingScope,
-    evaluate,
-    free_names,
-    functions,
-    parse,
-    render,
-)
+from whorl.language import Expression, LanguageError, MappingScope, evaluate, functions, parse
 
 SCOPE = MappingScope({"a": {"b": [1, "x", None]}, "s": "text", "n": 3, "l": [1, 2], "u": None})
 
@@ -123,32 +111,3 @@ def _no_other_error(source: str) -> None:
     except LanguageError as error:
         offset = error.offset
     assert offset is not None, source
-
-
-PIECES = (
-    *("{{", "}}", "{%", "%}", "{#", "#}", "{{-", "-%}", " ", "\n", "\r\n", "if", "else", "elif"),
-    *("endif", "for", "in", "endfor", "set", "endset", "macro", "endmacro", "call", "endcall", "m"),
-    *("with", "endwith", "filter", "endfilter", "raw", "endraw", "a", "b", "s", "n", "l", "loop"),
-    *(".", "[", "]", "(", ")", "{", "}", ",", ":", "|", "~", "+", "-", "*", "**", "/", "//", "%"),
-    *("==", "<", "=", "not", "and", "or", "is", "defined", "upper", "map", "range", "1", "2.5"),
-    *("'x'", '"y"', "'", "\\", "é", "\x00", "\ud800", "namespace", "ns.x", "true", "none", "items"),
-)
-
-
-@pytest.mark.campaign
-@settings(max_examples=amount(100, 800), deadline=None)
-@given(
-    st.sampled_from(["jinja", "template", "plain"]),
-    st.lists(st.sampled_from(PIECES) | st.text(max_size=30), max_size=30),
-)
-def test_any_source_gives_a_value_or_a_language_error(syntax: str, pieces: list[str]) -> None:
-    for source in ("".join(pieces), " ".join(pieces), "{{ " + " ".join(pieces) + " }}"):
-        expression = Expression(syntax, source)
-        offset: int | None = 0
-        try:
-            for use in free_names(expression):
-                assert source[use.offset :].startswith(use.name)
-            render(expression, SCOPE)
-        except LanguageError as error:
-            offset = error.offset
-        assert offset is None or 0 <= offset <= len(source)

@@ -29,19 +29,12 @@ CASES = [
     ("{% raw %}{{ a }}{% if %}{% endraw %}", "{{ a }}{% if %}"),
     ("a  {{- ' b ' -}}  c {%- if true -%} d {%- endif %}", "a b cd"),
     ("{% if numbers %}y{% endif %}{% if missing %}n{% endif %}", "y"),
-    ("{% if false %}a{% elif name == 'Ada' %}b{% else %}c{% endif %}", "b"),
     ("{% if missing.x.y %}a{% elif 0 %}b{% else %}c{% endif %}", "c"),
-    ("{% for n in numbers %}{{ n }},{% endfor %}", "1,2,3,4,"),
     ("{% for k in object %}{{ k }} {% endfor %}", "one two "),
-    ("{% for c in name %}{{ c }}.{% endfor %}", "A.d.a."),
-    ("{% for n in missing %}x{% else %}none{% endfor %}", "none"),
-    ("{% for k, v in object.items() %}{{ k }}={{ v }};{% endfor %}", "one=1;two=2;"),
     (
         "{% for i, (k, v) in [[0, pairs[0]], [1, pairs[1]]] %}{{ i }}{{ k }}{{ v }} {% endfor %}",
         "0k1 1l2 ",
     ),
-    ("{% for n in numbers if n is even %}{{ loop.index }}{{ n }}{% endfor %}", "1224"),
-    ("{% for n in numbers if n > 9 %}x{% else %}-{% endfor %}", "-"),
     ("{% for x in numbers %}{% endfor %}{{ x }}", "outer"),
     (
         "{% for n in [1, 2] %}{{ x }}{% set x = n %}{{ x }} {% endfor %}{{ x }}",
@@ -52,13 +45,7 @@ CASES = [
         "{{ loop.revindex0 }}{{ loop.length }}{{ loop.first }}{{ loop.last }} {% endfor %}",
         "10212truefalse 21102falsetrue ",
     ),
-    (
-        "{% for n in numbers %}{{ loop.previtem }}<{{ n }}<{{ loop.nextitem }} {% endfor %}",
-        "<1<2 1<2<3 2<3<4 3<4< ",
-    ),
-    ("{% for n in numbers %}{{ loop.cycle('a', 'b', 'c') }}{% endfor %}", "abca"),
     ("{% for n in [1, 1, 2] %}{{ n if loop.changed(n) else '-' }}{% endfor %}", "1-2"),
-    ("{% for n in [1] %}{{ loop.depth }}{{ loop.depth0 }}{% endfor %}", "10"),
     (
         "{% for a in [1, 2] %}{% set outer = loop %}{% for b in [1] %}{{ outer.index }}."
         "{{ loop.index }} {% endfor %}{% endfor %}",
@@ -66,29 +53,14 @@ CASES = [
     ),
     ("{% for loop in items %}{{ loop.a }}{{ loop.b }};{% endfor %}", "1x;2y;"),
     ("{% for loop, v in pairs %}{{ loop }}{{ v }}{% endfor %}", "k1l2"),
-    *(("{% set y = numbers | sum %}{{ y }}", "10"), ("{% set a, b = 1, 2 %}{{ b }}{{ a }}", "21")),
     ("{% if true %}{% set x = 1 %}{% endif %}{{ x }}", "1"),
     ("{% if false %}{% set x = 1 %}{% endif %}{{ x }}", "outer"),
-    ("{% set y %}a{{ name }}{% endset %}{{ y }}", "aAda"),
-    ("{% set y | upper | trim %} a{{ name }} {% endset %}{{ y }}", "AADA"),
-    ("{% filter upper | replace('A', '-') %}a{{ name }}{% endfilter %}", "--D-"),
     ("{% with a = 1, b = x %}{{ a }}{{ b }}{% endwith %}{{ a }}", "1outer"),
     ("{% with x = 1, y = x %}{{ x }}{{ y }}{% endwith %}{{ x }}", "1outerouter"),
-    (
-        "{% set ns = namespace(n=0) %}{% for i in numbers %}{% set ns.n = ns.n + i %}"
-        "{% endfor %}{{ ns.n }}{{ ns.missing }}",
-        "10",
-    ),
-    ("{% macro m(a, b=2) %}[{{ a }}{{ b }}]{% endmacro %}{{ m(1) }}{{ m(b=3, a=0) }}", "[12][03]"),
     ("{% macro m(a) %}[{{ a }}]{% endmacro %}{{ m() }}", "[]"),
     ("{% macro m() %}{{ name }}{{ y }}{% endmacro %}{% set y = 2 %}{{ m() }}", "Ada2"),
     ("{% macro m(n) %}{{ n }}{% if n %}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(3) }}", "3210"),
     ("{% macro m() %}a{% endmacro %}{{ m() | upper }}", "A"),
-    (
-        "{% macro m(t) %}<{{ t }}>{{ caller() }}{% endmacro %}{% call m('a') %}{{ name }}"
-        "{% endcall %}",
-        "<a>Ada",
-    ),
     (
         "{% macro m() %}{{ caller(1) }}{{ caller(2) }}{% endmacro %}{% call(n) m() %}({{ n }})"
         "{% endcall %}",

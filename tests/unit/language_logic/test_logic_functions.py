@@ -11,7 +11,7 @@ from whorl.language import Expression, Json, MappingScope, evaluate, functions
 NOON = 1_700_049_600  # 2023-11-15T12:00:00Z, a Wednesday
 
 FORM: list[Json] = [
-    *({"key": "size", "value": "L"}, {"key": "tag", "value": "a"}, {"key": "Tag", "value": "b"}),
+    *({"key": "size", "value": "L"}, {"key": "tag", "value": "a"}, {"key": "Tag", "value": "b"})
 ]
 BODY: dict[str, Json] = {
     "name": "Ida",

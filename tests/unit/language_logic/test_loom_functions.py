@@ -86,10 +86,7 @@ ENVELOPE = {"$content-type": "application/octet-stream", "$content": "WzFd"}
 
 @pytest.mark.parametrize(
     ("content", "schema", "expected"),
-    [
-        *(('{"n": 1}', OBJECT, {"n": 1}), ({"n": 1}, OBJECT, {"n": 1})),
-        (ENVELOPE, None, [1]),
-    ],
+    [*(('{"n": 1}', OBJECT, {"n": 1}), ({"n": 1}, OBJECT, {"n": 1})), (ENVELOPE, None, [1])],
 )
 def test_content_that_fits_is_given(content: Any, schema: Any, expected: Any) -> None:
     assert called("checked_content(it)", {"content": content, "schema": schema}) == expected
