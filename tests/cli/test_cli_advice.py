@@ -180,15 +180,6 @@ def test_advised_commands_have_these_options(project: Path, whorl: Whorl, is_bef
     assert advised_command(failed.err)[:6] == ["whorl", *given, "resume"]
 
 
-@pytest.mark.slow
-def test_resume_without_a_provider_says_who_answers(project: Path, whorl: Whorl) -> None:
-    (project / "other.toml").write_text((project / "whorl.toml").read_text())
-    (project / "whorl.toml").unlink()
-    assert whorl("run", "failing.yaml", "--config", "other.toml").code == 1
-
-    assert "no provider is configured" in whorl("resume", "last").err
-
-
 BESIDE = """
 whorl: 1
 name: beside

@@ -63,14 +63,6 @@ def test_wrong_words_say_what_is_meant(whorl: Whorl, project: Path) -> None:
     assert (project / "e.yaml").read_text() == FILE
 
 
-def test_problems_of_a_file_name_their_steps(whorl: Whorl, project: Path) -> None:
-    (project / "e.yaml").write_text(FILE.replace("{{ a }}", "{{ nobody }}"))
-
-    shown = whorl("edit", "e.yaml", "--json")
-
-    assert [found["node"] for found in shown.json["diagnostics"]] == ["b"]
-
-
 def test_names_that_a_step_may_read_are_listed(whorl: Whorl, project: Path) -> None:
     (project / "e.yaml").write_text(FILE)
 

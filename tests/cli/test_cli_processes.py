@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
     from command_line import Spawn, Whorl
 
     from whorl.runtimes.journal.journal import Entry, RunId
-
-HEAVY = ("httpx2", "rich", "jinja2", "apsw", "yaml", "asyncio", "pydantic", "whorl.runtimes")
 
 
 def _iteration(whorl: Whorl) -> int:
@@ -211,23 +207,6 @@ def test_output_into_a_closed_pipe_is_no_mistake(whorl: Whorl, spawn: Spawn) -> 
         told = process.stderr.read()
     assert process.wait() == 5
     assert told == ""
-
-
-def test_help_imports_nothing_heavy() -> None:
-    script = (
-        "import sys\n"
-        "from whorl.interfaces.cli import main\n"
-        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
-        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
-    )
-    path = {"PYTHONPATH": ":".join(filter(None, sys.path))}
-
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=path
-    )
-
-    assert "whorl run polish.yaml" in done.stdout
-    assert done.stderr.strip() == "[]"
 
 
 def test_more_iterations_for_a_paused_run_are_said(whorl: Whorl, spawn: Spawn) -> None:

@@ -245,6 +245,8 @@ steps:
 
 def test_files_are_given_one_by_one_or_as_a_list(whorl: Whorl, project: Path) -> None:
     (project / "pages.yaml").write_text(FILES)
+    for name in ("a.txt", "b.txt"):
+        (project / name).touch()
     for words, pages in {
         "-i pages=a.txt": ["a.txt"],
         "-i pages=a.txt -i pages=b.txt": ["a.txt", "b.txt"],
@@ -260,6 +262,7 @@ def test_files_are_given_one_by_one_or_as_a_list(whorl: Whorl, project: Path) ->
 def test_the_only_file_that_a_workflow_needs_is_its_text(whorl: Whorl, project: Path) -> None:
     file = project / "letter.yaml"
     file.write_text(FILES.replace("pages: files", "pages: file").replace(" + names", ""))
+    (project / "a.txt").touch()
     alone = whorl("run letter.yaml a.txt --json")
     file.write_text(FILES.replace("pages: files", "pages: file, other: file"))
 
@@ -365,7 +368,7 @@ def test_paths_are_seen_from_the_current_folder(whorl: Whorl, sub: Path, project
         whorl("show last/others --json").prints("sub/notes/a.md")
     outside = "error[R111]: -i note: '../../outside.md' is outside of the project"
     whorl(f"{run} -i note=../../outside.md").ends(2, outside, "copy it into the project")
-    whorl("run ../looking.yaml -i note=b.md").ends(1, "'sub/b.md'")
+    whorl("run ../looking.yaml -i note=b.md").ends(2, "'sub/b.md' does not exist")
     tried = whorl("try ../looking.yaml --at text -i note=notes/a.md --json").ends(0).json
     whorl(f"show {tried['run']}/text").prints("the note")
     kept = whorl("schedule add ../looking.yaml --every 1h -i note=notes/a.md --json").ends(0)

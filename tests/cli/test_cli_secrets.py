@@ -122,17 +122,6 @@ def test_a_run_goes_on_with_its_secret_after_a_restart(whorl: Whorl, keyed: Path
     assert json.loads(done.out)["output"]["stdout"] == "same\n"
 
 
-def test_a_run_needs_its_key(whorl: Whorl, keyed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whorl("run", "keyed.yaml", "-i", "key=HUSH-77", "-i", "greeting=x")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(keyed / "elsewhere"))
-    monkeypatch.setenv("WHORL_HOME", str(keyed / ".whorl"))
-    for words in (("show", "last"), ("status", "last"), ("ls",), ("why", "last")):
-        assert whorl(*words).code == 0, words
-    whorl("approve last").ends(3, "R909", "WHORL_KEY")
-
-    assert "***" in whorl("show", "last").out
-
-
 def test_the_key_is_ones_own(whorl: Whorl, keyed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(keyed / "mine"))
     whorl("ls")

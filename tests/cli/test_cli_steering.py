@@ -149,20 +149,6 @@ def test_a_fork_with_another_file_keeps_iterations_as_its_own(whorl: Whorl, proj
     assert accepted["loops"][0]["returned_iteration"] == 1
 
 
-@pytest.mark.slow
-def test_calls_of_a_fork_are_counted_once(whorl: Whorl) -> None:
-    whorl("run polish.yaml x")
-    whorl("fork last --at polish[3]")
-    whorl("fork last --at polish[3]")
-
-    rows = whorl("ls --json").json
-    for by in ("model", "run", "iteration"):
-        total = whorl("cost", "--by", by, "--json").json["total"]
-        assert total["calls"] == sum(row["calls"] for row in rows) == 7 + 3 + 3
-        assert total["cost_usd"] == pytest.approx(sum(row["cost_usd"] for row in rows))
-    assert whorl("cost last --json").json["total"]["calls"] == 3
-
-
 def test_a_fork_takes_one_of_several_workflows_of_a_file(whorl: Whorl, project: Path) -> None:
     (project / "template.json").write_text(of_several("a"))
     whorl("run template.json --workflow 'the second'").ends(0)

@@ -130,18 +130,6 @@ def test_a_damaged_run_is_given_up_by_name(whorl: Whorl, project: Path, tmp_path
     assert whorl("doctor").code == 0
 
 
-def test_a_backup_restores_a_store(whorl: Whorl, project: Path, tmp_path: Path) -> None:
-    file = tmp_path / "copy.db"
-    whorl("run", "polish.yaml", "x")
-    shown = whorl("show", "last").out
-    assert "1 run" in whorl("backup", str(file)).out
-    (project / ".whorl" / "whorl.db").unlink()
-
-    assert "1 run" in whorl("restore", str(file)).out
-
-    assert whorl("show", "last").out == shown
-
-
 def _rows(store: Path) -> list[Any]:
     """What a store holds; whether it lies in the file or in the log is no matter."""
     with closing(apsw.Connection(str(store))) as connection:

@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -75,19 +74,6 @@ def test_what_was_never_sent_leaves_the_cost_known(tmp_path: Path, step: str, ca
     assert (total["calls"], total["unpriced_calls"]) == (calls, 0)
 
 
-def test_what_a_function_told_of_its_models_counts_when_it_fails(tmp_path: Path) -> None:
-    (tmp_path / "whorl.toml").write_text('[tasks]\nspend = "python:spending:spend"\n')
-    (tmp_path / "spending.py").write_text(
-        "import whorl\ndef spend():\n"
-        "    whorl.current_call().used(10, 5, cost_usd=0.25)\n    raise ValueError('no')\n"
-    )
-    (tmp_path / "t.yaml").write_text("whorl: 1\nsteps:\n  a: {use: spend, retry: 0}\n")
-
-    usage = json.loads(whorl(tmp_path, "run", "t.yaml", "--json").stdout)["usage"]
-
-    assert (usage["calls"], usage["input_tokens"], usage["cost_usd"]) == (1, 10, 0.25)
-
-
 def test_usage_is_rolled_up_and_adds_up(place: Path) -> None:
     result = json.loads(whorl(place, "cost", "--json").stdout)["total"]
     for by, names in {
@@ -122,31 +108,6 @@ def test_a_price_that_is_not_known_is_said(tmp_path: Path) -> None:
 
     assert "not known" in told
     assert "2 calls had no known price" in told
-
-
-def test_a_call_in_doubt_costs_what_was_reserved(tmp_path: Path) -> None:
-    reserve = {"calls": 1, "tokens": 50, "cost_usd": 0.25}
-    asyncio.run(_store_run(tmp_path, Event("task.in_doubt", "a", 1.0, {"reserve": reserve})))
-    total = json.loads(whorl(tmp_path, "cost", "--json").stdout)["total"]
-
-    assert (total["calls"], total["output_tokens"], total["cost_usd"]) == (1, 50, 0.25)
-    assert total["in_doubt"] == 1
-
-
-def test_a_call_that_was_cancelled_costs_its_charge_until_a_reply_comes(tmp_path: Path) -> None:
-    charge: Any = {"calls": 1, "input_tokens": 5, "cost_usd": 0.25, "in_doubt": 1}
-    used: Any = {"calls": 1, "input_tokens": 4, "cost_usd": 0.1}
-    cancelled: Any = {"status": "cancelled", "usage": charge}
-    events = [Event("task.started", name, 1.0, {"inputs": {"model": "p/m"}}) for name in "ab"]
-    events += [Event("node.finished", name, 2.0, cancelled) for name in "ab"]
-    late = Event("task.finished", "b", 2.0, {"value": 1, "usage": used, "model": "p/m"})
-    asyncio.run(_store_run(tmp_path, *events, late))
-    told = json.loads(whorl(tmp_path, "cost", "--json").stdout)
-
-    assert [line["name"] for line in told["lines"]] == ["p/m"]
-    total = told["total"]
-    assert (total["calls"], total["input_tokens"], total["in_doubt"]) == (2, 9, 1)
-    assert total["cost_usd"] == pytest.approx(0.35)
 
 
 def test_a_run_is_replayed_and_what_differs_is_shown(place: Path) -> None:

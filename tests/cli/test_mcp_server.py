@@ -115,20 +115,6 @@ def test_a_call_runs_the_workflow_and_gives_its_output(place: Path) -> None:
     assert answer.structured_content["loops"][0]["exit_reason"] == "condition_met"
 
 
-def test_a_long_run_is_called_now_and_fetched_later(place: Path) -> None:
-    async def ask() -> tuple[Any, Any]:
-        async with talk(place, "slow.yaml", "--wait", "0.1") as client:
-            early = await client.call_tool("slow", {"text": "hi"})
-            run = early.structured_content["run"]
-            return early, await client.call_tool("whorl_result", {"run": run, "wait_s": PATIENCE_S})
-
-    early, late = asyncio.run(ask())
-
-    assert early.structured_content["status"] == "running"
-    assert late.structured_content["status"] == "succeeded"
-    assert late.content[0].text == "hi 2"
-
-
 def test_a_run_goes_on_for_a_client_that_comes_back(place: Path) -> None:
     async def ask() -> tuple[Any, Any]:
         async with talk(place, "slow.yaml", "--wait", "0") as client:

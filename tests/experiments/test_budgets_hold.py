@@ -9,6 +9,8 @@ import pytest
 from experiments.guess import EXPERIMENT, FILE, FLOW, PLAIN, advised, run_json, whorl
 from experiments.served import ALONE, EACH_USD, JUDGED, Billed, ran, served
 
+EXPLORING = ALONE + "explore: {polish: 5}\n"
+
 
 @pytest.mark.parametrize("budget", [0.5, 1.0, 3.0])
 def test_trials_at_once_with_long_answers_stay_within_it(billed: Billed, budget: float) -> None:
@@ -61,12 +63,10 @@ def test_trials_that_the_budget_ended_are_no_result_and_go_on_with_more(billed: 
 
 
 @pytest.mark.parametrize("tokens", [3_000, 9_000])
-@pytest.mark.parametrize("judged", [False, True])
-def test_the_advised_budget_goes_on_to_the_end(
-    billed: Billed, *, tokens: int, judged: bool
-) -> None:
+@pytest.mark.parametrize("text", [ALONE, JUDGED, EXPLORING], ids=["alone", "judged", "exploring"])
+def test_the_advised_budget_goes_on_to_the_end(billed: Billed, tokens: int, text: str) -> None:
     billed.tokens = tokens
-    served(billed, JUDGED if judged else ALONE, cases=2)
+    served(billed, text, cases=2)
     budget, told = 0.5, []
 
     while (done := whorl("experiment", "run", FILE, "--budget", str(budget))).exit_code == 5:
@@ -82,6 +82,10 @@ def test_the_advised_budget_goes_on_to_the_end(
     found = run_json("experiment", "report", FILE)
     assert (found["done"], found["faults"]) == (2, [])
     assert all("asked for again" in note for note in found["notes"])
+    if again := billed.calls - 2 * 3 if text is ALONE else 0:
+        answers = "1 answer" if again == 1 else f"{again} answers"
+        words = f"contains {answers} that the budget cut, asked for again"
+        assert found["notes"] == [f"the cost of 'base' {words}"]
     assert found["spent_usd"] == pytest.approx(billed.billed_usd)
     assert billed.billed_usd <= budget + 1e-9
 
@@ -100,7 +104,7 @@ def test_a_server_without_limits_is_over_by_a_call_a_trial(billed: Billed, at_on
 
 
 def test_exploring_that_the_budget_ended_goes_on_to_its_end_with_more(billed: Billed) -> None:
-    served(billed, ALONE + "explore: {polish: 5}\n", cases=2)
+    served(billed, EXPLORING, cases=2)
     sweep = ("what-if", FILE, "--until", "iteration >= 4", "--at-most", "4")
 
     whole = run_json("experiment", "run", FILE, "--store", "free")
@@ -174,8 +178,8 @@ def test_what_completes_the_trials_of_a_what_if_has_a_budget(billed: Billed) -> 
 
     told = run_json("what-if", FILE)["not_recommended"]
 
-    if "complete them" in told:
-        assert goes_on(advised(told), billed)
+    assert "complete them" in told
+    assert goes_on(advised(told), billed)
 
 
 @pytest.mark.parametrize("words", [("what-if", FILE), ("what-if", FILE, "--at-most", "2")])
@@ -221,12 +225,15 @@ def test_the_gate_that_goes_on_is_as_strict_and_writes_the_same(billed: Billed) 
     assert whorl(*again[:-1], "50").exit_code == 1
 
 
-def test_what_goes_on_with_a_run_for_a_program_is_for_one(billed: Billed) -> None:
+def test_what_goes_on_with_a_fresh_run_for_a_program_is_for_one(billed: Billed) -> None:
     served(billed, cases=3)
+    run_json("experiment", "run", FILE)
 
     paused = whorl("experiment", "run", FILE, "--fresh", "--budget", "1", "--json")
 
     again = advised(paused.stderr)
     assert paused.exit_code == 5
+    assert "1 of 3 trials done" in paused.stderr
     assert "--json" in again
     assert "--fresh" not in again
+    assert goes_on(again, billed)

@@ -98,6 +98,10 @@ def _die_everywhere(words: tuple[str, ...], base: str = "") -> int:
             make_own(Path(store, "whorl.db"))
         if not dies_at(number, (*words, "--store", store)):
             break
+        if base:
+            # What was to be recorded hides no result.
+            report = run_json("experiment", "report", FILE, "--store", store)
+            assert _plain(report) == wanted, number
         again = run_json(*words, "--store", store)
         found = run_json("experiment", "run", FILE, "--store", store)
         made = _calls()

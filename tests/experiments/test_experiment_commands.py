@@ -78,17 +78,6 @@ def test_a_gate_is_undecided_where_few_cases_differ_much() -> None:
     assert "### guess: 12 cases" in lax.stdout
 
 
-def test_dollars_that_are_expected_are_told_after_the_first_case() -> None:
-    Path(FILE).write_text(EXPERIMENT.replace("at_once: 6", "at_once: 1"))
-
-    done = whorl("experiment", "run", FILE)
-    spent = json.loads(whorl("experiment", "report", FILE, "--json").stdout)["spent_usd"]
-
-    line = next(line for line in done.stderr.splitlines() if "after 1 case" in line)
-    about = float(line.partition("about $")[2].partition(" ")[0])
-    assert about == pytest.approx(spent, rel=0.05)
-
-
 def test_rows_that_nobody_can_run_say_what_is_left_to_gain() -> None:
     """What is solved at the fourth guess ends there; what never is, with the best by score."""
     solved = 'solved: "grade >= 0.4"\n'
@@ -220,64 +209,6 @@ def test_where_a_judge_and_labels_differ_is_told_with_its_words() -> None:
     assert "said yes, not no\n    it has two letters." in shown
     assert "line 14, column 'label': 'maybe' is neither yes, no" in wrong.stderr
     assert (labelled["results"], labelled["wrong_yes"][:2]) == (12, [9, 9])
-
-
-@pytest.mark.slow
-def test_votes_that_are_missing_are_asked_for_within_a_budget() -> None:
-    """A judge with one vote is asked for two more on each of five guesses of twelve cases."""
-    judged_flow('["NO", "NO", "YES"]')
-    run_json("experiment", "run", FILE)
-    asked = ("what-if", FILE, "--until", '{judge: {question: "Is it long?", of: write, votes: 3}}')
-    judged = ("judge", FILE, "--against", "grade")
-
-    before = run_json(*asked)
-    free = whorl(*judged, "--votes", "3")
-    paid = whorl(*judged, "--votes", "3", "--budget", "5", "--json")
-    again = whorl(*asked, "--extend", "--budget", "5", "--json")
-
-    assert [row["why"] for row in before["not_ranked"]] == [
-        "the judge has 1 vote in iteration 1, not 3"
-    ]
-    assert (free.exit_code, "X111" in free.stderr) == (2, True)
-    found = json.loads(paid.stdout)
-    assert found["results"] == 60
-    assert set(found["votes"]) == {"1", "3"}
-    assert found["loop"]["yours"][1] < found["loop"]["3"][1]
-    assert "120 votes to record" in paid.stderr
-    assert "nothing to record" in again.stderr
-    rows = json.loads(again.stdout)["rules"]
-    assert any("judge (3 votes)" in row["rule"] for row in rows)
-
-
-@pytest.mark.slow
-def test_iterations_that_are_missing_are_recorded_and_change_no_result() -> None:
-    """Runs of two iterations go on to four; what they returned, and their own cost, stays."""
-    Path(FILE).write_text(PLAIN)
-    before = run_json("experiment", "run", FILE)
-    asked = ("what-if", FILE, "--at-most", "4", "--return", "last")
-
-    short = run_json(*asked)
-    poor = whorl(*asked, "--extend", "--budget", "0")
-    paid = whorl(*asked, "--extend", "--budget", "90", "--json")
-    again = whorl(*asked, "--extend", "--budget", "90")
-    after = run_json("experiment", "report", FILE)
-
-    assert short["not_ranked"][0]["why"] == "would have gone on after iteration 2"
-    assert "budget: 24 iterations not recorded" in poor.stderr
-    assert "24 iterations to record, about $" in paid.stderr
-    found = [row for row in json.loads(paid.stdout)["rules"] if "at_most 4" in row["rule"]]
-    assert [(row["grade"], row["iterations"]) for row in found] == [(pytest.approx(0.4), 4)]
-    assert "nothing to record" in again.stderr
-    # What was recorded later is told as what exploring cost; the trials are as they were.
-    assert after.pop("extra_usd") > before.pop("extra_usd") == 0
-    assert after.pop("spent_usd") > before.pop("spent_usd")
-    changing = ("seconds", "cost_usd")
-    for each in (before, after):
-        each["costs"] = [round(row["cost_usd"], 9) for row in each["rows"]]
-        each["rows"] = [{k: v for k, v in row.items() if k not in changing} for row in each["rows"]]
-        del each["variants"]["base"]["cost_usd"], each["variants"]["base"]["per_solved"]
-        del each["variants"]["longer"]["cost_usd"], each["variants"]["longer"]["per_solved"]
-    assert after == before
 
 
 def test_a_loop_that_continues_a_conversation_is_not_reopened() -> None:

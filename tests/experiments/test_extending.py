@@ -65,55 +65,6 @@ def test_what_is_recorded_stays_within_the_budget_and_goes_on(
     assert "nothing to record" in again.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("at", [3, 6, 9])
-def test_a_crash_while_recording_hides_no_result(billed: Billed, at: int) -> None:
-    served(billed, cases=3)
-    found = run_json("experiment", "run", FILE)
-    assert dies_at(at, (*LONGER, "--budget", "9"))
-    report = run_json("experiment", "report", FILE)
-    swept = whorl("what-if", FILE, "--at-most", "2")
-    more = run_json("experiment", "run", FILE)
-    held = whorl(*LONGER, "--budget", "0")
-    spent = run_json("experiment", "report", FILE)["spent_usd"]
-
-    names = ("case", "status", "grades", "iterations", "exit_reason")
-    rows = [[[row[n] for n in names] for row in one["rows"]] for one in (found, report, more)]
-    assert rows[0] == rows[1] == rows[2]
-    assert report["done"] == 3
-    assert "3 exploring runs" in swept.stdout or "3 runs" in swept.stdout
-    assert re.search("[1-6] iterations? to record, about", held.stderr)
-    assert "not recorded" in held.stderr
-    # Neither looking nor asking without a budget pays for anything.
-    assert report["spent_usd"] == more["spent_usd"] == spent
-    assert whorl(*LONGER, "--budget", "9").exit_code == 0
-    assert "nothing to record" in whorl(*LONGER, "--budget", "9").stderr
-
-
-@pytest.mark.slow
-@pytest.mark.sample(3)
-@KINDS
-@pytest.mark.parametrize("tokens", [3_000, 9_000])
-def test_recording_names_a_budget_that_goes_on(
-    billed: Billed, words: tuple[str, ...], tokens: int
-) -> None:
-    begun(billed, words, 3)
-    billed.tokens = tokens
-    budget, times = 0.0, 0
-
-    while (done := whorl(*words, "--budget", f"{budget:g}")).exit_code == 5:
-        again, before = advised(done.stderr), billed.calls
-        assert again[:-1] == ["--config", "whorl.toml", *words, "--budget"]
-        assert float(again[-1]) > budget
-        budget, times = float(again[-1]), times + 1
-        assert "not recorded; go on with: " in done.stderr
-        assert whorl(*again).exit_code in (0, 5)
-        assert billed.calls > before
-
-    assert (done.exit_code, 0 < times < 6) == (0, True)
-    assert "not recorded" not in done.stderr
-
-
 @KINDS
 def test_the_command_that_goes_on_has_all_options(billed: Billed, words: tuple[str, ...]) -> None:
     begun(billed, words, 2)
@@ -125,6 +76,7 @@ def test_the_command_that_goes_on_has_all_options(billed: Billed, words: tuple[s
     assert done.exit_code == 5
     again = advised(done.stderr)
     assert again[:-1] == ["--config", "whorl.toml", *given, "--budget"]
+    assert float(again[-1]) > 0
     assert whorl(*again).exit_code == 0
 
 
@@ -249,6 +201,7 @@ def test_votes_that_a_crash_stopped_are_counted(
     billed: Billed, at: int, later: tuple[str, ...]
 ) -> None:
     recorded(billed, cases=2, flow=JUDGING)
+    before = billed.calls
 
     if not dies_at(at, PAID):
         # Answers that come at the same time are written at once: there were fewer appends.
@@ -269,26 +222,15 @@ def test_votes_that_a_crash_stopped_are_counted(
     assert report["spent_usd"] >= billed.billed_usd - 1e-9
     assert not any("a process ended during" in note for note in report["notes"])
     in_doubt = sum(row.in_doubt for row in runs())
+    if later is PAID:
+        # Of calls in doubt nobody knows whether they were sent.
+        assert 2 * 4 <= billed.calls - before <= 2 * 4 + in_doubt
+        assert "  all 5 votes: " in done.stdout
     words = "contains what was reserved for calls in doubt: "
     assert any(words in note for note in report["notes"]) == bool(in_doubt)
     calls, again = billed.calls, whorl(*later)
     assert "nothing to record" in again.stderr
     assert billed.calls == calls
-
-
-def test_each_result_has_as_many_votes_as_were_asked_for(billed: Billed) -> None:
-    recorded(billed, cases=2, flow=JUDGING)
-    calls = billed.calls
-
-    assert dies_at(5, PAID)
-    first = billed.calls - calls
-    done = whorl(*PAID)
-
-    in_doubt = sum(row.in_doubt for row in runs())
-    assert (in_doubt > 0, first > 0) == (True, True)
-    # Of calls in doubt nobody knows whether they were sent.
-    assert 2 * 4 <= billed.calls - calls <= 2 * 4 + in_doubt
-    assert "  all 5 votes: " in done.stdout
 
 
 def test_votes_that_were_ended_without_one_can_be_asked_for_again(billed: Billed) -> None:

@@ -18,7 +18,6 @@ from experiments.guess import (
     change,
     run_json,
     whorl,
-    write_cases,
 )
 from experiments.served import SERVED
 from whorl.services.experiments.reporting import figures
@@ -128,14 +127,6 @@ def test_the_margin_is_of_the_gate_or_the_file(written: str, margin: float, verd
     assert (found["verdict"], found["margin"]) == (verdict, margin)
     words = {"pass": "not worse by the margin,", "fail": "worse by 0.20, the margin is"}
     assert f"the grade is {words[verdict]} {margin:g}\n" in done.stdout
-
-
-def test_a_gate_that_cannot_decide_says_its_margin() -> None:
-    write_cases(7)
-
-    done = whorl("experiment", "gate", FILE, "--variant", "longer", "--against", "base")
-
-    assert "7 cases do not decide with a margin of 0.02; about " in done.stdout
 
 
 def test_a_gate_that_its_budget_stopped_has_not_passed() -> None:

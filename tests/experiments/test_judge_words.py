@@ -177,6 +177,8 @@ def test_every_share_of_a_judge_names_what_it_is_a_share_of() -> None:
     assert f"  the loop over {found['loop_runs']} runs with " in told
     assert found["loop_runs"] == 3
 
+    assert set(voted["votes"]) == {"1", "3"}
+    assert voted["loop"]["yours"][1] < voted["loop"]["3"][1]
     base = voted["voted"]
     assert (base["results"], base["cases"], base["votes"]) == (15, 3, 3)
     assert base["differing"] == round(voted["not_unanimous"] * 15)

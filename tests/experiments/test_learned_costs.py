@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.guess import FILE, PLAIN, advised, dies_at, run_json, whorl
+from experiments.guess import FILE, PLAIN, dies_at, run_json, whorl
 from experiments.served import ALONE, EACH_USD, JUDGED, LOOP, Billed, ran, served
 from whorl.services.experiments.what_if.extending import mean_usd
 from whorl.services.experiments.what_if.facts import Call
@@ -139,25 +139,6 @@ def test_a_trial_that_was_interrupted_is_forecast_by_what_it_lacks(billed: Bille
     assert paid <= forecast(done.stderr) < 1.5 * paid
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("budget", ["0.01", "0.2", "1.2"])
-def test_the_command_that_goes_on_runs_a_fresh_experiment(billed: Billed, budget: str) -> None:
-    served(billed, cases=3)
-    run_json("experiment", "run", FILE)
-    calls, times = billed.calls, 0
-
-    done = whorl("experiment", "run", FILE, "--fresh", "--budget", budget)
-    assert done.exit_code == 5
-    assert ("0 of 3 trials done" in done.stderr) == (float(budget) < 0.9)
-    while done.exit_code == 5 and times < 5:
-        before = billed.calls
-        done, times = whorl(*advised(done.stderr)), times + 1
-        assert billed.calls > before
-
-    assert (done.exit_code, 0 < times < 5) == (0, True)
-    assert billed.calls >= 2 * calls
-
-
 DOUBT = "costs contain what was reserved for calls in doubt: 1 call of 1 trial"
 OPEN = "a process ended during 1 call of 1 run: nobody knows their cost, and it is not in the costs"
 
@@ -178,29 +159,6 @@ def test_a_report_right_after_a_crash_counts_the_calls_that_are_open() -> None:
         seen += OPEN in before
 
     assert seen
-
-
-def test_an_answer_that_the_budget_cut_is_asked_for_again_and_counted(billed: Billed) -> None:
-    billed.tokens = 9_000
-    served(billed, cases=2)
-
-    code, found = ran("--budget", "0.5")
-    spent = billed.billed_usd
-    before = run_json("experiment", "report", FILE)["notes"]
-    more, whole = ran("--budget", "20")
-
-    assert (code, more) == (5, 0)
-    assert spent <= 0.5
-    assert (found["done"], found["variants"]["base"]["failed"]) == (0, {})
-    assert "the budget ended 1 trial" in found["notes"][0]
-    assert [row["iterations"] for row in whole["rows"]] == [3, 3]
-    assert whole["spent_usd"] == pytest.approx(billed.billed_usd)
-    again = billed.calls - 2 * 3
-    assert again
-    assert not any("asked for again" in note for note in before)
-    answers = "1 answer" if again == 1 else f"{again} answers"
-    words = "that the budget cut, asked for again"
-    assert f"the cost of 'base' contains {answers} {words}" in whole["notes"]
 
 
 @pytest.mark.parametrize("words", [("run", FILE), ("gate", FILE, "--against", "other")])

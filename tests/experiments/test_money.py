@@ -219,7 +219,6 @@ def expected(told: str) -> list[float]:
     return [float(amount) for amount in re.findall(r"about \$([\d.]+) in all", told)]
 
 
-@pytest.mark.slow
 def test_what_all_of_it_will_cost_is_told_by_whole_cases() -> None:
     """All cases cost the same here, so that the first one tells exactly."""
     judged(PLAIN + "trial_budget: 1.2\n")

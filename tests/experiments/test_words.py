@@ -201,17 +201,6 @@ def test_a_trial_that_a_person_pauses_is_left_out_until_it_goes_on() -> None:
     assert f"1 trial was steered by a person and is left out: {trial}" in answered["notes"]
 
 
-def test_a_trial_with_money_of_a_person_is_left_out() -> None:
-    Path(FILE).write_text(Path(FILE).read_text() + "trial_budget: 0.0001\n")
-    whorl("experiment", "run", FILE)
-    trial = run_json("ls", "--all", "--status", "paused", "-n", "1")[0]["run"]
-
-    whorl("resume", trial, "--budget", "+9")
-
-    notes = run_json("experiment", "report", FILE)["notes"]
-    assert f"1 trial was steered by a person and is left out: {trial}" in notes
-
-
 SCORES = ("0.1", "0.3", "0.5", "0.8", "0.95")
 
 

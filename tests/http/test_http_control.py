@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -102,37 +101,6 @@ def test_what_cannot_start_does_not(shared: Client, body: dict[str, Any], status
     assert shared.get("/runs")["runs"] == []
 
 
-@pytest.mark.parametrize("amount", [True, "3"])
-@pytest.mark.parametrize("name", ["budget_usd", "tokens", "calls", "seen"])
-def test_what_is_no_number_gives_no_money(shared: Client, name: str, amount: object) -> None:
-    run = shared.start("failing.yaml")
-    answer = shared.http.post(f"/api/runs/{run}/resume", json={name: amount})
-
-    assert answer.status_code == 400
-
-
-def test_mistakes_of_a_file_are_answered_with_their_places(shared: Client) -> None:
-    error = shared.post("/runs", {"workflow": "flows/broken.yaml"}, 400)["error"]
-
-    first = error["diagnostics"][0]
-    assert (first["file"], first["line"]) == ("flows/broken.yaml", 3)
-
-
-@pytest.mark.slow
-def test_pause_and_resume_have_one_effect_in_parallel(client: Client) -> None:
-    run = slow(client)
-    assert client.get(f"/runs/{run}")["driver"] == "here"
-
-    assert at_once(client, f"/runs/{run}/pause", {}) == ONCE
-    assert client.wait(run, "paused")["can"][:2] == ["resume", "cancel"]
-    assert client.post(f"/runs/{run}/pause", status=409)["error"]["code"] == "W905"
-
-    assert at_once(client, f"/runs/{run}/resume", {}) == ONCE
-    client.turns(run, client.get(f"/runs/{run}")["iteration"])
-    client.post(f"/runs/{run}/cancel")
-    assert [client.kinds(run).count(f"run.{word}") for word in ("paused", "resumed")] == [1, 1]
-
-
 def test_cancel_keeps_the_words(client: Client) -> None:
     run = slow(client)
     client.post(f"/runs/{run}/cancel", {"feedback": "wrong file"})
@@ -159,30 +127,6 @@ def test_a_rejection_in_parallel_is_taken_once(client: Client) -> None:
     assert client.kinds(run).count("gate.decided") == 1
     late = client.post(f"/runs/{run}/approve", {"address": "check"}, 409)
     assert "already" in late["error"]["message"]
-
-
-def test_approve_and_reject_at_once_exclude_each_other(client: Client) -> None:
-    run = client.start("gated.yaml")
-    client.wait(run, "waiting")
-
-    with ThreadPoolExecutor(2) as pool:
-        paths = [f"/api/runs/{run}/{word}" for word in ("approve", "reject")]
-        body = {"address": "check"}
-        answers = pool.map(lambda path: client.http.post(path, json=body).status_code, paths)
-
-    assert sorted(answers) == [202, 409]
-
-
-@pytest.mark.slow
-def test_continue_in_parallel_gives_more_once(client: Client) -> None:
-    run = client.finish(max_iterations=1)["id"]
-
-    statuses = at_once(client, f"/runs/{run}/continue", {"iterations": 1})
-    found = client.wait(run, "succeeded")
-
-    # Who comes when the added iteration has ended is asking anew.
-    assert statuses.count(202) == found["iteration"] - 1
-    assert 202 in statuses
 
 
 def test_seen_makes_a_second_press_harmless(client: Client) -> None:
@@ -275,20 +219,6 @@ def test_a_fork_has_the_budget_of_its_run_unless_it_is_given_one(client: Client)
     assert client.wait(other, "succeeded")["budget_usd"] == 1.0
 
 
-@pytest.mark.slow
-def test_resume_tries_again_what_failed(client: Client) -> None:
-    run = client.start("failing.yaml")
-    found = client.wait(run, "failed")
-    assert found["can"] == ["resume"]
-
-    for _ in range(2):
-        client.post(f"/runs/{run}/resume")
-        found = client.wait(run, "failed", "succeeded")
-
-    assert found["status"] == "succeeded"
-    assert client.kinds(run).count("task.finished") == 2
-
-
 def test_a_run_of_another_process_is_steered_through_its_inbox(
     client: Client, spawn: Spawn
 ) -> None:
@@ -321,16 +251,3 @@ def test_runs_are_started_with_labels_and_listed_by_them(client: Client) -> None
     assert found["labels"] == {"n": "1", "team": "red"}
     assert client.get("/runs", label="team=red=")["runs"] == []
     assert "only for runs of experiments" in refused["error"]["message"]
-
-
-@pytest.mark.slow
-def test_an_input_holds_no_more_values_than_one_of_a_command(client: Client, project: Path) -> None:
-    text = "whorl: 1\ninputs: {xs: list}\nsteps:\n  n: {value: '{{ xs | length }}'}\n"
-    (project / "list.yaml").write_text(text)
-    client.wait(client.start("list.yaml", inputs={"xs": [0] * 99_000}), "succeeded")
-    body = {"workflow": "list.yaml", "inputs": {"xs": [0] * 100_001}}
-
-    refused = client.http.post("/api/runs", json=body)
-
-    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "R111")
-    assert "'xs' holds more than 100,000 values" in refused.json()["error"]["message"]

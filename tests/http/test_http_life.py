@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import Client, at_once, connected, make_project, serving_process
+from served import Client, at_once, connected, make_project
 from test_http_control import ONCE, slow
 
 import whorl
 from trusted import TRUSTED
 from waiting import PATIENCE_S, wait_until
-from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     import subprocess
@@ -29,30 +27,6 @@ steps:
   check: {approve: {message: "Now?", timeout: 1s, on_timeout: approve}}
   write: {ask: "Write it"}
 outputs: {text: "{{ write }}"}
-"""
-
-NAP = """
-whorl: 1
-name: nap
-steps:
-  nap: {wait: 2s}
-  write: {ask: "Write it"}
-outputs: {text: "{{ write }}"}
-"""
-
-SHORT = """
-whorl: 1
-name: short
-steps:
-  l: {repeat: {at_most: 10, wait: 200ms, steps: {w: {ask: "Write"}}}}
-"""
-
-TASK = """
-whorl: 1
-name: task
-steps:
-  l: {repeat: {at_most: 200, wait: 100ms, steps: {w: {ask: "Write"}}}}
-  u: {use: mine}
 """
 
 
@@ -95,20 +69,6 @@ def test_the_next_server_goes_on_with_the_runs_of_the_last_one(project: Path) ->
         client.post(f"/runs/{run}/cancel")
 
 
-@pytest.mark.slow
-def test_a_server_goes_on_with_the_runs_of_one_that_was_killed(project: Path, spawn: Spawn) -> None:
-    process, other = serving_process(spawn)
-    with connected(project) as client:
-        run = slow(other)
-        assert client.get(f"/runs/{run}")["driver"] == "elsewhere"
-        other.close()
-        _end(process, signal.SIGKILL)
-
-        wait_until(lambda: client.get(f"/runs/{run}")["driver"] == "here")
-        _goes_on(client, run)
-        client.post(f"/runs/{run}/cancel")
-
-
 def test_a_run_of_a_terminal_is_left_to_people(client: Client, spawn: Spawn) -> None:
     process, run = _started(spawn, client, "slow.yaml")
     _end(process, signal.SIGKILL)
@@ -126,30 +86,6 @@ def test_a_run_of_a_terminal_is_left_to_people(client: Client, spawn: Spawn) -> 
         client.post(f"/runs/{each['id']}/cancel")
 
 
-@pytest.mark.slow
-def test_what_a_person_stopped_stays_until_somebody_says_so(project: Path, spawn: Spawn) -> None:
-    (project / "short.yaml").write_text(SHORT)
-    with connected(project) as client:
-        run = slow(client)
-    process = spawn("resume", run)
-    with closing(SqliteStore(project / ".whorl" / "whorl.db")) as store:
-        wait_until(lambda: store.run(run).status == "running")
-    with connected(project) as client:
-        assert client.get(f"/runs/{run}")["driver"] == "elsewhere"
-        _goes_on(client, run)
-        _end(process, signal.SIGINT)
-        assert process.returncode == 5
-        # A run that is left later is taken up: so much time has passed for the first one, too.
-        later, other = _started(spawn, client, "short.yaml", "--detach")
-        later.communicate(timeout=PATIENCE_S)
-        client.wait(other["id"], "succeeded")
-        assert client.get(f"/runs/{run}")["driver"] == "nobody"
-
-        client.post(f"/runs/{run}/resume")
-        _goes_on(client, run)
-        client.post(f"/runs/{run}/cancel")
-
-
 def test_the_same_key_goes_on_with_a_run_that_nobody_drives(client: Client, spawn: Spawn) -> None:
     process, run = _started(spawn, client, "slow.yaml", "--id", "order 7")
     _end(process, signal.SIGKILL)
@@ -159,35 +95,6 @@ def test_the_same_key_goes_on_with_a_run_that_nobody_drives(client: Client, spaw
     assert (answer["run"], answer["created"], answer["status"]) == (run["id"], False, "running")
     _goes_on(client, run["id"])
     client.post(f"/runs/{run['id']}/cancel")
-
-
-@pytest.mark.slow
-def test_a_run_without_its_task_is_listed_with_the_reason(project: Path, spawn: Spawn) -> None:
-    config = (project / "whorl.toml").read_text()
-    (project / "whorl.toml").write_text(config + '\n[tasks]\nmine = "python:mine:mine"\n')
-    (project / "mine.py").write_text("def mine():\n    return 1\n")
-    (project / "task.yaml").write_text(TASK)
-    with connected(project) as client:
-        run = client.start("task.yaml")
-        client.turns(run)
-    (project / "whorl.toml").write_text(config)
-    with connected(project) as client:
-        wait_until(lambda: bool(client.get(f"/runs/{run}")["held"]))
-        found = client.get("/runs")["runs"][0]
-        assert found["status"] == "interrupted"
-        assert "uses the task 'mine', which is not known" in found["held"]
-        assert "mine" in spawn("ls").communicate(timeout=PATIENCE_S)[0]
-        shown = spawn("show", run).communicate(timeout=PATIENCE_S)
-        assert "no server takes it up" in "".join(shown)
-        for request in ("resume", "stop"):
-            refused = client.http.post(f"/api/runs/{run}/{request}", json={})
-            assert (refused.status_code, refused.json()["error"]["code"]) == (409, "P114")
-        assert client.get(f"/runs/{run}")["status"] == "interrupted"
-    (project / "whorl.toml").write_text(config + '\n[tasks]\nmine = "python:mine:mine"\n')
-    with connected(project) as client:
-        wait_until(lambda: client.get(f"/runs/{run}")["driver"] == "here")
-        assert client.get(f"/runs/{run}")["held"] is None
-        client.post(f"/runs/{run}/cancel")
 
 
 @pytest.mark.parametrize("is_up", [True, False], ids=["beside", "later"])
@@ -213,21 +120,9 @@ def test_a_server_fires_the_timer_that_a_command_left(
         assert client.kinds(run["id"]).count("timer.fired") == 1
 
 
-@pytest.mark.slow
-def test_a_wait_goes_on_in_the_next_server(project: Path) -> None:
-    (project / "nap.yaml").write_text(NAP)
-    with connected(project) as client:
-        run = client.start("nap.yaml")
-        wait_until(lambda: client.get(f"/runs/{run}")["last_seq"] > 0)
-    with connected(project) as client:
-        done = client.wait(run, "succeeded")
-
-        # It counts from its first entry, which is a little older than its row.
-        assert done["updated_at"] - done["created_at"] > 1.5
-        assert client.kinds(run).count("timer.fired") == 1
-
-
-def test_a_timer_of_a_run_without_its_task_is_left_to_those_who_have_it(project: Path) -> None:
+def test_a_timer_of_a_run_without_its_task_is_left_to_those_who_have_it(
+    project: Path, spawn: Spawn
+) -> None:
     (project / "gate.yaml").write_text(GATE.replace('{ask: "Write it"}', "{use: mine}"))
     config, store = project / "whorl.toml", project / ".whorl"
     tasks = whorl.Tasks()
@@ -245,6 +140,11 @@ def test_a_timer_of_a_run_without_its_task_is_left_to_those_who_have_it(project:
         found = client.get(f"/runs/{run}")
         assert (found["status"], found["origin"]) == ("waiting", "python")
         assert "uses the task 'mine', which is not known" in found["held"]
+        assert "mine" in spawn("ls").communicate(timeout=PATIENCE_S)[0]
+        shown = "".join(spawn("show", run).communicate(timeout=PATIENCE_S))
+        assert "no server takes it up" in shown
+        refused = client.post(f"/runs/{run}/approve", {"address": "check"}, 409)
+        assert refused["error"]["code"] == "P114"
 
     async def decide() -> None:
         async with whorl.Session(config=config, store=store) as session:

@@ -93,7 +93,12 @@ def test_a_request_is_carried_out_once_or_refused(shared: Client, state: str, ac
     _end(shared, run)
 
 
-KINDS = {"cancel": "run.cancelled", "resume": "run.resumed", "approve": "gate.decided"}
+KINDS = {
+    "cancel": "run.cancelled",
+    "pause": "run.paused",
+    "resume": "run.resumed",
+    "approve": "gate.decided",
+}
 
 
 @pytest.mark.sample(3)

@@ -86,62 +86,6 @@ def test_a_store_that_is_deleted_fails_the_health_and_every_write(
     assert not (project / ".whorl").exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("harm", ["delete the index", "empty the log", "put a link"])
-def test_harm_to_the_files_of_a_store_fails_the_health(
-    client: Client, project: Path, harm: str
-) -> None:
-    slow = client.start("slow.yaml")
-    client.turns(slow)
-    store = project / ".whorl" / "whorl.db"
-    if harm == "delete the index":
-        os.unlink(f"{store}-shm")
-    elif harm == "empty the log":
-        os.truncate(f"{store}-wal", 0)
-    else:
-        os.rename(store, project / "elsewhere.db")
-        store.symlink_to(project / "elsewhere.db")
-
-    wait_until(lambda: client.http.get("/healthz").status_code == 503)
-    # Without its log a store may also look damaged, as whoever reads first finds it.
-    codes = ("R906", "R907") if harm == "empty the log" else ("R907",)
-    error = client.http.get("/healthz").json()["error"]
-    assert error["code"] in codes
-    assert "not a store" not in error["message"]
-    assert ("whorl restore FILE" in error["help"]) == (harm != "delete the index")
-    refused = client.http.post("/api/runs", json={"workflow": "slow.yaml"})
-    assert (refused.status_code, refused.json()["error"]["code"]) == (503, error["code"])
-
-
-@pytest.mark.slow
-def test_a_store_that_comes_back_is_used_by_the_next_server(project: Path) -> None:
-    """A server that has left its runs says so until it is started again, and no run is lost."""
-    store = project / ".whorl" / "whorl.db"
-    with connected(project) as client:
-        slow = client.start("slow.yaml", key="a")
-        client.turns(slow)
-        os.rename(store, store.with_name("away.db"))
-        wait_until(lambda: client.http.get("/healthz").status_code == 503)
-        os.rename(store.with_name("away.db"), store)
-
-        for path in ("/healthz", "/readyz"):
-            answer = client.http.get(path)
-            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "R907")
-            assert "start again" in answer.json()["error"]["help"]
-        for path in ("", f"/{slow}/resume", f"/{slow}/cancel"):
-            body = {} if path else {"workflow": "slow.yaml", "key": "a"}
-            answer = client.http.post(f"/api/runs{path}", json=body)
-            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "R907")
-
-    # Both are of this process, whose sign of life has to grow old.
-    with closing(apsw.Connection(str(store))) as other:
-        other.execute("UPDATE processes SET beat_monotonic = beat_monotonic - 60")
-    with connected(project) as client:
-        wait_until(lambda: client.get(f"/runs/{slow}")["driver"] == "here")
-        client.turns(slow, client.get(f"/runs/{slow}")["iteration"])
-        client.post(f"/runs/{slow}/cancel")
-
-
 def test_damage_that_nobody_reads_fails_the_health(client: Client, project: Path) -> None:
     client.finish("polish.yaml", "succeeded")
     store = project / ".whorl" / "whorl.db"

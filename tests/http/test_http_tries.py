@@ -94,24 +94,3 @@ def test_effects_and_unknown_steps_are_refused(client: Client) -> None:
     assert asked["error"]["code"] == "C113"
     assert ended(client, made["run"])["a"]["output"]["exit_code"] == 0
     assert client.post("/tries", {**body, "at": "b"}, 400)["error"]["code"] == "C105"
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"values": {"hnt": "x"}}, "there is no value 'hnt'"),
-        ({"values": {"polsh/hint": "x"}}, "there is no value 'polsh/hint'"),
-        ({"inputs": {"task": "x", "tsk": "y"}}, "'tsk'"),
-        ({"inputs": {"task": 3}}, "'task'"),
-        ({"inputs": {}}, "'task'"),
-    ],
-)
-def test_a_try_refuses_names_and_values_that_do_not_fit(
-    client: Client, given: dict[str, Any], message: str
-) -> None:
-    body = {"name": "polish.yaml", "text": POLISH, "at": "polish", "inputs": {"task": "x"}}
-
-    refused = client.http.post("/api/tries", json=body | given)
-
-    assert refused.status_code in (400, 422), refused.text
-    assert message in refused.text

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from served import Client, connected, serving_process
+from served import Client, connected
 from test_http_fuzz import JSON, SETTINGS
 
 from trusted import TRUSTED
@@ -362,33 +362,3 @@ def test_a_hook_made_again_has_other_calls(tmp_path: Path) -> None:
         assert asyncio.run(store.add_hook(first))
         assert not asyncio.run(store.add_hook(second))
         assert store.hook("h") == first
-
-
-@pytest.mark.slow
-def test_a_call_counts_once_over_a_restart_of_everything(
-    project: Path, spawn: Spawn, hook: dict[str, str]
-) -> None:
-    """Both servers are killed while the run is under way; the call is sent again to the next."""
-    (project / "polish.yaml").write_text(
-        "whorl: 1\nname: polish\ninputs: {task: string}\noutputs: {text: '{{ l.w }}'}\nsteps:\n"
-        "  l: {repeat: {at_most: 8, wait: 100ms, steps: {w: {ask: 'Write {{ task }}'}}}}\n"
-    )
-    servers = [serving_process(spawn), serving_process(spawn)]
-    answers = [_call(client, hook["secret"], b'{"task": "x"}') for _, client in servers]
-    run = answers[0].json()["run"]
-    assert [answer.json() for answer in answers] == [{"run": run}] * 2
-    for process, client in servers:
-        client.close()
-        process.kill()
-        process.communicate(timeout=PATIENCE_S)
-    process, client = serving_process(spawn)
-    try:
-        assert _call(client, hook["secret"], b'{"task": "x"}').json() == {"run": run}
-        done = client.wait(run, "succeeded")
-
-        assert done["result"]["output"]
-        assert len(client.get("/runs")["runs"]) == 1
-    finally:
-        client.close()
-        process.terminate()
-        process.communicate(timeout=PATIENCE_S)

@@ -60,6 +60,7 @@ async def test_events_come_in_order_and_the_result_after_them(
         run = await session.start(counting)
         events = [(event.seq, event.kind) async for event in run.events()]
         result = await run.result()
+        assert not session.opened.driving.is_driven(session.opened.store.resolve(run.id))
 
     assert [number for number, _ in events] == list(range(1, len(events) + 1))
     assert events[-1][1] == "run.finished"
@@ -72,7 +73,10 @@ async def test_a_loop_goes_on_and_an_earlier_iteration_is_accepted(
     async with whorl.Session(tasks=tasks) as session:
         run = await session.start(counting, max_iterations=2)
         seen = [(await run.result()).output]
+        last = [event.seq async for event in run.events()][-1]
         await run.go_on(1)
+        kinds = [event.kind async for event in run.events(after=last)]
+        assert (kinds[0], kinds[-1]) == ("run.continued", "run.finished")
         seen.append((await run.result()).output)
         await run.accept(1)
         seen.append((await run.result()).output)

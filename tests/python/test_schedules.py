@@ -37,7 +37,6 @@ steps:
   a: {value: "{{ word }}"}
 """
 GATED = 'whorl: 1\nname: gated\nsteps:\n  a: {approve: {message: "Now?"}}\n'
-SECRET = "whorl: 1\nname: hidden\ninputs: {key: secret}\nsteps:\n  a: {value: b}\n"
 
 
 class Server:
@@ -77,7 +76,7 @@ class Server:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name, text in (("plain", PLAIN), ("gated", GATED), ("hidden", SECRET)):
+    for name, text in (("plain", PLAIN), ("gated", GATED)):
         (tmp_path / f"{name}.yaml").write_text(text)
     return tmp_path
 
@@ -316,27 +315,6 @@ async def test_only_servers_of_its_project_start_a_schedule(folder: Path) -> Non
         opened = server.opened
         await Scheduler(other, opened.providers, opened.driving, Catalogue(other)).look()
         assert server.states() == []
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"file": "nothing.yaml"}, "nothing.yaml"),
-        ({"inputs": {"unknown": 1}}, "unknown"),
-        ({"file": "hidden.yaml", "inputs": {"key": "k"}}, "secret"),
-        ({"name": "a/b"}, "cannot be the name"),
-        ({"cron": "* * *", "every": None}, "five fields"),
-    ],
-)
-def test_what_could_never_start_is_refused_at_once(
-    folder: Path, options: dict[str, Any], words: str
-) -> None:
-    async def work() -> None:
-        async with serving(folder) as server:
-            await server.add(**options)
-
-    with pytest.raises((UsageError, whorl.InvalidWorkflow), match=words):
-        asyncio.run(work())
 
 
 async def test_a_program_makes_and_steers_schedules(folder: Path) -> None:

@@ -154,54 +154,11 @@ def test_amounts_and_counts_are_checked() -> None:
 
 
 @pytest.mark.usefixtures("place")
-async def test_a_key_goes_on_with_a_run_that_was_interrupted() -> None:
-    calls: list[str] = []
-
-    tasks, begun, may_end = whorl.Tasks(), asyncio.Event(), asyncio.Event()
-
-    @tasks.task
-    def one() -> int:
-        calls.append("one")
-        return 1
-
-    @tasks.task
-    async def two() -> int:
-        begun.set()
-        await may_end.wait()
-        return 2
-
-    workflow = whorl.build(
-        "two", {"a": {"use": "one"}, "b": {"use": "two"}}, outputs={"x": "{{ a + b }}"}
-    )
-    at_once = {"run": {"drain": "0s"}}
-    async with whorl.Session(config=at_once, tasks=tasks) as session:
-        first = await session.start(workflow, key="once")
-        await begun.wait()
-    may_end.set()
-    again = await whorl.run(workflow, tasks=tasks, key="once")
-    assert [again.run == first.id, again.output, calls] == [True, 3, ["one"]]
-
-
-@pytest.mark.usefixtures("place")
 def test_a_key_belongs_to_one_workflow() -> None:
     whorl.run_sync(saying(), {"n": 1}, key="a")
 
     with pytest.raises(whorl.UsageError, match=r"the key 'a' belongs to run .* of workflow 'say'"):
         whorl.run_sync(whorl.build("other", {"a": {"value": 1}}), key="a")
-
-
-def test_a_model_of_an_unknown_provider_is_refused_before_a_run_is_made(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-nothing")
-    workflow = whorl.build("ask", {"a": {"ask": "hello", "model": "anthropic/claude"}})
-
-    with pytest.raises(whorl.UsageError, match="anthropic"):
-        whorl.run_sync(workflow)
-
-    assert asyncio.run(_runs()) == 0
 
 
 @pytest.mark.programs

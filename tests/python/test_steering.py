@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import whorl
-from waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -203,31 +202,6 @@ async def test_a_second_decision_is_refused() -> None:
         assert (await run.result()).status == "succeeded"
 
 
-async def test_events_go_on_after_a_request() -> None:
-    turns = Turns(100)
-    async with whorl.Session(tasks=turns.tasks) as session:
-        run = await session.start(counting(), max_iterations=1)
-        last = [event.seq async for event in run.events()][-1]
-        await run.go_on(1)
-        kinds = [event.kind async for event in run.events(after=last)]
-
-    assert (kinds[0], kinds[-1]) == ("run.continued", "run.finished")
-
-
-async def test_a_gate_whose_time_is_over_ends_in_an_open_session() -> None:
-    steps: dict[str, Any] = {
-        "gate": {"approve": {"message": "ok?", "timeout": "50ms"}},
-        "after": {"value": "{{ gate.approved }}", "after": {"gate": "any"}},
-    }
-
-    async with whorl.Session() as session:
-        run = await session.start(whorl.build("ask", steps))
-        async with asyncio.timeout(PATIENCE_S):
-            while (await run.result()).status == "waiting":
-                await asyncio.sleep(0.02)
-        assert run.status != "waiting"
-
-
 async def test_resuming_a_run_that_waits_leaves_it_waiting() -> None:
     assert (await whorl.resume(await _asking())).status == "waiting"
 
@@ -248,35 +222,6 @@ async def test_the_result_of_a_run_that_another_session_goes_on_with() -> None:
         done, _ = await asyncio.wait({waiting}, timeout=0.05)
         turns.may_go_on.set()
         assert [str(len(done)), (await waiting).status] == ["0", "succeeded"]
-
-
-async def test_pausing_and_resuming_from_another_session() -> None:
-    turns = Turns(2)
-    async with (
-        whorl.Session(tasks=turns.tasks) as first,
-        whorl.Session(tasks=turns.tasks) as second,
-    ):
-        run = await first.start(counting())
-        await turns.reached.wait()
-        other = second.run(run.id)
-        await other.pause()
-        turns.may_go_on.set()
-        seen = [(await other.result()).status]
-        await other.resume()
-        assert [*seen, (await other.result()).status, (await run.result()).status] == [
-            "paused",
-            "succeeded",
-            "succeeded",
-        ]
-
-
-async def test_a_session_forgets_runs_that_have_ended() -> None:
-    async with whorl.Session() as session:
-        run = await session.start(whorl.build("one", {"a": {"value": 1}}))
-        await run.result()
-        assert (
-            sum(session.opened.driving.is_driven(one.id) for one in session.opened.store.runs())
-        ) == 0
 
 
 async def test_an_answer_reaches_the_question_that_it_names_and_no_other() -> None:

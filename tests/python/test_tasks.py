@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-import sys
 import threading
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -16,28 +15,9 @@ import whorl
 from waiting import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("place")
-
-
-def test_a_task_that_changes_its_argument_changes_nothing_else() -> None:
-    tasks = whorl.Tasks()
-
-    @tasks.task()
-    def take(queue: list[int]) -> int:
-        return queue.pop()
-
-    step: dict[str, Any] = {"use": "take", "with": {"queue": "{{ jobs }}"}}
-    workflow = whorl.build(
-        "queue",
-        {"jobs": {"value": [1, 2, 3]}, "a": step, "b": step},
-        outputs={"jobs": "{{ jobs }}", "a": "{{ a }}", "b": "{{ b }}"},
-    )
-    wanted = {"jobs": [1, 2, 3], "a": 3, "b": 3}
-
-    assert [whorl.run_sync(workflow, tasks=tasks).outputs for _ in range(2)] == [wanted, wanted]
 
 
 class Word(str, Enum):  # noqa: UP042 - what programs have
@@ -134,26 +114,6 @@ def test_an_interrupt_in_a_task_interrupts_the_program() -> None:
         whorl.run_sync(whorl.build("w", {"a": {"use": "interrupted"}}), tasks=tasks)
 
 
-async def test_an_exit_in_a_task_leaves_other_runs_alone() -> None:
-    tasks = whorl.Tasks()
-    going = threading.Event()
-
-    @tasks.task()
-    def leave() -> None:
-        sys.exit(3)
-
-    @tasks.task()
-    def wait() -> str:
-        going.wait(10)
-        return "here"
-
-    async with whorl.Session(tasks=tasks) as session:
-        other = await session.start(whorl.build("o", {"a": {"use": "wait"}}))
-        left = await (await session.start(whorl.build("l", {"a": {"use": "leave"}}))).result()
-        going.set()
-        assert (left.status, (await other.result()).output) == ("failed", "here")
-
-
 def test_many_plain_functions_at_once_have_their_own_time_each(place: Path) -> None:
     """All of them must be under way together, or none of them ends."""
     together = threading.Barrier(20)
@@ -179,17 +139,6 @@ def _count(text: str) -> int:
     return len(text)
 
 
-@pytest.mark.parametrize("register", [lambda tasks: tasks.task, lambda tasks: tasks.task()])
-def test_the_decorator_works_with_and_without_parentheses(
-    register: Callable[[whorl.Tasks], Any],
-) -> None:
-    tasks = whorl.Tasks()
-    decorated = register(tasks)(_count)
-
-    assert decorated is _count
-    assert tasks.names() == ("_count",)
-
-
 def test_what_is_no_function_or_has_no_name_is_refused() -> None:
     tasks = whorl.Tasks()
     count = functools.partial(_count, "abc")
@@ -203,10 +152,11 @@ def test_what_is_no_function_or_has_no_name_is_refused() -> None:
     with pytest.raises(whorl.UsageError, match="needs a name"):
         tasks.add("", count)
     tasks.task("count")(count)
+    assert tasks.task(_count) is _count
 
     result = whorl.run_sync(whorl.build("w", {"a": {"use": "count"}}), tasks=tasks)
 
-    assert (tasks.names(), result.output) == (("count",), 3)
+    assert (tasks.names(), result.output) == (("count", "_count"), 3)
     assert whorl.Tasks.__name__ == "Tasks"
 
 

@@ -253,31 +253,6 @@ def test_agents_and_runnables_of_other_packages_are_steps() -> None:
         whorl.step(object())  # type: ignore[arg-type, call-overload]
 
 
-def test_a_run_goes_on_in_another_session_with_the_functions_of_the_workflow() -> None:
-    @whorl.workflow
-    def asking(number: int) -> int:
-        yes = whorl.approve("go on?")
-        with whorl.when(yes.approved):
-            twice = double(number)
-        return twice  # noqa: RET504 - a step does not return
-
-    async def begin() -> str:
-        async with whorl.Session() as session:
-            run = await session.start(asking, {"number": 4})
-            assert (await run.result()).status == "waiting"
-            return run.id
-
-    async def go_on(run_id: str) -> whorl.Result:
-        async with whorl.Session(tasks=asking.workflow.tasks) as session:
-            run = session.run(run_id)
-            await run.decide(True)
-            return await run.result()
-
-    result = asyncio.run(go_on(asyncio.run(begin())))
-
-    assert (result.status, result.output) == ("succeeded", 8)
-
-
 def _branching(number: int) -> None:
     if number > 3:
         double(number)
@@ -393,12 +368,13 @@ def test_a_run_of_another_process_goes_on_with_the_functions_that_are_imported(
     (place / "asked_flow.py").write_text(_FLOWS)
     monkeypatch.syspath_prepend(str(place))
     flows = import_module("asked_flow")
+    given = whorl.run_sync(flows.asked, {"number": 3}).run
     whorl.run_sync(flows.asked, {"number": 4})
     sys.modules.pop("asked_flow")
 
-    async def decide() -> whorl.Result:
-        async with whorl.Session() as session:
-            run = session.run()
+    async def decide(which: str = "last", tasks: whorl.Tasks | None = None) -> whorl.Result:
+        async with whorl.Session(tasks=tasks) as session:
+            run = session.run(which)
             await run.decide(True)
             return await run.result()
 
@@ -408,6 +384,7 @@ def test_a_run_of_another_process_goes_on_with_the_functions_that_are_imported(
         asyncio.run(decide())
     assert "whorl.Session(tasks=asked_flow.asked.workflow.tasks)" in (caught.value.help or "")
 
+    assert asyncio.run(decide(given, flows.asked.workflow.tasks)).output == 6
     import_module("asked_flow")
     result = asyncio.run(decide())
 

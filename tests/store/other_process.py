@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import resource
 import sys
 from typing import TYPE_CHECKING
 
@@ -50,27 +49,10 @@ async def race(store: SqliteStore, name: str, key: str) -> None:
     say(f"{run} {created}")
 
 
-async def fill(store: SqliteStore, limit: str) -> None:
-    """Writes until the limit on file sizes stops it, then goes on without the limit."""
-    run, owner = await started(store)
-    endless = resource.RLIM_INFINITY
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), endless))
-    written = 0
-    try:
-        while True:
-            await store.append(run, owner, iteration(written + 1, "x" * 4000))
-            written += 1
-    except WhorlError as error:
-        say(f"{written} {type(error).__name__} {error}")
-    resource.setrlimit(resource.RLIMIT_FSIZE, (endless, endless))
-    say(f"seq {await store.append(run, owner, iteration(written + 1))}")
-
-
 TASKS: dict[str, Callable[..., Awaitable[None]]] = {
     "own": own,
     "work": work,
     "race": race,
-    "fill": fill,
 }
 
 

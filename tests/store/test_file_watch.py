@@ -260,34 +260,5 @@ def test_a_process_that_takes_its_time_to_open_the_store_is_no_stranger(path: Pa
             asyncio.run(started(late, "second"))
 
 
-_ALL_AT_ONCE = """
-import asyncio, os, sys, whorl
-import whorl.runtimes.local, whorl.runtimes.sqlite.store
-
-async def work():
-    async with whorl.Session(store=sys.argv[1], config={}) as session:
-        run = await session.start(whorl.build("tiny", {"v": {"value": 1}}))
-        return (await run.result()).status
-
-ready, go = os.pipe()
-children = []
-for _ in range(int(sys.argv[2])):
-    child = os.fork()
-    if not child:
-        os.close(go)
-        os.read(ready, 1)
-        os._exit(asyncio.run(work()) != "succeeded")
-    children.append(child)
-os.close(go)
-sys.exit(sum(os.waitpid(child, 0)[1] != 0 for child in children))
-"""
-
-
-@pytest.mark.slow
-def test_many_processes_that_begin_on_a_new_store_at_once_all_run(path: Path) -> None:
-    words = [sys.executable, "-c", _ALL_AT_ONCE, str(path.with_name("new.db")), "20"]
-    assert subprocess.run(words, check=False).returncode == 0
-
-
 async def _made(store: SqliteStore, name: str) -> None:
     await store.release(*await started(store, name))

@@ -252,20 +252,6 @@ def test_entries_of_an_address_and_below(store: SqliteStore) -> None:
     assert len(found("")) == 7
 
 
-def test_lists_are_filtered_and_paged(store: SqliteStore) -> None:
-    for number in range(12):
-        finished = event("run.finished", status="failed" if number % 3 else "succeeded")
-        write(store, finished, name=f"run-{number}")
-
-    assert [row.id for row in store.runs(limit=3)] == ["run-11", "run-10", "run-9"]
-    assert [row.id for row in store.runs(limit=2, before="run-9")] == ["run-8", "run-7"]
-    succeeded = [row.id for row in store.runs(status="succeeded")]
-    assert succeeded == ["run-9", "run-6", "run-3", "run-0"]
-    assert len(store.runs(name="polish")) == 12
-    assert store.runs(name="other") == []
-    assert store.runs(status="succeeded", name="polish", limit=1)[0].id == "run-9"
-
-
 def test_long_lists_are_complete(store: SqliteStore) -> None:
     async def make() -> None:
         await asyncio.gather(*(started(store, f"run-{number}") for number in range(450)))
