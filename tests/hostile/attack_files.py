@@ -177,7 +177,8 @@ def _step_shapes() -> Iterator[tuple[str, str, str]]:
     yield "fifty thousand unknown keys with anchors", "orka", keys + YAML["orka"]
     yield "fifty thousand unknown keys", "mcp-cli", keys + YAML["mcp-cli"]
     inputs = "".join(f"  k{n}: &n{n} {n}\n" for n in range(50_000))
-    yield "fifty thousand wrong inputs", "native", f"whorl: 1\ninputs:\n{inputs}steps: {{a: {{value: 1}}}}\n"
+    text = f"whorl: 1\ninputs:\n{inputs}steps: {{a: {{value: 1}}}}\n"
+    yield "fifty thousand wrong inputs", "native", text
     near = ("".join(letters) for letters in product("orchesta", repeat=6))
     keys = "".join(f"orchst{name}: 1\n" for name in islice(near, 50_000))
     yield "fifty thousand keys that resemble a known one", "orka", keys + YAML["orka"]
