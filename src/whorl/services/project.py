@@ -316,7 +316,9 @@ class Project:
         """What tells whether the user has made a store."""
         from whorl.runtimes.journal.registry import HOME, registry_from
 
-        is_named = bool(self.environment.get(HOME)) and not self.is_store_named
+        # A relative path names another store in each folder that one enters.
+        home = os.path.expanduser(self.environment.get(HOME, ""))
+        is_named = os.path.isabs(home) and not self.is_store_named
         return registry_from(self.environment, path, is_named=is_named)
 
 

@@ -155,7 +155,11 @@ def _listed(name: str, description: str, schema: object, secrets: tuple[Secret, 
     written = json.dumps([name, description, form], sort_keys=True)
     pin = sha256(written.encode("utf-8", "replace")).hexdigest()[:16]
     # A server may tell its own key, which belongs to nobody else.
-    shown = redact(clean(description), secrets)[:DESCRIPTION_MAX]
+    shown = redact(clean(description), secrets)
+    if len(shown) > DESCRIPTION_MAX:
+        words = f"tool {clean(name)!r} describes itself in {len(shown):,} characters, more than "
+        words += f"{DESCRIPTION_MAX:,}; list the tools that are needed as `tools` of its server"
+        raise ProviderError(words, code="P120")
     form = table_of(redact(form, secrets))
     return ListedTool(clean(name), shown, {"type": "object", **form}, pin)
 
