@@ -26,7 +26,7 @@ PICTURES = ROOT / "docs" / "pictures"
 EXAMPLES = ROOT / "examples" / "native"
 # The pictures of the page that the documents show, and the tests that take them.
 PAGE = {
-    "run": "test_run_page.py::test_the_panel_shows_curve_iterations_and_verdict",
+    "run": "test_run_page.py::test_a_run_is_looked_at",
     "compare": "test_compare_page.py",
     "experiment-what-if": "test_experiments_page.py::test_rules_are_asked_for_without_a_call",
     "editor-native-split": "test_editor_native.py::test_a_loop_is_built_by_mouse",

@@ -87,7 +87,7 @@ def test_most_files_make_calls_and_come_to_their_end() -> None:
 
 
 @pytest.mark.skipif(not CORPORA.exists(), reason="the corpora are not beside the project")
-@pytest.mark.parametrize("dialect", [*FOREIGN, "logic-apps"])
+@pytest.mark.parametrize("dialect", [*FOREIGN, pytest.param("logic-apps", marks=pytest.mark.slow)])
 def test_copies_of_the_files_of_others_run_as_these(dialect: str) -> None:
     ran: Counter[str] = Counter()
     for path, workflow in _foreign(CORPORA / dialect):

@@ -115,7 +115,7 @@ def test_a_cost_per_solved_case_may_have_no_upper_limit() -> None:
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
-    ("count", "groups"), [(7, None), (16, 10), (400, None), (400, 10), (3_000, None)]
+    ("count", "groups"), [(7, None), (16, 10), (400, None), (3_000, None), (400, 10)]
 )
 def test_costs_of_variants_are_drawn_together_and_are_those_drawn_alone(
     count: int, groups: int | None
