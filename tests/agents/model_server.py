@@ -187,13 +187,9 @@ def _anthropic(reply: Any, body: Any) -> list[dict[str, Any]]:
 def _openai(reply: Any) -> list[dict[str, Any]]:
     content = [{"type": "output_text", "text": reply}]
     item = {"type": "message", "role": "assistant", "id": "msg_1", "content": content}
-    usage = {
-        "input_tokens": INPUT_TOKENS,
-        "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": OUTPUT_TOKENS,
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
-    }
+    usage = {"input_tokens": INPUT_TOKENS, "input_tokens_details": {"cached_tokens": 0}}
+    usage |= {"output_tokens": OUTPUT_TOKENS, "output_tokens_details": {"reasoning_tokens": 0}}
+    usage["total_tokens"] = INPUT_TOKENS + OUTPUT_TOKENS
     return [
         {"type": "response.created", "response": {"id": "resp_1"}},
         {"type": "response.output_item.done", "output_index": 0, "item": item},
@@ -212,11 +208,7 @@ def _chat(reply: Any, body: Any) -> dict[str, Any]:
 
 def _gemini(reply: Any) -> dict[str, Any]:
     content = {"role": "model", "parts": [{"text": reply}]}
-    return {
-        "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
-        "usageMetadata": {
-            "promptTokenCount": INPUT_TOKENS,
-            "candidatesTokenCount": OUTPUT_TOKENS,
-            "totalTokenCount": INPUT_TOKENS + OUTPUT_TOKENS,
-        },
-    }
+    usage = {"promptTokenCount": INPUT_TOKENS, "candidatesTokenCount": OUTPUT_TOKENS}
+    usage["totalTokenCount"] = INPUT_TOKENS + OUTPUT_TOKENS
+    candidate = {"content": content, "finishReason": "STOP", "index": 0}
+    return {"candidates": [candidate], "usageMetadata": usage}

@@ -44,10 +44,8 @@ TABLE: list[Row] = [
     ("claude-code", {"session": "5e55-2"}, {}, "5e55-1", [*CLAUDE, "--resume", "5e55-1"]),
     ("claude-code", {"model": "opus"}, {}, "s", [*CLAUDE, "--resume", "s", "--model", "opus"]),
     (
-        "claude-code",
-        {"model": ["anthropic/claude-x", "claude-y", "claude-z"]},
-        {"model": "ignored"},
-        "s",
+        *("claude-code", {"model": ["anthropic/claude-x", "claude-y", "claude-z"]}),
+        *({"model": "ignored"}, "s"),
         [*CLAUDE, "--resume", "s", "--model", "claude-x", "--fallback-model", "claude-y,claude-z"],
     ),
     (
@@ -62,10 +60,8 @@ TABLE: list[Row] = [
         ],
     ),
     (
-        "claude-code",
-        {},
-        {"skip_permissions": True, "flags": ["--add-dir", "../x"], "model": "haiku"},
-        "s",
+        *("claude-code", {}),
+        *({"skip_permissions": True, "flags": ["--add-dir", "../x"], "model": "haiku"}, "s"),
         [
             *CLAUDE,
             *("--resume", "s", "--model", "haiku", "--dangerously-skip-permissions"),
@@ -73,20 +69,15 @@ TABLE: list[Row] = [
         ],
     ),
     (
-        "claude-code",
-        {"permission_mode": "plan"},
-        {"skip_permissions": True},
-        "s",
+        *("claude-code", {"permission_mode": "plan"}, {"skip_permissions": True}, "s"),
         [*CLAUDE, "--resume", "s", "--permission-mode", "plan"],
     ),
     ("codex", {}, {}, "", ["exec", *CODEX, "-"]),
     ("codex", {}, {}, "t-1", ["exec", "resume", *CODEX, "t-1", "-"]),
     ("codex", {}, {}, "t-1:120:7", ["exec", "resume", *CODEX, "t-1", "-"]),
     (
-        "codex",
-        {"model": "openai/gpt-x", "system": 'say "x"', "permission_mode": "read-only"},
-        {"flags": ["--add-dir", "../x"]},
-        "",
+        *("codex", {"model": "openai/gpt-x", "system": 'say "x"', "permission_mode": "read-only"}),
+        *({"flags": ["--add-dir", "../x"]}, ""),
         [
             *("exec", *CODEX, "--model", "gpt-x", "-c", 'developer_instructions="say \\"x\\""'),
             *("-c", 'sandbox_mode="read-only"', "--add-dir", "../x", "-"),
@@ -104,17 +95,12 @@ TABLE: list[Row] = [
     ),
     ("gemini", {}, {}, "", GEMINI),
     (
-        "gemini",
-        {"model": "google/gemini-x", "permission_mode": "auto_edit"},
-        {"skip_permissions": True},
-        "",
+        *("gemini", {"model": "google/gemini-x", "permission_mode": "auto_edit"}),
+        *({"skip_permissions": True}, ""),
         [*GEMINI, "--model", "gemini-x", "--approval-mode", "auto_edit"],
     ),
     (
-        "gemini",
-        {},
-        {"skip_permissions": True, "flags": ["--skip-trust"]},
-        "",
+        *("gemini", {}, {"skip_permissions": True, "flags": ["--skip-trust"]}, ""),
         [*GEMINI, "--yolo", "--skip-trust"],
     ),
 ]
@@ -203,27 +189,15 @@ def test_gemini_says_that_it_keeps_no_sessions(tmp_path: Path) -> None:
     assert "claude-code" in str(caught.value)
 
 
-KEYS = {
-    "ANTHROPIC_API_KEY": "anthropic-key",
-    "ANTHROPIC_BASE_URL": "https://anthropic.example",
-    "OPENAI_API_KEY": "openai-key",
-    "OPENAI_BASE_URL": "https://openai.example/v1",
-    "GEMINI_API_KEY": "gemini-key",
-    "AWS_SECRET_ACCESS_KEY": "not-for-agents",
-}
+ANTHROPIC = {"ANTHROPIC_API_KEY": "a-key", "ANTHROPIC_BASE_URL": "https://anthropic.example"}
+OPENAI = {"OPENAI_API_KEY": "openai-key", "OPENAI_BASE_URL": "https://openai.example/v1"}
+GOOGLE = {"GEMINI_API_KEY": "gemini-key"}
+QUIET = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+KEYS = {**ANTHROPIC, **OPENAI, **GOOGLE, "AWS_SECRET_ACCESS_KEY": "not-for-agents"}
 OWN = {
-    "claude-code": {
-        "ANTHROPIC_API_KEY": "anthropic-key",
-        "ANTHROPIC_BASE_URL": "https://anthropic.example",
-        "DISABLE_AUTOUPDATER": "1",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    },
-    "codex": {
-        "CODEX_API_KEY": "openai-key",
-        "OPENAI_API_KEY": "openai-key",
-        "OPENAI_BASE_URL": "https://openai.example/v1",
-    },
-    "gemini": {"GEMINI_API_KEY": "gemini-key"},
+    "claude-code": ANTHROPIC | QUIET,
+    "codex": OPENAI | {"CODEX_API_KEY": "openai-key"},
+    "gemini": GOOGLE,
 }
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +23,7 @@ from stand_in import (
 
 from waiting import PATIENCE_S, wait_until
 from whorl.providers.agents import agent
-from whorl.providers.registry import Providers
-from whorl.providers.settings.sections import settings_from
-from whorl.providers.task import Request, Usage
+from whorl.providers.task import Usage
 
 
 @pytest.mark.parametrize(
@@ -175,14 +171,8 @@ child = subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True
 grandchild = child.stdout.readline().strip()
 with open(os.path.join(place, "pids"), "w") as file:
     file.write(f"{os.getpid()} {child.pid} {grandchild}")
-print(json.dumps({"type": "assistant", "message": {"content": [{"type": "text", "text": "up"}]}}))
-sys.stdout.flush()
 time.sleep(600)
 """
-
-
-def pids_of(folder: Path) -> list[int]:
-    return [int(word) for word in (folder / "of-claude" / "pids").read_text().split()]
 
 
 def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
@@ -194,7 +184,7 @@ def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path) -> Non
         assert f"took longer than {timeout_s} s" in str(fault)
         if (tmp_path / "of-claude" / "pids").exists():  # else it was too slow to begin
             break
-    pids = pids_of(tmp_path)
+    pids = [int(word) for word in (tmp_path / "of-claude" / "pids").read_text().split()]
     assert len(pids) == 3
     wait_for_end(*pids)
 
@@ -219,26 +209,6 @@ def test_the_operators_time_limit(tmp_path: Path) -> None:
 
     assert (fault.code, fault.retryable) == ("P108", True)
     assert "timeout_s of [agents.claude-code]" in str(fault)
-
-
-def test_cancelling_kills_the_whole_group(tmp_path: Path) -> None:
-    stand_in = claude(tmp_path, play(code=HANGING))
-    path = f"{stand_in.bin}{os.pathsep}{os.environ['PATH']}"
-    table = {"allow": {"commands": True}}
-    settings = settings_from(table, {"PATH": path}, project_root=str(tmp_path))
-
-    async def main() -> None:
-        up, request = asyncio.Event(), Request("r", "s", "agent", CLAUDE)
-        kind = Providers(settings).kind("agent")
-        work = asyncio.create_task(kind.perform(request, lambda _: up.set()))
-        await asyncio.wait_for(up.wait(), PATIENCE_S)
-        work.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await work
-
-    asyncio.run(main())
-
-    wait_for_end(*pids_of(tmp_path))
 
 
 def test_a_huge_output_is_followed_to_its_result(tmp_path: Path) -> None:

@@ -62,6 +62,16 @@ def test_a_loop_goes_on_with_the_conversation(place: Path) -> None:
     assert [call["argv"][5] for call in stand_in.calls[3:]] == ["--session-id"] * 3
 
 
+def test_a_loop_counts_only_what_is_new_in_the_conversation(place: Path) -> None:
+    plays = [play(codex_says("x", tokens=(n, n))) for n in (100, 250, 400)]
+    stand_in = StandIn(place, "codex").plays(*plays)
+
+    result = run(place, loop("codex", "continue"))
+
+    assert [call["argv"][1] == "resume" for call in stand_in.calls] == [False, True, True]
+    assert (result.usage.input_tokens, result.usage.output_tokens) == (400, 400)
+
+
 def test_a_typed_answer_is_repaired(place: Path) -> None:
     plays = [play(codex_says("what?")), play(codex_says('{"ok": true}', tokens=(200, 9)))]
     stand_in = StandIn(place, "codex").plays(*plays)

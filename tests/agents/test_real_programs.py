@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from model_server import INPUT_TOKENS, OUTPUT_TOKENS, model_server
 
-import whorl
 from waiting import PATIENCE_S
 from whorl.errors import ProviderError
 from whorl.providers.registry import Providers
@@ -37,19 +36,6 @@ PACKAGES = {
 }
 INSTALL_TIMEOUT_S = 600.0
 KEY = "sk-test-0123456789"
-LOOP = """
-whorl: 1
-name: improve
-steps:
-  improve:
-    repeat:
-      until: iteration >= 3
-      session: continue
-      steps:
-        work: {agent: codex, prompt: "turn {{ iteration }}"}
-outputs:
-  text: "{{ improve.work }}"
-"""
 
 
 def installed(program: str) -> Path:
@@ -232,26 +218,6 @@ def test_codex_goes_on_with_its_conversation(tmp_path: Path) -> None:
     for usage in (first.usage, second.usage, third.usage):
         used = (usage.calls, usage.input_tokens, usage.output_tokens)
         assert used == (1, INPUT_TOKENS, OUTPUT_TOKENS)
-
-
-@pytest.mark.slow
-def test_a_loop_goes_on_with_codexs_conversation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with model_server("one", "two", "three") as model:
-        machine = Machine(tmp_path, "codex", model)
-        for name, text in machine.environment.items():
-            monkeypatch.setenv(name, text)
-        monkeypatch.delenv("WHORL_HOME", raising=False)
-        monkeypatch.chdir(machine.root)
-        (machine.root / "whorl.toml").write_text("[allow]\ncommands = true\n")
-        (machine.root / "flow.yaml").write_text(LOOP)
-        result = whorl.run_sync(whorl.load(machine.root / "flow.yaml"))
-
-    assert (result.status, result.output) == ("succeeded", "three")
-    assert result.usage.input_tokens == 3 * INPUT_TOKENS
-    for words in ("turn 1", "one", "turn 2", "two", "turn 3"):
-        assert words in texts_of(model.turns[2]["input"])
 
 
 @pytest.mark.slow

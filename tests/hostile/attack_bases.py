@@ -7,14 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-FILES = {
-    "native": "x.yaml",
-    "mcp-cli": "x.yaml",
-    "orka": "x.yml",
-    "shodan": "x.yaml",
-    "studio": "x.json",
-    "loom": "x.json",
-}
+FILES = dict.fromkeys(("native", "mcp-cli", "shodan"), "x.yaml") | {"orka": "x.yml"}
+FILES |= dict.fromkeys(("studio", "loom"), "x.json")
 
 
 @dataclass(frozen=True)
@@ -32,11 +26,8 @@ class Attack:
 
     @property
     def content(self) -> bytes:
-        return (
-            self.text
-            if isinstance(self.text, bytes)
-            else self.text.encode("utf-8", "surrogatepass")
-        )
+        text = self.text
+        return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
 
 
 def native(steps: dict[str, Any], **more: Any) -> str:

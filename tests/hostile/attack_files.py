@@ -10,21 +10,8 @@ import json
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
+import attack_words
 from attack_bases import YAML, Attack, asking, loom, mcp_cli, named, native, orka, shodan, studio
-from attack_words import (
-    BOMBS,
-    ESCAPES,
-    JSON_TRICKS,
-    LOGIC_BOMBS,
-    LOGIC_ESCAPES,
-    NAMES,
-    OTHER_BOMBS,
-    OTHER_ESCAPES,
-    PATHS,
-    PATTERNS,
-    URLS,
-    YAML_TRICKS,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,29 +23,29 @@ TOUCH = "touch canary"
 
 def _parsers() -> Iterator[Attack]:
     for dialect, text in YAML.items():
-        for about, trick in YAML_TRICKS.items():
+        for about, trick in attack_words.YAML_TRICKS.items():
             yield Attack("yaml", dialect, about, trick(text))
     for dialect in ("loom", "studio"):
-        for about, trick in JSON_TRICKS.items():
+        for about, trick in attack_words.JSON_TRICKS.items():
             yield Attack("json", dialect, about, trick(asking(dialect, "Hello")))
 
 
 def _expressions() -> Iterator[Attack]:
     for dialect in ("native", "orka"):
-        for source in ESCAPES:
+        for source in attack_words.ESCAPES:
             yield Attack("escape", dialect, source[:40], asking(dialect, source))
-        for source in BOMBS:
+        for source in attack_words.BOMBS:
             yield Attack("bomb", dialect, source[:40], asking(dialect, source))
     for dialect in ("mcp-cli", "shodan", "studio"):
-        for source in OTHER_ESCAPES:
+        for source in attack_words.OTHER_ESCAPES:
             yield Attack("escape", dialect, source[:40], asking(dialect, source))
-        for source in OTHER_BOMBS:
+        for source in attack_words.OTHER_BOMBS:
             yield Attack("bomb", dialect, source[:40], asking(dialect, source))
-    for source in (*LOGIC_ESCAPES, *LOGIC_BOMBS):
-        kind = "escape" if source in LOGIC_ESCAPES else "bomb"
+    for source in (*attack_words.LOGIC_ESCAPES, *attack_words.LOGIC_BOMBS):
+        kind = "escape" if source in attack_words.LOGIC_ESCAPES else "bomb"
         action = {"type": "compose", "inputs": source}
         yield Attack(kind, "loom", source[:40], loom({"a": action}))
-    for source in PATTERNS:
+    for source in attack_words.PATTERNS:
         until = {"score": {"from": "{{ a }}", "pattern": source, "at_least": 1}}
         loop = {"repeat": {"until": until, "at_most": 1, "steps": {"a": {"ask": "Hello"}}}}
         yield Attack("pattern", "native", source[:40], native({"l": loop}))
@@ -70,7 +57,7 @@ def _expressions() -> Iterator[Attack]:
 
 
 def _outside() -> Iterator[Attack]:
-    for path in PATHS.split():
+    for path in attack_words.PATHS.split():
         yield Attack("path", "native", path[:40], native({"a": {"call": path}}))
         loop = {"name": "l", "workflow": path, "max_iterations": 1, "until": "It is done"}
         yield Attack("path", "mcp-cli", path[:40], mcp_cli({"name": "a", "run": "x"}, loops=[loop]))
@@ -79,7 +66,7 @@ def _outside() -> Iterator[Attack]:
         yield Attack("path", "studio", f"read {path[:40]}", studio(("file_read", {"path": path})))
         write = ("file_write", {"path": path, "content": "owned"})
         yield Attack("path", "studio", f"write {path[:40]}", studio(write))
-    for url in URLS.split():
+    for url in attack_words.URLS.split():
         yield Attack("address", "native", url[:40], native({"a": {"http": {"url": url}}}))
         yield Attack("address", "studio", url[:40], studio(("http_request", {"url": url})))
         action = {"type": "http", "inputs": {"method": "GET", "uri": url}}
@@ -114,7 +101,7 @@ def _commands() -> Iterator[tuple[str, str, str]]:
 def _structures() -> Iterator[Attack]:
     for about, dialect, text in _shapes():
         yield Attack("structure", dialect, about, text)
-    for about, name in NAMES.items():
+    for about, name in attack_words.NAMES.items():
         for dialect in ("native", "mcp-cli", "orka", "shodan"):
             yield Attack("name", dialect, about, named(dialect, name))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,10 +20,8 @@ if TYPE_CHECKING:
 
 DRIVING = [
     *(("run", f"{name}.yaml") for name in ("nice", "cmd", "task", "tool", "agent", "call")),
-    ("run", "write.json", "x"),
-    ("run", "nice.yaml", "--detach"),
-    ("continue", "loop", "--iterations", "1"),
-    ("accept", "loop", "--iteration", "1"),
+    *(("run", "write.json", "x"), ("run", "nice.yaml", "--detach")),
+    *(("continue", "loop", "--iterations", "1"), ("accept", "loop", "--iteration", "1")),
     ("fork", "loop", "--at", "l[1]"),
     *((verb, "gate") for verb in ("resume", "approve", "reject", "drive")),
     ("try", "evil_lint:lint", "--at", "s"),
@@ -89,12 +88,9 @@ def test_no_key_is_shown_or_stored_by_looking(clone: Clone) -> None:
 @pytest.mark.parametrize(
     ("words", "trace"),
     [
-        (("run", "nice.yaml"), "sent to /v1/chat/completions"),
-        (("run", "cmd.yaml"), "command"),
-        (("run", "task.yaml"), "import"),
-        (("run", "tool.yaml"), "mcp"),
-        (("run", "agent.yaml"), "agent"),
-        (("run", "call.yaml"), "sent to /call"),
+        *((("run", "nice.yaml"), "sent to /v1/chat/completions"), (("run", "cmd.yaml"), "command")),
+        *((("run", "task.yaml"), "import"), (("run", "tool.yaml"), "mcp")),
+        *((("run", "agent.yaml"), "agent"), (("run", "call.yaml"), "sent to /call")),
         (("approve", "gate"), "after-gate"),
         (("continue", "loop", "--iterations", "1"), "iteration"),
         (("doctor",), "sent to /v1/models"),
@@ -163,13 +159,17 @@ def test_a_change_asks_again_and_shows_the_difference(clone: Clone, change: str)
 
 
 def test_trust_is_for_one_path(clone: Clone, tmp_path: Path) -> None:
+    below = clone.folder / "below"
+    below.mkdir()
+    shutil.copy(clone.folder / "cmd.yaml", below)
+
+    # A folder above counts no more than one beside.
+    inside = replace(clone, folder=below).whorl("run", "cmd.yaml")
     clone.whorl("trust", "--yes")
     shutil.copytree(clone.folder, tmp_path / "other")
-    moved = Clone(tmp_path / "other", clone.canaries, clone.home, clone.listener)
+    moved = replace(clone, folder=tmp_path / "other").whorl("run", "cmd.yaml")
 
-    done = moved.whorl("run", "cmd.yaml")
-
-    assert "error[W908]" in done.stderr
+    assert ["error[W908]" in done.stderr for done in (inside, moved)] == [True] * 2
     assert clone.traces() == []
 
 
@@ -183,19 +183,6 @@ def test_a_link_to_a_trusted_file_is_not_trusted(clone: Clone, tmp_path: Path) -
     (clone.folder / "whorl.toml").symlink_to(own / "whorl.toml")
 
     done = clone.whorl("run", "cmd.yaml")
-
-    assert "error[W908]" in done.stderr
-    assert clone.traces() == []
-
-
-@pytest.mark.slow
-def test_a_folder_above_counts_no_more_than_one_beside(clone: Clone) -> None:
-    below = clone.folder / "below"
-    below.mkdir()
-    (below / "cmd.yaml").write_text((clone.folder / "cmd.yaml").read_text())
-    inside = Clone(below, clone.canaries, clone.home, clone.listener)
-
-    done = inside.whorl("run", "cmd.yaml")
 
     assert "error[W908]" in done.stderr
     assert clone.traces() == []

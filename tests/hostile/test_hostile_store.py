@@ -33,12 +33,8 @@ pytestmark = pytest.mark.threat(row="T19")
 
 FILES = {
     "tick.yaml": "whorl: 1\nname: tick\nsteps:\n  a: {value: '{{ 1 }}'}\n",
-    "wait.yaml": """
-whorl: 1
-name: wait
-steps:
-  check: {approve: {message: "Now?"}, timeout: 1s}
-""",
+    "wait.yaml": "whorl: 1\nname: wait\n"
+    "steps: {check: {approve: {message: 'Now?'}, timeout: 1s}}\n",
     "past.yaml": """
 whorl: 1
 name: past

@@ -153,27 +153,27 @@ def _usage(prompt: Any, answer: Any) -> bytes:
     return body.replace('"PROMPT"', prompt).replace('"ANSWER"', answer).encode()
 
 
+def _again(answer: Any, code: str, **more: Any) -> Fault:
+    return Fault(answer, code, retried=True, **more)
+
+
+def _unknown(answer: Any, code: str, **more: Any) -> Fault:
+    return _again(answer, code, in_doubt=True, **more)
+
+
 # Nobody waits that long: the time of these tests jumps once a request has arrived.
 _SLOW = {"timeout_s": 30}
 _PACKED = gzip.compress(bytes(50_000_000), 1)
 
 FAULTS = {
-    "P-01 nobody listens": Fault(_never, "P101", retried=True, base_url="http://127.0.0.1:9/v1"),
-    "P-02 the name is not known": Fault(
-        _never, "P101", retried=True, base_url="http://nowhere.invalid/v1"
-    ),
-    "P-03 the connection is reset": Fault(_reset, "P101", retried=True, in_doubt=True),
-    "P-04 it hangs up": Fault(_raw(b""), "P101", retried=True, in_doubt=True),
-    "P-05 it speaks something else": Fault(
-        _raw(b"SSH-2.0-OpenSSH_9.6\r\n\r\n"), "P111", retried=True, in_doubt=True
-    ),
-    "P-06 it never answers": Fault(_never, "P108", retried=True, in_doubt=True, provider=_SLOW),
-    "P-07 its head comes byte by byte": Fault(
-        _drip_head, "P108", retried=True, in_doubt=True, provider=_SLOW
-    ),
-    "P-08 its body comes byte by byte": Fault(
-        _drip_body, "P108", retried=True, in_doubt=True, provider=_SLOW
-    ),
+    "P-01 nobody listens": _again(_never, "P101", base_url="http://127.0.0.1:9/v1"),
+    "P-02 the name is not known": _again(_never, "P101", base_url="http://nowhere.invalid/v1"),
+    "P-03 the connection is reset": _unknown(_reset, "P101"),
+    "P-04 it hangs up": _unknown(_raw(b""), "P101"),
+    "P-05 it speaks something else": _unknown(_raw(b"SSH-2.0-OpenSSH_9.6\r\n\r\n"), "P111"),
+    "P-06 it never answers": _unknown(_never, "P108", provider=_SLOW),
+    "P-07 its head comes byte by byte": _unknown(_drip_head, "P108", provider=_SLOW),
+    "P-08 its body comes byte by byte": _unknown(_drip_body, "P108", provider=_SLOW),
     "P-09 400": Fault(_status(400), "P104"),
     "P-10 401 that repeats the key": Fault(_status(401, _error(f"bad key {KEY}")), "P104"),
     "P-11 403": Fault(_status(403), "P104"),
@@ -181,37 +181,29 @@ FAULTS = {
     "P-13 the prompt is too long": Fault(
         _status(400, _error("too many", "context_length_exceeded")), "P104"
     ),
-    "P-14 429, wait seven seconds": Fault(
-        _status(429, retry_after="7"), "P102", retried=True, waits_s=7
-    ),
-    "P-15 429, wait a day": Fault(
-        _status(429, retry_after="86400"), "P102", retried=True, waits_s=60
-    ),
-    "P-16 429, wait until 2099": Fault(
-        _status(429, retry_after="Wed, 21 Oct 2099 07:28:00 GMT"), "P102", retried=True, waits_s=60
+    "P-14 429, wait seven seconds": _again(_status(429, retry_after="7"), "P102", waits_s=7),
+    "P-15 429, wait a day": _again(_status(429, retry_after="86400"), "P102", waits_s=60),
+    "P-16 429, wait until 2099": _again(
+        _status(429, retry_after="Wed, 21 Oct 2099 07:28:00 GMT"), "P102", waits_s=60
     ),
     "P-17 429, no credit left": Fault(_status(429, _error("quota", "insufficient_quota")), "P104"),
-    "P-18 500": Fault(_status(500), "P103", retried=True),
-    "P-19 503 twice": Fault(_passing, "P103", retried=True, well_at=3),
-    "P-20 529": Fault(_status(529), "P103", retried=True),
+    "P-18 500": _again(_status(500), "P103"),
+    "P-19 503 twice": _again(_passing, "P103", well_at=3),
+    "P-20 529": _again(_status(529), "P103"),
     "P-21 sent on to a private address": Fault(_elsewhere, "P104"),
     "P-22 sent round in a circle": Fault(_round, "P104"),
-    "P-23 an empty body": Fault(_body(b""), "P111", retried=True),
-    "P-24 broken JSON": Fault(_body(b'{"choices": ['), "P111", retried=True),
-    "P-25 JSON of a hundred thousand levels": Fault(_body(b"[" * 100_000), "P111", retried=True),
-    "P-26 the page of a proxy": Fault(
-        _body(b"<html>Welcome</html>", "text/html"), "P111", retried=True
-    ),
+    "P-23 an empty body": _again(_body(b""), "P111"),
+    "P-24 broken JSON": _again(_body(b'{"choices": ['), "P111"),
+    "P-25 JSON of a hundred thousand levels": _again(_body(b"[" * 100_000), "P111"),
+    "P-26 the page of a proxy": _again(_body(b"<html>Welcome</html>", "text/html"), "P111"),
     "P-27 fifty megabytes": Fault(_large, "P106"),
     "P-28 fifty megabytes in a few": Fault(_bomb, "P106"),
     "P-29 a stream without end": Fault(_endless, "P106"),
-    "P-30 a stream that is cut off": Fault(_cut_off, "P111", retried=True, in_doubt=True),
-    "P-31 a stream with an error in it": Fault(
-        _body(_broken_stream(), "text/event-stream"), "P103", retried=True
+    "P-30 a stream that is cut off": _unknown(_cut_off, "P111"),
+    "P-31 a stream with an error in it": _again(
+        _body(_broken_stream(), "text/event-stream"), "P103"
     ),
-    "P-32 neither text nor refusal": Fault(_body(completion("")), "P111", retried=True),
+    "P-32 neither text nor refusal": _again(_body(completion("")), "P111"),
     "P-33 it was used less than nothing": Fault(_body(_usage("-9000", "-1e9")), well_at=1),
-    "P-34 it is done and the reply is lost": Fault(
-        _lost, "P101", retried=True, in_doubt=True, well_at=2
-    ),
+    "P-34 it is done and the reply is lost": _unknown(_lost, "P101", well_at=2),
 }

@@ -171,14 +171,9 @@ def completion(
 ) -> dict[str, Any]:
     message = {"role": "assistant", "content": text, **choice.pop("message", {})}
     usage = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
-    return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "served",
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop", **choice}],
-        "usage": usage | {"total_tokens": 10},
-    }
+    whole = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "served"}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop", **choice}]
+    return {**whole, "choices": choices, "usage": usage | {"total_tokens": 10}}
 
 
 def settings_for(url: str, extra: dict[str, Any] | None = None, **provider: Any) -> Settings:

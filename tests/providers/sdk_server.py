@@ -17,19 +17,3 @@ def add(first: int, second: int) -> int:
 def shout(text: str) -> str:
     """Says a text loudly."""
     return text.upper()
-
-
-@server.tool()
-def describe(name: str) -> dict[str, str]:
-    """Describes somebody."""
-    return {"name": name, "kind": "person"}
-
-
-@server.tool()
-def fail(why: str) -> str:
-    """Fails."""
-    raise ValueError(why)
-
-
-if __name__ == "__main__":
-    server.run()

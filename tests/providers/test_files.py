@@ -65,7 +65,7 @@ def test_they_are_not_found(project: Path, pattern: str) -> None:
 @pytest.mark.parametrize("path", ["whorl.toml", "Whorl.TOML", ".env", ".git/hooks/pre-commit"])
 def test_they_are_not_written(project: Path, path: str) -> None:
     with pytest.raises(ProviderError, match="may not be written"):
-        perform(project, "file_write", path=path, content="x")
+        perform(project, "file_write", {"allow": ALL}, path=path, content="x")
 
 
 @pytest.mark.parametrize("write", ["overwrite", "append", "create"])
@@ -95,19 +95,14 @@ def test_code_that_the_engine_would_import_is_not_written(project: Path, path: s
     """Otherwise a file could run what it likes, without `[allow] commands`."""
     own = {"check": "python:my_checks:style"}
     some = {"tasks": own, "allow": replace(ALL, commands=("git",))}
+    every = {"tasks": own, "allow": replace(ALL, commands=True)}
 
     with pytest.raises(ProviderError, match="imported"):
         perform(project, "file_write", {"tasks": own, "allow": ALL}, path=path, content="x")
     with pytest.raises(ProviderError, match="imported"):
         perform(project, "file_write", some, path=path, content="x")
     perform(project, "file_write", {"allow": ALL}, path=path, content="x")
-    perform(
-        project,
-        "file_write",
-        {"tasks": own, "allow": replace(ALL, commands=True)},
-        path=path,
-        content="y",
-    )
+    perform(project, "file_write", every, path=path, content="y")
 
 
 @pytest.mark.parametrize("path", ["notes.txt", "new.txt", "src/app.py", "out/a.txt", ".hidden"])
@@ -185,21 +180,11 @@ def test_a_list_of_files_to_read_replaces_what_is_usual(project: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "glob", "fits"),
     [
-        ("a.txt", "*.txt", True),
-        ("d/a.txt", "*.txt", False),
-        ("d/a.txt", "**/*.txt", True),
-        ("a.txt", "**/*.txt", True),
-        ("d/e/a.txt", "d/**", True),
-        ("d", "d/**", False),
-        ("d/e/a.txt", "d/", True),
-        (".env", "*", False),
-        (".env", "**", False),
-        (".env", ".*", True),
-        ("d/.git/x", "d/**", False),
-        ("d/.git/x", "d/.git/*", True),
-        (".git/x", "**/x", False),
-        ("a", "**", True),
-        ("A.txt", "a.txt", False),
+        *(("a.txt", "*.txt", True), ("d/a.txt", "*.txt", False), ("d/a.txt", "**/*.txt", True)),
+        *(("a.txt", "**/*.txt", True), ("d/e/a.txt", "d/**", True), ("d", "d/**", False)),
+        *(("d/e/a.txt", "d/", True), (".env", "*", False), (".env", "**", False)),
+        *((".env", ".*", True), ("d/.git/x", "d/**", False), ("d/.git/x", "d/.git/*", True)),
+        *((".git/x", "**/x", False), ("a", "**", True), ("A.txt", "a.txt", False)),
     ],
 )
 def test_a_pattern_fits(path: str, glob: str, fits: bool) -> None:

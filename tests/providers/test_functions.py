@@ -88,11 +88,8 @@ def test_functions_of_the_program() -> None:
 def test_effects_of_functions() -> None:
     async def main() -> list[str]:
         async with providers_for(Settings(), functions=functions) as providers:
-            return [
-                providers.effect("use", {"task": "slow-add"}),
-                providers.effect("use", {"task": "add"}),
-                providers.effect("use"),
-            ]
+            asked = ({"task": "slow-add"}, {"task": "add"}, None)
+            return [providers.effect("use", inputs) for inputs in asked]
 
     assert asyncio.run(main()) == ["none", "outside", "outside"]
 

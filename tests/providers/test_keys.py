@@ -29,11 +29,7 @@ steps:
     timeout: LIMIT
     retry: {times: 4, wait: 1ms, on: "*"}
 """
-ASK = """
-whorl: 1
-steps:
-  pay: {ask: "Hello", timeout: LIMIT, retry: {times: 4, wait: 1ms}}
-"""
+ASK = "whorl: 1\nsteps: {pay: {ask: Hello, timeout: LIMIT, retry: {times: 4, wait: 1ms}}}\n"
 
 
 def sent(path: Path, text: str, *faults: str) -> tuple[list[str], dict[str, Any]]:

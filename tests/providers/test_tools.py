@@ -322,13 +322,7 @@ def test_a_description_that_changed_since_the_last_turn_is_refused() -> None:
     assert (fault.code, "'shout'" in str(fault)) == ("P122", True)
 
 
-WORKFLOW = """
-whorl: 1
-steps:
-  talk:
-    ask: "Shout it"
-    tools: [t]
-"""
+WORKFLOW = 'whorl: 1\nsteps: {talk: {ask: "Shout it", tools: [t]}}\n'
 
 
 class Crash(Exception):

@@ -126,12 +126,7 @@ LIMITED = "Rate limit reached: your quota of 3 per minute"
         (OPENAI, 401, openai_error("invalid_api_key", "Incorrect API key"), "check the key"),
         (OPENAI, 403, openai_error("denied", "no"), "check what the key"),
         (OPENAI, 404, openai_error("model_not_found", "no such model"), "the model's name"),
-        (
-            OLLAMA,
-            404,
-            OLLAMA.error("model 'm' not found"),
-            "not found; check the URL and the model",
-        ),
+        (OLLAMA, 404, OLLAMA.error("model 'm' not found"), "found; check the URL and the model"),
         (OPENAI, 200, openai_error("insufficient_quota", "You exceeded your quota"), NO_CREDIT),
     ],
 )

@@ -5,25 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-import tracemalloc
-import zlib
 from email.utils import formatdate
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from provider_server import answering, ask, begin, chunk, hang, reset, say_at, send
-from wires import (
-    ANTHROPIC,
-    FORMATS,
-    KEY,
-    OLLAMA,
-    OPENAI,
-    Format,
-    every_format,
-    fault_of,
-    perform,
-    streaming,
-)
+from provider_server import answering, ask, begin, chunk, hang, say_at, send
+from wires import FORMATS, KEY, OLLAMA, OPENAI, Format, every_format, fault_of, perform, streaming
 
 from waiting import PATIENCE_S
 from whorl.providers.settings.sections import settings_from
@@ -34,7 +21,6 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings
 
 STREAMED = pytest.mark.parametrize("stream", [True, False], ids=["streamed", "plain"])
-MEMORY_MAX = 64_000_000
 
 
 @every_format
@@ -60,7 +46,7 @@ def test_statuses(form: Format, stream: bool, status: int, code: str, retryable:
     assert ("second model" in str(fault)) == (status == 529)
 
 
-@pytest.mark.parametrize("form", [OPENAI, ANTHROPIC], ids=lambda form: form.kind)
+@pytest.mark.parametrize("form", FORMATS[:2], ids=lambda form: form.kind)
 @pytest.mark.parametrize("said", ["the upstream server is away", "no stream today"])
 def test_a_refusal_of_one_question_does_not_end_streaming(form: Format, said: str) -> None:
     """A refusal that another body does not mend says nothing about the fields of the body."""
@@ -93,14 +79,6 @@ def test_retry_after_is_at_most_a_minute(form: Format, stream: bool) -> None:
 
         assert wait_s is not None
         assert least <= wait_s <= most
-
-
-@every_format
-@STREAMED
-def test_connection_reset(form: Format, stream: bool) -> None:
-    fault = fault_of(form, reset, stream=stream)
-
-    assert (fault.code, fault.retryable) == ("P101", True)
 
 
 @every_format
@@ -201,54 +179,10 @@ def test_characters_split_over_chunks(form: Format, stream: bool) -> None:
     assert server.seen[0].path == form.path
 
 
-@pytest.mark.slow
-@pytest.mark.sample(5)
-@every_format
-@STREAMED
-@pytest.mark.parametrize("packed", [False, True], ids=["50 MB", "gzip bomb"])
-def test_replies_without_end_cost_no_memory(form: Format, stream: bool, packed: bool) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        kind = form.stream_type if stream else "application/json"
-        begin(writer, kind=kind, extra="content-encoding: gzip\r\n" if packed else "")
-        press = zlib.compressobj(wbits=31) if packed else None
-        for _ in range(50):
-            piece = b"x" * 1_000_000
-            raw = piece if press is None else press.compress(piece)
-            if raw:
-                chunk(writer, raw)
-                await writer.drain()
-        if press is not None:
-            chunk(writer, press.flush())
-        chunk(writer, b"")
-
-    tracemalloc.start()
-    try:
-        fault = fault_of(form, answer, ask(timeout_s=PATIENCE_S), stream=stream)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-
-    assert (fault.code, fault.retryable) == ("P106", False)
-    assert peak < MEMORY_MAX
-
-
-@every_format
-@STREAMED
-def test_a_server_that_drips_is_stopped_by_the_deadline(form: Format, stream: bool) -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        begin(writer, kind=form.stream_type if stream else "application/json")
-        while True:
-            chunk(writer, b": still here\n\n" if form is OPENAI and stream else b"\n")
-            await writer.drain()
-            await asyncio.sleep(0.02)
-
-    fault = fault_of(form, answer, ask(timeout_s=0.3), stream=stream)
+def test_the_timeout_of_the_request_holds() -> None:
+    fault = fault_of(OPENAI, hang, ask(timeout_s=0.2))
 
     assert (fault.code, fault.retryable) == ("P108", True)
-
-
-def test_the_timeout_of_the_provider_holds_too() -> None:
-    assert fault_of(OPENAI, hang, timeout_s=0.2).code == "P108"
 
 
 @pytest.mark.parametrize("piece", [b"x" * 100_000, b": " + b"x" * 100_000 + b"\n"])

@@ -54,27 +54,13 @@ HISTORY = [{"role": "user", "content": "Q"}, {"role": "assistant", "content": "A
 # It looks like a template, and is sent as it is.
 PROMPT = {"role": "user", "content": "{{ secret }} {% if %}"}
 WHOLE = [{"role": "system", "content": "S"}, *HISTORY, PROMPT]
+OPTIONS = {"temperature": 1.5, "stop": ["x"], "seed": 5}
+USAGE = {"include_usage": True}
 SENT: dict[str, dict[str, Any]] = {
-    "openai": {
-        "messages": WHOLE,
-        "stream_options": {"include_usage": True},
-        "temperature": 1.5,
-        "max_tokens": 9,
-        "stop": ["x"],
-        "seed": 5,
-    },
-    "anthropic": {
-        "max_tokens": 9,
-        "system": "S",
-        "messages": [*HISTORY, PROMPT],
-        "temperature": 1.0,
-        "stop_sequences": ["x"],
-    },
-    "ollama": {
-        "messages": WHOLE,
-        "truncate": False,
-        "options": {"temperature": 1.5, "num_predict": 9, "stop": ["x"], "seed": 5},
-    },
+    "openai": {"messages": WHOLE, "stream_options": USAGE, "max_tokens": 9, **OPTIONS},
+    "anthropic": {"messages": [*HISTORY, PROMPT], "system": "S", "max_tokens": 9}
+    | {"temperature": 1.0, "stop_sequences": ["x"]},
+    "ollama": {"messages": WHOLE, "truncate": False, "options": {"num_predict": 9, **OPTIONS}},
 }
 HEADERS = {
     "openai": {"authorization": f"Bearer {KEY}"},
@@ -109,32 +95,22 @@ def test_a_plain_reply(form: Format) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wire", "base_url", "url"),
+    ("wire", "base_urls", "url"),
     [
-        (OpenAIWire, "https://a.example", "https://a.example/v1/chat/completions"),
-        (OpenAIWire, "https://a.example/", "https://a.example/v1/chat/completions"),
-        (OpenAIWire, "https://a.example/api/v1/", "https://a.example/api/v1/chat/completions"),
-        (
-            OpenAIWire,
-            "https://a.example/x/chat/completions",
-            "https://a.example/x/chat/completions",
-        ),
-        (OpenAIWire, "https://a.example/g?v=1", "https://a.example/g/chat/completions?v=1"),
-        (AnthropicWire, "https://a.example", "https://a.example/v1/messages"),
-        (AnthropicWire, "https://a.example/", "https://a.example/v1/messages"),
-        (AnthropicWire, "https://a.example/v1", "https://a.example/v1/messages"),
-        (AnthropicWire, "https://a.example/v1/messages", "https://a.example/v1/messages"),
-        (AnthropicWire, "https://a.example/p?x=1", "https://a.example/p/v1/messages?x=1"),
-        (OllamaWire, "http://h:11434", "http://h:11434/api/chat"),
-        (OllamaWire, "http://h:11434/", "http://h:11434/api/chat"),
-        (OllamaWire, "http://h:11434/api", "http://h:11434/api/chat"),
-        (OllamaWire, "http://h:11434/api/chat", "http://h:11434/api/chat"),
-        (OllamaWire, "http://h:11434/v1", "http://h:11434/api/chat"),
+        (OpenAIWire, "https://a.b https://a.b/", "https://a.b/v1/chat/completions"),
+        (OpenAIWire, "https://a.b/api/v1/", "https://a.b/api/v1/chat/completions"),
+        (OpenAIWire, "https://a.b/x/chat/completions", "https://a.b/x/chat/completions"),
+        (OpenAIWire, "https://a.b/g?v=1", "https://a.b/g/chat/completions?v=1"),
+        (AnthropicWire, "https://a.b https://a.b/ https://a.b/v1", "https://a.b/v1/messages"),
+        (AnthropicWire, "https://a.b/v1/messages", "https://a.b/v1/messages"),
+        (AnthropicWire, "https://a.b/p?x=1", "https://a.b/p/v1/messages?x=1"),
+        (OllamaWire, "http://h:1 http://h:1/ http://h:1/api http://h:1/v1", "http://h:1/api/chat"),
+        (OllamaWire, "http://h:1/api/chat", "http://h:1/api/chat"),
         (OllamaWire, "http://h/ollama", "http://h/ollama/api/chat"),
     ],
 )
-def test_addresses(wire: Any, base_url: str, url: str) -> None:
-    assert wire.url(base_url) == url
+def test_addresses(wire: Any, base_urls: str, url: str) -> None:
+    assert {wire.url(base_url) for base_url in base_urls.split()} == {url}
 
 
 @pytest.mark.parametrize(

@@ -55,16 +55,10 @@ def _line(event: dict[str, Any]) -> bytes:
 
 
 def anthropic_message(text: str, **more: Any) -> dict[str, Any]:
-    return {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "served",
-        "stop_reason": "end_turn",
-        "content": [{"type": "text", "text": text}],
-        "usage": {"input_tokens": 7, "output_tokens": 3},
-        **more,
-    }
+    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "served"}
+    content = [{"type": "text", "text": text}]
+    usage = {"input_tokens": 7, "output_tokens": 3}
+    return {**head, "stop_reason": "end_turn", "content": content, "usage": usage, **more}
 
 
 def anthropic_event(event: dict[str, Any]) -> bytes:
