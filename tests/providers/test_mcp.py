@@ -114,6 +114,16 @@ def test_nothing_of_a_server_is_left() -> None:
     wait_until(lambda: not any(map(is_running, numbers)))
 
 
+def test_a_description_is_sent_as_a_whole_or_the_tool_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("whorl.providers.tools.servers.DESCRIPTION_MAX", 3)
+    (refused,) = calls(settings(), tool("shout", text="a"))
+
+    assert refused.code == "P120"
+    assert "characters, more than 3; list the tools that are needed" in str(refused)
+
+
 @pytest.mark.threat(row="T21")
 def test_a_tool_that_changes_its_description_is_refused_in_that_run_only() -> None:
     first, turned, refused, other = calls(

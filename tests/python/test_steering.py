@@ -105,19 +105,6 @@ async def test_a_request_to_a_run_that_is_being_left_is_carried_out_once() -> No
         assert [event.kind async for event in run.events()].count("run.resumed") == 1
 
 
-async def test_two_requests_in_a_row() -> None:
-    async with whorl.Session() as session:
-        steps: dict[str, Any] = {**ASK, "long": {"wait": "1h"}}
-        run = await session.start(whorl.build("ask", steps))
-        await run.result()
-        await run.decide(True)
-        await run.cancel()
-        assert [(await run.result()).status, (await run.result()).status] == [
-            "cancelled",
-            "cancelled",
-        ]
-
-
 async def test_what_is_shown_is_taken_with_edits() -> None:
     steps: dict[str, Any] = {
         "gate": {"approve": {"message": "publish?", "show": "a draft"}},

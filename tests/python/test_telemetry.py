@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-import sys
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import LocalRuntime
@@ -71,39 +65,3 @@ def test_run_loop_iteration_and_call_are_nested_spans(tmp_path: Path) -> None:
     assert call.attributes["gen_ai.provider.name"]
     assert call.attributes["gen_ai.response.finish_reasons"] == ("stop",)
     assert spans["whorl run"].attributes["whorl.run.status"] == "succeeded"
-
-
-def test_spans_reach_a_collector_over_http(tmp_path: Path) -> None:
-    bodies: list[bytes] = []
-
-    class Collector(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            bodies.append(self.rfile.read(int(self.headers["content-length"])))
-            self.send_response(200)
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-        def log_message(self, *words: object) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Collector)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    environment = dict(os.environ, WHORL_HOME=str(tmp_path))
-    environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = f"http://127.0.0.1:{server.server_port}"
-    words = ["run", str(ROOT / "examples/polish.yaml"), "a haiku about rain"]
-    words += ["--config", str(ROOT / "examples/demo.toml")]
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "whorl.interfaces.cli", *words],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-    finally:
-        server.shutdown()
-        server.server_close()
-
-    assert done.returncode == 0, done.stderr
-    assert any(b"iteration polish[3]" in body for body in bodies)

@@ -40,6 +40,20 @@ CONFIG = {
     "history.visibilityProcessorUpdateAckInterval": '"1s"',
 }
 _LEAVE_S = 10.0
+# A project whose runs are on a server, and whose model needs no other one.
+PROJECT = """
+[defaults]
+provider = "fake"
+[providers.fake]
+kind = "scripted"
+model = "m"
+replies = [{{match = ".", replies = ["a draft"]}}]
+[runtime]
+kind = "temporal"
+[runtime.temporal]
+address = "{address}"
+queue = "{queue}"
+"""
 
 
 def program() -> str | None:

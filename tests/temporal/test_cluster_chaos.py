@@ -15,8 +15,7 @@ import pytest
 from campaign import amount, seeds
 from chaos.test_chaos import CONFIG, WORKFLOWS, repeated, text_of
 from chaos.witness import Witness
-from temporal.cluster import Server, program, worker_in
-from temporal.test_cluster_runs import PROJECT
+from temporal.cluster import PROJECT, Server, program, worker_in
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import StoreError

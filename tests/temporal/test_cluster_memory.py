@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conformance.replies import Script, ScriptedWorkers
-from temporal.cluster import Server, worker
+from temporal.cluster import PROJECT, Server, worker
 from temporal.histories import CONVERTER, FOLDER, read, record
 from whorl.dialects import read_workflow
 from whorl.errors import StoreError
@@ -55,19 +55,6 @@ agents:
     namespace: facts
     config: {operation: read}
     prompt: "capital"
-"""
-PROJECT = """
-[defaults]
-provider = "fake"
-[providers.fake]
-kind = "scripted"
-model = "m"
-replies = [{{match = ".", replies = ["a draft"]}}]
-[runtime]
-kind = "temporal"
-[runtime.temporal]
-address = "{address}"
-queue = "{queue}"
 """
 
 

@@ -15,7 +15,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 
 from conformance.replies import Script, ScriptedWorkers
-from temporal.cluster import whorl, worker
+from temporal.cluster import PROJECT, whorl, worker
 from temporal.histories import record
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
@@ -385,19 +385,6 @@ def test_what_the_cluster_lacks_is_refused_with_the_line_to_write(need: str) -> 
     check_runnable(plan, TemporalSettings(queues={"run": "q"}, encrypt_with=Secret("k")))
 
 
-PROJECT = """
-[defaults]
-provider = "fake"
-[providers.fake]
-kind = "scripted"
-model = "m"
-replies = [{{match = ".", replies = ["a draft"]}}]
-[runtime]
-kind = "temporal"
-[runtime.temporal]
-address = "{address}"
-queue = "{queue}"
-"""
 LONG = """
 whorl: 1
 name: long

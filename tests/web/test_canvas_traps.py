@@ -9,20 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from editing import FILES, TWO_LEVELS, drag, fit, middle, opened, said, saved, settle, step, title
+from editing import FILES, TWO_LEVELS, drag, middle, opened, said, saved, settle, step, title
 from waiting import wait_until
 
 if TYPE_CHECKING:
     from browsed import Site
     from playwright.sync_api import Page, Route
 
-EMPTY_LOOP = """\
-whorl: 1
-name: hollow
-steps:
-  first: {ask: "Draft one"}
-  hollow: {repeat: {at_most: 2, steps: {}}}
-"""
 LONG = "whorl: 1\nname: long\nsteps:\n" + "".join(
     f'  s{number}: {{ask: "Draft {number}"}}\n' for number in range(300)
 )
@@ -45,7 +38,7 @@ def canvas_file() -> str:
 
 @pytest.fixture(autouse=True)
 def files(site: Site) -> None:
-    more = {"hollow.yaml": EMPTY_LOOP, "long.yaml": LONG, "row.json": canvas_file()}
+    more = {"long.yaml": LONG, "row.json": canvas_file()}
     for name, text in (FILES | more).items():
         (site.project / name).write_text(text)
 
@@ -141,19 +134,6 @@ def test_a_container_keeps_its_size_while_something_is_dragged_out(site: Site, p
     assert during == before
     expect(said(page)).to_contain_text("deeper moved, after last")
     assert size(page, "outer/inner")[0] < before["outer/inner"][1][0]
-
-
-@pytest.mark.slow
-def test_a_step_is_dropped_anywhere_into_an_empty_loop(site: Site, page: Page) -> None:
-    opened(site, page, "hollow.yaml")
-    settle(page)
-    spot = page.locator('.edit-empty[data-into="hollow"]')
-    box, one = spot.bounding_box(), size(page, "first")
-    assert box is not None
-    assert (round(box["width"]), round(box["height"])) >= one
-    drag(page, title(page, "first"), (box["x"] + box["width"] - 4, box["y"] + box["height"] - 4))
-
-    expect(step(page, "hollow/first")).to_be_visible()
 
 
 @pytest.mark.slow
@@ -296,30 +276,6 @@ def test_an_answer_during_a_drag_does_not_take_the_step_back(site: Site, page: P
 
 
 @pytest.mark.slow
-def test_a_file_that_changes_on_the_disk_does_not_disturb_a_drag(site: Site, page: Page) -> None:
-    opened(site, page, "row.json")
-    settle(page)
-    x, y = middle(title(page, "result"))
-    drag(page, title(page, "result"), (x, y + 150), drops=False)
-    during = place(page, "result")
-    theirs = canvas_file().replace("Draft it", "Draft another")
-    (site.project / "row.json").write_text(theirs)
-    page.evaluate("() => dispatchEvent(new Event('focus'))")
-    settle(page)
-    assert place(page, "result") == during
-    page.mouse.up()
-    expect(page.locator(".edit-changes")).to_have_text("● 1 change")
-    page.evaluate("() => dispatchEvent(new Event('focus'))")
-    page.get_by_role("button", name="Compare…").click()
-    page.get_by_role("button", name="Apply my 1 change on theirs").click()
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    text = saved(site, page, "row.json")
-
-    assert "Draft another" in text
-    assert positions(site, "row.json")["result"][1] > 100
-
-
-@pytest.mark.slow
 def test_only_what_is_in_view_is_drawn(site: Site, page: Page) -> None:
     opened(site, page, "long.yaml", "?select=s150")
     expect(step(page, "s150")).to_be_visible()
@@ -333,55 +289,3 @@ def test_only_what_is_in_view_is_drawn(site: Site, page: Page) -> None:
     settle(page)
 
     assert nodes.count() < 200
-
-
-@pytest.mark.slow
-def test_a_large_file_opens_at_its_beginning(site: Site, page: Page) -> None:
-    kinds = ["input", *["llm"] * 98, "output"]
-    nodes = [
-        {"id": f"s{at}", "type": kind, "position": {"x": at % 20 * 260, "y": at // 20 * 180}}
-        for at, kind in enumerate(kinds)
-    ]
-    (site.project / "wide.json").write_text(json.dumps({"nodes": nodes, "edges": []}))
-    opened(site, page, "wide.json")
-    settle(page)
-    drawn = page.locator(".edit-canvas .react-flow__node")
-
-    # Half the size of a step: its title can be read.
-    assert size(page, "s0")[0] >= 80
-    assert drawn.count() < 100
-
-    fit(page)
-    expect(drawn).to_have_count(100)
-
-
-def zoomed(page: Page, frame: str, *, is_pinch: bool) -> float:
-    """By how much a turn of the wheel zooms a picture."""
-    scale = """frame => {
-        const view = document.querySelector(`${frame} .react-flow__viewport`)
-        return new DOMMatrix(getComputedStyle(view).transform).a
-    }"""
-    box = page.locator(f"{frame} .react-flow__pane").bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] - 30, box["y"] + 30)
-    before = page.evaluate(scale, frame)
-    if is_pinch:
-        page.keyboard.down("Control")
-    page.mouse.wheel(0, 40)
-    page.wait_for_function(f"([frame, before]) => ({scale})(frame) !== before", arg=[frame, before])
-    if is_pinch:
-        page.keyboard.up("Control")
-    return float(page.evaluate(scale, frame)) / float(before)
-
-
-@pytest.mark.slow
-def test_wheel_and_pinch_zoom_as_on_the_page_of_a_workflow(site: Site, page: Page) -> None:
-    opened(site, page, "levels.yaml")
-    settle(page)
-    here = [zoomed(page, ".edit-canvas", is_pinch=pinch) for pinch in (False, True)]
-    fit(page)
-    site.open(page, "/workflows/start?file=levels.yaml")
-    page.locator(".canvas .react-flow__node").first.wait_for()
-    there = [zoomed(page, ".canvas", is_pinch=pinch) for pinch in (False, True)]
-
-    assert here == pytest.approx(there, rel=0.01)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from browsed import picture, ready
+from browsed import picture
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
@@ -68,19 +68,6 @@ def test_the_dialogs_say_what_they_would_do(
     dialog.get_by_label("Redo from iteration").select_option("4")
     expect(dialog.get_by_label("feedback")).to_have_value("Clever, but harder to read than before.")
     expect(dialog).to_contain_text(f"whorl fork {run} --at 'refine[4]'")
-
-
-def test_an_iteration_is_accepted_by_keys_alone(site: Site, page: Page, run: str) -> None:
-    ready(page.get_by_role("button", name="Accept #2")).focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog").get_by_label("Iteration of refine")).to_be_focused()
-    ready(page.get_by_role("dialog").get_by_role("button", name="Accept iteration 2"))
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    page.get_by_role("dialog").wait_for(state="detached")
-
-    loop = site.wait(run, "succeeded")["result"]["loops"][0]
-    assert (loop["exit_reason"], loop["returned_iteration"]) == ("accepted", 2)
 
 
 def test_a_loop_is_continued(site: Site, page: Page, run: str) -> None:

@@ -72,6 +72,8 @@ def test_changes_are_replayed_on_what_another_program_wrote(
     # A save that was refused shows both versions at once.
     expect(page.get_by_role("dialog")).to_contain_text("well")
     check_access(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Compare…").click()
     page.get_by_role("button", name="Apply my 1 change on theirs").click()
     expect(page.get_by_role("alert")).to_have_count(0)
     expect(step(page, "tell")).to_be_visible()

@@ -13,7 +13,7 @@ from waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Page, Response
+    from playwright.sync_api import Page
 
 EXAMPLE = ROOT / "examples" / "experiment"
 
@@ -63,7 +63,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield site
 
 
-def test_experiments_are_listed_with_their_best_variant(site: Site, page: Page) -> None:
+def test_experiments_are_listed_and_cases_lead_to_their_runs(site: Site, page: Page) -> None:
     site.open(page, "/experiments")
 
     row = page.get_by_role("row").filter(has_text="describe")
@@ -71,29 +71,6 @@ def test_experiments_are_listed_with_their_best_variant(site: Site, page: Page) 
     row.get_by_text("32 of 32").wait_for()
     row.get_by_text("patient 0.95 (+0.34, better)").wait_for()
     row.get_by_role("link", name="describe").click()
-    page.get_by_role("navigation", name="views of the experiment").wait_for()
-
-
-@pytest.mark.slow
-def test_a_list_in_which_nothing_is_new_is_not_sent_again(site: Site, page: Page) -> None:
-    answers: list[Response] = []
-    site.open(page)
-    # Playwright takes no built-in method.
-    page.on("response", lambda answer: answers.append(answer))  # noqa: PLW0108
-    site.open(page, "/experiments")
-    page.get_by_role("row").filter(has_text="describe").wait_for()
-    asked = "location.origin + '/api/experiments'"
-    page.wait_for_function(f"() => performance.getEntriesByName({asked}).length >= 3")
-
-    lists = [one for one in answers if one.url.endswith("/api/experiments")]
-    statuses = [one.status for one in lists]
-    assert statuses == [200, *[304] * (len(lists) - 1)]
-    assert len(lists) >= 3
-    assert lists[-1].request.sizes()["responseBodySize"] == 0
-
-
-def test_variants_are_compared_and_cases_lead_to_their_runs(site: Site, page: Page) -> None:
-    site.open(page, "/experiments/describe")
 
     better = page.get_by_role("region", name="variants").get_by_role("row", name="patient")
     better.get_by_text("+0.34 (0.19 to 0.48) better").wait_for()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browsed import picture, ready
+from browsed import picture
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
@@ -357,32 +357,6 @@ def test_at_a_limit_the_words_of_the_judge_are_shown(site: Site, page: Page) -> 
     found = site.wait(run, "succeeded")
 
     assert (found["iteration"], found["stopped_by"]) == (2, "judge")
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize(("screen", "label"), [("/gate", "Cancel the run"), ("", "Cancel")])
-def test_a_double_click_cancels_nothing(site: Site, page: Page, screen: str, label: str) -> None:
-    run = site.ran("asking.yaml")
-    site.open(page, f"/runs/{run}{screen}")
-    point = point_of(page, label)
-    for pause_ms in (60, 150, 300):
-        page.mouse.click(*point)
-        page.evaluate("pause => new Promise(done => setTimeout(done, pause))", pause_ms)
-        page.mouse.click(*point)
-    assert site.get(f"/runs/{run}")["status"] == "waiting"
-
-    sure = page.get_by_role("button", name="Really cancel?")
-    if not sure.is_visible():
-        ready(page.get_by_role("button", name=label, exact=True)).click()
-    box = sure.bounding_box()
-    assert box is not None
-    assert not (box["x"] <= point[0] <= box["x"] + box["width"]) or box["y"] > point[1]
-    picture(page, f"cancel-sure-{'gate' if screen else 'run'}")
-    ready(sure).click()
-    assert site.wait(run, "cancelled")["exit_reason"] == "cancelled"
-    if screen:
-        card = page.get_by_role("region", name="answered")
-        expect(card).to_contain_text("no answer is needed: the run was cancelled")
 
 
 def test_a_run_that_asks_nothing_says_so(site: Site, page: Page) -> None:

@@ -10,6 +10,8 @@ import pytest
 from browsed import ROOT, picture
 from playwright.sync_api import expect
 
+import editing
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -52,10 +54,7 @@ def files(site: Site) -> None:
 
 def opened(site: Site, page: Page, file: str, *path: str) -> Locator:
     """The inspector of a file, with one of its steps selected."""
-    if page.url.startswith(f"{site.address}/#"):
-        site.open(page)
-        page.evaluate("() => localStorage.clear()")
-    site.open(page, f"/edit/{quote(file, safe='')}?mode=outline")
+    editing.opened(site, page, quote(file, safe=""), "?mode=outline")
     page.get_by_role("tree").wait_for()
     for step in path:
         page.get_by_role("treeitem", name=step).first.click()
@@ -108,19 +107,6 @@ def test_what_forms_do_not_know_is_listed_and_left_alone(site: Site, page: Page)
     form.get_by_label("name of the step").focus()
 
     assert saved(site, page, "odd.yaml") == text.replace("Publish {{", "Print {{")
-
-
-def test_the_step_is_renamed_with_its_readers(site: Site, page: Page) -> None:
-    form = native(site, page, "write ask")
-    form.get_by_label("name of the step").fill("draft")
-    form.get_by_label("name of the step").press("Enter")
-    row = page.get_by_role("treeitem", name="draft ask")
-    expect(row).to_have_attribute("aria-selected", "true")
-    text = saved(site, page, "polish.yaml")
-
-    assert text == POLISH.replace("write:", "draft:").replace("{{ write", "{{ draft").replace(
-        "polish.write", "polish.draft"
-    )
 
 
 def test_the_loop_is_a_sentence(site: Site, page: Page) -> None:

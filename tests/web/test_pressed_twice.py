@@ -203,6 +203,8 @@ def test_what_changes_a_run_changes_it_once(site: Site, page: Page) -> None:
     press(site, f"{run}/gate", "Continue", asks=f"POST {run}/continue")
     run = f"/runs/{ended}"
     press(site, f"{run}/gate", "Cancel the run", "Really cancel?", asks=f"POST {run}/cancel")
+    card = page.get_by_role("region", name="answered")
+    expect(card).to_contain_text("no answer is needed: the run was cancelled")
     assert (presses.asked, presses.refused) == (presses.wanted, [])
 
 

@@ -28,20 +28,6 @@ steps:
         hold: {run: "echo so far; until [ {{ iteration }} != 3 -o -e go ]; do sleep 0.1; done"}
 """
 
-# Four items at once: each waits until all have begun.
-WIDE = """
-whorl: 1
-name: wide
-steps:
-  all:
-    each: [1, 2, 3, 4]
-    as: item
-    at_once: 4
-    steps:
-      work: {run: "touch at-{{ item }}; until [ -e at-1 -a -e at-2 -a -e at-3 -a -e at-4 ];
-                   do sleep 0.02; done"}
-"""
-
 
 @pytest.fixture(scope="module")
 def review(site: Site) -> str:
@@ -91,8 +77,10 @@ def test_a_closed_loop_is_one_node_with_ports_and_its_iteration(
 def _is_inside(box: object, frame: object) -> bool:
     assert isinstance(box, dict)
     assert isinstance(frame, dict)
-    middle = box["x"] + box["width"] / 2 - frame["x"] - frame["width"] / 2
-    return abs(middle) < frame["width"] / 4
+    return all(
+        abs(box[at] + box[size] / 2 - frame[at] - frame[size] / 2) < frame[size] / 4
+        for at, size in (("x", "width"), ("y", "height"))
+    )
 
 
 @pytest.mark.slow
@@ -112,36 +100,6 @@ def test_of_a_run_elsewhere_the_drawer_says_why_no_text_comes(site: Site, page: 
     finally:
         (site.project / "on").touch()
         process.communicate()
-
-
-@pytest.mark.slow
-def test_items_that_run_at_once_stand_under_each_other_over_a_time_axis(
-    site: Site, page: Page
-) -> None:
-    (site.project / "wide.yaml").write_text(WIDE)
-    run = site.ran("wide.yaml")
-    site.open(page, f"/runs/{run}?tab=timeline")
-
-    bars = page.locator(".gantt .bar rect")
-    bars.nth(3).wait_for()
-    assert len({bars.nth(index).get_attribute("y") for index in range(4)}) == 4
-    assert page.locator(".gantt .tick").first.text_content() == "0.0s"
-    sums = page.get_by_role("table").filter(has_text="Time and cost of each step")
-    sums.get_by_role("row").filter(has_text="all › work").filter(has_text="4").wait_for()
-    picture(page, "run-timeline-items")
-
-
-@pytest.mark.slow
-def test_of_many_iterations_the_unrolled_graph_says_which_it_shows(site: Site, page: Page) -> None:
-    loop = "  turns: {repeat: {at_most: 40, steps: {a: {value: 1}}}}\n"
-    (site.project / "forty.yaml").write_text(f"whorl: 1\nname: forty\nsteps:\n{loop}")
-    run = site.ran("forty.yaml")
-    site.open(page, f"/runs/{run}?view=unrolled")
-
-    page.get_by_text("#35 to #40 of 40 iterations").wait_for()
-    title = page.locator("[data-path='turns[40]'] .piece-title")
-    wait_until(lambda: _height(title.bounding_box()) > 12)
-    picture(page, "run-unrolled-many")
 
 
 def _height(box: object) -> float:
@@ -178,9 +136,7 @@ def test_the_journal_says_what_each_event_came_to(site: Site, page: Page, review
 
 
 @pytest.mark.slow
-def test_the_small_map_is_there_only_for_what_does_not_fit(
-    site: Site, page: Page, review: str
-) -> None:
+def test_the_small_map_is_there_only_for_what_does_not_fit(site: Site, page: Page) -> None:
     run = site.example("nested.yaml", {"task": "a parser"})
     site.open(page, f"/runs/{run}")
     page.locator("[data-path='draft/fix/check']").wait_for()
@@ -188,20 +144,6 @@ def test_the_small_map_is_there_only_for_what_does_not_fit(
     for _ in range(4):
         page.get_by_role("button", name="Zoom In").click()
     page.locator(".react-flow__minimap").wait_for()
-
-    # A graph is in the middle of its frame.
-    site.open(page, f"/runs/{site.example('failing.yaml')}")
-    page.get_by_role("group", name="timeline").wait_for()
-    page.wait_for_function(
-        """() => {
-            const middle = box => [box.x + box.width / 2, box.y + box.height / 2]
-            const nodes = [...document.querySelectorAll(".react-flow__node")]
-                .map(node => middle(node.getBoundingClientRect()))
-            const mean = at => nodes.reduce((sum, one) => sum + one[at], 0) / nodes.length
-            const frame = middle(document.querySelector(".react-flow").getBoundingClientRect())
-            return nodes.length === 2 && [0, 1].every(at => Math.abs(mean(at) - frame[at]) < 4)
-        }"""
-    )
 
 
 def test_on_a_phone_the_graph_goes_down_and_begins_in_the_upper_half(

@@ -74,14 +74,3 @@ def test_a_loop_has_three_fields_and_three_outputs_on_its_node(site: Site, page:
         "stable_output",
         "append",
     )
-
-
-@pytest.mark.slow
-def test_a_loop_has_its_ports_on_the_page_of_a_run_too(site: Site, page: Page) -> None:
-    run = site.ran("refine.json", {"topic": "rain"})
-    site.open(page, f"/runs/{run}")
-    page.get_by_label("close refine").click()
-    node = page.locator('[data-path="refine"].is-closed')
-
-    expect(node.locator(".piece-port-in")).to_have_text(["input"])
-    expect(node.locator(".piece-port-out")).to_have_text(OUTPUTS)
