@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 from browsed import picture
 from playwright.sync_api import expect
-from walking import Hands, Keys, Mouse, compare_and_accept, inspector, run_and_watch
+from walking import Hands, Keys, Mouse, compare_and_accept, inspector, run_and_watch, until_count
 
 from editing import step
 
@@ -85,8 +86,8 @@ def write_ports(hands: Hands, ports: tuple[list[Any], list[Any]]) -> None:
         table = form.get_by_role("group", name=title, exact=True)
         for number, row in enumerate(rows, 1):
             if table.get_by_role("listitem").count() < number:
-                hands.press(table.get_by_role("button", name=f"Add an {word}"))
-                expect(table.get_by_role("listitem")).to_have_count(number)
+                add = table.get_by_role("button", name=f"Add an {word}")
+                until_count(partial(hands.press, add), table.get_by_role("listitem"), number)
             hands.write(table.get_by_label(f"name of {word} {number}"), row["name"])
             hands.choose(table.get_by_label(f"type of {word} {number}"), row["type"])
             if row.get("required"):
