@@ -164,6 +164,9 @@ def test_charges_are_told_by_model_and_by_loop(filled: SqliteStore) -> None:
     assert loops == ["all", "polish", "(outside of loops)"]
     days = [line.name for line in costs_of(filled, "day").lines]
     assert days == ["2023-11-14", "2023-11-15", "2023-11-16", "2023-11-17"]
+    doubtful = filled.run("second")
+    assert (doubtful.cost_usd, doubtful.reserved_usd, doubtful.in_doubt) == (1.625, 1.5, 2)
+    assert figures.cost_words(doubtful) == "$0.13 + $1.50 reserved"
     # A run that was deleted leaves no charges.
     asyncio.run(filled.prune(0.0, ("interrupted",)))
     assert costs_of(filled, "workflow").lines == []

@@ -5,7 +5,7 @@ import { dayStart, exitWords, filtersFrom, fits, hasFilters, loopWords, merged, 
 function item(id: string, fields: Partial<RunItem> = {}): RunItem {
   return {
     id, name: "review", status: "running", dialect: "native", file: "flows/review.yaml", created_at: Number(id.slice(1)), updated_at: 0, seconds: 0, given: "",
-    parent: null, last_seq: 1, cost_usd: 0, budget_usd: null, calls: 0, unpriced_calls: 0, tokens: 0, in_doubt: 0, labels: {}, loop: "refine", iteration: 2,
+    parent: null, last_seq: 1, cost_usd: 0, reserved_usd: 0, budget_usd: null, calls: 0, unpriced_calls: 0, tokens: 0, in_doubt: 0, labels: {}, loop: "refine", iteration: 2,
     iterations_max: 4, score: null, scores: [], target: null, exit_reason: null, stopped_by: null, mark: null, error: null,
     origin: "", due: null, held: null, ...fields,
   };

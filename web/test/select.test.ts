@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { pathOf, scopeOf, splitIteration } from "../src/journal/address";
 import * as select from "../src/journal/select";
-import { budget, dollars, duration, factWords, outsideWords, score, tokens, verdictWords, visible } from "../src/journal/words";
+import { budget, dollars, paid, duration, factWords, outsideWords, score, tokens, verdictWords, visible } from "../src/journal/words";
 import { journalOf } from "./recorded";
 
 it("reads addresses", () => {
@@ -82,6 +82,7 @@ it("shows scores with as many digits as tell them apart", () => {
 it("shows no cost as nothing, and no budget rounded", () => {
   expect([0, 0.47123, 0.0225, 0.004, 0.00004, 1e-9].map((amount) => dollars(amount))).toEqual(["$0", "$0.47", "$0.0225", "$0.004", "$0.00004", "<$0.000001"]);
   expect(dollars(0.1996, 0.2)).toBe("$0.1996");
+  expect([paid(1.625, 1.5), paid(0.5, 0.5), paid(0.25, 0), paid(null, 0)]).toEqual(["$0.13 + $1.50 reserved", "$0.50 reserved", "$0.25", "not known"]);
   for (const amount of [0.02985, 0.029849999999999998, 0.029850000000000005]) expect(dollars(amount)).toBe("$0.0299");
   expect([0.125, 0.0975].map((amount) => dollars(amount))).toEqual(["$0.13", "$0.10"]);
   expect([2, 0.185, 0.003, 0.000045].map(budget)).toEqual(["$2.00", "$0.185", "$0.003", "$0.000045"]);

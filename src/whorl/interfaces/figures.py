@@ -68,9 +68,17 @@ def dollars_if_known(amount: float | None) -> str:
 
 
 def cost_words(usage: RunRow | Spent) -> str:
-    """What something has cost, as far as it is known: `$0.20 + ?` beside calls without a price."""
+    """What something has cost, as far as it is known: `$0.20 + ?` beside calls without a price.
+
+    Of a run with calls in doubt: what is known, and what was reserved for them.
+    """
     more = " + ?" if usage.unpriced_calls and usage.cost_usd else ""
-    return dollars_if_known(usage.known_usd) + more
+    reserved, known = getattr(usage, "reserved_usd", 0.0), usage.known_usd
+    if known and reserved:
+        paid = round(known - reserved, 9)
+        words = (dollars(paid) if paid > 0 else "", f"{dollars(reserved)} reserved")
+        return " + ".join(filter(None, words)) + more
+    return dollars_if_known(known) + more
 
 
 def number_if_known(amount: float | None, decimals: int = 2) -> str:

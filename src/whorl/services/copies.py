@@ -40,7 +40,7 @@ _UNDER_WAY = ("running", "interrupted")
 # What is taken of a store, whoever made it; and what only of one's own.
 _HISTORY = (
     *("runs", "progress", "journal", "loops", "payloads", "payload_uses", "snapshots", "labels"),
-    *("spending", "homes"),
+    *("spending", "homes", "doubts"),
 )
 _ALL = (
     *(*_HISTORY, "inbox", "memories", "upkeep", "queue", "hooks", "tokens", "audit", "schedules"),

@@ -3169,6 +3169,11 @@ export interface components {
              * @description where it belongs, if not to this project and configuration
              */
             project?: string | null;
+            /**
+             * Reserved Usd
+             * @description of the cost, what was reserved for calls in doubt
+             */
+            reserved_usd: number;
             result: components["schemas"]["Result"];
             /** Score */
             score: number | null;
@@ -3299,6 +3304,11 @@ export interface components {
              * @description where it belongs, if not to this project and configuration
              */
             project?: string | null;
+            /**
+             * Reserved Usd
+             * @description of the cost, what was reserved for calls in doubt
+             */
+            reserved_usd: number;
             /** Score */
             score: number | null;
             /**

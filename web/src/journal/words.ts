@@ -155,6 +155,13 @@ export function cost(usage: Pick<Usage, "cost_usd" | "unpriced">, ...others: Oth
   return `${usage.unpriced > 0 && known !== null ? "at least " : ""}${dollars(known, ...others)}`;
 }
 
+/** What a run cost; what was reserved for calls in doubt stands apart. */
+export function paid(amount: number | null, reserved: number): string {
+  if (amount === null || reserved <= 0) return dollars(amount);
+  const known = amount - reserved > 1e-9 ? `${dollars(amount - reserved)} + ` : "";
+  return `${known}${dollars(reserved)} reserved`;
+}
+
 /** A budget as it was given: it is a promise, so nothing of it is rounded away. */
 export function budget(amount: number): string {
   return amount < SMALLEST ? dollars(amount) : `$${trimmed(amount.toFixed(6))}`;

@@ -80,7 +80,8 @@ class RunRow:
     have begun. `mark` is `limit` or `budget` where a run succeeded with a loop that ended at one.
     `due` is when a run that waits goes on by itself, `held` why a server did not take it up;
     `seconds` is how long it has worked, 0 where that is too short to tell; `position` is its place
-    among those that wait for their turn. `project` is where it belongs, if that is not here.
+    among those that wait for their turn. `project` is the folder where it belongs, if that is not
+    here, and `config` the configuration that it has there, if that is not the usual one.
     """
 
     id: RunId
@@ -114,12 +115,20 @@ class RunRow:
     # So many calls had no known price, and are not in `cost_usd`.
     unpriced_calls: int = 0
     project: str = ""
+    config: str = ""
+    # What was reserved for calls in doubt, a part of `cost_usd`.
+    reserved_usd: float = 0.0
     labels: dict[str, str] = field(default_factory=dict)
 
     @property
     def known_usd(self) -> float | None:
         """What it has cost; None where that is not known."""
         return known_cost(self.cost_usd, self.unpriced_calls)
+
+    @property
+    def belongs_to(self) -> str:
+        """The words for its project, if that is not here."""
+        return f"{self.project} with {self.config}" if self.config else self.project
 
 
 @dataclass(frozen=True, slots=True)

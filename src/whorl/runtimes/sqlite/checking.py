@@ -30,7 +30,7 @@ _AMOUNT: Final = (int, float, type(None))
 RUN_TYPES: Final[Types] = (
     *(str, str, str, str, str, _NUMBER, _NUMBER, str, str, int, _NUMBER, int, int),
     *(_AMOUNT, str, int, int, _AMOUNT, str, str, int, str, str, str, _AMOUNT, str, _NUMBER),
-    *((int, type(None)), int, str, str),
+    *((int, type(None)), int, str, str, _NUMBER, str),
 )
 LOOP_TYPES: Final[Types] = (str, int, int, (int, type(None)), str)
 _PAGE: Final = 1_000

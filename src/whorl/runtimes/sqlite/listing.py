@@ -51,7 +51,8 @@ COLUMNS: Final = f"""SELECT number, runs.id, name, status, dialect, file, create
         (SELECT 1 FROM queue AS other WHERE other.began = 0 AND other.lane = queue.lane
         AND other.run <= queue.run LIMIT 1000)), NULL),
     (SELECT coalesce(sum(unpriced), 0) FROM spending WHERE spending.run = number),
-    coalesce((SELECT home FROM homes WHERE homes.run = number), ''),
+    coalesce((SELECT home FROM homes WHERE homes.run = number), ''), '',
+    coalesce((SELECT reserved_usd FROM doubts WHERE doubts.run = number), 0.0),
     (SELECT json_group_object(label, value) FROM labels WHERE labels.run = number),
     owner, pid, started, boot, namespace, beat_at, beat_monotonic
 FROM runs JOIN progress ON progress.run = number LEFT JOIN upkeep ON upkeep.run = number
@@ -318,8 +319,7 @@ class RunListing:
             return replace(row, project="") if row.project else row
         folder, config = self.folder_of(row.project), row.project.partition("\n")[2]
         is_shown = folder != self.folder_of(self.home) or row.status in _OPEN
-        words = f"{folder} with {config}" if config else folder
-        return replace(row, project=words if is_shown else "")
+        return replace(row, project=folder if is_shown else "", config=config if is_shown else "")
 
     def folder_of(self, home: str) -> str:
         """The folder of a project; "" where nobody knows it."""

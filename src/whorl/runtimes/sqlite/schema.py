@@ -121,7 +121,10 @@ IDENTITY: Final = """CREATE TABLE IF NOT EXISTS identity(id TEXT PRIMARY KEY) WI
     INSERT INTO identity VALUES(?)"""
 # Where a run belongs, unless to the folder around the store with its usual configuration.
 _HOMES: Final = "CREATE TABLE IF NOT EXISTS homes(run INTEGER PRIMARY KEY, home TEXT NOT NULL);"
+# What was reserved for calls in doubt, a part of the cost; runs without one have no row.
+_DOUBTS: Final = """CREATE TABLE IF NOT EXISTS doubts(
+    run INTEGER PRIMARY KEY, reserved_usd REAL NOT NULL);"""
 # SQLite keeps the text of a definition: without the indentation it fits into one page.
 TABLES: Final = " ".join(_DEFINITIONS.split())
-MORE_TABLES: Final = " ".join(f"{_UPKEEP}{_HOOKS}{_QUEUE}{_LABELS}{_HOMES}".split())
+MORE_TABLES: Final = " ".join(f"{_UPKEEP}{_HOOKS}{_QUEUE}{_LABELS}{_HOMES}{_DOUBTS}".split())
 MORE_NAMES: Final = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", MORE_TABLES)

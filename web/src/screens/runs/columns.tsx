@@ -14,7 +14,7 @@ export function columnsAt(now: number, filters: Filters, onSort: (filters: Filte
     { key: "given", head: "Input", cell: (run) => <Given run={run} /> },
     { key: "loop", head: "Loop", cell: (run) => <Loop run={run} /> },
     { key: "score", head: head("score", "Score"), cell: (run) => <Score run={run} />, width: "138px" },
-    { key: "cost", head: head("cost", "Cost / budget"), cell: (run) => <Meter label="cost" value={run.cost_usd} max={run.budget_usd} format={words.dollars} formatMax={words.budget} />, width: "220px" },
+    { key: "cost", head: head("cost", "Cost / budget"), cell: (run) => <Meter label="cost" value={run.cost_usd} max={run.budget_usd} format={(amount) => words.paid(amount, run.reserved_usd)} formatMax={words.budget} />, width: "220px" },
     { key: "exit", head: "Exit", cell: (run) => <Exit run={run} now={now} /> },
     { key: "time", head: head("time", "Time"), isNumber: true, cell: (run) => <span title="working time">{run.seconds > 0.001 ? words.duration(run.seconds) : "–"}</span>, width: "84px" },
     { key: "age", head: head("started", "Age"), isNumber: true, cell: (run) => <Age run={run} now={now} />, width: "74px" },

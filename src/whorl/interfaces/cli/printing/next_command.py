@@ -40,7 +40,7 @@ _COMMAND_MAX = 300
 def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     """What a person would most probably want to do next, in the folder where the run belongs."""
     command = _next(store, run, result)
-    folder = store.run(run).project.partition(" with ")[0]
+    folder = store.run(run).project
     is_look = not folder or command.split()[1] in _LOOKS
     return command if is_look else f"cd {quote(folder)} && {command}"
 

@@ -107,8 +107,8 @@ def final_lines(
     if row.held:
         words = "no server takes it up: " if row.position is None else ""
         yield f"  {words}{safe(row.held)}"
-    if row.project:
-        yield f"  it belongs to {safe(row.project)}"
+    if row.belongs_to:
+        yield f"  it belongs to {safe(row.belongs_to)}"
     for gate in result["waiting_for"]:
         if gate["address"] not in shown:
             yield from indented(gate_lines(gate))

@@ -39,6 +39,7 @@ class RunItem(Closed):
     )
     last_seq: int
     cost_usd: float | None = Field(description="null: no price is known")
+    reserved_usd: float = Field(description="of the cost, what was reserved for calls in doubt")
     unpriced_calls: int = Field(description="so many calls are not in the cost")
     budget_usd: float | None
     calls: int

@@ -53,7 +53,7 @@ _LOOPS_LOOKED_AT = 100
 
 def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
     newest = state.store.newest_iterations(row.id, row.loop, SCORES) if row.loop else []
-    values = _fields(row, "key")
+    values = _fields(row, "key", "config")
     if row.exit_reason == "accepted":
         values["stopped_by"] = "person"
     return values | {
@@ -65,7 +65,7 @@ def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
         "target": state.target(row.id, row.loop) if row.loop else None,
         "error": safe(row.error) or None,
         "held": safe(row.held) or None,
-        "project": safe(row.project) or None,
+        "project": safe(row.belongs_to) or None,
         "labels": {safe(name): safe(value) for name, value in row.labels.items()},
     }
 

@@ -1,1 +1,1 @@
-import{D as e,w as t}from"./words.js";var n=e(t(),1);function r(e=!0,t=1e3){let[r,i]=(0,n.useState)(()=>Date.now()/1e3);return(0,n.useEffect)(()=>{if(!e)return;let n=setInterval(()=>i(Date.now()/1e3),t);return()=>clearInterval(n)},[e,t]),r}export{r as t};
+import{O as e,T as t}from"./words.js";var n=e(t(),1);function r(e=!0,t=1e3){let[r,i]=(0,n.useState)(()=>Date.now()/1e3);return(0,n.useEffect)(()=>{if(!e)return;let n=setInterval(()=>i(Date.now()/1e3),t);return()=>clearInterval(n)},[e,t]),r}export{r as t};

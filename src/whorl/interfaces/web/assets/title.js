@@ -1,1 +1,1 @@
-import{D as e,w as t}from"./words.js";var n=e(t(),1);function r(e,t=0){return`${t>0?`(${t}) `:``}${e} · Whorl`}function i(e,t=0){(0,n.useEffect)(()=>(document.title=r(e,t),()=>{document.title=`Whorl`}),[e,t])}export{i as t};
+import{O as e,T as t}from"./words.js";var n=e(t(),1);function r(e,t=0){return`${t>0?`(${t}) `:``}${e} · Whorl`}function i(e,t=0){(0,n.useEffect)(()=>(document.title=r(e,t),()=>{document.title=`Whorl`}),[e,t])}export{i as t};

@@ -70,7 +70,8 @@ _CHARGE: Final = _by_row_count(
     + ", ".join(f"{name} = {name} + excluded.{name}" for name in _CHARGED),
 )
 _LOAD: Final = f"""SELECT number, owner, status, mark,
-    (SELECT due FROM upkeep WHERE upkeep.run = number), {", ".join(CHANGING)}
+    (SELECT due FROM upkeep WHERE upkeep.run = number), {", ".join(CHANGING)},
+    coalesce((SELECT reserved_usd FROM doubts WHERE doubts.run = number), 0.0)
     FROM runs JOIN progress ON run = number WHERE id = ?"""
 _INSERT_RUN: Final = """INSERT INTO runs(id, key, name, dialect, file, parent, created_at,
     workflow_hash, behaviour, workflow, sources, status)

@@ -51,6 +51,7 @@ _MARK_OF: Final = "SELECT mark FROM loops WHERE run = ? AND address = ?"
 _MARKED: Final = frozenset({"P123", "R113", "R117", "R118", "R120", "W023"})
 _WARNING: Final = "warning"
 _MARKS_LEFT: Final = "SELECT min(mark) FROM loops WHERE run = ? AND mark <> ''"
+_RESERVED: Final = "INSERT OR REPLACE INTO doubts VALUES(?, ?)"
 _WAKE_AT: Final = """INSERT INTO upkeep VALUES(?1, '', 0, ?2, '', '', 0)
     ON CONFLICT(run) DO UPDATE SET due = excluded.due"""
 
@@ -80,6 +81,7 @@ class RunRecord(ChargeFold):
     owner: int = 0
     status_stored: str = ""
     due_stored: float | None = None
+    reserved_stored: float = 0.0
     mark: str = ""
     is_warned: bool = False
     # The outermost loop that runs, or that ran last; nothing is kept of the others.
@@ -177,10 +179,11 @@ class RunRecord(ChargeFold):
 
 
 def record_of(row: tuple[Any, ...]) -> RunRecord:
-    record = RunRecord(*row[5:-7])
+    record = RunRecord(*row[5:-8])
     record.number, record.owner, record.status, record.mark, record.due = row[:5]
     record.due_stored, record.is_warned = record.due, record.mark == _WARNING
-    not_begun, address, count, score, reason, stopped_by, record.seconds = row[-7:]
+    not_begun, address, count, score, reason, stopped_by, record.seconds, reserved = row[-8:]
+    record.reserved_usd = record.reserved_stored = reserved
     record.status_stored, record.not_begun = record.status, iterations_not_begun(not_begun)
     if address:
         shown = LoopFold(address, number=count, score=score, exit_reason=reason)
@@ -199,6 +202,9 @@ def write_changes(connection: apsw.Connection, state: RunRecord) -> None:
     if state.wakes_at != state.due_stored:
         state.due_stored = state.wakes_at
         connection.execute(_WAKE_AT, (state.number, state.wakes_at))
+    if state.reserved_usd != state.reserved_stored:
+        state.reserved_stored = state.reserved_usd
+        connection.execute(_RESERVED, (state.number, round(state.reserved_usd, 9)))
     is_new = state.is_warned and not state.mark
     if state.status == state.status_stored and not state.loop_changes and not is_new:
         return

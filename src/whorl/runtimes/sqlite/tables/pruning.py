@@ -51,6 +51,7 @@ _OF_RUNS: Final = (
     "queue",
     "labels",
     "homes",
+    "doubts",
     "progress",
 )
 _SIZE: Final = """SELECT coalesce(sum(octet_length(body) + octet_length(address) + 32), 0), count(*)

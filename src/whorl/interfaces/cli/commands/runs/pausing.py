@@ -139,7 +139,7 @@ async def _resume_all(session: RunSession, *, as_json: bool) -> int:
     """Drives every interrupted run, some at a time; tells what each came to."""
     turns = asyncio.Semaphore(_AT_ONCE)
     found = session.store.runs(status="interrupted", limit=RUNS_MAX)
-    rows = [row for row in found if not row.project]
+    rows = [row for row in found if not row.belongs_to]
     with session.leaving_on_signals():
         documents = await asyncio.gather(*(_take_up(session, row, turns) for row in rows[::-1]))
     if as_json:
