@@ -7,6 +7,7 @@ import os
 import signal
 from dataclasses import replace
 from functools import partial
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,9 +26,11 @@ from whorl.interpreter.events import Event
 from whorl.providers.redaction import Secret, redact
 from whorl.providers.settings import TemporalSettings
 from whorl.runtimes.journal.forking import Fork
-from whorl.runtimes.journal.journal import SNAPSHOT_EVERY
+from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, RunId
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.starting import Start
+from whorl.runtimes.temporal import following as module
+from whorl.runtimes.temporal.following import Following
 from whorl.runtimes.temporal.limits import check_runnable
 from whorl.runtimes.temporal.messages import INTENTS_MAX
 from whorl.runtimes.temporal.mirror import Mirror
@@ -42,7 +45,6 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.task import Effect
-    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.temporal.messages import Beginning
     from whorl.runtimes.temporal.runtime import TemporalRuntime
 
@@ -422,3 +424,41 @@ def test_a_run_survives_its_workers(
         assert (code, "succeeded" in text) == (0, True), text + fault
         left.send_signal(signal.SIGTERM)
         assert left.wait(PATIENCE_S) == 0
+
+
+def test_a_run_that_somebody_follows_again_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server looks for runs that have ended while others begin to follow them again."""
+
+    class Brought:
+        looks, server = 0, None
+
+        async def bring_all(self) -> None:
+            pass
+
+        async def bring_schedules(self) -> None:
+            self.looks += 1
+
+        async def stale_runs(self, limit: int, since: float) -> list[str]:
+            return ["one", "two"]
+
+        async def bring(self, run: str, *, wait: bool) -> None:
+            await asyncio.sleep(0)
+
+    async def go() -> None:
+        mirror: Any = Brought()
+        following = Following(mirror, None, lambda run: False)
+        looking = asyncio.create_task(following.follow_all())
+        ticks = cycle((0, 1, 2, 3, 5))
+        while mirror.looks < 100 and not looking.done():
+            async with following.followed(RunId("one")):
+                for _ in range(next(ticks)):
+                    await asyncio.sleep(0)
+            async with following.followed(RunId("two")):
+                for _ in range(next(ticks)):
+                    await asyncio.sleep(0)
+        assert not looking.done()
+        looking.cancel()
+
+    monkeypatch.setattr(module, "LOOK_S", 0.0)
+    monkeypatch.setattr(module, "client_of", lambda server: None)
+    asyncio.run(go())

@@ -99,8 +99,10 @@ class Following:
                     since = now - LAG_S
                 except (RPCError, StoreError) as fault:
                     log.warning("the runs of the cluster cannot be followed: %s", fault)
-                for run in [run for run in kept if self._following[run][1].done()]:
-                    await self._part(run)
+                for run in tuple(kept):
+                    # Meanwhile others may have begun to follow it again.
+                    if self._following[run][1].done():
+                        await self._part(run)
                 await asyncio.sleep(LOOK_S)
         finally:
             self._kept = None
