@@ -28,7 +28,7 @@ from whorl.providers.task import Effect, Emit, Estimate, Reply, Request, Usage
 from whorl.runtimes.journal.journal import Entry, RunId
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.runtimes.temporal.connection import connect
 from whorl.runtimes.temporal.runtime import TemporalRuntime
 from whorl.runtimes.temporal.workers.worker import set_up, working

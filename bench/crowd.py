@@ -15,7 +15,7 @@ from bench.workload import Answering, Only, loop_workflow
 from whorl.providers.task import Reply, Request
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 
 RUNS = 10_000
 LATE = 200

@@ -18,7 +18,7 @@ from whorl.runtimes.journal.journal import RunId
 from whorl.services.experiments.cases import Case
 from whorl.services.experiments.document import Grader
 from whorl.services.experiments.grading import Grade, Graded
-from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.reporting import statistics
 from whorl.services.experiments.reporting.report import report_of
 from whorl.services.experiments.trials import Outcome, Trial
 from whorl.services.experiments.what_if.facts import (
@@ -28,7 +28,7 @@ from whorl.services.experiments.what_if.facts import (
     Subject,
     atoms_in,
 )
-from whorl.services.experiments.what_if.folding import facts_of
+from whorl.services.experiments.what_if.loop_facts import facts_of
 from whorl.services.experiments.what_if.sweep import default_rules, sweep_of
 
 RUNS, ITERATIONS, RULES = 1_000, 10, 200
@@ -132,7 +132,7 @@ def measure(full: bool) -> None:
     print(f"  recommended rule and ten folds: {used:.2f} s CPU (goal 2 s)")
     values = [random.Random(n).random() for n in range(1_000)]
     start = time.process_time()
-    figures.difference_estimate(values, seed="bench")
+    statistics.difference_estimate(values, seed="bench")
     print(f"a bootstrap of 1,000 cases: {time.process_time() - start:.2f} s CPU (goal 0.5 s)")
     print(f"a report of 3 variants over 1,000 cases: {_reporting():.2f} s CPU (goal 2 s)")
     each = _folding(20)

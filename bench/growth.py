@@ -13,7 +13,7 @@ from bench.workload import Answering, Only
 from whorl.ir import Block, Constant, Expression, Fields, ForEach, Task, Workflow
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 
 ITERATIONS = (100, 1_000, 10_000)
 ITEMS = (1_000, 10_000, 50_000)

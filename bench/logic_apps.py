@@ -12,7 +12,7 @@ from typing import Any
 from whorl.dialects import read_workflow
 from whorl.language import Expression, MappingScope, evaluate
 from whorl.providers.registry import Providers
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services.project import Project
 from whorl.services.runs import open_runtime
 

@@ -15,7 +15,7 @@ from bench.workload import Answering, Only, loop_workflow
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 
 
 class _Marks:

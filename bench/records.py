@@ -14,7 +14,7 @@ from whorl.dialects import read_workflow
 from whorl.providers.registry import Providers
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services.project import Project
 from whorl.services.records import records_of
 from whorl.services.runs import open_runtime

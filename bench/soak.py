@@ -17,7 +17,7 @@ from whorl.dialects import read_workflow
 from whorl.providers.settings import Retention
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 
 MINUTE, HOUR = 60, 3_600
 HOURS, FULL_HOURS = 2, 24

@@ -65,11 +65,11 @@ def _written(folder: Path, trials: int, iterations: int) -> Any:
 
 async def _side(side: str, project: Any, file: str) -> dict[str, float]:
     from whorl.providers.registry import Providers
-    from whorl.runtimes.starting import Start
-    from whorl.services.driving import Driving
-    from whorl.services.experiments.conducting import Conductor
+    from whorl.runtimes.start_options import Start
     from whorl.services.experiments.document import read_experiment
-    from whorl.services.experiments.study import Study
+    from whorl.services.experiments.results import Study
+    from whorl.services.experiments.runner import ExperimentRunner
+    from whorl.services.run_driver import Driving
     from whorl.services.runs import open_runtime
 
     experiment = read_experiment(project, file)
@@ -89,7 +89,7 @@ async def _side(side: str, project: Any, file: str) -> dict[str, float]:
             if side == "runs":
                 await asyncio.gather(*(one(n) for n in range(len(experiment.cases))))
             else:
-                conductor = Conductor(project, driving, providers, experiment)
+                conductor = ExperimentRunner(project, driving, providers, experiment)
                 conductor.open()
                 await conductor.run()
         finally:

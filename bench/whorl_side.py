@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.workload import Answering, Only, loop_workflow
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 
 
 def stored_bytes(path: Path) -> int:

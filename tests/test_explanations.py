@@ -14,10 +14,10 @@ from whorl.interpreter.events import Event
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
+from whorl.services.dry_run import rehearse
 from whorl.services.files.preflight import refusal, unknown_names
 from whorl.services.project import Project
-from whorl.services.rehearsing import rehearse
 from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     )
     from whorl.interfaces.python.experiments import Experiment, what_if
     from whorl.interfaces.python.loading import build, edit, load
+    from whorl.interfaces.python.run_once import resume, run, run_sync
     from whorl.interfaces.python.runs import Run
     from whorl.interfaces.python.session import Session
     from whorl.interfaces.python.values import (
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
         Usage,
         Workflow,
     )
-    from whorl.interfaces.python.whole import resume, run, run_sync
     from whorl.interfaces.python.writing.loops import Loop, loop
     from whorl.interfaces.python.writing.steps import (
         CommandResult,
@@ -160,7 +160,7 @@ __all__ = [
 
 # Where these names stand; what is light to import comes first.
 _WRITING = ("writing.workflows", "writing.loops", "writing.steps")
-_PYTHON = ("values", "loading", *_WRITING, "events", "runs", "session", "whole")
+_PYTHON = ("values", "loading", *_WRITING, "events", "runs", "session", "run_once")
 _MODULES = (
     "errors",
     *(f"interfaces.python.{name}" for name in _PYTHON),

@@ -14,7 +14,7 @@ import whorl
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.group import build_group, run_safely
 from whorl.providers.models.conversation import ToolOffer
-from whorl.providers.tools.known import KnownTools
+from whorl.providers.tools.tool_cache import KnownTools
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 

@@ -13,7 +13,7 @@ from conformance.reading import workflow_of
 from conformance.replies import Script
 from conformance.running import run_simulated
 from whorl.interfaces.cli.live.outline import Outline
-from whorl.interfaces.cli.live.rows import View
+from whorl.interfaces.cli.live.tree_rows import View
 from whorl.interfaces.cli.live.view import Focus, framed
 from whorl.interfaces.progress import Progress
 from whorl.interpreter.machine import Machine

@@ -10,9 +10,9 @@ import click
 import pytest
 
 from whorl.interfaces.cli import COMMANDS
-from whorl.interfaces.cli.auditing import ACTIONS
+from whorl.interfaces.cli.audit_log import ACTIONS
 from whorl.interfaces.cli.group import build_group
-from whorl.runtimes.service.audit import Audit, Deed
+from whorl.runtimes.service.audit import Audit, AuditEntry
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def test_the_audit_is_kept_as_long_as_the_operator_says(tmp_path: Path) -> None:
     async def work() -> list[str]:
         async with SqliteStore(tmp_path / "whorl.db", clock=lambda: now[0]) as store:
             audit = Audit(store)
-            await audit.add(Deed(who="a", action="start", outcome="ok"))
+            await audit.add(AuditEntry(who="a", action="start", outcome="ok"))
             now[0] = 5_000.0
-            await audit.add(Deed(who="b", action="start", outcome="ok"))
+            await audit.add(AuditEntry(who="b", action="start", outcome="ok"))
             assert await audit.retire(2_000.0) == 1
             return [deed.who for deed in audit.read()]
 

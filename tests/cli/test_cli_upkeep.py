@@ -9,7 +9,7 @@ import click
 from command_line import POLISH, Whorl
 
 from whorl.interfaces.cli import COMMANDS
-from whorl.interfaces.cli.carrying import same_command
+from whorl.interfaces.cli.paste_options import same_command
 
 if TYPE_CHECKING:
     import pytest

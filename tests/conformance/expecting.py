@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.recording import differences
 from whorl.interfaces.advice import advised
-from whorl.interfaces.wording import EXIT_CODES
+from whorl.interfaces.status_words import EXIT_CODES
 from whorl.interpreter.events import unescape
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from whorl.ir.values import parse_duration
 from whorl.providers.asking.judge import judged_value
 from whorl.providers.models.typed_answers import typed_answer
 from whorl.providers.registry import KINDS
-from whorl.providers.task import Estimate, Reply, Usage, Worst
+from whorl.providers.task import Estimate, MaxUsage, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -157,7 +157,7 @@ class ScriptedKind:
             return Estimate(self._calls)
         told = self._script.estimate
         tokens = int(told.get("tokens", _USAGE["input_tokens"] + _USAGE["output_tokens"]))
-        worst = Worst(tokens, told["at_worst"]) if "at_worst" in told else None
+        worst = MaxUsage(tokens, told["at_worst"]) if "at_worst" in told else None
         return Estimate(1, tokens, told.get("cost_usd", _USAGE["cost_usd"]), at_worst=worst)
 
     async def perform(self, request: Request, emit: Emit) -> Reply:

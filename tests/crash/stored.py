@@ -21,7 +21,7 @@ from whorl.ir.values import parse_duration
 from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.simulated import EPOCH
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,8 +19,8 @@ from whorl.providers.settings import Settings
 from whorl.providers.task import Reply, Usage
 from whorl.runtimes.local import OBJECTS, OBJECTS_PER_RUN, LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
-from whorl.services.driving import Driving
+from whorl.runtimes.start_options import Start
+from whorl.services.run_driver import Driving
 from whorl.services.runs import ProviderWorkers
 from whorl.services.serving.upkeep import Upkeep
 

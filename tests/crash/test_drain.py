@@ -14,7 +14,7 @@ from whorl.errors import StoreError
 from whorl.interpreter.events import Event
 from whorl.providers.task import Reply, Usage
 from whorl.runtimes.local import LocalRuntime
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator

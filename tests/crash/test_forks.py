@@ -20,11 +20,11 @@ from whorl.ir import content_hash, from_json, to_json
 from whorl.runtimes.journal.folding import Folded, fold, take
 from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.journal import Entry, NewRun, RunId
-from whorl.runtimes.journal.moments import look_into
+from whorl.runtimes.journal.time_travel import look_into
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.tables.pruning import delete
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,7 +20,7 @@ from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.local import POLL_S, LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from whorl.providers.task import Reply
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -195,8 +195,8 @@ def test_they_are_written_soon_or_when_the_run_is_stopped(
 ) -> None:
     """The second task takes longer than anybody waits here."""
     if is_stopped:
-        monkeypatch.setattr("whorl.runtimes.appending.WAIT_S", 60.0)
-        monkeypatch.setattr("whorl.runtimes.appending.WAIT_MAX_S", 60.0)
+        monkeypatch.setattr("whorl.runtimes.write_buffer.WAIT_S", 60.0)
+        monkeypatch.setattr("whorl.runtimes.write_buffer.WAIT_MAX_S", 60.0)
     text = "whorl: 1\nsteps: {first: {use: quick}, second: {use: slow, after: first}}\n"
 
     async def look() -> None:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import whorl
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,13 +10,13 @@ import pytest
 from scipy import stats
 
 from campaign import amount
-from whorl.services.experiments.reporting import figures, resampling
+from whorl.services.experiments.reporting import resampling, statistics
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 7, 19, 49, 999, 100_000])
 @pytest.mark.parametrize("share", [0.5, 0.8, 0.9, 0.975, 0.995, 0.9999, 0.025])
 def test_quantiles_of_t_are_those_of_scipy(share: float, degrees: int) -> None:
-    assert figures.t_quantile(share, degrees) == pytest.approx(
+    assert statistics.t_quantile(share, degrees) == pytest.approx(
         stats.t.ppf(share, degrees), rel=1e-9, abs=1e-9
     )
 
@@ -26,7 +26,7 @@ def test_quantiles_of_t_are_those_of_scipy(share: float, degrees: int) -> None:
 def test_wilson_is_that_of_scipy(hits: int, count: int, level: float) -> None:
     wanted = stats.binomtest(hits, count).proportion_ci(level, method="wilson")
 
-    assert figures.wilson(hits, count, level) == pytest.approx(tuple(wanted), abs=1e-12)
+    assert statistics.wilson(hits, count, level) == pytest.approx(tuple(wanted), abs=1e-12)
 
 
 def _graded(seed: int, count: int) -> list[float]:
@@ -46,12 +46,12 @@ def test_a_paired_difference_is_that_of_scipy(count: int) -> None:
     ).bootstrap_distribution
     cut = stats.norm.cdf(-math.sqrt(count / (count - 1)) * stats.t.ppf(0.975, count - 1))
 
-    found = figures.difference_estimate(differences, seed="a seed")
+    found = statistics.difference_estimate(differences, seed="a seed")
 
-    assert figures.t_interval(differences) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
+    assert statistics.t_interval(differences) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
     near = np.quantile(drawn, [cut, 1 - cut])
     assert (found.low, found.high) == pytest.approx(tuple(near), abs=0.15 * (near[1] - near[0]))
-    assert found == figures.difference_estimate(differences, seed="a seed")
+    assert found == statistics.difference_estimate(differences, seed="a seed")
 
 
 def test_clustered_errors_are_those_of_a_regression_on_a_constant() -> None:
@@ -62,7 +62,7 @@ def test_clustered_errors_are_those_of_a_regression_on_a_constant() -> None:
     error = math.sqrt(12 / 11 * float(np.square(sums).sum())) / 60
     half = stats.t.ppf(0.975, 11) * error
 
-    low, high = figures.t_interval(values, groups)
+    low, high = statistics.t_interval(values, groups)
 
     assert (low, high) == pytest.approx((np.mean(values) - half, np.mean(values) + half))
 
@@ -72,7 +72,7 @@ def test_agresti_and_min_by_its_formula() -> None:
     up, down = 17.5 / 42, 4.5 / 42
     half = stats.norm.ppf(0.975) * math.sqrt((up + down - (up - down) ** 2) / 42)
 
-    assert figures.agresti_min(17, 4, 40) == pytest.approx((up - down - half, up - down + half))
+    assert statistics.agresti_min(17, 4, 40) == pytest.approx((up - down - half, up - down + half))
 
 
 def test_kappa_of_published_tables() -> None:
@@ -82,10 +82,10 @@ def test_kappa_of_published_tables() -> None:
         cells = [(True, True), (True, False), (False, True), (False, False)]
         return [pair for pair, count in zip(cells, counts, strict=True) for _ in range(count)]
 
-    assert figures.kappa(table(20, 5, 10, 15)) == pytest.approx(0.4)
-    assert figures.kappa(table(45, 15, 25, 15)) == pytest.approx(0.1304, abs=5e-5)
-    assert figures.kappa(table(25, 35, 5, 35)) == pytest.approx(0.2593, abs=5e-5)
-    assert figures.kappa(table(5, 0, 3, 0)) is None
+    assert statistics.kappa(table(20, 5, 10, 15)) == pytest.approx(0.4)
+    assert statistics.kappa(table(45, 15, 25, 15)) == pytest.approx(0.1304, abs=5e-5)
+    assert statistics.kappa(table(25, 35, 5, 35)) == pytest.approx(0.2593, abs=5e-5)
+    assert statistics.kappa(table(5, 0, 3, 0)) is None
 
 
 def test_rho_is_that_of_scipy_also_with_ties() -> None:
@@ -93,24 +93,24 @@ def test_rho_is_that_of_scipy_also_with_ties() -> None:
     first = [draw.randrange(5) / 4 for _ in range(40)]
     second = [value + draw.random() for value in first]
 
-    assert figures.spearman(first, second) == pytest.approx(
+    assert statistics.spearman(first, second) == pytest.approx(
         stats.spearmanr(first, second).statistic
     )
-    assert figures.spearman([1.0, 1.0], [0.0, 1.0]) is None
+    assert statistics.spearman([1.0, 1.0], [0.0, 1.0]) is None
 
 
 def test_few_units_have_no_interval() -> None:
-    assert figures.mean_estimate([0.5] * 7) == figures.Estimate(0.5)
-    assert figures.difference_estimate([0.5] * 40, ["a", "b"] * 20, seed="s").low is None
+    assert statistics.mean_estimate([0.5] * 7) == statistics.Estimate(0.5)
+    assert statistics.difference_estimate([0.5] * 40, ["a", "b"] * 20, seed="s").low is None
 
 
 def test_a_cost_per_solved_case_may_have_no_upper_limit() -> None:
-    found = figures.ratio_estimate([1.0] * 8, [1.0] + [0.0] * 7, seed="s")
-    none = figures.ratio_estimate([1.0] * 8, [0.0] * 8, seed="s")
+    found = statistics.ratio_estimate([1.0] * 8, [1.0] + [0.0] * 7, seed="s")
+    none = statistics.ratio_estimate([1.0] * 8, [0.0] * 8, seed="s")
 
     assert found.value == 8
     assert found.high == math.inf
-    assert none == figures.Estimate(math.inf)
+    assert none == statistics.Estimate(math.inf)
 
 
 @pytest.mark.sample(4)
@@ -127,26 +127,26 @@ def test_costs_of_variants_are_drawn_together_and_are_those_drawn_alone(
     units = None if groups is None else [number % groups for number in range(count)]
     variants = [(costs, solved), (dear, nothing), (dear, solved)]
 
-    each = figures.cost_estimates(variants, units, seed="s")
+    each = statistics.cost_estimates(variants, units, seed="s")
 
     for (values, wins), found in zip(variants, each, strict=True):
         alone = (
-            figures.ratio_estimate(values, by, units, seed="s") for by in ([1.0] * count, wins)
+            statistics.ratio_estimate(values, by, units, seed="s") for by in ([1.0] * count, wins)
         )
         for one, other in zip(found, alone, strict=True):
             limits = [None if x is None else pytest.approx(x) for x in (other.low, other.high)]
             assert one.value == pytest.approx(other.value)
             assert [one.low, one.high] == limits
-    assert each[1][1] == figures.Estimate(math.inf)
+    assert each[1][1] == statistics.Estimate(math.inf)
 
 
 def test_where_the_noise_lies() -> None:
     noisy = [[0.0, 1.0], [1.0, 0.0], [0.5, 0.4]]
     steady = [[0.1, 0.1], [0.9, 0.91], [0.5, 0.5]]
 
-    assert figures.within_share(noisy) == pytest.approx(1)
-    assert (figures.within_share(steady) or 0) < 0.01
-    assert figures.within_share([[1.0], [0.0]]) is None
+    assert statistics.within_share(noisy) == pytest.approx(1)
+    assert (statistics.within_share(steady) or 0) < 0.01
+    assert statistics.within_share([[1.0], [0.0]]) is None
 
 
 @pytest.mark.sample(3)
@@ -168,9 +168,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say(
         else:
             values = [draw.betavariate(4, 1.5) for _ in range(count)]
         found = (
-            figures.mean_estimate(values)
+            statistics.mean_estimate(values)
             if kind == "mean"
-            else figures.difference_estimate(values, seed=str(number))
+            else statistics.difference_estimate(values, seed=str(number))
         )
         assert found.low is not None
         assert found.high is not None
@@ -191,12 +191,12 @@ def test_equal_variants_are_seldom_called_better_or_worse(
     """With a level that is shared among all of them, in at most one experiment of twenty."""
     monkeypatch.setattr(resampling, "RESAMPLES", amount(400, 2_000))
     draw, tried, wrong = random.Random(f"alike {variants}"), amount(100, 2_000), 0
-    level = 1 - (1 - figures.LEVEL) / variants
+    level = 1 - (1 - statistics.LEVEL) / variants
     for number in range(tried):
         base = [draw.betavariate(4, 1.5) for _ in range(20)]
         others = [[draw.betavariate(4, 1.5) - one for one in base] for _ in range(variants)]
         estimates = [
-            figures.difference_estimate(pairs, seed=f"{number} {index}", level=level)
+            statistics.difference_estimate(pairs, seed=f"{number} {index}", level=level)
             for index, pairs in enumerate(others)
         ]
         wrong += any(found.excludes(0) for found in estimates)

@@ -20,7 +20,7 @@ from experiments.guess import (
     whorl,
 )
 from experiments.served import SERVED
-from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.reporting import statistics
 from whorl.services.experiments.reporting.gate import would_decide
 
 
@@ -145,7 +145,7 @@ def test_a_gate_that_its_budget_stopped_has_not_passed() -> None:
 
 
 def _decided(pairs: list[float], margin: float) -> bool:
-    found = figures.difference_estimate(pairs, seed="test")
+    found = statistics.difference_estimate(pairs, seed="test")
     assert found.low is not None
     assert found.high is not None
     return found.low > -margin or (found.high < 0 and found.value < -margin)

@@ -19,8 +19,8 @@ from experiments.guess import (
     whorl,
 )
 from whorl.interfaces.cli.printing.experiment_words import judge_lines
-from whorl.services.experiments.reporting.agreement import Judged, kappa_words, reliability
-from whorl.services.experiments.reporting.figures import Estimate
+from whorl.services.experiments.reporting.kappa import Judged, kappa_words, reliability
+from whorl.services.experiments.reporting.statistics import Estimate
 
 RIGHT = "grade:\n  right: \"outputs.text == 'ab'\"\n"
 GOOD = '  good: {judge: "It is short", of: "{{ outputs.text }}"}\n'

@@ -13,7 +13,7 @@ from experiments.guess import EXPERIMENT, FILE, FLOW, GRADE, VARIANTS, run_json,
 from whorl.errors import InvalidWorkflow
 from whorl.services.experiments.cases import BYTES_MAX
 from whorl.services.experiments.document import read_experiment
-from whorl.services.experiments.what_if import asking
+from whorl.services.experiments.what_if import query
 from whorl.services.project import find_project
 
 if TYPE_CHECKING:
@@ -172,12 +172,12 @@ def test_an_answer_that_differs_from_its_replay_is_told(monkeypatch: pytest.Monk
     run = run_json("run", "guess.yaml", "-i", "n=1")["run"]
     words = ("what-if", run, "--at-most", "1", "--check", "1")
     assert whorl(*words).exit_code == 0
-    right = asking.answer
+    right = query.answer
 
     def wrong(*given: Any) -> Any:
         return replace(right(*given), iterations=2)
 
-    monkeypatch.setattr(asking, "answer", wrong)
+    monkeypatch.setattr(query, "answer", wrong)
     done = whorl(*words)
 
     assert done.exit_code == 70

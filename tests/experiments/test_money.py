@@ -23,8 +23,8 @@ from experiments.guess import (
     write_cases,
 )
 from whorl.services.experiments.document import read_experiment
-from whorl.services.experiments.serving import standing_of
-from whorl.services.experiments.study import Study
+from whorl.services.experiments.results import Study
+from whorl.services.experiments.server_jobs import standing_of
 from whorl.services.project import find_project
 
 LATER = ("what-if", FILE, "--at-most", "4", "--extend")

@@ -12,12 +12,12 @@ import pytest
 import whorl as whorl_package
 from experiments.guess import EXPERIMENT, FILE, VARIANTS, dies_at, run_json, whorl
 from experiments.served import SERVED
-from whorl.interfaces.figures import dollars
+from whorl.interfaces.formatting import dollars
 from whorl.runtimes.journal.journal import RunId
 from whorl.services.experiments.document import read_experiment
-from whorl.services.experiments.study import Study
-from whorl.services.experiments.what_if.asking import run_facts
+from whorl.services.experiments.results import Study
 from whorl.services.experiments.what_if.exporting import facts_document
+from whorl.services.experiments.what_if.query import run_facts
 from whorl.services.project import find_project
 
 UNLISTED = EXPERIMENT.replace(VARIANTS, "variants:\n  other: {model: unlisted}\n")

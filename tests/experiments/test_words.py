@@ -21,7 +21,7 @@ from experiments.guess import (
     run_json,
     whorl,
 )
-from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.reporting import statistics
 
 HEAD = "guess   12 cases, 2 variants, 1 run each; "
 
@@ -143,15 +143,15 @@ grade_iterations: returned
     ],
 )
 def test_what_could_have_been_seen_would_be_seen(pairs: list[float], level: float) -> None:
-    least = figures.detectable(pairs, level=level)
-    if figures.is_yes_or_no(pairs, None):
+    least = statistics.detectable(pairs, level=level)
+    if statistics.is_yes_or_no(pairs, None):
         lost = [pair for pair in pairs if pair < 0]
         won = int(least * len(pairs)) + len(lost)
         seen = [*lost, *[1.0] * won, *[0.0] * (len(pairs) - won - len(lost))]
     else:
-        seen = [pair - figures.mean(pairs) + least for pair in pairs]
+        seen = [pair - statistics.mean(pairs) + least for pair in pairs]
 
-    found = figures.difference_estimate(seen, seed="seen", level=level)
+    found = statistics.difference_estimate(seen, seed="seen", level=level)
 
     assert found.low is not None
     assert found.low > 0

@@ -137,7 +137,7 @@ steps:
   d: {read: "{{ workspace }}/x"}
 """
     (project.root / "flow.yaml").write_text(text)
-    from whorl.services.catalogue import Catalogue
+    from whorl.services.discovery import Catalogue
 
     named = ["a.txt", "files whose names are computed", "prompt.md", "rows.csv", "w.yaml"]
     assert Catalogue(project).reads() == named
@@ -146,14 +146,14 @@ steps:
 # Who opens files otherwise, and why that is no file that a workflow names.
 OTHERS = {
     "providers/files/tasks.py": "writes",
-    "providers/tools/known.py": "the engine's own: what tools said before",
+    "providers/tools/tool_cache.py": "the engine's own: what tools said before",
     "services/configuration/foreign.py": "a configuration, which is trusted as a whole",
     "services/configuration/sources.py": "a configuration, which is trusted as a whole",
     "services/configuration/trust.py": "the engine's own: what is trusted",
-    "services/copies.py": "a folder, so that a copy in it lasts",
+    "services/backup.py": "a folder, so that a copy in it lasts",
     "services/experiments/document.py": "the experiment that a person names",
     "services/experiments/labels.py": "the labels that a person names",
-    "services/experiments/running/alone.py": "the engine's own: a lock",
+    "services/experiments/running/lock.py": "the engine's own: a lock",
     "services/experiments/what_if/facts.py": "the engine's own: what was computed before",
     "services/files/editing.py": "the workflow that a person edits, by a stricter rule",
     "services/files/importing.py": "the database that a person names",
@@ -161,7 +161,7 @@ OTHERS = {
     "services/inspecting/live_text.py": "the engine's own: pipes",
     "services/project.py": "the workflow that a person names, and lines of what was read",
     "services/testing/files.py": "the tests that a person names",
-    "services/tries.py": "the engine's own: pins",
+    "services/single_step.py": "the engine's own: pins",
 }
 PARTS = ("dialects", "providers", "services")
 DOOR = {"dialects/files.py": {"open_beside"}, "providers/files/rights.py": {"read_named"}}

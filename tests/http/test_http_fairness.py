@@ -14,7 +14,7 @@ import pytest
 from served import TOKEN
 
 from whorl.interfaces.http.heartbeat import Heartbeat
-from whorl.runtimes.turns import SLICE_S, Turns
+from whorl.runtimes.time_slices import SLICE_S, CpuScheduler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -110,7 +110,7 @@ def test_turns_go_to_whoever_has_computed_least() -> None:
         assert free.wait(PATIENCE_S)
 
     async def main() -> None:
-        turns = Turns()
+        turns = CpuScheduler()
         first = asyncio.create_task(turns.take(0.0, block))
         await asyncio.to_thread(begun.wait, PATIENCE_S)
         others = [
@@ -129,7 +129,7 @@ def test_turns_go_to_whoever_has_computed_least() -> None:
 
 def test_a_mistake_in_a_turn_belongs_to_its_run() -> None:
     async def main() -> tuple[str, float]:
-        turns = Turns()
+        turns = CpuScheduler()
         with pytest.raises(ZeroDivisionError):
             await turns.take(0.0, lambda: 1 / 0)
         return await turns.take(0.0, lambda: "next")
@@ -152,7 +152,7 @@ def test_what_has_many_steps_gives_way_to_others() -> None:
         return name
 
     async def main() -> list[int | None]:
-        turns = Turns()
+        turns = CpuScheduler()
         each = [turns.go_through(steps(name), lambda: False) for name in (1, 2)]
         return await asyncio.gather(*each)
 
@@ -171,7 +171,7 @@ def test_what_has_many_steps_can_be_stopped() -> None:
         asked.append(1)
         return len(asked) > 5
 
-    assert asyncio.run(Turns().go_through(steps(), is_stopped)) is None
+    assert asyncio.run(CpuScheduler().go_through(steps(), is_stopped)) is None
 
 
 def test_a_heartbeat_knows_the_longest_stall() -> None:

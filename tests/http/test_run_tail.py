@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from whorl.interfaces.http import watching
+from whorl.interfaces.http import event_stream
 from whorl.interfaces.http.views import journal
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal.journal import Entry, NewRun, RunId
@@ -148,13 +148,13 @@ def test_what_is_sent_at_once_and_kept_is_bounded(
     with_tail(tmp_path, work)
 
 
-def texts(deltas: dict[str, watching.Delta]) -> dict[str, tuple[str, bool]]:
+def texts(deltas: dict[str, event_stream.Delta]) -> dict[str, tuple[str, bool]]:
     return {address: (delta.text, delta.is_whole) for address, delta in deltas.items()}
 
 
 def test_each_listener_is_told_streamed_text_once() -> None:
     async def work() -> None:
-        watcher = watching.StreamWatcher()
+        watcher = event_stream.StreamWatcher()
         watcher.text(RUN, "a", "early ")
         with watcher.listening(RUN) as first:
             assert texts(first.take(under_way=False)) == {"a": ("early ", True)}
@@ -179,10 +179,10 @@ def test_each_listener_is_told_streamed_text_once() -> None:
 def test_who_is_late_for_streamed_text_gets_all_that_is_still_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(watching, "_PIECES_SIZE_MAX", 10)
+    monkeypatch.setattr(event_stream, "_PIECES_SIZE_MAX", 10)
 
     async def work() -> None:
-        watcher = watching.StreamWatcher()
+        watcher = event_stream.StreamWatcher()
         with watcher.listening(RUN) as listener:
             for number in range(8):
                 watcher.text(RUN, "a", f"{number} ")

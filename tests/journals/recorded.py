@@ -22,7 +22,7 @@ from whorl.runtimes.journal.folding import Replay
 from whorl.runtimes.journal.journal import NewRun, RunId
 from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
-from whorl.runtimes.turns import CPU_MAX_S
+from whorl.runtimes.time_slices import CPU_MAX_S
 
 if TYPE_CHECKING:
     from conformance.literate import Case

@@ -18,7 +18,7 @@ from whorl.providers.models.conversation import Answer, Conversation, Limit, fau
 from whorl.providers.task import Cap, Request
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:

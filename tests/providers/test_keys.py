@@ -12,7 +12,7 @@ from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:

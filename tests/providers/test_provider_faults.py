@@ -20,7 +20,7 @@ from threats import tally
 from whorl.dialects import read_workflow
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import LocalRuntime
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.providers.task import Emit, Reply, Request
-    from whorl.runtimes.turns import Turns
+    from whorl.runtimes.time_slices import CpuScheduler
 
 pytestmark = pytest.mark.threat(row="T5")
 
@@ -103,7 +103,7 @@ class HastyLoop(asyncio.SelectorEventLoop):
         # How many requests have come to somebody who lets them wait.
         self.dawdling = 0
         self.store: CountingStore | None = None
-        self.turns: Turns | None = None
+        self.turns: CpuScheduler | None = None
         super().__init__(selector)
 
     def time(self) -> float:

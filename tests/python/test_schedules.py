@@ -15,7 +15,7 @@ from waiting import PATIENCE_S
 from whorl.errors import StoreError, UsageError
 from whorl.interfaces.python.session import Session
 from whorl.runtimes.service.schedules import ScheduleTable
-from whorl.services.catalogue import Catalogue
+from whorl.services.discovery import Catalogue
 from whorl.services.project import find_project
 from whorl.services.schedules import firing
 from whorl.services.schedules.firing import Scheduler

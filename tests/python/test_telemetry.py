@@ -12,7 +12,7 @@ from whorl.dialects import read_workflow
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services.project import find_project
 from whorl.services.runs import ProviderWorkers
 

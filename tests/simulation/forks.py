@@ -13,7 +13,7 @@ from whorl.ir import content_hash, to_json
 from whorl.runtimes.journal.folding import Replay, fold
 from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.journal import NewRun, RunId
-from whorl.runtimes.journal.moments import look_into
+from whorl.runtimes.journal.time_travel import look_into
 from whorl.runtimes.simulated import MemoryJournal
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import STEPS_AT_END, Replay, fold
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime, VirtualLoop
-from whorl.runtimes.turns import SLICE_STEPS
+from whorl.runtimes.time_slices import SLICE_STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from journal_makers import iteration, started
 from trusted import registry_of
 from whorl.errors import StoreError, UsageError
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.copies import back_up, restore
+from whorl.services.backup import back_up, restore
 
 
 def test_a_copy_is_one_state_of_a_store_that_is_written_to(path: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from trusted import registry_of
 from whorl.errors import StoreError, UsageError
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.copies import back_up, restore
+from whorl.services.backup import back_up, restore
 from whorl.services.inspecting import results
 
 if TYPE_CHECKING:

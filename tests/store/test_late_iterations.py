@@ -16,11 +16,11 @@ from whorl.errors import ProviderError
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
 from whorl.runtimes.journal.forking import Fork, fork_run, new_run_of
 from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, Entry, RunId
-from whorl.runtimes.journal.moments import look_into, moment
+from whorl.runtimes.journal.time_travel import look_into, moment
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.tables.journal import SNAPSHOT_DISTANCE
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services.inspecting import results
 from whorl.services.inspecting.costs import costs_of
 from whorl.services.inspecting.iterations import carried_into, results_of

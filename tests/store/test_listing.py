@@ -10,8 +10,8 @@ import apsw
 import pytest
 from journal_makers import START, event, new_run, started, write
 
-from whorl.interfaces import figures
-from whorl.runtimes.sqlite import SqliteStore, Which
+from whorl.interfaces import formatting
+from whorl.runtimes.sqlite import RunFilter, SqliteStore
 from whorl.services.inspecting.costs import WAYS, costs_of
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def filled(path: Path) -> Iterator[SqliteStore]:
 def test_runs_are_chosen_and_sorted(
     filled: SqliteStore, which: dict[str, Any], ids: list[str]
 ) -> None:
-    chosen = Which(**which)
+    chosen = RunFilter(**which)
 
     assert [row.id for row in filled.list_runs(chosen)] == ids
     one_by_one: list[str] = []
@@ -128,9 +128,9 @@ def test_a_run_is_found_by_the_reason_of_any_of_its_loops(store: SqliteStore) ->
         last = [event("loop.started", "after"), event("run.finished", status="succeeded")]
         write(store, *events, *last, name=name)
 
-    assert [row.id for row in store.list_runs(Which(ended="budget"))] == ["a"]
-    assert [row.id for row in store.list_runs(Which(ended="condition_met"))] == ["b", "a"]
-    assert store.list_runs(Which(ended="failed")) == []
+    assert [row.id for row in store.list_runs(RunFilter(ended="budget"))] == ["a"]
+    assert [row.id for row in store.list_runs(RunFilter(ended="condition_met"))] == ["b", "a"]
+    assert store.list_runs(RunFilter(ended="failed")) == []
     assert store.exits("a") == {"budget": 1, "condition_met": 1, "": 1}
 
 
@@ -166,7 +166,7 @@ def test_charges_are_told_by_model_and_by_loop(filled: SqliteStore) -> None:
     assert days == ["2023-11-14", "2023-11-15", "2023-11-16", "2023-11-17"]
     doubtful = filled.run("second")
     assert (doubtful.cost_usd, doubtful.reserved_usd, doubtful.in_doubt) == (1.625, 1.5, 2)
-    assert figures.cost_words(doubtful) == "$0.13 + $1.50 reserved"
+    assert formatting.cost_words(doubtful) == "$0.13 + $1.50 reserved"
     # A run that was deleted leaves no charges.
     asyncio.run(filled.prune(0.0, ("interrupted",)))
     assert costs_of(filled, "workflow").lines == []
@@ -194,8 +194,8 @@ def test_a_run_that_has_only_waited_for_a_person_has_no_duration(store: SqliteSt
     fired = event("timer.fired", "o/:timeout", START + 1000)
     write(store, *asked, fired, event("run.finished", "", START + 1000), created_at=START)
 
-    (row,) = store.list_runs(Which(sort="time"))
-    assert (row.seconds, figures.worked(row)) == (0.0, 0.0)
+    (row,) = store.list_runs(RunFilter(sort="time"))
+    assert (row.seconds, formatting.worked(row)) == (0.0, 0.0)
     with closing(apsw.Connection(store.path)) as file:
         file.execute("UPDATE progress SET seconds = 0")
     assert store.runs()[0].seconds == 1000.0
@@ -233,7 +233,7 @@ def test_a_store_that_was_made_without_them_gets_the_tables_and_columns(path: Pa
 
     with closing(SqliteStore(path)) as store:
         write(store, *events, name="new")
-        assert [row.id for row in store.list_runs(Which(ended="budget"))] == ["new", "old"]
+        assert [row.id for row in store.list_runs(RunFilter(ended="budget"))] == ["new", "old"]
         assert (store.exits("old"), store.exits("new")) == ({}, {"budget": 1})
         assert costs_of(store, "model").total.calls == 2
         assert store.runs_not_kept() == ["old"]
@@ -251,15 +251,15 @@ def test_runs_are_found_by_all_of_their_labels_and_leave_none_behind(store: Sqli
         asyncio.run(store.release(run, 1))
 
     def found(**labels: str) -> list[str]:
-        return [row.id for row in store.list_runs(Which(labels=tuple(labels.items())))]
+        return [row.id for row in store.list_runs(RunFilter(labels=tuple(labels.items())))]
 
     assert found(team="red") == ["one", "both"]
     assert found(team="red", why="a=b ü") == ["both"]
     assert found(team="green") == found(why="red") == []
-    assert store.count_runs(Which(labels=(("team", "red"),))) == 2
+    assert store.count_runs(RunFilter(labels=(("team", "red"),))) == 2
     assert store.run("both").labels == {"team": "red", "why": "a=b ü"}
     asyncio.run(store.prune(-1.0))
-    assert store.list_runs(Which()) == []
+    assert store.list_runs(RunFilter()) == []
     assert store._reader.rows("SELECT count(*) FROM labels") == [(0,)]
 
 
@@ -271,5 +271,5 @@ def test_runs_of_experiments_that_are_older_than_labels_get_that_of_their_key(pa
         file.execute("DROP TABLE labels")
 
     with closing(SqliteStore(path)) as store:
-        labels = {row.id: row.labels for row in store.list_runs(Which())}
+        labels = {row.id: row.labels for row in store.list_runs(RunFilter())}
     assert labels == {"trial": {"experiment": "polish"}, "mine": {}, "none": {}}

@@ -12,7 +12,7 @@ from whorl.providers.registry import Providers
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request, Usage
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services.project import Project
 from whorl.services.records import document, records_of
 from whorl.services.runs import open_runtime

@@ -27,7 +27,7 @@ from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.encoding import checksum
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from conformance.running import options_of, requests_of, result_of, run_simulate
 from temporal.skipping_time import SkippingTime, cut_off, skip, take_time
 from whorl.errors import UsageError
 from whorl.ir.values import parse_duration
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.runtimes.temporal.messages import id_of
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from temporal.cluster import PROJECT, Server, program, worker_in
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import StoreError
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services.inspecting.results import full_result
 
 if TYPE_CHECKING:

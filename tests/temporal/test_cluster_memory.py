@@ -17,7 +17,7 @@ from whorl.language.libraries import Amendment
 from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.runtimes.temporal import memory as memory_module
 from whorl.runtimes.temporal.decoder import Decoder
 from whorl.runtimes.temporal.memory import ClusterMemories

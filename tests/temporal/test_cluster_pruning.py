@@ -17,7 +17,7 @@ from whorl.errors import UsageError
 from whorl.interpreter.events import Event
 from whorl.providers.settings import Retention
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.runtimes.temporal.mirror import Mirror
 
 if TYPE_CHECKING:

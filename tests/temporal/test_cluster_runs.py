@@ -28,7 +28,7 @@ from whorl.providers.settings import TemporalSettings
 from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.runtimes.temporal import following as module
 from whorl.runtimes.temporal.following import Following
 from whorl.runtimes.temporal.limits import check_runnable

@@ -19,7 +19,7 @@ from temporal.cluster import Server, whorl, worker
 from waiting import PATIENCE_S, wait_until
 from whorl.dialects import read_workflow
 from whorl.interpreter.events import Event
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.runtimes.temporal.values.payloads import new_key
 from whorl.services.serving.webhooks import standard_signature
 

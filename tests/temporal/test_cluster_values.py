@@ -22,10 +22,10 @@ from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import StoreError
 from whorl.providers.redaction import Secret
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.runtimes.temporal.messages import ASK
+from whorl.runtimes.temporal.values.payload_storage import Folder, place_of
 from whorl.runtimes.temporal.values.payloads import bound_to, converter, new_key
-from whorl.runtimes.temporal.values.places import Folder, place_of
 from whorl.runtimes.temporal.workers.worker import findings
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from campaign import amount
 from whorl.errors import UsageError
-from whorl.interfaces.http.views.abridging import BODY_MAX, abridged, value_at
 from whorl.interfaces.http.views.graph import graph_of
+from whorl.interfaces.http.views.previews import BODY_MAX, abridged, value_at
 from whorl.interpreter.events import Event
 from whorl.ir import (
     After,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from whorl.interfaces import figures
+from whorl.interfaces import formatting
 from whorl.interfaces.advice import advice, flags
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.terminal import json_text
+from whorl.interfaces.status_words import condition_words, target_of
 from whorl.interfaces.verdicts import fact_words, verdict_words
-from whorl.interfaces.wording import condition_words, target_of
 from whorl.ir import AllOf, AnyOf, Constant, Expression, Judge, Plateau, Score, Stable, When
 
 if TYPE_CHECKING:
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("figure", "rows"),
     [
-        (figures.seconds, {0.04: "0.0s", 3.14: "3.1s", 9.96: "10s", 59.4: "59s", 59.6: "1m00s",
+        (formatting.seconds, {0.04: "0.0s", 3.14: "3.1s", 9.96: "10s", 59.4: "59s", 59.6: "1m00s",
                            152: "2m32s", 3_900: "1h05m", 273_600: "3d4h"}),
-        (figures.dollars, {0: "$0.00", 1234.5: "$1,234.50", 0.1: "$0.10", 0.0437: "$0.0437",
+        (formatting.dollars, {0: "$0.00", 1234.5: "$1,234.50", 0.1: "$0.10", 0.0437: "$0.0437",
                            0.001: "$0.001", 0.0031: "$0.0031", 0.05: "$0.05", 0.0002: "$0.0002",
                            0.00036748: "$0.00037", 0.0000367: "$0.000037", 1e-9: "<$0.000001"}),
-        (figures.count, {812: "812", 8_230: "8.2k", 123_456: "123k", 1_300_000: "1.3M"}),
+        (formatting.count, {812: "812", 8_230: "8.2k", 123_456: "123k", 1_300_000: "1.3M"}),
         # A score is never shown rounder than it is.
-        (figures.score, {None: "", 0.9: "0.90", 0.912: "0.912", 87.0: "87", 0.89996: "0.89996",
+        (formatting.score, {None: "", 0.9: "0.90", 0.912: "0.912", 87.0: "87", 0.89996: "0.89996",
                          0.00001: "0.00001", 0.0: "0.00"}),
         # Budgets have all their digits.
-        (figures.allowed, {0.5: "$0.50", 0.003: "$0.003", 0.00025: "$0.00025",
+        (formatting.allowed, {0.5: "$0.50", 0.003: "$0.003", 0.00025: "$0.00025",
                            1_234.5: "$1,234.50", 1.005: "$1.005"}),
-        (figures.as_much_again, {0.003: "+0.003", 0.5: "+0.50", 2.0: "+2.00", 0.0123456: "+0.0123",
-                                 None: "+0.50"}),
+        (formatting.as_much_again, {0.003: "+0.003", 0.5: "+0.50", 2.0: "+2.00",
+                                    0.0123456: "+0.0123", None: "+0.50"}),
     ],
     ids=lambda part: getattr(part, "__name__", ""),
 )  # fmt: skip
@@ -47,10 +47,10 @@ def test_figures(figure: Callable[[Any], str], rows: dict[Any, str]) -> None:
 @pytest.mark.parametrize(
     ("figure", "rows"),
     [
-        (figures.difference, {(0.63, 0.41): "+.22", (0.58, 0.63): "-.05", (3.0, 1.5): "+1.50",
+        (formatting.difference, {(0.63, 0.41): "+.22", (0.58, 0.63): "-.05", (3.0, 1.5): "+1.50",
                               (None, 1.0): "", (0.9, 0.9): "+.00", (0.94996, 0.94991): "+.00005"}),
         # Scores are told apart.
-        (figures.score, {(0.899, 0.9): "0.899", (0.9, 0.899): "0.90", (0.89996, 0.9): "0.89996",
+        (formatting.score, {(0.899, 0.9): "0.899", (0.9, 0.899): "0.90", (0.89996, 0.9): "0.89996",
                          (0.9, 0.89996): "0.90", (0.9975, 0.999): "0.9975",
                          (0.99748, 0.9975): "0.99748", (0.9975, 0.99748): "0.9975",
                          (0.9 - 1e-12, 0.9): "0.899999999999", (86.9999, 87.0): "86.9999",
@@ -70,22 +70,22 @@ def test_the_same_amount_is_written_alike_however_it_was_added_up(
 ) -> None:
     added = [nextafter(amount, 0), amount, nextafter(amount, 1), amount - 1e-13, amount + 1e-13]
 
-    assert {figures.dollars(each) for each in added} == {words}
+    assert {formatting.dollars(each) for each in added} == {words}
 
 
 def test_sparkline() -> None:
-    assert figures.sparkline([0.0, None, 1.0]) == "▁ █"
-    assert figures.sparkline([0.5, 0.5]) == "██"
-    assert figures.sparkline([-1.0, 0.0]) == "▁█"
-    assert figures.sparkline([None]) == ""
+    assert formatting.sparkline([0.0, None, 1.0]) == "▁ █"
+    assert formatting.sparkline([0.5, 0.5]) == "██"
+    assert formatting.sparkline([-1.0, 0.0]) == "▁█"
+    assert formatting.sparkline([None]) == ""
 
 
 def test_line_is_one_safe_line_of_bounded_length() -> None:
-    assert figures.line("a\nb\x1b[2J\u202e  c") == "a b␛[2J� c"
-    assert figures.line("x" * 50, 10) == "xxxxxxxxx…"
-    assert figures.paragraphs("a\x07\r\nb") == "a␇\nb"
+    assert formatting.line("a\nb\x1b[2J\u202e  c") == "a b␛[2J� c"
+    assert formatting.line("x" * 50, 10) == "xxxxxxxxx…"
+    assert formatting.paragraphs("a\x07\r\nb") == "a␇\nb"
     # Wide characters are aligned.
-    table = figures.table([("漢字", "1"), ("ab", "22")], right=frozenset({1}))
+    table = formatting.table([("漢字", "1"), ("ab", "22")], right=frozenset({1}))
     assert table == ["漢字   1", "ab    22"]
 
 

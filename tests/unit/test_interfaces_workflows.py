@@ -8,13 +8,13 @@ import pytest
 
 from whorl.dialects import read_workflow
 from whorl.interfaces.diagrams.text import mermaid, text_tree
-from whorl.interfaces.wording import forecast_words
+from whorl.interfaces.status_words import forecast_words
 from whorl.ir import Block, Task, Workflow
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
+from whorl.services.dry_run import invent
 from whorl.services.files.forecasting import Forecast, forecast
 from whorl.services.files.preflight import refusal
-from whorl.services.rehearsing import invent
 
 FILE = """
 whorl: 1

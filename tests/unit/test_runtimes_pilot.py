@@ -16,8 +16,8 @@ from whorl import ir
 from whorl.interpreter.events import FED_KINDS, Cancel, Event, SetTimer
 from whorl.interpreter.plan import Plan
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.journal.sealing import opened
-from whorl.runtimes.pilot import Arrival, Call, Pilot
+from whorl.runtimes.journal.sealed_secrets import opened
+from whorl.runtimes.replay_core import Arrival, Call, PureDriver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,7 +45,7 @@ def test_stored_journals_come_out_as_they_went_in() -> None:
         # What came before a fork, or in the midst of work, does not come so on a cluster.
         if any(e.kind in ("run.forked", "run.exhausted") or "step" in e.body for e in entries):
             continue
-        pilot = Pilot(Plan(ir.from_json(recorded.workflow)))
+        pilot = PureDriver(Plan(ir.from_json(recorded.workflow)))
         for event in entries:
             if event.kind in FED_KINDS:
                 pilot.arrive(opened(event, run, journal.seals))
@@ -70,14 +70,14 @@ def _events(seed: int) -> tuple[Plan, list[Event]]:
 def test_a_pilot_that_goes_on_from_a_state_has_the_same_hash() -> None:
     for seed in range(PROGRAMS):
         plan, events = _events(seed)
-        whole, first = Pilot(plan), Pilot(plan)
+        whole, first = PureDriver(plan), PureDriver(plan)
         half = len(events) // 2
         for event in events:
             whole.arrive(event)
         for event in events[:half]:
             first.arrive(event)
         state = first.machine.snapshot()
-        second = Pilot(plan, state, seq=first.seq, digest=first.digest, pins=first.pins)
+        second = PureDriver(plan, state, seq=first.seq, digest=first.digest, pins=first.pins)
         for event in events[half:]:
             second.arrive(event)
 
@@ -89,8 +89,8 @@ def test_a_pilot_that_goes_on_from_a_state_has_the_same_hash() -> None:
 
 def _pilot(
     *nodes: ir.Node, effects: dict[str, int] | None = None, limits: dict[str, Json] | None = None
-) -> Pilot:
-    pilot = Pilot(Plan(ir.Workflow(name="w", body=ir.Block(nodes))), effects=effects)
+) -> PureDriver:
+    pilot = PureDriver(Plan(ir.Workflow(name="w", body=ir.Block(nodes))), effects=effects)
     body: dict[str, Json] = {"run": "r", "seed": "s", "input": {}, "limits": limits or {}}
     pilot.arrive(Event("run.started", "", 10.0, body))
     return pilot
@@ -180,7 +180,7 @@ def test_a_pilot_that_is_full_begins_nothing_and_the_next_one_does() -> None:
     pilot = _pilot(ASK, USE, effects={"ask": 1})
     assert pilot.commands(11.0, is_full=True) == ([], [])
 
-    after = Pilot(pilot.machine.plan, pilot.machine.snapshot(), effects={"ask": 1})
+    after = PureDriver(pilot.machine.plan, pilot.machine.snapshot(), effects={"ask": 1})
     wanted, others = after.commands(12.0)
     assert [perform.address for perform in wanted] == ["u"]
     assert [each.perform.address for each in others if isinstance(each, Call)] == ["a"]
@@ -195,7 +195,7 @@ def test_whoever_takes_over_sends_what_a_budget_held_back(is_full: bool, is_paus
         pilot.arrive(Event("task.started", perform.address, 11.0, body))
     assert [perform.address for perform, _ in pilot.commands(0.0)[1]] == ["a"]  # type: ignore[misc]
 
-    after = Pilot(pilot.machine.plan, pilot.machine.snapshot())
+    after = PureDriver(pilot.machine.plan, pilot.machine.snapshot())
     after.take_over(12.0)
     if is_paused:
         after.arrive(Event("run.paused", "", 12.0, {}))

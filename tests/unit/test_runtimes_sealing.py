@@ -14,7 +14,7 @@ from whorl.errors import StoreError
 from whorl.interpreter.events import Event
 from whorl.providers.redaction import Redaction
 from whorl.runtimes.journal.keys import Seals, seals_from
-from whorl.runtimes.journal.sealing import SEALED, masked, opened, sealed, secrets_of
+from whorl.runtimes.journal.sealed_secrets import SEALED, masked, opened, sealed, secrets_of
 from whorl.source.paths import user_folder
 
 if TYPE_CHECKING:

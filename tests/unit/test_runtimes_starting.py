@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from whorl.interfaces.http.watching import DrivenRuns
+from whorl.interfaces.http.event_stream import DrivenRuns
 from whorl.ir import Block, Compute, Constant, Workflow
-from whorl.runtimes.starting import PINNED_MAX, Pins, created_at, new_run_id
+from whorl.runtimes.start_options import PINNED_MAX, Pins, created_at, new_run_id
 
 
 def _workflow(number: int) -> Workflow:

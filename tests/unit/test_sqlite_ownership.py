@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from whorl.runtimes.sqlite.ownership import Identity, Pulse, is_alive, is_gone, this_process
+from whorl.runtimes.sqlite.ownership import ClockPair, Identity, is_alive, is_gone, this_process
 
 HERE = this_process()
-NOW = Pulse(at=1_000_000.0, monotonic=500.0)
+NOW = ClockPair(at=1_000_000.0, monotonic=500.0)
 NOBODY = 2**22 + 1  # above the largest process number that Linux gives
 
 
-def before(seconds: float) -> Pulse:
-    return Pulse(NOW.at - seconds, NOW.monotonic - seconds)
+def before(seconds: float) -> ClockPair:
+    return ClockPair(NOW.at - seconds, NOW.monotonic - seconds)
 
 
 def test_this_process_is_alive_while_its_heart_beats() -> None:
@@ -42,15 +42,15 @@ def test_a_process_of_another_container_lives_by_its_heartbeat() -> None:
 
 
 def test_on_the_same_machine_the_wall_clock_does_not_matter() -> None:
-    assert is_alive(HERE, Pulse(NOW.at - 86_400, NOW.monotonic - 1), HERE, NOW)
-    assert is_alive(HERE, Pulse(NOW.at + 86_400, NOW.monotonic - 1), HERE, NOW)
-    assert not is_alive(HERE, Pulse(NOW.at, NOW.monotonic - 60), HERE, NOW)
-    assert not is_alive(HERE, Pulse(NOW.at, NOW.monotonic + 60), HERE, NOW)
+    assert is_alive(HERE, ClockPair(NOW.at - 86_400, NOW.monotonic - 1), HERE, NOW)
+    assert is_alive(HERE, ClockPair(NOW.at + 86_400, NOW.monotonic - 1), HERE, NOW)
+    assert not is_alive(HERE, ClockPair(NOW.at, NOW.monotonic - 60), HERE, NOW)
+    assert not is_alive(HERE, ClockPair(NOW.at, NOW.monotonic + 60), HERE, NOW)
 
 
 def test_an_owner_from_before_a_reboot_lives_by_the_wall_clock() -> None:
     earlier = replace(HERE, boot="another")
 
-    assert is_alive(earlier, Pulse(NOW.at - 9, 90_000.0), HERE, NOW)
-    assert not is_alive(earlier, Pulse(NOW.at - 11, NOW.monotonic), HERE, NOW)
-    assert not is_alive(earlier, Pulse(NOW.at + 3600, NOW.monotonic), HERE, NOW)
+    assert is_alive(earlier, ClockPair(NOW.at - 9, 90_000.0), HERE, NOW)
+    assert not is_alive(earlier, ClockPair(NOW.at - 11, NOW.monotonic), HERE, NOW)
+    assert not is_alive(earlier, ClockPair(NOW.at + 3600, NOW.monotonic), HERE, NOW)

@@ -23,7 +23,7 @@ from mcp.server.stdio import stdio_server
 from whorl import __version__
 from whorl.errors import UsageError, WhorlError
 from whorl.interfaces.advice import advised
-from whorl.interfaces.figures import written
+from whorl.interfaces.formatting import written
 from whorl.interfaces.operations import TOOLS, allowed
 from whorl.interfaces.python.session import Session
 from whorl.lazily import dataclass

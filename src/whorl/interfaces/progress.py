@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from whorl.interfaces.figures import line
+from whorl.interfaces.formatting import line
 from whorl.interfaces.verdicts import score_cell, verdict_words
 from whorl.interpreter.events import Event, unescape
 from whorl.lazily import dataclass, regex

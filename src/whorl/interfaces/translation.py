@@ -25,7 +25,7 @@ from whorl.interpreter.events import Event, split_iteration, unescape
 from whorl.ir import Loop
 from whorl.ir.walk import index_nodes
 from whorl.runtimes.journal.journal import Entry
-from whorl.runtimes.journal.sealing import shown
+from whorl.runtimes.journal.sealed_secrets import shown
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow

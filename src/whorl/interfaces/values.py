@@ -9,7 +9,7 @@ import json
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import plural, safe
-from whorl.interfaces.figures import line, plain_lines
+from whorl.interfaces.formatting import line, plain_lines
 from whorl.lazily import regex
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import plural
-from whorl.interfaces.figures import bare, line, outside_words, score
+from whorl.interfaces.formatting import bare, line, outside_words, score
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,8 +21,8 @@ from whorl.interpreter.budget import (
     under_way,
     with_cap,
 )
-from whorl.interpreter.contents import ENDED
 from whorl.interpreter.events import Send
+from whorl.interpreter.state_index import ENDED
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event

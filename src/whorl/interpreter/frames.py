@@ -175,7 +175,7 @@ class Iteration(TypedDict):
     remembered: NotRequired[bool]
 
 
-class Kept(TypedDict):
+class KeptIteration(TypedDict):
     """An iteration that a loop may return."""
 
     number: int
@@ -239,8 +239,8 @@ class LoopFrame(FrameFields, Budgeted):
     # What it keeps of its iterations.
     last: NotRequired[int]
     previous: NotRequired[Values]
-    first: NotRequired[Kept]
-    best: NotRequired[Kept]
+    first: NotRequired[KeptIteration]
+    best: NotRequired[KeptIteration]
     all: NotRequired[dict[str, list[Json]]]
     history: NotRequired[list[Json]]
     history_cuts: NotRequired[int]

@@ -20,7 +20,7 @@ from whorl.interpreter.outcomes import error_at, failed, is_failure, language_fa
 from whorl.interpreter.state import ENDED_BY, ENDLESS, State
 from whorl.ir import Task
 from whorl.language import LanguageError
-from whorl.language.pieces import read_pieces
+from whorl.language.chunked_json import read_pieces
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame, Outcome, RunState, Values

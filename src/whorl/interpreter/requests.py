@@ -19,7 +19,7 @@ from whorl.interpreter.constructs.loops.loop_results import end_loop, stop_clock
 from whorl.interpreter.events import inner, split_iteration
 from whorl.interpreter.frames import discard
 from whorl.interpreter.outcomes import error_at, failed
-from whorl.interpreter.refusals import (
+from whorl.interpreter.refused_requests import (
     Refused,
     check,
     check_continued,
@@ -31,7 +31,7 @@ from whorl.interpreter.refusals import (
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.refusals import Limits
+    from whorl.interpreter.refused_requests import Limits
     from whorl.interpreter.state import State
 
 # How many requests a run remembers, and how much of the name of each.

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.contents import Contents
 from whorl.interpreter.events import Cancel, Command, Event, SetTimer
 from whorl.interpreter.frames import children_of
 from whorl.interpreter.outcomes import error_at, failed, out_of_time
+from whorl.interpreter.state_index import Contents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping

@@ -31,7 +31,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class SchemaError:
     """A part of a value that does not fit, in words; `rule` and `wanted` say it in the schema's."""
 
     path: str
@@ -56,9 +56,9 @@ def fit(schema: Json, value: Json, extra: dict[str, Json] | None = None) -> tupl
     return value, list(map(str, misfits(schema, value)))
 
 
-def misfits(schema: Json, value: Json) -> list[Misfit]:
+def misfits(schema: Json, value: Json) -> list[SchemaError]:
     """What does not fit, up to a number that a person would read."""
-    listed: list[Misfit] = []
+    listed: list[SchemaError] = []
     try:
         listed.extend(islice(_Checker(schema).faults(schema, value, "$", 0), FAULTS_MAX))
     except _TooLong:
@@ -70,7 +70,7 @@ class _TooLong(Exception):
     """The check takes more steps than it may."""
 
 
-_TOO_LONG = Misfit("$", f"cannot be checked in {STEPS_MAX} steps", "steps")
+_TOO_LONG = SchemaError("$", f"cannot be checked in {STEPS_MAX} steps", "steps")
 
 
 class _Checker:
@@ -124,15 +124,15 @@ class _Checker:
             return [self.whole(items, v, depth + 1, f"{path}[{n}]") for n, v in enumerate(value)]
         return value
 
-    def faults(self, schema: Json, value: Json, path: str, depth: int) -> Iterator[Misfit]:
+    def faults(self, schema: Json, value: Json, path: str, depth: int) -> Iterator[SchemaError]:
         """Everything in the value that does not fit."""
         schema = self._resolved(schema)
         if schema is False:
-            yield Misfit(path, "is not allowed")
+            yield SchemaError(path, "is not allowed")
         if not isinstance(schema, dict):
             return
         if depth > DEPTH_MAX:
-            yield Misfit(path, f"is more than {DEPTH_MAX} levels deep")
+            yield SchemaError(path, f"is more than {DEPTH_MAX} levels deep")
             return
         if value is None and schema.get("nullable") is True:
             return
@@ -141,7 +141,7 @@ class _Checker:
         if names and not any(type(value) in _TYPES[name] for name in names):
             kind = next(name for name, types in _TYPES.items() if type(value) in types)
             words = f"must be {' or '.join(names)}, not {kind}"
-            yield Misfit(path, words, "type", tuple(names), value)
+            yield SchemaError(path, words, "type", tuple(names), value)
             return
         yield from _choices(schema, value, path)
         yield from self._combined(schema, value, path, depth)
@@ -154,22 +154,22 @@ class _Checker:
 
     def _object(
         self, schema: dict[str, Json], value: dict[str, Json], path: str, depth: int
-    ) -> Iterator[Misfit]:
+    ) -> Iterator[SchemaError]:
         properties = _object(schema.get("properties"))
         for name in _list(schema.get("required")):
             if isinstance(name, str) and name not in value:
-                yield Misfit(path, f"needs {name!r}", "required", (name,))
+                yield SchemaError(path, f"needs {name!r}", "required", (name,))
         others = schema.get("additionalProperties", True)
         for name, item in value.items():
             if name not in properties and others is False:
-                yield Misfit(path, f"has a field {name!r} that the schema does not name")
+                yield SchemaError(path, f"has a field {name!r} that the schema does not name")
             else:
                 rule = properties.get(name, others)
                 yield from self.faults(rule, item, f"{path}.{name}", depth + 1)
 
     def _combined(
         self, schema: dict[str, Json], value: Json, path: str, depth: int
-    ) -> Iterator[Misfit]:
+    ) -> Iterator[SchemaError]:
         for part in _list(schema.get("allOf")):
             yield from self.faults(part, value, path, depth + 1)
         for word in ("anyOf", "oneOf"):
@@ -177,19 +177,21 @@ class _Checker:
             self._spend(len(parts))
             fitting = [p for p in parts if not any(self.faults(p, value, path, depth + 1))]
             if parts and not fitting:
-                yield Misfit(path, f"fits none of its {len(parts)} forms")
+                yield SchemaError(path, f"fits none of its {len(parts)} forms")
             elif word == "oneOf" and len(fitting) > 1:
-                yield Misfit(path, f"fits {len(fitting)} of its forms, and must fit exactly one")
+                yield SchemaError(
+                    path, f"fits {len(fitting)} of its forms, and must fit exactly one"
+                )
 
 
-def _choices(schema: dict[str, Json], value: Json, path: str) -> Iterator[Misfit]:
+def _choices(schema: dict[str, Json], value: Json, path: str) -> Iterator[SchemaError]:
     choices = schema.get("enum")
     if isinstance(choices, list) and not any(_same(value, choice) for choice in choices):
         listed = ", ".join(f"{choice!r:.80}" for choice in choices[:CHOICES_SHOWN])
         more = f" or {len(choices) - CHOICES_SHOWN} more" if len(choices) > CHOICES_SHOWN else ""
-        yield Misfit(path, f"must be one of {listed}{more}, not {value!r:.80}")
+        yield SchemaError(path, f"must be one of {listed}{more}, not {value!r:.80}")
     if "const" in schema and not _same(value, schema["const"]):
-        yield Misfit(path, f"must be {schema['const']!r:.200}")
+        yield SchemaError(path, f"must be {schema['const']!r:.200}")
 
 
 # What bounds a number, or the length of a list or text: the word, what must hold, how it is said.
@@ -211,7 +213,7 @@ _BOUNDS: dict[type, tuple[tuple[str, Callable[[float, float], bool], str], ...]]
 }
 
 
-def _bounds(schema: dict[str, Json], value: Json, path: str) -> Iterator[Misfit]:
+def _bounds(schema: dict[str, Json], value: Json, path: str) -> Iterator[SchemaError]:
     size: Any = value
     kinds: tuple[type, ...] = (int, float)
     if isinstance(value, list | str):
@@ -219,7 +221,7 @@ def _bounds(schema: dict[str, Json], value: Json, path: str) -> Iterator[Misfit]
     for word, holds, words in _BOUNDS.get(float if type(value) is int else type(value), ()):
         limit: Any = schema.get(word)
         if type(limit) in kinds and not holds(size, limit):
-            yield Misfit(path, f"must {words.format(limit)}, not {size}")
+            yield SchemaError(path, f"must {words.format(limit)}, not {size}")
 
 
 def _work(schema: dict[str, Json], value: Json) -> int:

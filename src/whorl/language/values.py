@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
 
+from whorl.language.chunked_json import write_pieces
 from whorl.language.faults import EvaluationError, LimitExceeded
-from whorl.language.pieces import write_pieces
 from whorl.lazily import dataclass
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"

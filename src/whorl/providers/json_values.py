@@ -8,7 +8,7 @@ from functools import cache
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from whorl.language.pieces import read_pieces
+from whorl.language.chunked_json import read_pieces
 from whorl.lazily import regex
 from whorl.source import without_surrogates
 

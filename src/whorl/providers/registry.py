@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from whorl.providers.redaction import Secret
     from whorl.providers.settings import Settings
     from whorl.providers.task import Effect, TaskKind
-    from whorl.providers.tools.known import KnownTools
+    from whorl.providers.tools.tool_cache import KnownTools
 
 KINDS = {
     "ask": "whorl.providers.asking.ask:Ask",
     "judge": "whorl.providers.asking.judge:Judge",
     "http": "whorl.providers.http:Http",
-    "connector": "whorl.providers.use:Connector",
+    "connector": "whorl.providers.function_task:Connector",
     "run": "whorl.providers.commands:Command",
     "agent": "whorl.providers.agents.agent:Agent",
     "javascript": "whorl.providers.code.javascript:JavaScript",
     "xslt": "whorl.providers.code.xslt:Xslt",
-    "use": "whorl.providers.use:Use",
+    "use": "whorl.providers.function_task:Use",
     "memory": "whorl.providers.memory:Memory",
-    "tool": "whorl.providers.use:Tool",
+    "tool": "whorl.providers.function_task:Tool",
     "validate": "whorl.providers.memory:Validate",
     "file_glob": "whorl.providers.files.tasks:FileGlob",
     "file_read": "whorl.providers.files.tasks:FileRead",
@@ -109,7 +109,7 @@ class Providers:
         """What a task does to the world; of `use` it depends on the task that `inputs` names."""
         kind = self.kind(name)
         if name == "use" and inputs is not None:
-            from whorl.providers.use import Use
+            from whorl.providers.function_task import Use
 
             if isinstance(kind, Use):
                 return kind.effect_of(str(inputs.get("task", "")))

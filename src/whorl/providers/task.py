@@ -69,12 +69,12 @@ class Estimate:
     tokens: int = 0
     cost_usd: float | None = 0.0
     cap: Cap | None = None
-    at_worst: Worst | None = None
+    at_worst: MaxUsage | None = None
     input_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Worst:
+class MaxUsage:
     """What a call uses if its answer is as long as the model can make it."""
 
     tokens: int

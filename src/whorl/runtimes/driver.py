@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING
 from whorl.errors import ProviderError, StoreError
 from whorl.interpreter.events import Cancel, Command, Event, Perform, Send, SetTimer
 from whorl.interpreter.machine import AT_REST
-from whorl.language.pieces import is_large
+from whorl.language.chunked_json import is_large
 from whorl.lazily import dataclass
-from whorl.runtimes.appending import Appending, CommitTimer, WriteBuffer
 from whorl.runtimes.clock import CLOCK, TICK_S, Timers
 from whorl.runtimes.journal.replies import finished_body
-from whorl.runtimes.journal.sealing import RunSealing
+from whorl.runtimes.journal.sealed_secrets import RunSealing
 from whorl.runtimes.performing import Performing, Workers
-from whorl.runtimes.pilot import in_doubt
-from whorl.runtimes.turns import CPU_MAX_S, Computing
+from whorl.runtimes.replay_core import in_doubt
+from whorl.runtimes.time_slices import CPU_MAX_S, Computing
+from whorl.runtimes.write_buffer import Appending, CommitTimer, WriteBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.folding import Folded
     from whorl.runtimes.journal.journal import Journal, RunId
     from whorl.runtimes.runtime import Watcher
-    from whorl.runtimes.turns import Turns
+    from whorl.runtimes.time_slices import CpuScheduler
 
 
 @dataclass(eq=False)
@@ -51,7 +51,7 @@ class Driver:
     watcher: Watcher | None = None
     timer: CommitTimer = field(default_factory=CommitTimer)
     wall: Callable[[], float] | None = None
-    turns: Turns | None = None
+    turns: CpuScheduler | None = None
     # How many seconds the run may compute, and how many it has.
     cpu_max_s: float = CPU_MAX_S
     cpu_s: float = 0.0

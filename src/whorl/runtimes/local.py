@@ -20,7 +20,6 @@ from whorl.errors import StoreError
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.lazily import dataclass, end_loading
-from whorl.runtimes.appending import TROUBLE_PAUSE_S, WARN_EVERY, CommitTimer
 from whorl.runtimes.clock import RunClock
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import fold, folding
@@ -34,7 +33,7 @@ from whorl.runtimes.journal.journal import (
     remembered,
 )
 from whorl.runtimes.journal.keys import CODE
-from whorl.runtimes.journal.sealing import (
+from whorl.runtimes.journal.sealed_secrets import (
     opened,
     redaction_of,
     sealed,
@@ -44,8 +43,9 @@ from whorl.runtimes.journal.sealing import (
 )
 from whorl.runtimes.performing import NoWorkers, end_unread
 from whorl.runtimes.runtime import raise_objection
-from whorl.runtimes.starting import Pins, new_run_id, shown_labels, started, without_secrets
-from whorl.runtimes.turns import CPU_MAX_S, Turns
+from whorl.runtimes.start_options import Pins, new_run_id, shown_labels, started, without_secrets
+from whorl.runtimes.time_slices import CPU_MAX_S, CpuScheduler
+from whorl.runtimes.write_buffer import TROUBLE_PAUSE_S, WARN_EVERY, CommitTimer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.performing import Workers
     from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.runtimes.starting import Start
+    from whorl.runtimes.start_options import Start
 
 PATIENCE_S = 60.0
 POLL_S = 0.15
@@ -103,7 +103,7 @@ class LocalRuntime:
         self._inbox_task: asyncio.Task[None] | None = None
         self._delivered: set[int] = set()
         self._timer = CommitTimer()
-        self.turns = Turns()
+        self.turns = CpuScheduler()
         self._stopping = asyncio.Event()
         self._is_stopped_by_person = False
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from whorl.errors import StoreError
     from whorl.interpreter.events import Event
     from whorl.interpreter.plan import Plan
-    from whorl.interpreter.refusals import Refused
+    from whorl.interpreter.refused_requests import Refused
     from whorl.ir import Workflow
     from whorl.runtimes.journal.forking import Fork
     from whorl.runtimes.journal.journal import Entry, RunId
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.runtimes.starting import Start
+    from whorl.runtimes.start_options import Start
 
 
 class Watcher(Protocol):

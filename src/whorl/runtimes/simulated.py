@@ -21,14 +21,14 @@ from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.journal import Entry, LoopRow, NewRun, Record, RunId, remembered
 from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.journal.projection import LoopFold, RunFold
-from whorl.runtimes.journal.sealing import redaction_of, sealed, secrets_of
-from whorl.runtimes.turns import CPU_MAX_S
+from whorl.runtimes.journal.sealed_secrets import redaction_of, sealed, secrets_of
+from whorl.runtimes.time_slices import CPU_MAX_S
 
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.performing import Workers
     from whorl.runtimes.runtime import Watcher
-    from whorl.runtimes.turns import Turns
+    from whorl.runtimes.time_slices import CpuScheduler
 
     T = TypeVar("T")
 
@@ -229,7 +229,7 @@ class SimulatedRuntime:
         workers: Workers,
         journal: MemoryJournal | None = None,
         *,
-        turns: Turns | None = None,
+        turns: CpuScheduler | None = None,
         cpu_max_s: float = CPU_MAX_S,
         passed_s: float = 0.0,
     ) -> None:

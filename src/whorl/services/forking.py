@@ -11,7 +11,7 @@ from whorl.interpreter.events import numbered, split_iteration
 from whorl.ir import Constant, Expression, Fields, Task, to_json
 from whorl.ir.walk import walk, with_nodes
 from whorl.language import LanguageError, parse
-from whorl.runtimes.journal.sealing import opened
+from whorl.runtimes.journal.sealed_secrets import opened
 from whorl.services.files.preflight import check_allowed
 from whorl.services.inspecting.places import loop_around, some
 from whorl.services.inspecting.results import loop_node, workflow_of

@@ -17,10 +17,27 @@ from whorl.interpreter.events import Event, amount_in
 from whorl.interpreter.outcomes import is_cut, is_outside
 from whorl.lazily import dataclass
 from whorl.providers.json_values import DEPTH_MAX, is_deeper, table_of
-from whorl.providers.task import Cap, Effect, Emit, Estimate, Reply, Request, TaskKind, Usage, Worst
+from whorl.providers.task import (
+    Cap,
+    Effect,
+    Emit,
+    Estimate,
+    MaxUsage,
+    Reply,
+    Request,
+    TaskKind,
+    Usage,
+)
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.replies import MARK
-from whorl.runtimes.journal.sealing import masked, opened, redacted, redaction_of, secrets_of, shown
+from whorl.runtimes.journal.sealed_secrets import (
+    masked,
+    opened,
+    redacted,
+    redaction_of,
+    secrets_of,
+    shown,
+)
 from whorl.runtimes.performing import RESERVED
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
 from whorl.services.inspecting.documents import document
@@ -265,7 +282,7 @@ class Playing:
         return Estimate(
             **{name: amounts[name] for name in RESERVED if name in amounts},
             cap=Cap(**cap) if cap else None,
-            at_worst=Worst(**at_worst) if at_worst else None,
+            at_worst=MaxUsage(**at_worst) if at_worst else None,
         )
 
     async def perform(self, request: Request, emit: Emit) -> Reply:

@@ -14,7 +14,7 @@ from whorl.ir import from_json
 from whorl.lazily import dataclass
 from whorl.providers.redaction import Secret, StreamedText, redact
 from whorl.runtimes.journal.fields import tool_pins
-from whorl.runtimes.journal.sealing import opened, redaction_of, secrets_of, shown_sources
+from whorl.runtimes.journal.sealed_secrets import opened, redaction_of, secrets_of, shown_sources
 from whorl.services.configuration.trust import check_trusted
 from whorl.services.inspecting.live_text import LiveText, folder_of
 from whorl.services.inspecting.results import status_words
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import Entry, RunId
     from whorl.runtimes.runtime import Runtime, Watcher
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.runtimes.starting import Start
+    from whorl.runtimes.start_options import Start
     from whorl.services.project import Project
 
 
@@ -60,9 +60,9 @@ async def open_runtime(
 
     `is_watched` tells of which runs the watcher wants what their tasks stream, where it costs.
     """
-    from whorl.providers.tools.known import FILE_NAME, KnownTools
+    from whorl.providers.tools.tool_cache import FILE_NAME, KnownTools
     from whorl.runtimes.local import LocalRuntime
-    from whorl.runtimes.turns import CPU_MAX_S
+    from whorl.runtimes.time_slices import CPU_MAX_S
 
     async with AsyncExitStack() as stack:
         watchers = [] if watcher is None else [watcher]

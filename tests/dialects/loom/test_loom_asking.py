@@ -14,7 +14,7 @@ from trusted import TRUSTED
 from waiting import PATIENCE_S
 from whorl.interfaces.python.session import Session
 from whorl.runtimes.service.schedules import ScheduleTable
-from whorl.services.catalogue import Catalogue
+from whorl.services.discovery import Catalogue
 from whorl.services.project import find_project
 from whorl.services.schedules import firing
 from whorl.services.schedules.firing import Scheduler

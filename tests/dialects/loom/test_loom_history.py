@@ -14,7 +14,7 @@ from whorl.dialects import read_workflow
 from whorl.errors import UsageError
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services.records import history_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from loom_runs import flow
 
 from whorl.interfaces.cli import main
 from whorl.providers.registry import Providers
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services.project import Project
 from whorl.services.runs import open_runtime
 

@@ -10,7 +10,7 @@ from loom_runs import flow
 
 from whorl.dialects import read_workflow
 from whorl.errors import InvalidWorkflow, UsageError
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services.serving.triggers import Starts, starts_of
 
 NOW = 1_800_000_000.0

@@ -12,8 +12,8 @@ from shodan_files import HEAD, read, run, settle
 from whorl import ir
 from whorl.dialects import ProjectFiles, read_workflow
 from whorl.errors import InvalidWorkflow
-from whorl.runtimes.starting import Start
-from whorl.services.rehearsing import rehearse
+from whorl.runtimes.start_options import Start
+from whorl.services.dry_run import rehearse
 
 if TYPE_CHECKING:
     from pathlib import Path

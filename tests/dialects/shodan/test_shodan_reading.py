@@ -12,7 +12,7 @@ from shodan_files import HEAD, ROOT, read, run, settle
 from whorl import ir
 from whorl.dialects import read_workflow
 from whorl.errors import InvalidWorkflow
-from whorl.interfaces.wording import condition_words
+from whorl.interfaces.status_words import condition_words
 
 if TYPE_CHECKING:
     from pathlib import Path

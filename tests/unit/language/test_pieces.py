@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.language import pieces
-from whorl.language.pieces import is_large, read_pieces, write_pieces
+from whorl.language import chunked_json
+from whorl.language.chunked_json import is_large, read_pieces, write_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ def _small_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Everything is large."""
     sizes = {"_WINDOW": 40, "_SMALL_WINDOW": 8, "_AT_ONCE": 3}
     for name, size in (sizes | {"_PARTS_LARGE": 4, "_CHARACTERS_LARGE": 10}).items():
-        monkeypatch.setattr(pieces, name, size)
+        monkeypatch.setattr(chunked_json, name, size)
     return
 
 

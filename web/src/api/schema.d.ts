@@ -3561,6 +3561,16 @@ export interface components {
             prompt?: string | null;
         };
         /**
+         * StepTrial
+         * @description The run of a try, and the paths of pins that do not count, since their steps changed.
+         */
+        StepTrial: {
+            /** Run */
+            run: string;
+            /** Stale */
+            stale: string[];
+        };
+        /**
          * Stop
          * @description Lets no iteration of a loop begin after the one that is under way.
          */
@@ -3626,16 +3636,6 @@ export interface components {
             solved: boolean | null;
             /** Status */
             status: string;
-        };
-        /**
-         * Tried
-         * @description The run of a try, and the paths of pins that do not count, since their steps changed.
-         */
-        Tried: {
-            /** Run */
-            run: string;
-            /** Stale */
-            stale: string[];
         };
         /**
          * TriggerItem
@@ -5966,7 +5966,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Tried"];
+                    "application/json": components["schemas"]["StepTrial"];
                 };
             };
             400: components["responses"]["Error400"];

@@ -6,15 +6,15 @@ from dataclasses import MISSING, field
 from typing import TYPE_CHECKING, Any, cast
 
 from whorl import ir
-from whorl.dialects.native import forms, objects
+from whorl.dialects.native import field_types, objects
 from whorl.dialects.native.context import (
-    Around,
     Attributes,
     CannotWriteError,
     Context,
+    Enclosing,
     Location,
 )
-from whorl.dialects.native.forms import Choice, Form, OneOf, Text, report_wrong
+from whorl.dialects.native.field_types import Choice, Form, OneOf, Text, report_wrong
 from whorl.dialects.native.table import DOCS, fields
 from whorl.dialects.reading.fields import texts_of
 from whorl.errors import nearest
@@ -209,7 +209,7 @@ def _read_step(context: Context, entry: Entry, previous: str | None) -> ir.Node:
     attributes: dict[str, Any] = {"name": name, "place": f"{span.line}:{span.column}"}
     fields_of_step = step if isinstance(step, Mapping) else None
     # A copy of the context for each step would take longer than reading it.
-    context.around = Around(path, name, fields_of_step, previous, outer.loops)
+    context.around = Enclosing(path, name, fields_of_step, previous, outer.loops)
     try:
         return _read_kind(context, step, attributes, at)
     finally:
@@ -335,7 +335,7 @@ COMMON = fields(
 )
 
 
-class Together(forms.OneOf):
+class Together(field_types.OneOf):
     """Steps side by side: right in their place, or beside it under `steps`."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:

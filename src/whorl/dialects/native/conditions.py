@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.native import forms
+from whorl.dialects.native import field_types
 from whorl.dialects.native.context import (
     NAMES,
     Attributes,
@@ -36,7 +36,7 @@ _TEXTS = {"run": ".stdout", "http": ".body", "file_read": ".content"}
 _SILENT = (ir.Assign, ir.Wait, ir.Stop, ir.Break, ir.Continue)
 
 
-class Subject(forms.Form):
+class Subject(field_types.Form):
     """What a condition reads: a step of the body, a template or an expression."""
 
     marked = True
@@ -46,7 +46,7 @@ class Subject(forms.Form):
     def parse(self, context: Context, scalar: Scalar) -> Any:
         text = scalar.value
         if not isinstance(text, str):
-            return forms.WRONG
+            return field_types.WRONG
         if is_template(text):
             return context.read_text(scalar)
         name = text.strip()
@@ -65,7 +65,9 @@ class Subject(forms.Form):
             if is_same(value, result_text(node)):
                 return name
         is_step = isinstance(value, ir.Expression) and _STEP_NAME.fullmatch(value.source.strip())
-        return value.source if isinstance(value, ir.Expression) and not is_step else forms.WRONG
+        return (
+            value.source if isinstance(value, ir.Expression) and not is_step else field_types.WRONG
+        )
 
 
 def result_text(node: ir.Node) -> ir.Value:
@@ -128,7 +130,7 @@ class _Score(Object):
             written = {"from": source} | {k: v for k, v in written.items() if k != "of"}
         if _is_share(context, value.at_least) and (value.low, value.high) == (0.0, 1.0):
             written = {k: v for k, v in written.items() if k not in ("low", "high")}
-        if not forms.reads_as(context, self, written, value):
+        if not field_types.reads_as(context, self, written, value):
             raise CannotWriteError(value)
         return written
 
@@ -173,17 +175,17 @@ class _Branches(MapOf):
         return {value.node: value.name}
 
 
-class _Case(forms.Text):
+class _Case(field_types.Text):
     """The name of a case, which may look like another value."""
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        return forms.WRONG if scalar.value is None else scalar.text
+        return field_types.WRONG if scalar.value is None else scalar.text
 
     def own_schema(self) -> dict[str, Json]:
         return {"type": ["string", "boolean", "number"]}
 
 
-class Until(forms.Form):
+class Until(field_types.Form):
     """A condition; a list is met when any one of it is."""
 
     words = "a condition"
@@ -221,7 +223,7 @@ class _Conditions(Object):
             advice = "write them as a list: one of them is enough; {all: [...]} needs all of them"
             context.report("W007", message, entries[1].key.span, label="one too many", help=advice)
         elif not value.entries:
-            forms.report_wrong(context, value, self, at)
+            field_types.report_wrong(context, value, self, at)
         condition = next(iter(conditions.values()), None)
         if condition is not None and context.places.part(condition) is None:
             context.places.remember_part(condition, entries[0].key.span)
@@ -237,10 +239,10 @@ _SCORE = _Score("score", fields("score", _SUBJECT, ir.Score, of=_last), ir.Score
 _JUDGE = _Judge("judge", fields("judge", _SUBJECT, ir.Judge, of=_last), ir.Judge)
 _STABLE = Object("stable", fields("stable", _SUBJECT, ir.Stable, of=_last), ir.Stable)
 _PLATEAU = Object("plateau", fields("plateau", None, ir.Plateau), ir.Plateau)
-_STATEMENT = forms.Template("a statement that a model answers with yes or no")
+_STATEMENT = field_types.Template("a statement that a model answers with yes or no")
 _CASE = _Case("the name of a case, or true or false, or a number")
 _TAKEN = "a step and a case, such as {triage: done}"
-_FORMS: dict[str, forms.Form] = {
+_FORMS: dict[str, field_types.Form] = {
     "when": Short("test", Object("when", fields("when", None, ir.When), ir.When)),
     "score": _SCORE,
     "judge": Short("question", _JUDGE, _STATEMENT),
@@ -253,4 +255,6 @@ _FORMS: dict[str, forms.Form] = {
 CONDITIONS = fields("condition", _FORMS)
 _SIMPLE = (ir.When, ir.Score, ir.Judge, ir.Stable, ir.Plateau, ir.BranchTaken)
 _WORDS: dict[type, str] = dict(zip((*_SIMPLE, ir.AnyOf, ir.AllOf), CONDITIONS, strict=True))
-FORM = forms.OneOf((EXPRESSION, ListOf(CONDITION, least=1), _Conditions("condition", CONDITIONS)))
+FORM = field_types.OneOf(
+    (EXPRESSION, ListOf(CONDITION, least=1), _Conditions("condition", CONDITIONS))
+)

@@ -63,7 +63,7 @@ NOWHERE = Location("", "", _WRITTEN)
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class Enclosing:
     """What is around a place: the step, its path and fields, the loops that `break` could end.
 
     `previous` is the step before, which a step waits for; `blocks` has the steps of the loop whose
@@ -96,7 +96,7 @@ class Context(ReadContext):
     name: str = ""
     library: str = ""
     exact: bool = False
-    around: Around = field(default_factory=Around)
+    around: Enclosing = field(default_factory=Enclosing)
 
     @property
     def body(self) -> ir.Block:

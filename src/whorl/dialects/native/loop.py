@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from whorl import ir
-from whorl.dialects.native import forms
+from whorl.dialects.native import field_types
 from whorl.dialects.native.blocks import NODE, ON_FAILURE, OPTIONS, Steps
 from whorl.dialects.native.conditions import CONDITION
 from whorl.dialects.native.context import (
@@ -68,7 +68,7 @@ def _check_clashes(context: Context, repeat: Mapping, body: ir.Block) -> None:
 _PAIR = {"first", "then"}
 
 
-class Carried(forms.Anything):
+class Carried(field_types.Anything):
     """A value for the next iteration; {first, then} tells the first one apart."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -93,7 +93,7 @@ class Carried(forms.Anything):
         return written if "first" in written or is_pair else later
 
 
-class Collected(forms.Anything):
+class Collected(field_types.Anything):
     """A value, with the iterations that it is taken from."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -112,7 +112,7 @@ class Collected(forms.Anything):
         return {value.take: super().write(context, value.value)}
 
 
-class _Failure(forms.OneOf):
+class _Failure(field_types.OneOf):
     """What happens when an iteration fails; the object says more in converted files."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -159,7 +159,7 @@ _COLLECT = MapOf(
     make=lambda name, attributes: ir.Collect(name, **attributes),
 )
 _LIMITS = Object("at_most", fields("limits", None, ir.LoopLimits), ir.LoopLimits)
-_LOOP: dict[str, forms.Form] = {
+_LOOP: dict[str, field_types.Form] = {
     "condition": CONDITION,
     "limits": Short("iterations", _LIMITS),
     "carry": _CARRY,

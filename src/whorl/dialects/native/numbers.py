@@ -9,7 +9,7 @@ from whorl.dialects.native.context import (
     Context,
     is_template,
 )
-from whorl.dialects.native.forms import WRONG, Form
+from whorl.dialects.native.field_types import WRONG, Form
 from whorl.dialects.reading.fields import number_of
 from whorl.ir.values import parse_count, parse_duration
 from whorl.lazily import dataclass

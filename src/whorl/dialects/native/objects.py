@@ -15,7 +15,7 @@ from whorl.dialects.native.context import (
     is_mark_of,
     is_same,
 )
-from whorl.dialects.native.forms import Form, OneOf, Raw, report_wrong
+from whorl.dialects.native.field_types import Form, OneOf, Raw, report_wrong
 from whorl.errors import nearest
 from whorl.ir.checks.scopes import suggest
 from whorl.lazily import dataclass

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.native import forms, numbers, objects
+from whorl.dialects.native import field_types, numbers, objects
 from whorl.dialects.native.blocks import COMMON, NODE, OPTIONS, Body, Kind, Steps, Together
 from whorl.dialects.native.context import CannotWriteError, Context, Location, is_same, is_template
 from whorl.dialects.native.loop import REPEAT
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 
-class Called(forms.Text):
+class Called(field_types.Text):
     """A workflow: one of the file itself, or another file, read by its own dialect."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -71,7 +71,7 @@ def _check_inputs(context: Context, key: str, reading: Reading | None = None) ->
     check_arguments(context, called, names, owner=owner, span=span, others=others)
 
 
-class ItemName(forms.Text):
+class ItemName(field_types.Text):
     """What an item or its number is called."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -81,7 +81,7 @@ class ItemName(forms.Text):
         return name
 
 
-class Moment(forms.Form):
+class Moment(field_types.Form):
     """A duration or a point in time."""
 
     words = "a duration such as 5s or PT5S, or a time such as 2030-01-31T09:00:00Z"
@@ -89,16 +89,16 @@ class Moment(forms.Form):
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         seconds = numbers.seconds_of(context, scalar)
-        if seconds is not forms.WRONG:
+        if seconds is not field_types.WRONG:
             return {"duration": ir.Constant(seconds)}
         if not isinstance(scalar.value, str):
-            return forms.WRONG
+            return field_types.WRONG
         if is_template(scalar.value):
             return {"duration": context.read_text(scalar)}
         try:
             parse_time(scalar.text)
         except ValueError:
-            return forms.WRONG
+            return field_types.WRONG
         return {"until": ir.Constant(scalar.text)}
 
     def write(self, context: Context, value: Any) -> Any:
@@ -108,12 +108,12 @@ class Moment(forms.Form):
             text = getattr(part, "value", getattr(part, "source", None))
             if isinstance(text, float) and "duration" in parts:
                 text = numbers.duration_text(text)
-            if isinstance(text, str | float) and forms.reads_as(context, self, text, parts):
+            if isinstance(text, str | float) and field_types.reads_as(context, self, text, parts):
                 return text
         raise CannotWriteError(value)
 
 
-class Stop(forms.OneOf):
+class Stop(field_types.OneOf):
     """The end of the run: true, a message, or an object."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -129,7 +129,7 @@ class Stop(forms.OneOf):
         return written or True
 
 
-class Jump(forms.OneOf):
+class Jump(field_types.OneOf):
     """The loop that a step leaves: by name, or the innermost one."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -191,13 +191,13 @@ def _check_item_names(context: Context, node: ir.ForEach) -> None:
             context.report("W012", message, span, label=label, help=advice)
 
 
-class On(forms.Condition):
+class On(field_types.Condition):
     """What `choose` looks at, as a text: 1 fits the case '1', true fits 'true'."""
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         bare = super().parse(context, scalar)
-        if bare is forms.WRONG:
-            return forms.WRONG
+        if bare is field_types.WRONG:
+            return field_types.WRONG
         try:
             parse(bare)
         except LanguageError:
@@ -213,7 +213,7 @@ class On(forms.Condition):
     def print(self, context: Context, value: Any) -> Any:
         source = value.source if isinstance(value, ir.Expression) else ""
         is_text = source.startswith("(") and source.endswith(") ~ ''")
-        return source[1 : -len(") ~ ''")] if is_text else forms.WRONG
+        return source[1 : -len(") ~ ''")] if is_text else field_types.WRONG
 
 
 @dataclass(eq=False, repr=False)
@@ -249,7 +249,7 @@ class CaseOf(Body):
         return self.write_parts(context, value.body, more)
 
 
-class Choose(forms.Form):
+class Choose(field_types.Form):
     """What `choose` holds: what is looked at, the cases, and the steps where none fits."""
 
     words = "an object with on, cases and default"
@@ -258,7 +258,7 @@ class Choose(forms.Form):
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if not isinstance(value, Mapping):
-            forms.report_wrong(context, value, self, at)
+            field_types.report_wrong(context, value, self, at)
             return None
         own = Mapping(tuple(entry for entry in value if entry.name in CHOOSE), value.span)
         attributes = objects.read_object(context, own, CHOOSE, at)
@@ -290,22 +290,22 @@ def _kind(
     node: type,
     inside: objects.FieldTable | None = None,
     check: Callable[[Context, Any], None] | None = None,
-    **own: forms.Form,
+    **own: field_types.Form,
 ) -> Kind:
     """A kind of step that its fields say all about, some of them `inside` of one."""
     attributes = [field.attribute for field in (inside or {}).values()]
     return Kind(name, node, fields(name, own, node, *NODE, *attributes), inside or {}, check)
 
 
-FLAG = forms.Truth("true or false, or nothing", is_flag=True)
+FLAG = field_types.Boolean("true or false, or nothing", is_flag=True)
 _BODY = Body()
 _CASES = objects.MapOf(CaseOf(), "cases by name", "any", make=lambda _, case: case)
 _DEFAULT = CaseOf("steps by name", section="default", ref="body")
 CHOOSE = fields("cases", {"on": On(), "cases": _CASES, "default": _DEFAULT})
 _IF = fields("if", {"then": Body(slot="case.then"), "else": Body(slot="default")})
 _CALLED = Called("a workflow file of the project", needed=True)
-_ITEMS = forms.Computed("an expression that gives a list", needed=True)
-_JUMP = Jump((FLAG, forms.Text("the name of a loop around the step")))
+_ITEMS = field_types.Computed("an expression that gives a list", needed=True)
+_JUMP = Jump((FLAG, field_types.Text("the name of a loop around the step")))
 _MOMENT = objects.Object("wait", fields("moment"), rare=True)
 _QUESTION = objects.Object("approve", fields("question"))
 _END = objects.Object("stop", fields("end"))
@@ -320,7 +320,7 @@ _KINDS = (
         "each",
         ir.ForEach,
         check=_check_item_names,
-        list=forms.OneOf((_ITEMS, objects.Values(VALUE))),
+        list=field_types.OneOf((_ITEMS, objects.Values(VALUE))),
         item_name=ItemName("a name", needed=True),
         steps=Steps(),
         block=OPTIONS,
@@ -332,7 +332,7 @@ _KINDS = (
         side_by_side=Steps(is_open=True, is_ordered=False),
     ),
     _kind("repeat", ir.Loop, REPEAT.fields, repeat=REPEAT),
-    _kind("wait", ir.Wait, _MOMENT.fields, moment=forms.OneOf((Moment(), _MOMENT))),
+    _kind("wait", ir.Wait, _MOMENT.fields, moment=field_types.OneOf((Moment(), _MOMENT))),
     _kind("approve", ir.Gate, _QUESTION.fields, question=objects.Short("message", _QUESTION)),
     _kind("stop", ir.Stop, _END.fields, stop=Stop((FLAG, TEMPLATE, _END))),
     _kind("break", ir.Break, jump=_JUMP),

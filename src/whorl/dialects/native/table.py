@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import fields as attributes_of
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.native import forms, numbers
+from whorl.dialects.native import field_types, numbers
 from whorl.dialects.native.objects import (
     Derive,
     Field,
@@ -25,58 +25,61 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-TEMPLATE = forms.Template("a text, which may hold {{ }}")
-EXPRESSION = forms.Condition()
-VALUE = forms.Anything()
+TEMPLATE = field_types.Template("a text, which may hold {{ }}")
+EXPRESSION = field_types.Condition()
+VALUE = field_types.Anything()
 MODEL = Texts(
-    (forms.Text("a model such as openai/gpt-5-mini"), ListOf(forms.Text("a model"), least=1))
+    (
+        field_types.Text("a model such as openai/gpt-5-mini"),
+        ListOf(field_types.Text("a model"), least=1),
+    )
 )
-_FORMS: dict[str, forms.Form] = {
-    "codes": Texts((forms.Text("an error code, HTTP status or word"), ListOf(VALUE))),
+_FORMS: dict[str, field_types.Form] = {
+    "codes": Texts((field_types.Text("an error code, HTTP status or word"), ListOf(VALUE))),
     "count": numbers.Count(),
     "defaults": MapOf(FieldsOf(VALUE, names="any"), names="any"),
     "delay": numbers.Duration(template=True, is_delay=True),
-    "dialect": forms.Text("the name of a dialect"),
+    "dialect": field_types.Text("the name of a dialect"),
     "duration": numbers.Duration(),
     "env": MapOf(VALUE, "variables by name", "any"),
     "expression": EXPRESSION,
-    "facts": MapOf(forms.Text(), names="any"),
+    "facts": MapOf(field_types.Text(), names="any"),
     "fields": FieldsOf(VALUE, "inputs by name", "any"),
     "headers": MapOf(VALUE, "headers by name", "any"),
     "iterations": numbers.Number(1, ITERATIONS_MAX, whole=True, template=True, is_limit=True),
-    "label": forms.Text("a name"),
-    "library": forms.Text("the name of a library"),
-    "measured": forms.Computed("an expression or a text with {{ }}, or a number"),
+    "label": field_types.Text("a name"),
+    "library": field_types.Text("the name of a library"),
+    "measured": field_types.Computed("an expression or a text with {{ }}, or a number"),
     "model": MODEL,
-    "name": forms.Text("a name", needed=True),
+    "name": field_types.Text("a name", needed=True),
     "outputs": MapOf(VALUE, "outputs by name, such as {text: '{{ write }}'}", "dashed"),
-    "paths": forms.OneOf((TEMPLATE, Values(VALUE, least=1))),
-    "pattern": forms.Text("a regular expression with a group in parentheses"),
+    "paths": field_types.OneOf((TEMPLATE, Values(VALUE, least=1))),
+    "pattern": field_types.Text("a regular expression with a group in parentheses"),
     "query": MapOf(VALUE, "parameters by name", "any"),
-    "raw": forms.Raw(),
+    "raw": field_types.Raw(),
     "record": FieldsOf(VALUE, "names with values", "any"),
-    "servers": ListOf(forms.Text("the name of an MCP server or task")),
+    "servers": ListOf(field_types.Text("the name of an MCP server or task")),
     "sets": MapOf(VALUE, "variables with values"),
     "template": TEMPLATE,
-    "text": forms.Text(),
-    "texts": ListOf(forms.Text()),
+    "text": field_types.Text(),
+    "texts": ListOf(field_types.Text()),
     "time": numbers.Duration(template=True),
-    "tools": ListOf(forms.Text("the name of a tool")),
-    "truth": forms.Truth(),
+    "tools": ListOf(field_types.Text("the name of a tool")),
+    "truth": field_types.Boolean(),
     "value": VALUE,
 }
 # What an attribute of the IR can hold that no row tells of, by its type.
-_BY_TYPE: dict[str, forms.Form] = {
-    "str": forms.Text(),
-    "bool": forms.Truth(),
+_BY_TYPE: dict[str, field_types.Form] = {
+    "str": field_types.Text(),
+    "bool": field_types.Boolean(),
     "int": numbers.Number(whole=True),
     "float": numbers.Number(),
     "Value": VALUE,
     "Expression": EXPRESSION,
-    "tuple[str, ...]": ListOf(forms.Text()),
+    "tuple[str, ...]": ListOf(field_types.Text()),
     "tuple[tuple[str, Value], ...]": MapOf(VALUE, names="any"),
-    "tuple[tuple[str, str], ...]": MapOf(forms.Text(), names="any"),
-    "tuple[tuple[Part, str], ...]": MapOf(forms.Text(), names="any"),
+    "tuple[tuple[str, str], ...]": MapOf(field_types.Text(), names="any"),
+    "tuple[tuple[Part, str], ...]": MapOf(field_types.Text(), names="any"),
     "tuple[Expression, ...]": ListOf(EXPRESSION),
 }
 
@@ -102,7 +105,7 @@ DOCS, _ROWS = _sections()
 
 def fields(
     section: str,
-    own: Mapping[str, forms.Form] | None = None,
+    own: Mapping[str, field_types.Form] | None = None,
     maker: Any = None,
     *without: str,
     **derive: Derive,
@@ -128,11 +131,11 @@ def fields(
     return table if maker is None else {**table, **_others(table, maker, without)}
 
 
-def _plain_form(words: str) -> forms.Form:
+def _plain_form(words: str) -> field_types.Form:
     kind, _, rest = words.partition(" ")
     if kind == "one":
         choices, _, others = rest.removeprefix("of ").partition(", ")
-        return forms.Choice(tuple(choices.split()), tuple(others.split()))
+        return field_types.Choice(tuple(choices.split()), tuple(others.split()))
     assert kind in ("number", "whole"), words
     low, high = (*(int(bound) for bound in rest.split()), None, None)[:2]
     return numbers.Number(low, high, whole=kind == "whole")
@@ -145,11 +148,11 @@ def _others(table: FieldTable, maker: Any, without: tuple[str, ...]) -> FieldTab
     rest: FieldTable = {}
     for attribute in attributes_of(maker):
         name, kind = attribute.name.removesuffix("_s"), str(attribute.type).removesuffix(" | None")
-        form: forms.Form = _BY_TYPE.get(kind) or forms.Raw()
+        form: field_types.Form = _BY_TYPE.get(kind) or field_types.Raw()
         if name != attribute.name:
             form = numbers.Duration()
         elif kind.startswith("Literal"):
-            form = forms.Choice(tuple(re.findall(r"\w+", kind.removeprefix("Literal"))))
+            form = field_types.Choice(tuple(re.findall(r"\w+", kind.removeprefix("Literal"))))
         if attribute.name not in excluded:
             doc = docs.get(attribute.name, f"{attribute.name!r} of the engine")
             rest[name] = Field(form, f"{doc} (in converted files)", attribute.name, rare=True)

@@ -13,15 +13,15 @@ from whorl.dialects.native.context import (
     FACTS,
     NAMES,
     RESERVED,
-    Around,
     Attributes,
     Context,
+    Enclosing,
     Location,
     library_name,
     read_result,
     shown,
 )
-from whorl.dialects.native.forms import Choice
+from whorl.dialects.native.field_types import Choice
 from whorl.dialects.native.steps import CHOOSE, KINDS
 from whorl.dialects.native.table import VALUE, fields
 from whorl.dialects.native.tasks.kinds import let_read_codes_pass
@@ -208,7 +208,7 @@ class Workflows(objects.MapOf):
             return super().read(context, value, at)
         read: list[tuple[Context, ir.Workflow]] = []
         for entry in value:
-            inner = replace(context, places=Places(), names=Names(), around=Around())
+            inner = replace(context, places=Places(), names=Names(), around=Enclosing())
             what = Location(f"workflow {entry.name[:60]!r}", "", entry.key.span)
             if isinstance(entry.value, Mapping):
                 workflow = _read(inner, entry.value, what, entry.name)

@@ -16,9 +16,9 @@ from whorl.dialects.files import NoFiles
 from whorl.dialects.native import objects
 from whorl.dialects.native.context import (
     CORE,
-    Around,
     CannotWriteError,
     Context,
+    Enclosing,
 )
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.native.workflow import FILE, SHARED, defaults_of
@@ -217,7 +217,7 @@ _Dumper.add_representer(list, _list)
 def write_fields(context: Context, workflow: ir.Workflow, *, exact: bool) -> dict[str, Any]:
     """A workflow as the fields of a file: plain ones, or exact ones, which say everything."""
     written: dict[str, Any] = {"name": workflow.name}
-    inner = replace(context, name=workflow.name, around=Around())
+    inner = replace(context, name=workflow.name, around=Enclosing())
     if exact:
         expressions = _expressions(workflow)
         libraries = Counter(x.library for x in expressions if x.syntax in ("jinja", "template"))

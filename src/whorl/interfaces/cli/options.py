@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from whorl.errors import InvalidWorkflow, StoreError, UsageError, safe
-from whorl.interfaces.cli.auditing import audited
+from whorl.interfaces.cli.audit_log import audited
 from whorl.interfaces.cli.terminal import echo, is_ours, json_text
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def located(
         try:
             return audited(ctx, project, options, partial(function, project, **options))
         except (UsageError, StoreError) as fault:
-            from whorl.interfaces.cli.carrying import carrying
+            from whorl.interfaces.cli.paste_options import carrying
 
             fault.help = carrying(fault.help)
             raise

@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.advice import advice
 from whorl.interfaces.cli import watchers
-from whorl.interfaces.cli.asking import Gone, Left, ask
-from whorl.interfaces.cli.carrying import carrying, with_help
 from whorl.interfaces.cli.options import located, print_json, run_argument
+from whorl.interfaces.cli.output_options import Show, show_options
+from whorl.interfaces.cli.paste_options import carrying, with_help
 from whorl.interfaces.cli.printing.next_command import changed_words
 from whorl.interfaces.cli.printing.summary import final_lines, print_outputs
-from whorl.interfaces.cli.showing import Show, show_options
+from whorl.interfaces.cli.prompts import AnsweredElsewhere, Skipped, ask
 from whorl.interfaces.cli.terminal import is_ours, say
 from whorl.interfaces.cli.trust import ask_for_trust
-from whorl.interfaces.figures import line
-from whorl.interfaces.wording import EXIT_CODES
+from whorl.interfaces.formatting import line
+from whorl.interfaces.status_words import EXIT_CODES
 from whorl.interpreter.events import Event
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import look_on
 from whorl.runtimes.sqlite.faults import DO_AGAIN
 from whorl.services.files.preflight import TOY, stand_in
+from whorl.services.functions import check_drivable, check_functions
 from whorl.services.inspecting.live_text import folder_of, listening
 from whorl.services.inspecting.places import split_place
 from whorl.services.inspecting.results import full_result
-from whorl.services.programs import check_drivable, check_functions
 from whorl.services.runs import find_run, is_running, open_runtime
 from whorl.services.steering import resumed
 
@@ -185,9 +185,9 @@ class RunSession:
                     later.add(gates[0]["address"])
                 elif not await self._carry_out(run, event):
                     return 0
-            except Left:
+            except Skipped:
                 break
-            except Gone:
+            except AnsweredElsewhere:
                 say("it was answered elsewhere")
             except UsageError as fault:
                 say(f"error[{fault.code}]: {safe(str(fault))}")

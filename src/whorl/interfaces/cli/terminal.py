@@ -116,7 +116,7 @@ _RENDERED_MAX = 100_000
 
 def text_lines(text: str, indent: int = 0) -> list[str]:
     """A text in lines; a terminal with colours gets Markdown as it is meant to look."""
-    from whorl.interfaces.figures import plain_lines
+    from whorl.interfaces.formatting import plain_lines
 
     width = room()
     is_markdown = len(text) <= _RENDERED_MAX and _MARKDOWN.search(text) and not _UNSEEN.search(text)

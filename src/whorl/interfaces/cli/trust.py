@@ -13,7 +13,7 @@ from whorl.interfaces.cli.terminal import echo, is_ours, paint, say
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.providers.tools.known import ChangedTool, KnownTools
+    from whorl.providers.tools.tool_cache import ChangedTool, KnownTools
     from whorl.services.configuration.trust import Judged
     from whorl.services.project import Project
 
@@ -102,7 +102,7 @@ def accept_changes(project: Project, names: tuple[str, ...] = (), *, yes: bool =
 
 
 def known_tools(project: Project) -> KnownTools:
-    from whorl.providers.tools.known import FILE_NAME, KnownTools
+    from whorl.providers.tools.tool_cache import FILE_NAME, KnownTools
 
     project.check_store()
     return KnownTools(project.store.with_name(FILE_NAME), project.secrets())

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.errors import UsageError, safe
 from whorl.interfaces.advice import advised
-from whorl.interfaces.cli.carrying import carrying
+from whorl.interfaces.cli.paste_options import carrying
 from whorl.interfaces.cli.terminal import echo, json_text, say
-from whorl.interfaces.figures import count, difference, dollars, joined, line, seconds, used
+from whorl.interfaces.formatting import count, difference, dollars, joined, line, seconds, used
 from whorl.interfaces.progress import Progress
-from whorl.interfaces.wording import ending_words, judgement_lines
-from whorl.runtimes.journal.sealing import shown
+from whorl.interfaces.status_words import ending_words, judgement_lines
+from whorl.runtimes.journal.sealed_secrets import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from whorl.interfaces.figures import dollars
+from whorl.interfaces.formatting import dollars
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

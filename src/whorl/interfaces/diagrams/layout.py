@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from whorl.interfaces.diagrams.text import detail_words
-from whorl.interfaces.figures import line
+from whorl.interfaces.formatting import line
 from whorl.ir import Branch, ForEach, Gate, Group, Loop
 from whorl.ir.walk import blocks_of
 from whorl.lazily import dataclass

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import safe
 from whorl.interfaces.diagrams.layout import PADDING, WORDS_MAX, Arrow, Box, lay_out, text_width
-from whorl.interfaces.figures import line
+from whorl.interfaces.formatting import line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.errors import plural, safe
-from whorl.interfaces.figures import allowed, line, seconds
-from whorl.interfaces.wording import condition_words
+from whorl.interfaces.formatting import allowed, line, seconds
+from whorl.interfaces.status_words import condition_words
 from whorl.ir.walk import blocks_of
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse, Response
 
 from whorl import __version__
-from whorl.interfaces.http.faults import Refusal, refused, register
+from whorl.interfaces.http.problems import Refusal, refused, register
 from whorl.interfaces.http.roles import check_role
 from whorl.interfaces.http.routes import (
     audit,

@@ -23,7 +23,7 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser as parse_cookies
 
 from whorl.errors import StoreError, UsageError
-from whorl.interfaces.http.faults import Refusal, answer_for
+from whorl.interfaces.http.problems import Refusal, answer_for
 from whorl.interfaces.http.roles import IDENTITY, Identity
 from whorl.lazily import dataclass
 from whorl.runtimes.service.tokens import SERVER, digest_of

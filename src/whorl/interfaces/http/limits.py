@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 from starlette.datastructures import Headers
 
 from whorl.interfaces.http.auth import HOOKS
-from whorl.interfaces.http.faults import Refusal, answer_for
+from whorl.interfaces.http.problems import Refusal, answer_for
 from whorl.lazily import dataclass
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import Secret, redact

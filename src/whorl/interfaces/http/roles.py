@@ -15,10 +15,10 @@ from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.errors import StoreError, safe
-from whorl.interfaces.http.faults import Refusal
+from whorl.interfaces.http.problems import Refusal
 from whorl.interfaces.operations import OPERATIONS, ROUTES, has_role
 from whorl.lazily import dataclass
-from whorl.runtimes.service.audit import Audit, Deed
+from whorl.runtimes.service.audit import Audit, AuditEntry
 from whorl.runtimes.service.tokens import Role
 
 _SIGNED: Final = "signed address"
@@ -122,7 +122,7 @@ class Audited:
         role = identity.role if IDENTITY in scope else ""
         try:
             await self.audit.add(
-                Deed(
+                AuditEntry(
                     who=identity.name,
                     role=role,
                     action=note["action"],

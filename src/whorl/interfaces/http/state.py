@@ -18,30 +18,30 @@ from fastapi import Depends, Path, Request
 from pydantic import BaseModel
 
 from whorl.errors import WhorlError
-from whorl.interfaces.figures import line
-from whorl.interfaces.http.faults import Refusal
+from whorl.interfaces.formatting import line
+from whorl.interfaces.http.event_stream import DrivenRuns, Listener, StreamWatcher
 from whorl.interfaces.http.heartbeat import Heartbeat
+from whorl.interfaces.http.problems import Refusal
 from whorl.interfaces.http.roles import IDENTITY, Identity, operation_of
 from whorl.interfaces.http.schemas.shared import ErrorAnswer
-from whorl.interfaces.http.watching import DrivenRuns, Listener, StreamWatcher
 from whorl.interfaces.operations import OPERATIONS
-from whorl.interfaces.wording import target_of
+from whorl.interfaces.status_words import target_of
 from whorl.interpreter.evaluation import call_signature
 from whorl.language import Json
 from whorl.lazily import dataclass
 from whorl.providers.registry import Providers
 from whorl.runtimes.journal.journal import RunId, RunRow
-from whorl.runtimes.journal.sealing import shown
+from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.runtimes.runtime import Runtime
 from whorl.runtimes.service.audit import Audit
-from whorl.services.catalogue import Catalogue
-from whorl.services.driving import Driving
-from whorl.services.experiments.serving import Experiments
+from whorl.services.discovery import Catalogue
+from whorl.services.experiments.server_jobs import Experiments
+from whorl.services.functions import check_drivable
 from whorl.services.inspecting.live_text import folder_of, listening
 from whorl.services.inspecting.results import loop_node, workflow_of
-from whorl.services.programs import check_drivable
 from whorl.services.project import Project
 from whorl.services.records import RunRecords
+from whorl.services.run_driver import Driving
 from whorl.services.runs import keep_to, open_runtime
 from whorl.services.schedules.firing import Scheduler
 from whorl.services.serving.upkeep import Upkeep, watch_file

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from whorl.interfaces.python.values import Usage, usage_from
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.sealing import shown
+from whorl.runtimes.journal.sealed_secrets import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable

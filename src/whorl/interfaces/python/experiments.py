@@ -16,13 +16,13 @@ from whorl.interfaces.python.loading import project_of
 from whorl.interfaces.python.values import plain_value
 from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
-from whorl.services.driving import Driving
 from whorl.services.experiments.checking import NAMES
-from whorl.services.experiments.conducting import Conductor
 from whorl.services.experiments.document import read_document, read_experiment
 from whorl.services.experiments.reporting.notes import Commands, nothing_ended
-from whorl.services.experiments.running.needed import AdvisedStudy
-from whorl.services.experiments.what_if.asking import what_if_of
+from whorl.services.experiments.runner import ExperimentRunner
+from whorl.services.experiments.running.budget_advice import AdvisedStudy
+from whorl.services.experiments.what_if.query import what_if_of
+from whorl.services.run_driver import Driving
 from whorl.services.runs import find_run, open_runtime
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Experiment:
         async with open_runtime(self._project, providers, origin="python") as runtime:
             driving = Driving(runtime)
             try:
-                conductor = Conductor(self._project, driving, providers, self._read)
+                conductor = ExperimentRunner(self._project, driving, providers, self._read)
                 conductor.open(fresh=fresh, budget=budget)
                 await conductor.run()
             finally:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError
-from whorl.interfaces import figures
+from whorl.interfaces import formatting
 from whorl.interfaces.python import events
 from whorl.lazily import dataclass
 
@@ -76,10 +76,10 @@ def _row(turn: events.IterationFinished) -> tuple[str, ...]:
     cost = turn.usage.cost_usd
     return (
         turn.address,
-        "" if turn.score is None else figures.score(turn.score),
+        "" if turn.score is None else formatting.score(turn.score),
         (turn.by or "") if turn.met else "",
-        "" if cost is None else figures.dollars(cost),
-        figures.seconds(turn.seconds) if turn.seconds > 0 else "",
+        "" if cost is None else formatting.dollars(cost),
+        formatting.seconds(turn.seconds) if turn.seconds > 0 else "",
     )
 
 

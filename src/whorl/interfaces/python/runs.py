@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from whorl.errors import UsageError
 from whorl.interfaces.advice import advice, with_help
 from whorl.interfaces.python import values
-from whorl.interfaces.python.looking import Past
+from whorl.interfaces.python.history import RunHistory
 from whorl.interfaces.python.streaming import Listeners, stream
 from whorl.interfaces.python.values import Event, count, dollars, plain_table, text
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.forking import Fork
-from whorl.runtimes.journal.sealing import shown
+from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services import steering
 from whorl.services.forking import new_fork
+from whorl.services.functions import is_lacking, program_of
 from whorl.services.inspecting.live_text import folder_of
 from whorl.services.inspecting.places import unknown_place
 from whorl.services.inspecting.results import result_of, traceback_of
-from whorl.services.programs import is_lacking, program_of
 from whorl.services.records import LIMIT, RunRecords, document
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.runtime import Runtime
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.driving import Driving
     from whorl.services.project import Project
+    from whorl.services.run_driver import Driving
 
 
 _POLL_S = 0.02
@@ -60,7 +60,7 @@ class Opened:
     listeners: Listeners
 
 
-class Run(Past):
+class Run(RunHistory):
     """A run of a session. It is driven in the background while the session is open.
 
     When a call returns, its request is in the journal; a request that does not fit the current
@@ -140,7 +140,7 @@ class Run(Past):
         if error and (lines := traceback_of(self._store, self._run, str(error.get("path") or ""))):
             error["traceback"] = lines
         result = values.result_from(document)
-        return replace(result, _past=Past(self._opened().project, self._run))
+        return replace(result, _past=RunHistory(self._opened().project, self._run))
 
     def records(
         self, at: str = "", *, depth: int | None = 0, after: int = 0, limit: int = LIMIT

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import UsageError
 from whorl.interfaces.python import loading
-from whorl.interfaces.python.looking import cost_of
+from whorl.interfaces.python.history import cost_of
 from whorl.interfaces.python.runs import Opened, Run
 from whorl.interfaces.python.streaming import Listeners
 from whorl.interfaces.python.values import Workflow, count, dollars, plain_table, text
 from whorl.providers.functions import ProgramTasks, Tasks
 from whorl.providers.registry import Providers
-from whorl.runtimes.sqlite.listing import Which
-from whorl.runtimes.starting import Start
-from whorl.services.driving import Driving
+from whorl.runtimes.sqlite.listing import RunFilter
+from whorl.runtimes.start_options import Start
 from whorl.services.files import preflight
-from whorl.services.programs import check_drivable
+from whorl.services.functions import check_drivable
+from whorl.services.run_driver import Driving
 from whorl.services.runs import open_runtime
 from whorl.services.serving.triggers import only_start, starts_of
 
@@ -206,7 +206,7 @@ class Session:
         self, *, status: Status | None = None, name: str | None = None, limit: int = 100
     ) -> tuple[RunRow, ...]:
         """The runs of the store, the newest first; of a status, of a workflow's name."""
-        which = Which(status=status, name=name)
+        which = RunFilter(status=status, name=name)
         return tuple(self._opened().store.list_runs(which, count(limit, "limit") or 100))
 
     def cost(self, by: By = "model") -> Costs:

@@ -17,16 +17,16 @@ from whorl.lazily import dataclass
 from whorl.providers.functions import Tasks
 from whorl.services.replay import cassette_from_text
 from whorl.services.testing.mocks import Mocks
-from whorl.services.testing.others import Setup
 from whorl.services.testing.running import run_test
+from whorl.services.testing.unmocked import Setup
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
     from whorl.interfaces.python.values import Config, FilePath, JsonLike, Runnable
     from whorl.services.replay import Cassette
     from whorl.services.testing import running
-    from whorl.services.testing.places import Key
     from whorl.services.testing.running import Call
+    from whorl.services.testing.step_keys import Key
 
 T = TypeVar("T")
 

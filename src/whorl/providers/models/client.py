@@ -22,7 +22,7 @@ from whorl.providers.models.conversation import (
     output_tokens,
 )
 from whorl.providers.settings.model_providers import KNOWN_PROVIDERS
-from whorl.providers.task import Cap, Emit, Estimate, Held, Request, Usage, Worst, time_limit
+from whorl.providers.task import Cap, Emit, Estimate, Held, MaxUsage, Request, Usage, time_limit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -71,7 +71,7 @@ class Models:
         )
         estimate = Estimate(1, read + least, _dearest(costs), input_tokens=read)
         if not all(candidate.provider.keeps_max_tokens for candidate in candidates):
-            estimate = replace(estimate, at_worst=Worst(read + longest, _dearest(worst)))
+            estimate = replace(estimate, at_worst=MaxUsage(read + longest, _dearest(worst)))
         if conversation.max_tokens is not None:
             return estimate
         each = [

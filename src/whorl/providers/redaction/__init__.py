@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 
 from whorl.errors import ProviderError
 from whorl.lazily import regex
-from whorl.providers.redaction.forms import HIDDEN, Forms, without_wholes
+from whorl.providers.redaction.secret_patterns import HIDDEN, Forms, without_wholes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.outbound.client import Outbound
-    from whorl.providers.tools.known import KnownTools
+    from whorl.providers.tools.tool_cache import KnownTools
 
 RUNS_MAX = 1_000
 DESCRIPTION_MAX = 10_000

@@ -14,7 +14,7 @@ from whorl.ir import from_json
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import Entry, Journal, RunId
 from whorl.runtimes.journal.keys import CODE
-from whorl.runtimes.journal.sealing import SEALED, hide, opened, opened_state
+from whorl.runtimes.journal.sealed_secrets import SEALED, hide, opened, opened_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

@@ -17,8 +17,8 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.fields import records_in
 from whorl.runtimes.journal.folding import Replay, begins
 from whorl.runtimes.journal.journal import Journal, NewRun, RunId
-from whorl.runtimes.journal.moments import stored_before
-from whorl.runtimes.journal.sealing import opened, redaction_of, sealed, sealed_state
+from whorl.runtimes.journal.sealed_secrets import opened, redaction_of, sealed, sealed_state
+from whorl.runtimes.journal.time_travel import stored_before
 
 if TYPE_CHECKING:
     from whorl.interpreter.machine import Machine

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Perform, charged
-from whorl.language.pieces import write_pieces
+from whorl.language.chunked_json import write_pieces
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import HIDDEN
 from whorl.providers.task import Reply

@@ -31,7 +31,7 @@ _RETIRE: Final = f"""DELETE FROM audit WHERE id IN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deed:
+class AuditEntry:
     """What somebody did: `outcome` is `ok`, or why not. `run` and `file` say what it was about."""
 
     who: str
@@ -50,7 +50,7 @@ class Audit:
 
     store: SqliteStore
 
-    async def add(self, deed: Deed) -> None:
+    async def add(self, deed: AuditEntry) -> None:
         texts = (deed.who, deed.role, deed.action, deed.run, deed.file, deed.outcome)
         row = (self.store.clock(), *(whole(text[:TEXT_MAX]) for text in texts))
 
@@ -67,11 +67,11 @@ class Audit:
         run: str = "",
         before: int = 2**62,
         limit: int = 100,
-    ) -> list[Deed]:
+    ) -> list[AuditEntry]:
         """What was done, the newest first."""
         names = ("id", "at", "who", "role", "action", "run", "file", "outcome")
         found = rows(self.store, "audit", _READ, (before, since, who, run, limit))
-        return [Deed(**dict(zip(names, row, strict=True))) for row in found]
+        return [AuditEntry(**dict(zip(names, row, strict=True))) for row in found]
 
     async def keep(self, older_than_s: float) -> None:
         """Deletes what is older than that, until it is cancelled."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from whorl.runtimes.journal.registry import Registry
-    from whorl.runtimes.sqlite.file_watch import FileWatch
+    from whorl.runtimes.sqlite.change_watch import FileWatch
 
 
 Column: TypeAlias = int | float | str | bytes | None

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from whorl.language import Json
+    from whorl.runtimes.sqlite.change_watch import FileWatch
     from whorl.runtimes.sqlite.connection import Reader
-    from whorl.runtimes.sqlite.file_watch import FileWatch
 
 _ENTRY: Final = "SELECT seq, kind, at, address, body, large, checksum FROM journal "
 _AFTER: Final = _ENTRY + "WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?"

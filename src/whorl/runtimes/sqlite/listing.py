@@ -17,7 +17,7 @@ from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.checking import RUN_TYPES, fits
 from whorl.runtimes.sqlite.connection import fetch
 from whorl.runtimes.sqlite.faults import damaged
-from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living
+from whorl.runtimes.sqlite.ownership import LEASE_S, ClockPair, has_living
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -120,7 +120,7 @@ _STORE_FOLDER: Final = ".whorl"
 
 
 @dataclass(frozen=True, slots=True)
-class Which:
+class RunFilter:
     """Which runs a list shows, and in which order: the newest first, or what is most.
 
     `text` stands in the id, name, file, key or an input; `ended` is the exit reason of a loop, or
@@ -187,9 +187,11 @@ class RunListing:
         limit: int = 100,
         before: str | None = None,
     ) -> list[RunRow]:
-        return self.list_runs(Which(status, name), limit, before)
+        return self.list_runs(RunFilter(status, name), limit, before)
 
-    def list_runs(self, which: Which, limit: int = 100, before: str | None = None) -> list[RunRow]:
+    def list_runs(
+        self, which: RunFilter, limit: int = 100, before: str | None = None
+    ) -> list[RunRow]:
         """The first runs of a list, or those that follow the run `before`."""
         rows: list[RunRow] = []
         for page in self._pages(which, before):
@@ -202,9 +204,9 @@ class RunListing:
 
     def last(self) -> list[RunId]:
         """The run that `last` means, if there is one: the first that lists show."""
-        return [row.id for row in self.list_runs(Which(without_key=UNLISTED), 1)]
+        return [row.id for row in self.list_runs(RunFilter(without_key=UNLISTED), 1)]
 
-    def count_runs(self, which: Which) -> int | None:
+    def count_runs(self, which: RunFilter) -> int | None:
         """How many runs a list has; None where only looking at each of them tells."""
         if which.text or which.status in ("running", "interrupted"):
             return None
@@ -213,7 +215,7 @@ class RunListing:
         rows = self._reader.rows(f"SELECT count(*) FROM {_TABLES} {where}", values)
         return int(rows[0][0])
 
-    def _pages(self, which: Which, before: str | None) -> Iterator[list[tuple[Any, ...]]]:
+    def _pages(self, which: RunFilter, before: str | None) -> Iterator[list[tuple[Any, ...]]]:
         """All rows that the tables find, in their order."""
         order, conditions = _ORDERS[which.sort], which.conditions()
         if self.is_mirror and which.sort == "started":
@@ -307,7 +309,7 @@ class RunListing:
         if shown.position is not None:
             return replace(shown, held=f"waits for its turn, as number {shown.position:,}")
         owner, *process = row[SHOWN_FIELDS:]
-        now = Pulse(self.clock(), self.monotonic())
+        now = ClockPair(self.clock(), self.monotonic())
         # A run that was just made is about to be claimed.
         is_new = owner == 0 and process[0] is None and abs(now.at - shown.created_at) <= LEASE_S
         is_driven = is_new or has_living(process, self._process, now)

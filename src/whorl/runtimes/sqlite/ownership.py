@@ -54,7 +54,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
+class ClockPair:
     """Two readings of the time: the wall clock and the clock that only goes forward."""
 
     at: float
@@ -76,7 +76,7 @@ def _identity(pid: int) -> Identity:
     return Identity(pid, _start_time(pid) or "", boot, namespace)
 
 
-def is_alive(owner: Identity, last: Pulse, observer: Identity, now: Pulse) -> bool:
+def is_alive(owner: Identity, last: ClockPair, observer: Identity, now: ClockPair) -> bool:
     """Whether an owner may still be at work; a run of one that is not may be claimed."""
     if owner.boot != observer.boot:
         return abs(now.at - last.at) <= LEASE_S
@@ -85,11 +85,11 @@ def is_alive(owner: Identity, last: Pulse, observer: Identity, now: Pulse) -> bo
     return -_CLOCK_SLACK_S <= now.monotonic - last.monotonic <= LEASE_S
 
 
-def has_living(process: Sequence[Any], observer: Identity, now: Pulse) -> bool:
+def has_living(process: Sequence[Any], observer: Identity, now: ClockPair) -> bool:
     """Whether a row of `processes`, which may be all null, is that of a living process."""
     if process[0] is None:
         return False
-    return is_alive(Identity(*process[:4]), Pulse(*process[4:]), observer, now)
+    return is_alive(Identity(*process[:4]), ClockPair(*process[4:]), observer, now)
 
 
 def is_gone(owner: Identity, observer: Identity) -> bool:
@@ -149,7 +149,7 @@ class Ownership:
 
     connection: apsw.Connection
     process: Identity
-    pulse: Callable[[], Pulse]
+    pulse: Callable[[], ClockPair]
     runs: dict[str, int] = field(default_factory=dict)
     # Those that were claimed as they were made, until somebody drives them.
     fresh: set[str] = field(default_factory=set)

@@ -10,13 +10,13 @@ from whorl.errors import UsageError
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import Message, RunId, RunRow
 from whorl.runtimes.sqlite import checking, encoding
+from whorl.runtimes.sqlite.change_watch import FileWatch
 from whorl.runtimes.sqlite.connection import Place, Reader, copy_all, copy_rows, fetch
 from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate
 from whorl.runtimes.sqlite.entries import SEQ_MAX, EntryReading
 from whorl.runtimes.sqlite.faults import DOCTOR, damaged
-from whorl.runtimes.sqlite.file_watch import FileWatch
 from whorl.runtimes.sqlite.listing import COLUMNS, SHOWN_FIELDS, RunListing
-from whorl.runtimes.sqlite.ownership import Pulse, check_owner, has_living, this_process
+from whorl.runtimes.sqlite.ownership import ClockPair, check_owner, has_living, this_process
 from whorl.runtimes.sqlite.tables.upkeep import UpkeepReading
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
         return [RunId(row[0]) for row in self._reader.rows(made, (run, limit))]
 
     def is_owned(self, run: str) -> bool:
-        rows, now = self._reader.rows(_RUN, (run,)), Pulse(self.clock(), self.monotonic())
+        rows, now = self._reader.rows(_RUN, (run,)), ClockPair(self.clock(), self.monotonic())
         return bool(rows) and has_living(rows[0][SHOWN_FIELDS + 1 :], self._process, now)
 
     def last_snapshot(
@@ -220,7 +220,7 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
     def living(self) -> list[int]:
         """The numbers of the processes that drive runs, or may."""
         statement = "SELECT pid, started, boot, namespace, beat_at, beat_monotonic FROM processes"
-        now = Pulse(self.clock(), self.monotonic())
+        now = ClockPair(self.clock(), self.monotonic())
         rows = self._reader.rows(statement)
         return [row[0] for row in rows if has_living(row, self._process, now)]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 import apsw
 
 from whorl.errors import StoreError, UsageError
-from whorl.language.pieces import is_large
+from whorl.language.chunked_json import is_large
 from whorl.lazily import regex
 from whorl.providers.json_values import beside
 from whorl.runtimes.journal.fields import records_in

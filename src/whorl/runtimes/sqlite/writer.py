@@ -18,7 +18,7 @@ from whorl.errors import InternalError, StoreError, WhorlError
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite import connection as connecting
 from whorl.runtimes.sqlite.faults import closed, copy_of, ended, is_fsync_fault
-from whorl.runtimes.sqlite.ownership import BEAT_EVERY_S, Ownership, Pulse, this_process
+from whorl.runtimes.sqlite.ownership import BEAT_EVERY_S, ClockPair, Ownership, this_process
 from whorl.runtimes.sqlite.tables.journal import Append, JournalTables
 from whorl.runtimes.sqlite.tables.memory import MemoryTable
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.sqlite.change_watch import FileWatch
     from whorl.runtimes.sqlite.connection import Place
-    from whorl.runtimes.sqlite.file_watch import FileWatch
 
 CrashHook: TypeAlias = "Callable[[str, str, Sequence[Event]], None]"
 Outcome: TypeAlias = "tuple[Job, object, WhorlError | None]"
@@ -79,7 +79,9 @@ class Writer:
         self._queue: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
         self._connection = connecting.open_writer(place)
         self._connection.set_wal_hook(self._count_pages)
-        ownership = Ownership(self._connection, this_process(), lambda: Pulse(clock(), monotonic()))
+        ownership = Ownership(
+            self._connection, this_process(), lambda: ClockPair(clock(), monotonic())
+        )
         memory = MemoryTable(self._connection, clock)
         self._tables = JournalTables(self._connection, ownership, clock, memory)
         self._wal_pages = self._checkpointed = 0

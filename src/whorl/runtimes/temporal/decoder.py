@@ -15,7 +15,7 @@ from temporalio.exceptions import TimeoutError as OutOfTime
 
 from whorl.errors import StoreError
 from whorl.interpreter.events import Cancel, Event, SetTimer
-from whorl.runtimes.pilot import Arrival
+from whorl.runtimes.replay_core import Arrival
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.messages import Beginning
 from whorl.runtimes.temporal.values.payloads import bound_to
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from temporalio.api.history.v1 import HistoryEvent
     from temporalio.converter import DataConverter
 
-    from whorl.runtimes.pilot import Pilot
+    from whorl.runtimes.replay_core import PureDriver
 
 _PREFIX = "EVENT_TYPE_"
 # How the SDK names the marker of a local activity.
@@ -50,7 +50,7 @@ class Decoder:
         self._now = 0.0
         self._has_begun = self._is_full = self._is_queued = False
         self.beginning: Beginning
-        self.pilot: Pilot
+        self.pilot: PureDriver
         self.is_ended = False
         # The execution that goes on with the run.
         self.next = ""

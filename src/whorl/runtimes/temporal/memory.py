@@ -24,7 +24,7 @@ from whorl.lazily import dataclass
 with workflow.unsafe.imports_passed_through():
     from whorl.errors import StoreError
     from whorl.runtimes.journal.fields import records_in
-    from whorl.runtimes.journal.sealing import redacted, redaction_of
+    from whorl.runtimes.journal.sealed_secrets import redacted, redaction_of
     from whorl.runtimes.sqlite import MemoryRow
     from whorl.runtimes.sqlite.tables.memory import RECORDS_MAX
     from whorl.runtimes.temporal import messages

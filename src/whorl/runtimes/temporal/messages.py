@@ -12,9 +12,14 @@ from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, from_json, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import KEEPING, RunId
-from whorl.runtimes.journal.sealing import redaction_of, secrets_of, shown_sources, without_defaults
-from whorl.runtimes.pilot import Pilot
-from whorl.runtimes.starting import shown_labels, started, without_secrets
+from whorl.runtimes.journal.sealed_secrets import (
+    redaction_of,
+    secrets_of,
+    shown_sources,
+    without_defaults,
+)
+from whorl.runtimes.replay_core import PureDriver
+from whorl.runtimes.start_options import shown_labels, started, without_secrets
 from whorl.runtimes.temporal.limits import check_runnable
 
 if TYPE_CHECKING:
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.settings import TemporalSettings
-    from whorl.runtimes.starting import Start
+    from whorl.runtimes.start_options import Start
 
 
 RUN = "whorl.run"
@@ -112,9 +117,9 @@ class Beginning:
         known = {each.name for each in fields(cls)}
         return cls(**{name: part for name, part in value.items() if name in known})
 
-    def pilot(self) -> Pilot:
+    def pilot(self) -> PureDriver:
         plan = _plan(self.digest, self.workflow)
-        return Pilot(
+        return PureDriver(
             plan,
             self.state,
             seq=self.seq,
@@ -123,7 +128,9 @@ class Beginning:
             effects=self.effects,
         )
 
-    def go_on(self, pilot: Pilot, *, before: str = "", first: tuple[Event, ...] = ()) -> Beginning:
+    def go_on(
+        self, pilot: PureDriver, *, before: str = "", first: tuple[Event, ...] = ()
+    ) -> Beginning:
         """What the execution is started with that goes on from here, with this machine."""
         return replace(
             self,

@@ -26,7 +26,7 @@ from whorl.runtimes.journal.journal import (
     RunId,
     entries_between,
 )
-from whorl.runtimes.journal.sealing import RunSealing
+from whorl.runtimes.journal.sealed_secrets import RunSealing
 from whorl.runtimes.service.schedules import ScheduleTable
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.connection import client_of, execution_of, executions, history

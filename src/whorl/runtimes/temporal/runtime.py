@@ -18,9 +18,9 @@ from whorl.ir import content_hash, from_json
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.forking import Fork, fork_run
-from whorl.runtimes.journal.sealing import opened, opened_state
+from whorl.runtimes.journal.sealed_secrets import opened, opened_state
 from whorl.runtimes.runtime import raise_objection
-from whorl.runtimes.starting import Start, new_run_id
+from whorl.runtimes.start_options import Start, new_run_id
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.connection import answering
 from whorl.runtimes.temporal.following import Following

@@ -28,7 +28,7 @@ from temporalio.exceptions import (
 
 with workflow.unsafe.imports_passed_through():
     from whorl.interpreter.events import Cancel, Event, Perform, SetTimer
-    from whorl.runtimes.pilot import Arrival, Call
+    from whorl.runtimes.replay_core import Arrival, Call
     from whorl.runtimes.temporal import messages
     from whorl.runtimes.temporal.decoder import lost
     from whorl.runtimes.temporal.memory import Remembering

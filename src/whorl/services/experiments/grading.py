@@ -17,7 +17,7 @@ from whorl.errors import Diagnostic, InvalidWorkflow
 from whorl.interpreter.events import numbered
 from whorl.language import Expression, LanguageError, MappingScope, evaluate, free_names, to_text
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.moments import look_into
+from whorl.runtimes.journal.time_travel import look_into
 from whorl.services.experiments.cases import filled
 from whorl.services.experiments.checking import NAMES
 from whorl.services.experiments.trials import (

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.services.experiments.grading import Graded
-    from whorl.services.experiments.study import Study
+    from whorl.services.experiments.results import Study
 
 SIZE_MAX = 64 * 1024 * 1024
 # What is wrong, and the command that mends it, or nothing.

@@ -17,7 +17,7 @@ from whorl.interpreter.events import amount_in
 from whorl.interpreter.outcomes import OUTSIDE, is_cut, is_outside
 from whorl.ir import content_hash, to_json
 from whorl.lazily import dataclass
-from whorl.runtimes.sqlite.listing import EXPERIMENT, Which
+from whorl.runtimes.sqlite.listing import EXPERIMENT, RunFilter
 from whorl.services.experiments.cases import inputs_of
 from whorl.services.experiments.checking import RUN_FACTS
 from whorl.services.files.forecasting import models_of
@@ -189,14 +189,14 @@ def labels_of(name: str, trial: Trial | None = None) -> dict[str, str]:
 def generation_of(store: SqliteStore, name: str) -> int:
     """The newest generation of an experiment; 0 where it has no run yet."""
     prefix = key_prefix(name)
-    newest = store.list_runs(Which(key=prefix), 1)
+    newest = store.list_runs(RunFilter(key=prefix), 1)
     parts = newest[0].key.removeprefix(prefix).split(":") if newest else ["0"]
     return int(parts[0]) if parts[0].isdigit() else 0
 
 
 def rows_of(store: SqliteStore, name: str, generation: int) -> dict[str, RunRow]:
     """All runs of an experiment by key: trials and gradings."""
-    which = Which(key=key_prefix(name, generation))
+    which = RunFilter(key=key_prefix(name, generation))
     return {row.key: row for row in store.list_runs(which, 2**31)}
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.providers.settings import AgentSettings, Settings
     from whorl.providers.task import Request
-    from whorl.runtimes.starting import Start
+    from whorl.runtimes.start_options import Start
 
 
 TOY = (

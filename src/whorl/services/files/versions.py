@@ -9,7 +9,7 @@ from whorl.dialects import read_workflow
 from whorl.errors import InvalidWorkflow, SeveralWorkflows, StoreError
 from whorl.ir import from_json
 from whorl.providers.redaction import HIDDEN
-from whorl.runtimes.journal.sealing import opened, redaction_of, secrets_of, shown_sources
+from whorl.runtimes.journal.sealed_secrets import opened, redaction_of, secrets_of, shown_sources
 from whorl.runtimes.sqlite.listing import EXPERIMENT
 from whorl.source.paths import open_file
 

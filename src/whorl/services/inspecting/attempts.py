@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.events import numbered, split_iteration
 from whorl.lazily import dataclass, regex
-from whorl.runtimes.journal.sealing import shown
+from whorl.runtimes.journal.sealed_secrets import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

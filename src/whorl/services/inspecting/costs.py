@@ -17,7 +17,7 @@ from whorl.runtimes.journal.spending import (
     loop_of,
     step_of,
 )
-from whorl.runtimes.sqlite.listing import KEPT, TRY, Which
+from whorl.runtimes.sqlite.listing import KEPT, TRY, RunFilter
 from whorl.services.inspecting.places import places_like, unknown_place
 from whorl.services.inspecting.results import each_left
 
@@ -106,7 +106,7 @@ def costs_of(
 
 def _newest(store: SqliteStore, since: float, with_tries: bool) -> list[RunId]:
     hidden = () if with_tries else (TRY,)
-    rows = store.list_runs(Which(sort="updated", without_key=hidden), RUNS_MAX)
+    rows = store.list_runs(RunFilter(sort="updated", without_key=hidden), RUNS_MAX)
     return [row.id for row in rows if row.updated_at >= since]
 
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from whorl.errors import UsageError
 from whorl.interpreter.budget import lacking
 from whorl.interpreter.constructs.loops.loop_limits import to_go_on
-from whorl.interpreter.contents import ENDED
 from whorl.interpreter.events import Event
-from whorl.interpreter.refusals import open_to_money
+from whorl.interpreter.refused_requests import open_to_money
+from whorl.interpreter.state_index import ENDED
 from whorl.ir import Loop, Workflow, from_json
 from whorl.ir.walk import index_nodes, is_hidden
 from whorl.lazily import dataclass
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.projection import LoopFold, RunFold
-from whorl.runtimes.journal.sealing import shown
+from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.runtimes.journal.spending import CHARGED
 from whorl.services.files.forecasting import asks_models
 from whorl.services.inspecting.documents import (

@@ -9,16 +9,16 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import UsageError
-from whorl.interpreter.contents import ENDED
+from whorl.interpreter.state_index import ENDED
 from whorl.lazily import dataclass
 from whorl.providers.redaction import redact
 from whorl.runtimes.journal.folding import as_far_as_open
-from whorl.runtimes.journal.sealing import redacted, redaction_of
+from whorl.runtimes.journal.sealed_secrets import redacted, redaction_of
 from whorl.services.inspecting.documents import usage_document
 from whorl.services.inspecting.results import result_of, workflow_of
+from whorl.services.records.lookup import RecordLookup
 from whorl.services.records.record import Focus, Record
 from whorl.services.records.recorder import Recorder
-from whorl.services.records.seeking import Seeker
 
 __all__ = [
     "LIMIT",
@@ -76,7 +76,7 @@ def records_of(
 
     def sought(seals: Seals | None) -> tuple[Machine, Recorder]:
         recorder = Recorder(Focus(at.rstrip("/"), depth, only_repetitions), after + limit)
-        return Seeker(journal, run, recorder, seals).seek(), recorder
+        return RecordLookup(journal, run, recorder, seals).seek(), recorder
 
     machine, recorder = as_far_as_open(journal, sought)
     records = recorder.found(machine)[after:]

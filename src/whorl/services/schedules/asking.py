@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.keys import Seals
     from whorl.runtimes.service.schedules import Schedule
-    from whorl.runtimes.starting import Start
+    from whorl.runtimes.start_options import Start
 
 # The status of a reply that has no news.
 _NOTHING: Final = 202

@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 
     from whorl.ir import Workflow
     from whorl.providers.registry import Providers
-    from whorl.runtimes.starting import Start
-    from whorl.services.catalogue import Catalogue
-    from whorl.services.driving import Driving
+    from whorl.runtimes.start_options import Start
+    from whorl.services.discovery import Catalogue
     from whorl.services.project import Project
+    from whorl.services.run_driver import Driving
     from whorl.services.schedules.registry import Address
     from whorl.services.serving.triggers import Starts
 

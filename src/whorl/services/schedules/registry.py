@@ -17,7 +17,7 @@ from whorl.lazily import dataclass
 from whorl.providers.redaction import redact
 from whorl.runtimes.service.schedules import Firing, Overlap, Schedule, ScheduleTable
 from whorl.runtimes.sqlite.faults import strange
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services.files.preflight import check_given, permitted
 from whorl.services.schedules.rules import CODE, POLLED, SUBSCRIPTION, UNDO, rule_of, written_rule
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.catalogue import Listed as ListedFile
+    from whorl.services.discovery import Listed as ListedFile
     from whorl.services.project import Project
 
     # Where the trigger of a workflow is called, by the names of both.

@@ -188,12 +188,12 @@ async def open_worker(
     `fired` makes of a schedule and a time what is to be started.
     """
     check_installed()
-    from whorl.providers.tools.known import KnownTools
+    from whorl.providers.tools.tool_cache import KnownTools
     from whorl.runtimes.temporal.connection import connect
     from whorl.runtimes.temporal.memory import ClusterMemories
     from whorl.runtimes.temporal.workers.activities import tool_pins
     from whorl.runtimes.temporal.workers.worker import set_up, working
-    from whorl.runtimes.turns import CPU_MAX_S
+    from whorl.runtimes.time_slices import CPU_MAX_S
 
     settings = providers.settings.runtime.temporal
     providers.tool_pins = tool_pins

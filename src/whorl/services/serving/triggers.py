@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.runtimes.starting import Start
+    from whorl.runtimes.start_options import Start
 
 CODE = "R130"
 NO_ANSWER = "R131"

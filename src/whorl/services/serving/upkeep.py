@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.driving import Driving
+    from whorl.services.run_driver import Driving
 
 LOOK_S = 0.5
 # How long a store that cannot be written, or a run that was lost to another server, is left alone.

@@ -21,9 +21,9 @@ from whorl.services.replay import cassette_from_text
 from whorl.services.testing.checking import failures_of
 from whorl.services.testing.format import Mistake, check
 from whorl.services.testing.mocks import Mocks
-from whorl.services.testing.others import Setup
-from whorl.services.testing.places import meant_by
 from whorl.services.testing.running import run_test
+from whorl.services.testing.step_keys import meant_by
+from whorl.services.testing.unmocked import Setup
 from whorl.source import Document, Mapping, Sequence, plain
 from whorl.source.paths import open_file
 

@@ -18,7 +18,7 @@ from whorl.language.schema import fit
 from whorl.lazily import dataclass
 from whorl.providers.task import Usage
 from whorl.services.testing.format import Mistake, Path, check
-from whorl.services.testing.places import (
+from whorl.services.testing.step_keys import (
     Key,
     Step,
     advice_for,

@@ -20,7 +20,7 @@ from whorl.services.files.preflight import check_given
 from whorl.services.records import document, records_of
 from whorl.services.replay import OneKind, simulate
 from whorl.services.testing.mocks import Answer, Mock, Mocks, decision
-from whorl.services.testing.others import Unanswered, open_others
+from whorl.services.testing.unmocked import Unanswered, open_others
 
 if TYPE_CHECKING:
     from whorl import ir
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.journal.journal import LoopRow, RunId
     from whorl.runtimes.simulated import MemoryJournal
-    from whorl.services.testing.others import Others, Setup
+    from whorl.services.testing.unmocked import Setup, UnmockedCalls
 
 RECORDS_MAX = 100_000
 
@@ -101,7 +101,7 @@ class _Performing:
 
     effect: Effect = "outside"
 
-    def __init__(self, mocks: Mocks, others: Others) -> None:
+    def __init__(self, mocks: Mocks, others: UnmockedCalls) -> None:
         self._mocks, self._others = mocks, others
         self.calls: list[Call] = []
         self.problems: list[str] = []

@@ -6,18 +6,18 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.runtimes.journal.sealing import shown
+from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.inspecting.results import result_of, workflow_of
 from whorl.services.records import document, records_of
 from whorl.services.testing.checking import COMPUTING
 from whorl.services.testing.format import FORMAT
-from whorl.services.testing.places import Key, parts_of, steps_of
+from whorl.services.testing.step_keys import Key, parts_of, steps_of
 
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.testing.places import Step
+    from whorl.services.testing.step_keys import Step
 
 RECORDS_MAX = 100_000
 _LOOP = ("iterations", "exit_reason", "stopped_by")

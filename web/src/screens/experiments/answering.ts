@@ -1,7 +1,7 @@
 /**
  * What a rule would have done in recorded runs, from their facts and without a call. Pure.
  *
- * The same walk as `what_if/walking.py`, over the facts that the server gives; both are held to the vectors in
+ * The same walk as `what_if/evaluate.py`, over the facts that the server gives; both are held to the vectors in
  * `test/vectors/what-if.json`.
  */
 

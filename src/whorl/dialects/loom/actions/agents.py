@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.loom.actions.control import limits_of
+from whorl.dialects.loom.external_actions import task_of
 from whorl.dialects.loom.forms import find, find_mapping, text_at
 from whorl.dialects.loom.order import order_of
-from whorl.dialects.loom.outside import task_of
 from whorl.dialects.loom.references import CALL
 from whorl.dialects.loom.texts import IT, bodied, computed, fields, has_expression, jinja
 from whorl.lazily import dataclass

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.loom import outside, words
+from whorl.dialects.loom import external_actions, words
 from whorl.dialects.loom.action import Action, Location, read_policy
 from whorl.dialects.loom.actions import agents, code, control, steps
 from whorl.dialects.loom.forms import find, secured, text_at
@@ -34,11 +34,11 @@ _READERS: dict[str, Callable[[Action], ir.Node]] = {
     "expression": steps.read_time,
     "initializevariable": steps.read_initialize,
     **dict.fromkeys(words.SETTING, steps.read_set),
-    "http": outside.read_http,
-    "ai": outside.read_ask,
-    **dict.fromkeys(("actor", "activity"), outside.read_operator_task),
-    "workflow": outside.read_call,
-    **dict.fromkeys(words.CONNECTORS, outside.read_connector),
+    "http": external_actions.read_http,
+    "ai": external_actions.read_ask,
+    **dict.fromkeys(("actor", "activity"), external_actions.read_operator_task),
+    "workflow": external_actions.read_call,
+    **dict.fromkeys(words.CONNECTORS, external_actions.read_connector),
     "javascriptcode": code.read_javascript,
     "xslt": code.read_xslt,
     "agent": agents.read_agent,
@@ -90,7 +90,7 @@ def _read_entry(context: LoomContext, entry: Entry, location: Location) -> ir.No
 def _read_action(action: Action) -> ir.Node:
     """The node of an action, without its place in the order."""
     reader = _READERS.get(action.type, _read_unknown)
-    node = outside.read_static_result(action) or reader(action)
+    node = external_actions.read_static_result(action) or reader(action)
     if action.type == "response" and isinstance(node, ir.Compute):
         action.context.answers_later |= "asynchronous" in action.options
         node = replace(node, answers=True)
@@ -131,7 +131,7 @@ def _read_unknown(action: Action) -> ir.Node:
 
 def _echo(action: Action) -> ir.Value | None:
     """What an action was given, as far as others may read it."""
-    inputs = outside.given_inputs(action)
+    inputs = external_actions.given_inputs(action)
     if inputs is None or "inputs" in secured(action.fields) or action.type in words.HOLDING:
         return None
     if isinstance(inputs, Mapping):

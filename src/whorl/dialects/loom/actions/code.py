@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.loom.external_actions import read_connector, task_of
 from whorl.dialects.loom.forms import find, text_at
-from whorl.dialects.loom.outside import read_connector, task_of
 from whorl.dialects.loom.texts import IT, bodied, computed, has_expression, quote, text_term
 from whorl.source import Scalar, Sequence
 

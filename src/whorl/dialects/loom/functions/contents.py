@@ -15,7 +15,7 @@ from whorl.language.values import UNDEFINED, kind_of
 
 if TYPE_CHECKING:
     from whorl.language.calls import Run
-    from whorl.language.schema import Misfit
+    from whorl.language.schema import SchemaError
     from whorl.language.values import Value
 
 
@@ -57,7 +57,7 @@ def checked_content(run: Run, inputs: dict[str, Value]) -> Value:
     return value
 
 
-def _fault_text(misfit: Misfit) -> str:
+def _fault_text(misfit: SchemaError) -> str:
     """What does not fit a schema, in the words of Logic Apps where it has some."""
     words = misfit.words
     if misfit.rule == "required":

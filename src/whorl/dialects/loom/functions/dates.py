@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.values import moments
+from whorl.dialects.loom.values import datetimes
 from whorl.dialects.loom.values.arguments import Family, not_valid, text, whole
 from whorl.dialects.loom.values.cultures import culture_of
 from whorl.dialects.loom.values.date_formats import format_moment, parse_exactly, parse_moment
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 _UNITS = {
-    "second": moments.SECOND,
-    "minute": moments.MINUTE,
-    "hour": moments.HOUR,
-    "day": moments.DAY,
-    "week": 7 * moments.DAY,
+    "second": datetimes.SECOND,
+    "minute": datetimes.MINUTE,
+    "hour": datetimes.HOUR,
+    "day": datetimes.DAY,
+    "week": 7 * datetimes.DAY,
 }
 _MONTHS = {"month": 1, "year": 12}
 _AMOUNT_MAX = 10**13
 
 
-def _read(function: str, place: int | None, value: Value) -> moments.Moment:
+def _read(function: str, place: int | None, value: Value) -> datetimes.Moment:
     try:
         return parse_moment(text(function, place, value), culture_of("en-US"))
     except EvaluationError as error:
@@ -46,25 +46,25 @@ def _read(function: str, place: int | None, value: Value) -> moments.Moment:
 
 
 def _zone(function: str, place: int | None, name: Value) -> ZoneInfo:
-    return moments.zone_named(text(function, place, name))
+    return datetimes.zone_named(text(function, place, name))
 
 
 DATES = Family("date", moment=_read, zone=_zone)
 
 
-def _write(function: str, moment: moments.Moment, form: Value, locale: Value = None) -> str:
+def _write(function: str, moment: datetimes.Moment, form: Value, locale: Value = None) -> str:
     """Write a result by the format that an argument says."""
     culture = culture_of("en-US" if locale is None else text(function, None, locale))
     return format_moment(moment, "o" if form is None else text(function, None, form), culture)
 
 
-def _now(function: str, run: Run) -> moments.Moment:
+def _now(function: str, run: Run) -> datetimes.Moment:
     seconds = run.lookup("$now")
     if not isinstance(seconds, int | float):
         raise EvaluationError(
             f"The template language function {function!r} cannot be used here: there is no time"
         )
-    return moments.from_epoch(seconds)
+    return datetimes.from_epoch(seconds)
 
 
 DATES("utcNow(format?)", "the current time, in UTC", reads="$now")(
@@ -72,7 +72,7 @@ DATES("utcNow(format?)", "the current time, in UTC", reads="$now")(
 )
 
 
-def _add(function: str, ticks: int, run: Run, moment: moments.Moment, *given: Value) -> str:
+def _add(function: str, ticks: int, run: Run, moment: datetimes.Moment, *given: Value) -> str:
     amount, form = given
     return _write(function, moment.plus(_amount(function, amount) * ticks), form)
 
@@ -92,7 +92,7 @@ def _amount(function: str, value: Value) -> int:
     return amount
 
 
-def _moved(function: str, moment: moments.Moment, amount: int, unit: Value) -> moments.Moment:
+def _moved(function: str, moment: datetimes.Moment, amount: int, unit: Value) -> datetimes.Moment:
     name = text(function, None, unit).lower().removesuffix("s")
     if name in _MONTHS:
         return moment.plus_months(amount * _MONTHS[name])
@@ -126,12 +126,12 @@ for _name, _parameters, _sign, _doc in (
 @DATES("convertToUtc(timestamp:moment, zone:zone, format?)", "a time of a time zone, in UTC")
 @DATES("convertFromUtc(timestamp:moment, zone:zone, format?)", "a time in UTC, in a time zone")
 def _convert_utc(
-    function: str, run: Run, moment: moments.Moment, zone: ZoneInfo, form: Value
+    function: str, run: Run, moment: datetimes.Moment, zone: ZoneInfo, form: Value
 ) -> str:
     if function == "convertFromUtc":
-        moment = moments.in_zone(moment, zone)
+        moment = datetimes.in_zone(moment, zone)
     elif not moment.utc:
-        moment = moments.from_zone(moment, zone)
+        moment = datetimes.from_zone(moment, zone)
     return _write(function, moment, form)
 
 
@@ -139,15 +139,15 @@ def _convert_utc(
     "convertTimeZone(timestamp:moment, from, to, format?)",
     "a time of one zone, in another zone; Windows names such as 'Pacific Standard Time'",
 )
-def _convert(run: Run, moment: moments.Moment, source: Value, target: Value, form: Value) -> str:
+def _convert(run: Run, moment: datetimes.Moment, source: Value, target: Value, form: Value) -> str:
     if not moment.utc:
-        moment = moments.from_zone(moment, _zone("convertTimeZone", 1, source))
-    local = moments.in_zone(moment, _zone("convertTimeZone", 2, target))
+        moment = datetimes.from_zone(moment, _zone("convertTimeZone", 1, source))
+    local = datetimes.in_zone(moment, _zone("convertTimeZone", 2, target))
     return _write("convertTimeZone", local, form)
 
 
 DATES("dateDifference(start:moment, end:moment)", "the span between two times")(
-    lambda run, start, end: moments.format_span(end.ticks - start.ticks, "")
+    lambda run, start, end: datetimes.format_span(end.ticks - start.ticks, "")
 )
 DATES("dayOfWeek(timestamp:moment)", "the day of the week, from Sunday, which is 0")(
     lambda run, moment: moment.date.isoweekday() % 7
@@ -158,16 +158,16 @@ DATES("dayOfYear(timestamp:moment)", "the day of the year")(
 )
 
 
-@DATES("startOfHour(timestamp:moment, format?)", "the full hour before", moments.HOUR)
-@DATES("startOfDay(timestamp:moment, format?)", "midnight before", moments.DAY)
-def _start_of(function: str, ticks: int, run: Run, moment: moments.Moment, form: Value) -> str:
-    return _write(function, moments.Moment(moment.ticks - moment.ticks % ticks, moment.utc), form)
+@DATES("startOfHour(timestamp:moment, format?)", "the full hour before", datetimes.HOUR)
+@DATES("startOfDay(timestamp:moment, format?)", "midnight before", datetimes.DAY)
+def _start_of(function: str, ticks: int, run: Run, moment: datetimes.Moment, form: Value) -> str:
+    return _write(function, datetimes.Moment(moment.ticks - moment.ticks % ticks, moment.utc), form)
 
 
 @DATES("startOfMonth(timestamp:moment, format?)", "the first day of its month")
-def _start_of_month(run: Run, moment: moments.Moment, form: Value) -> str:
-    days = moment.ticks // moments.DAY - moment.date.day + 1
-    return _write("startOfMonth", moments.Moment(days * moments.DAY, moment.utc), form)
+def _start_of_month(run: Run, moment: datetimes.Moment, form: Value) -> str:
+    days = moment.ticks // datetimes.DAY - moment.date.day + 1
+    return _write("startOfMonth", datetimes.Moment(days * datetimes.DAY, moment.utc), form)
 
 
 DATES("ticks(timestamp:moment)", "the number of 100 ns ticks since the year 1")(
@@ -193,5 +193,5 @@ def _parse_date_time(run: Run, source: str, locale: str | None, form: Value) -> 
 
 @DATES("formatTimeSpan(span, format?, locale?)", "a time span in another format")
 def _format_time_span(run: Run, value: Value, form: Value, locale: Value) -> str:
-    span = moments.read_span(text("formatTimeSpan", 0, value))
-    return moments.format_span(span, "" if form is None else text("formatTimeSpan", 1, form))
+    span = datetimes.read_span(text("formatTimeSpan", 0, value))
+    return datetimes.format_span(span, "" if form is None else text("formatTimeSpan", 1, form))

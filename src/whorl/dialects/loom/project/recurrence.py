@@ -6,7 +6,7 @@ import calendar
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from whorl.dialects.loom.values.moments import WINDOWS_ZONES
+from whorl.dialects.loom.values.datetimes import WINDOWS_ZONES
 from whorl.dialects.reading.fields import duration_of, words
 from whorl.ir.values import parse_time
 from whorl.source import Mapping, plain

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from whorl import ir
 from whorl.dialects.loom.action import Action
+from whorl.dialects.loom.external_actions import read_connector, read_http
 from whorl.dialects.loom.forms import find, find_mapping, text_at
-from whorl.dialects.loom.outside import read_connector, read_http
 from whorl.dialects.loom.project.connections import connected, unsubscribe_of
 from whorl.dialects.loom.project.recurrence import read_recurrence, read_window
 from whorl.dialects.loom.texts import fields, has_expression, is_expression, scalars_in

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.loom.outside import STATUS_CODES
+from whorl.dialects.loom.external_actions import STATUS_CODES
 from whorl.dialects.loom.records.history import inputs_of, trigger_of
 from whorl.dialects.loom.records.records import status_of
 from whorl.dialects.mocking import STATUSES, MockWords

@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.values.cultures import culture_of
-from whorl.dialects.loom.values.moments import DAY, HOUR, MINUTE, SECOND, Moment, checked
+from whorl.dialects.loom.values.datetimes import DAY, HOUR, MINUTE, SECOND, Moment, checked
 from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:

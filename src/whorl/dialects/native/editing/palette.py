@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl import ir
 from whorl.dialects.editing.changes import FormField
-from whorl.dialects.native import forms, numbers, objects
+from whorl.dialects.native import field_types, numbers, objects
 from whorl.dialects.native.blocks import COMMON
 from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.steps import KINDS
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.dialects.editing.changes import Widget
-    from whorl.dialects.native.forms import Form
+    from whorl.dialects.native.field_types import Form
     from whorl.dialects.native.objects import Field, FieldTable
     from whorl.source import Json
 
@@ -154,11 +154,11 @@ _LONG = frozenset({"ask", "prompt", "system", "run", "approve", "description"})
 _HELD = frozenset({"steps", "repeat", "together", "then", "else", "choose"})
 # By form: the widget that it is edited with, the first that fits.
 _WIDGETS: tuple[tuple[tuple[type[Form], ...], Widget], ...] = (
-    ((forms.Choice,), "choice"),
-    ((forms.Truth,), "boolean"),
+    ((field_types.Choice,), "choice"),
+    ((field_types.Boolean,), "boolean"),
     ((numbers.Number, numbers.Count), "number"),
-    ((forms.Condition, forms.Computed), "expression"),
-    ((forms.Text, numbers.Duration), "text"),
+    ((field_types.Condition, field_types.Computed), "expression"),
+    ((field_types.Text, numbers.Duration), "text"),
 )
 
 
@@ -186,10 +186,10 @@ def _fields(
 def _field(keys: tuple[str, ...], field: Field, default: Json) -> FormField:
     name = keys[-1]
     form: Form | None = field.form
-    if isinstance(form, forms.OneOf):
+    if isinstance(form, field_types.OneOf):
         first = form.forms[0]
         # A truth value that may also be something else is no box to tick.
-        form = None if isinstance(first, forms.Truth) else first
+        form = None if isinstance(first, field_types.Boolean) else first
     widget: Widget = next((word for kinds, word in _WIDGETS if isinstance(form, kinds)), "json")
     if name == "until":
         widget = "expression"

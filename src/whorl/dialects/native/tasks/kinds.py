@@ -17,7 +17,7 @@ from whorl.dialects.native.context import (
     Location,
     as_source,
 )
-from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, is_read
+from whorl.dialects.native.field_types import WRONG, Form, OneOf, Template, Text, is_read
 from whorl.dialects.native.table import TEMPLATE, VALUE, fields
 from whorl.dialects.native.tasks.returns import Returns
 from whorl.errors import InvalidWorkflow

@@ -9,7 +9,7 @@ from whorl.dialects.native.context import (
     Location,
     shown,
 )
-from whorl.dialects.native.forms import Form, reads_as
+from whorl.dialects.native.field_types import Form, reads_as
 from whorl.dialects.reading.fields import text_of
 from whorl.errors import did_you_mean
 from whorl.source import Entry, Mapping, Scalar, Sequence, Value, plain

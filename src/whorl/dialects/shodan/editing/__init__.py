@@ -14,8 +14,8 @@ from whorl.dialects.reading.fields import text_of
 from whorl.dialects.shodan.editing import palette
 from whorl.dialects.shodan.editing.docks import Dock, frame
 from whorl.dialects.shodan.editing.files import extract, inline
+from whorl.dialects.shodan.editing.loop_ports import LoopPorts
 from whorl.dialects.shodan.editing.ports import PortName, side_of
-from whorl.dialects.shodan.editing.rims import Rim
 from whorl.dialects.shodan.editing.room import GAP, drawn, uncovered
 from whorl.dialects.shodan.editing.sketch import INLINE, draw
 from whorl.dialects.shodan.graph import COUNT
@@ -194,7 +194,7 @@ class ShodanChanges(CanvasChanges):
         """Moves nodes across the rim of one loop, in the way that the loop holds its nodes."""
         level, more = self._inside(loop)
         if level != self.level(loop):
-            rim = Rim(self, self.level(loop), self.id_of(loop))
+            rim = LoopPorts(self, self.level(loop), self.id_of(loop))
             (rim.enter if inwards else rim.leave)(names)
             return
         for name in names:
@@ -229,7 +229,7 @@ class ShodanChanges(CanvasChanges):
 
         def change() -> None:
             self.append(level, "nodes", loop)
-            Rim(self, level, name).enter(names)
+            LoopPorts(self, level, name).enter(names)
 
         def change_dock() -> None:
             first = min(self.ids(level).index(each) for each in names)
@@ -281,7 +281,7 @@ class ShodanChanges(CanvasChanges):
 
         def change() -> None:
             if is_inline:
-                Rim(self, level, name).leave(names)
+                LoopPorts(self, level, name).leave(names)
             else:
                 Dock(self, level, name).open()
                 self._cross(self.node(loop.path), names, inwards=False)

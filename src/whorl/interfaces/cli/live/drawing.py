@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, TypeAlias
 from rich.text import Text
 
 from whorl.errors import plural
-from whorl.interfaces.cli.live import rows, tables
+from whorl.interfaces.cli.live import tables, tree_rows
 from whorl.interfaces.cli.live.outline import UNSEEN, Level
 from whorl.interfaces.cli.terminal import badge
-from whorl.interfaces.figures import line, seconds
+from whorl.interfaces.formatting import line, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from whorl.interfaces.cli.live.outline import Place
-    from whorl.interfaces.cli.live.rows import View
+    from whorl.interfaces.cli.live.tree_rows import View
     from whorl.interfaces.progress import LoopProgress
 
 # The rows of a level for so many lines, and after which of them the next level follows.
@@ -58,7 +58,7 @@ def _gates(view: View) -> Iterator[Text]:
 
 def _footer(view: View, levels: list[Level]) -> Iterator[Text]:
     loops = [level.key for level in levels if level.kind == "loop"]
-    loop = rows.loop_at(view, loops[-1]) if loops else None
+    loop = tree_rows.loop_at(view, loops[-1]) if loops else None
     lines = [*(tables.scores(view, loops[-1]) if loops else ()), *tables.budgets(view, loop)]
     yield from [Text(""), *lines] if lines else []
 
@@ -130,7 +130,7 @@ class _Block(_Section):
             return items.draw(items.wanted, indent)[0]
         if place.kind != "loop":
             return []
-        loop, most = rows.loop_at(self.view, place.key), self.view.rows_max
+        loop, most = tree_rows.loop_at(self.view, place.key), self.view.rows_max
         scored = self.outline.measures(place.key)
         lines = table(loop, most + 1, f"{indent}   ", most=most, scored=scored)
         return lines if loop.iterations else []
@@ -139,7 +139,7 @@ class _Block(_Section):
         branch = _BRANCHES[2 if is_last else 0]
         is_open = place.name == self.level.chosen
         return Text.assemble(
-            (indent + branch, "dim"), rows.place(self.view, place, is_open=is_open)
+            (indent + branch, "dim"), tree_rows.place(self.view, place, is_open=is_open)
         )
 
     def below(self, indent: str) -> str:
@@ -165,7 +165,7 @@ class _List(_Section):
             shown = list(range(first, last))
         else:
             shown = self._of_interest(max(1, size - 1))
-        lines = rows.items(self.view, self.level, shown, indent)
+        lines = tree_rows.items(self.view, self.level, shown, indent)
         if len(shown) < total and size > 1:
             words = f"{indent}  … {plural(total - len(shown), 'more item')}"
             lines.append(Text(words, "dim"))
@@ -187,9 +187,9 @@ class _Loop(_Section):
     """The iterations of a loop; what its current one does is the next level."""
 
     def count(self) -> int:
-        self.loop = rows.loop_at(self.view, self.level.key)
+        self.loop = tree_rows.loop_at(self.view, self.level.key)
         finished = min(len(self.loop.iterations), self.view.rows_max)
-        self.has_current = rows.is_under_way(self.loop)
+        self.has_current = tree_rows.is_under_way(self.loop)
         self.scored = self.outline.measures(self.level.key)
         return finished + self.has_current + (finished > 0 or self.has_current)
 
@@ -269,7 +269,7 @@ def _remains(view: View) -> list[Text]:
     seen = [node for node in nodes if not isinstance(node, UNSEEN)]
     for node in seen:
         branch, below = _BRANCHES[2:] if node is seen[-1] else _BRANCHES[:2]
-        lines.append(Text.assemble((branch, "dim"), rows.remains(view, node.name)))
+        lines.append(Text.assemble((branch, "dim"), tree_rows.remains(view, node.name)))
         loop = progress.loops.get(node.name)
         if loop is not None:
             scored, most = tables.has_scores(loop), view.rows_max

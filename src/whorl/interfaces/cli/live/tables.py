@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from whorl.errors import plural
-from whorl.interfaces import figures
-from whorl.interfaces.cli.live.rows import inside, loop_at
+from whorl.interfaces import formatting
+from whorl.interfaces.cli.live.tree_rows import inside, loop_at
 from whorl.interfaces.cli.watchers import iteration_cells, verdict
-from whorl.interfaces.figures import allowed, dollars, joined, seconds
-from whorl.interfaces.wording import target_of
+from whorl.interfaces.formatting import allowed, dollars, joined, seconds
+from whorl.interfaces.status_words import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from whorl.interfaces.cli.live.rows import View
+    from whorl.interfaces.cli.live.tree_rows import View
     from whorl.interfaces.progress import Iteration, LoopProgress
 
 
@@ -29,8 +29,8 @@ _OF_SCORES = (1, 2)
 # What a budget is called, and how its amounts are written.
 _BUDGETS: dict[str, tuple[str, Callable[[float], str], Callable[[float], str]]] = {
     "cost_usd": ("budget", dollars, allowed),
-    "tokens": ("tokens", figures.count, figures.count),
-    "calls": ("calls", figures.count, figures.count),
+    "tokens": ("tokens", formatting.count, formatting.count),
+    "calls": ("calls", formatting.count, formatting.count),
 }
 
 
@@ -64,7 +64,7 @@ def current(view: View, key: str, loop: LoopProgress, *, scored: bool) -> Text:
     cost = spent.get("cost_usd", 0)
     began = loop.iteration_at
     cells = [str(loop.number), "…", "", seconds(view.now - began) if began else ""]
-    cells += [figures.count(tokens) if tokens > 0 else "", dollars(cost) if cost > 0 else ""]
+    cells += [formatting.count(tokens) if tokens > 0 else "", dollars(cost) if cost > 0 else ""]
     # What its steps do stands below.
     words = inside(view, key) if view.outline.judge(key) or not view.outline.body(key) else ""
     return Text.assemble(_cells(cells, ("yellow",), scored=scored), "  ", (words, "yellow"))
@@ -87,11 +87,11 @@ def scores(view: View, key: str) -> Iterator[Text]:
     measured = [done.score for done in loop.iterations][-SPARKS_MAX:]
     if not any(item is not None for item in measured):
         return
-    text = Text.assemble("score   ", (figures.sparkline(measured), "cyan"), "  ")
+    text = Text.assemble("score   ", (formatting.sparkline(measured), "cyan"), "  ")
     if loop.best is not None:
         number, best = loop.best
-        text.append("best ").append(figures.score(best, target), "bold").append(f" @{number}")
-    text.append(f"   target {figures.score(target, *measured)}" if target is not None else "")
+        text.append("best ").append(formatting.score(best, target), "bold").append(f" @{number}")
+    text.append(f"   target {formatting.score(target, *measured)}" if target is not None else "")
     yield text
 
 
@@ -115,7 +115,7 @@ def budgets(view: View, loop: LoopProgress | None) -> Iterator[Text]:
     if not shown and progress.calls:
         known = dollars(cost) if cost else "cost not known" if unpriced else ""
         known += " + ?" if cost and unpriced else ""
-        words = joined(f"{figures.count(progress.tokens)} tok", known)
+        words = joined(f"{formatting.count(progress.tokens)} tok", known)
         yield Text(f"used    {joined(plural(progress.calls, 'call'), words)}")
 
 

@@ -20,10 +20,10 @@ from whorl.errors import StoreError
 from whorl.interfaces.cli.live import tables
 from whorl.interfaces.cli.live.drawing import draw
 from whorl.interfaces.cli.live.outline import Outline
-from whorl.interfaces.cli.live.rows import View
+from whorl.interfaces.cli.live.tree_rows import View
 from whorl.interfaces.cli.terminal import is_ours
 from whorl.interfaces.cli.watchers import Lines, NullWatcher, lines_of
-from whorl.interfaces.figures import line
+from whorl.interfaces.formatting import line
 from whorl.interfaces.progress import Progress
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan

@@ -10,15 +10,15 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import safe
-from whorl.interfaces import wording
+from whorl.interfaces import status_words
 from whorl.interfaces.advice import advised
-from whorl.interfaces.cli.carrying import carrying
+from whorl.interfaces.cli.paste_options import carrying
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.terminal import indented, text_lines
-from whorl.interfaces.figures import joined, line, plain_lines, used
+from whorl.interfaces.formatting import joined, line, plain_lines, used
 from whorl.interfaces.progress import usage_of
 from whorl.interfaces.values import cut, one_line, value_lines
-from whorl.runtimes.journal.sealing import shown
+from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.inspecting.results import Request
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _event_lines(run: RunId, event: Event, body: dict[str, Any], *, whole: bool)
             gate = {"address": event.address, "show": None, "reason": ""} | body
             yield from summary.gate_lines(gate)
         case "gate.decided":
-            yield f"  {wording.request_words(Request(event.kind, event.address, body))}"
+            yield f"  {status_words.request_words(Request(event.kind, event.address, body))}"
         case "warning":
             yield f"  warning[{body.get('code')}]: {carrying(safe(advised(body, run)))}"
         case "timer.fired" if event.address.endswith("/:wait"):

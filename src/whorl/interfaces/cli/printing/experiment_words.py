@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape, quoteattr
 
 from whorl.errors import plural, safe
-from whorl.interfaces.figures import (
+from whorl.interfaces.formatting import (
     dollars,
     dollars_at_most,
     dollars_if_known,
@@ -21,13 +21,13 @@ from whorl.interfaces.figures import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from whorl.services.experiments.reporting.agreement import JudgeReport
-    from whorl.services.experiments.reporting.figures import Estimate
     from whorl.services.experiments.reporting.gate import Gate
+    from whorl.services.experiments.reporting.kappa import JudgeReport
     from whorl.services.experiments.reporting.notes import Commands
     from whorl.services.experiments.reporting.report import Report
+    from whorl.services.experiments.reporting.statistics import Estimate
     from whorl.services.experiments.reporting.variant import VariantReport
-    from whorl.services.experiments.running.bounds import Bound
+    from whorl.services.experiments.running.cost_bounds import Bound
 
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
 _LISTED, _QUOTED_MAX = 12, 74

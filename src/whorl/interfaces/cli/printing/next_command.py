@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import safe
 from whorl.interfaces.advice import advice, flags, root_code
-from whorl.interfaces.figures import as_much_again
+from whorl.interfaces.formatting import as_much_again
 from whorl.interpreter.requests import objection
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.journal.sealing import shown
+from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.runtimes.sqlite.listing import EXPERIMENT
 from whorl.services.files.versions import changed_file, one_of_several
 from whorl.services.inspecting.results import amounts_to_go_on, workflow_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.errors import plural, safe
-from whorl.interfaces.figures import dollars, dollars_at_most, line, seconds
+from whorl.interfaces.formatting import dollars, dollars_at_most, line, seconds
 
 if TYPE_CHECKING:
     from whorl.services.experiments.document import Experiment

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.interfaces import wording
-from whorl.interfaces.cli.carrying import carrying
+from whorl.interfaces import status_words
+from whorl.interfaces.cli.paste_options import carrying
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.calls import clock, result_lines
 from whorl.interfaces.cli.terminal import SIGNS, indented
-from whorl.interfaces.figures import joined, line, seconds, used, written
+from whorl.interfaces.formatting import joined, line, seconds, used, written
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -81,7 +81,7 @@ def record_words(record: Record, *, short: bool = True) -> str:
     value = record.output if short and record.kind in ("compute", "assign") else None
     skipped = ""
     if record.status == "skipped":
-        skipped = f"skipped: {wording.skip_words(record.reason, record.because)}"
+        skipped = f"skipped: {status_words.skip_words(record.reason, record.because)}"
     times = {"foreach": "items", "loop": "iterations"}.get(record.kind)
     return joined(
         f"{SIGNS.get(record.status, '·')[0]} {line(record.address, 60)}",

@@ -7,9 +7,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import plural, safe
-from whorl.interfaces import figures, wording
+from whorl.interfaces import formatting, status_words
 from whorl.interfaces.advice import advised, root_code
-from whorl.interfaces.cli.carrying import carrying
+from whorl.interfaces.cli.paste_options import carrying
 from whorl.interfaces.cli.printing.next_command import next_command
 from whorl.interfaces.cli.terminal import (
     badge,
@@ -21,11 +21,11 @@ from whorl.interfaces.cli.terminal import (
     room,
     text_lines,
 )
-from whorl.interfaces.ends import end_words, returned_words
-from whorl.interfaces.figures import line, written
+from whorl.interfaces.exit_words import end_words, returned_words
+from whorl.interfaces.formatting import line, written
+from whorl.interfaces.status_words import exit_words
 from whorl.interfaces.values import cut, value_lines
 from whorl.interfaces.verdicts import reason_lines, score_cell, verdict_words
-from whorl.interfaces.wording import exit_words
 from whorl.interpreter.events import unescape
 from whorl.lazily import regex
 from whorl.services.inspecting import results
@@ -89,9 +89,9 @@ def final_lines(
     row = store.run(run)
     words, color = badge(status, row.mark)
     head = paint(words, color, bold=True)
-    took = figures.seconds(worked) if (worked := figures.worked(row)) else ""
+    took = formatting.seconds(worked) if (worked := formatting.worked(row)) else ""
     used = usage_words(result["usage"])
-    yield figures.joined(head, line(row.name, 60), took, used, f"run {run}")
+    yield formatting.joined(head, line(row.name, 60), took, used, f"run {run}")
     yield from indented(loops_lines(result["loops"]))
     if asked != "show":
         yield from indented(all_loops(run, result["loops"]))
@@ -160,7 +160,7 @@ def pause_words(result: dict[str, Any]) -> str:
 def inner_table(rows: Sequence[tuple[str, ...]], *, right: int, shrink: int) -> Iterator[str]:
     """A table below a line: so many columns are set to the right, and one may be cut."""
     width = None if (columns := room()) is None else columns - 2
-    return indented(figures.table(rows, right=range(right), width=width, shrink=(shrink,)))
+    return indented(formatting.table(rows, right=range(right), width=width, shrink=(shrink,)))
 
 
 def usage_words(usage: dict[str, Any]) -> str:
@@ -168,15 +168,15 @@ def usage_words(usage: dict[str, Any]) -> str:
         return ""
     parts = [calls_made(usage)]
     if tokens := usage["input_tokens"] + usage["output_tokens"]:
-        parts.append(f"{figures.count(tokens)} tok")
+        parts.append(f"{formatting.count(tokens)} tok")
     reserved = usage.get("reserved_usd") or 0.0
     if (known := round((usage["cost_usd"] or 0.0) - reserved, 9)) > 0:
-        parts.append(figures.dollars(known))
+        parts.append(formatting.dollars(known))
     if usage["in_doubt"]:
         # Nobody has said what they cost.
         doubtful = f"{plural(int(usage['in_doubt']), 'call')} in doubt"
         parts.append(
-            f"{figures.dollars(reserved)} reserved for {doubtful}" if reserved else doubtful
+            f"{formatting.dollars(reserved)} reserved for {doubtful}" if reserved else doubtful
         )
     if usage.get("unpriced_calls"):
         parts.append(f"{plural(int(usage['unpriced_calls']), 'call')} of unknown price")
@@ -243,7 +243,7 @@ def loop_words(loop: dict[str, Any]) -> str:
     if loop["returned_iteration"] is not None:
         words += f", returned iteration {loop['returned_iteration']}"
     if loop["score"] is not None:
-        words += f", score {figures.score(loop['score'])}"
+        words += f", score {formatting.score(loop['score'])}"
     return f"{safe(loop['path'])}: {words}"
 
 
@@ -277,7 +277,7 @@ def loop_lines(
         ended = f"it ended because {why}: {exit_words(row.exit_reason, row.stopped_by)}"
     yield f"{safe(row.address)}  {plural(row.iterations, 'iteration')}{of}; {ended}"
     if node is not None and node.until is not None:
-        yield f"  until: {wording.condition_words(node.until)}"
+        yield f"  until: {status_words.condition_words(node.until)}"
     if row.returned_iteration is not None:
         takes = node.returns if node else ""
         why = returned_words(takes, row, iterations, is_stopped=is_stopped)
@@ -287,7 +287,7 @@ def loop_lines(
         note = iteration.note
         verdict = "met" if note.get("met") else "not met" if note.get("facts") else "no verdict"
         if iteration.status != "succeeded":
-            verdict = wording.ending_words(iteration.status)
+            verdict = status_words.ending_words(iteration.status)
         star = "★" if iteration.number == row.best_iteration else ""
         measured = score_cell(note, iteration.score) + star
         words = verdict_words(note, 400, with_reasons=False)

@@ -13,7 +13,7 @@ from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import print_json
 from whorl.interfaces.cli.printing.summary import error_lines, loop_lines
 from whorl.interfaces.cli.terminal import paint, print_lines
-from whorl.services.catalogue import candidates
+from whorl.services.discovery import candidates
 from whorl.services.inspecting.results import status_words
 from whorl.services.testing.coverage import coverage_of
 from whorl.services.testing.files import is_test_file, read_test_file, run_tests, tests_beside

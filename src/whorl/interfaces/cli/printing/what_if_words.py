@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import plural, safe
 from whorl.interfaces.cli.printing.experiment_words import sheet, span
-from whorl.interfaces.figures import dollars, dollars_if_known, number_if_known, sparkline, table
+from whorl.interfaces.formatting import dollars, dollars_if_known, number_if_known, sparkline, table
 
 if TYPE_CHECKING:
     from whorl.services.experiments.document import Experiment
-    from whorl.services.experiments.what_if.answering import RuleResult
-    from whorl.services.experiments.what_if.asking import WhatIf
+    from whorl.services.experiments.what_if.query import WhatIf
+    from whorl.services.experiments.what_if.rule_results import RuleResult
     from whorl.services.experiments.what_if.rules import Answer
     from whorl.services.experiments.what_if.sweep import Sweep
 

@@ -9,19 +9,19 @@ from functools import partial
 from fastapi import APIRouter, Depends, Response
 
 from whorl.errors import UsageError
-from whorl.interfaces.http.faults import Refusal, conflict
+from whorl.interfaces.http.problems import Refusal, conflict
 from whorl.interfaces.http.roles import Identity
 from whorl.interfaces.http.schemas import requests as schemas
 from whorl.interfaces.http.schemas.runs import RunItem
 from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, no_query
 from whorl.interfaces.http.views.runs import run_item
-from whorl.interfaces.wording import effects_words, forecast_words
+from whorl.interfaces.status_words import effects_words, forecast_words
 from whorl.interpreter.events import Event
 from whorl.ir import Workflow
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services import steering
 from whorl.services.files.forecasting import forecast, raises_limits
 from whorl.services.files.preflight import check_given, check_labels, check_size, permitted

@@ -14,7 +14,7 @@ from pydantic import Field
 from whorl import templates
 from whorl.dialects.editing.palette import palette
 from whorl.errors import UsageError, safe
-from whorl.interfaces.http.faults import Refusal, finding
+from whorl.interfaces.http.problems import Refusal, finding
 from whorl.interfaces.http.routes.workflows import FileQuery
 from whorl.interfaces.http.schemas import edit as schemas
 from whorl.interfaces.http.schemas.shared import Closed, ErrorAnswer

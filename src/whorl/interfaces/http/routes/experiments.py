@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import Response, StreamingResponse
 
 from whorl.errors import UsageError
+from whorl.interfaces.http.event_stream import Listener
 from whorl.interfaces.http.routes.streams import SSE, streamed
 from whorl.interfaces.http.schemas.experiments import (
     AskedRule,
@@ -28,21 +29,20 @@ from whorl.interfaces.http.schemas.experiments import (
 )
 from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, no_query
 from whorl.interfaces.http.views.journal import event_text
-from whorl.interfaces.http.watching import Listener
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
 from whorl.services.experiments.document import read_experiment
-from whorl.services.experiments.judging import judge_of
-from whorl.services.experiments.serving import Standing, queue_of, standing_of
-from whorl.services.experiments.study import Study
+from whorl.services.experiments.judge_agreement import judge_of
+from whorl.services.experiments.results import Study
+from whorl.services.experiments.server_jobs import ExperimentStatus, queue_of, standing_of
 from whorl.services.experiments.trials import key_prefix
-from whorl.services.experiments.what_if.asking import (
+from whorl.services.experiments.what_if.exporting import facts_document
+from whorl.services.experiments.what_if.query import (
     document_of,
     rule_of,
     run_facts,
     what_if_of,
 )
-from whorl.services.experiments.what_if.exporting import facts_document
 
 T = TypeVar("T")
 
@@ -197,7 +197,7 @@ async def _detail(state: ServerState, name: str) -> ExperimentDetail:
     return await _about(state, name, lambda study: _described(state, study))
 
 
-def _fields(state: ServerState, each: Standing) -> dict[str, Any]:
+def _fields(state: ServerState, each: ExperimentStatus) -> dict[str, Any]:
     """What items of lists, and pages about one, have in common."""
     experiment, progress = each.experiment, each.progress
     made: dict[str, Any] = {

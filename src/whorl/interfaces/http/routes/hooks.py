@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from whorl.errors import UsageError, plural
-from whorl.interfaces.http.faults import Refusal, conflict
+from whorl.interfaces.http.problems import Refusal, conflict
 from whorl.interfaces.http.routes.control import drive_first, limited
 from whorl.interfaces.http.state import KnownRun, ServerState, State
 from whorl.ir import Trigger, Workflow
@@ -21,7 +21,7 @@ from whorl.language import Json
 from whorl.providers.http import content_of
 from whorl.providers.json_values import NotJson, parse_json
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services.files.preflight import check_given, permitted
 from whorl.services.serving.triggers import (
     CODE,

@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse, Response
 
 from whorl import __version__
 from whorl.errors import StoreError
-from whorl.interfaces.http.faults import refused
+from whorl.interfaces.http.problems import refused
 from whorl.interfaces.http.state import STOPPING, ServerState, State, no_query
 from whorl.services.serving.metrics import CONTENT_TYPE, Family, text_of_families
 

@@ -5,18 +5,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from whorl.interfaces.figures import written
+from whorl.interfaces.formatting import written
 from whorl.interfaces.http.schemas import queries, records
 from whorl.interfaces.http.schemas import runs as schemas
 from whorl.interfaces.http.state import Asking, KnownRun, State, no_query
 from whorl.interfaces.http.views import runs as run_views
-from whorl.interfaces.http.views.abridging import value_at
+from whorl.interfaces.http.views.previews import value_at
 from whorl.interfaces.operations import has_role
 from whorl.interfaces.progress import usage_of
 from whorl.interpreter.constructs.loops.measuring import similarity
 from whorl.language import Json
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.sqlite import Which
+from whorl.runtimes.sqlite import RunFilter
 from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY
 from whorl.services.inspecting import costs, results
 from whorl.services.inspecting.attempts import attempts_of, previous_address
@@ -45,7 +45,7 @@ def list_runs(state: State, query: Annotated[queries.RunsQuery, Query()]) -> sch
     """The newest runs first, or as `sort` says; `search` looks at ids, names, files and inputs."""
     label = None if query.label is None else query.label.partition("=")
     with_experiments = query.experiments or label is not None
-    which = Which(
+    which = RunFilter(
         status=query.status,
         name=query.workflow,
         text=query.search or "",

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from pydantic import StringConstraints as Text
 
 from whorl.errors import UsageError
-from whorl.interfaces.http.faults import Refusal
+from whorl.interfaces.http.problems import Refusal
 from whorl.interfaces.http.schemas.shared import Closed, Dollars, FileName, JsonValue, WorkflowName
 from whorl.interfaces.http.state import ServerState, State, no_query
 from whorl.services.schedules.registry import Listed, NewSchedule

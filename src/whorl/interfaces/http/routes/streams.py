@@ -15,13 +15,13 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
 from whorl.errors import UsageError
-from whorl.interfaces.http.faults import Refusal
+from whorl.interfaces.http.event_stream import Delta, Listener
+from whorl.interfaces.http.problems import Refusal
 from whorl.interfaces.http.schemas.runs import EventPage
 from whorl.interfaces.http.schemas.shared import Closed
 from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
 from whorl.interfaces.http.views.journal import PAGE, Batch, event_text, journal_event
 from whorl.interfaces.http.views.runs import ENDED, run_item
-from whorl.interfaces.http.watching import Delta, Listener
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.translation import Translator
 from whorl.lazily import dataclass

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Path, Request
 from starlette.datastructures import Headers
 
 from whorl.errors import InvalidWorkflow, UsageError, safe
-from whorl.interfaces.http.faults import Refusal
+from whorl.interfaces.http.problems import Refusal
 from whorl.interfaces.http.routes.hooks import body_of
 from whorl.interfaces.http.schemas import requests as schemas
 from whorl.interfaces.http.state import ServerState, State, no_query
@@ -19,7 +19,7 @@ from whorl.ir import Workflow
 from whorl.language import Json
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite.tables.hooks import HookRow
-from whorl.runtimes.starting import Start
+from whorl.runtimes.start_options import Start
 from whorl.services.files.preflight import check_given, permitted
 from whorl.services.serving.triggers import only_start
 from whorl.services.serving.webhooks import CODE, delivery_of, inputs_from, key_of

@@ -7,15 +7,15 @@ from pydantic import Field
 
 from whorl import __version__
 from whorl.errors import Diagnostic, InvalidWorkflow, UsageError, safe
-from whorl.interfaces.http.faults import finding
+from whorl.interfaces.http.problems import finding
 from whorl.interfaces.http.schemas import workflows as schemas
 from whorl.interfaces.http.schemas.shared import Closed, FileName, WorkflowName
 from whorl.interfaces.http.state import Asking, KnownRun, State, no_query
 from whorl.interfaces.http.views.graph import graph_of
 from whorl.interfaces.operations import allowed, has_role
-from whorl.interfaces.wording import effects_words, forecast_words
+from whorl.interfaces.status_words import effects_words, forecast_words
 from whorl.ir import Block, Workflow
-from whorl.services.catalogue import Listed
+from whorl.services.discovery import Listed
 from whorl.services.files.editing import read_file
 from whorl.services.files.forecasting import forecast
 from whorl.services.files.preflight import SCRIPTED, TOY, refusal

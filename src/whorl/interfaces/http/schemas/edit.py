@@ -149,7 +149,7 @@ class Try(Unsaved):
     effects: Flag = Field(default=False, description="whether it may run commands, call and write")
 
 
-class Tried(Closed):
+class StepTrial(Closed):
     """The run of a try, and the paths of pins that do not count, since their steps changed."""
 
     run: str

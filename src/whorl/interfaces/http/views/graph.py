@@ -10,9 +10,9 @@ from typing import Any
 from whorl.errors import safe
 from whorl.interfaces.diagrams.layout import reduced
 from whorl.interfaces.diagrams.text import detail_words
-from whorl.interfaces.figures import line
+from whorl.interfaces.formatting import line
 from whorl.interfaces.http.schemas import workflows as schemas
-from whorl.interfaces.wording import condition_words, target_of
+from whorl.interfaces.status_words import condition_words, target_of
 from whorl.interpreter.events import join
 from whorl.ir import (
     Block,

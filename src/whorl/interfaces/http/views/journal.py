@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from whorl.interfaces.advice import advice
 from whorl.interfaces.http.schemas import runs as schemas
-from whorl.interfaces.http.views.abridging import abridged, body_of
+from whorl.interfaces.http.views.previews import abridged, body_of
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import Entry, RunId
 from whorl.runtimes.sqlite import SqliteStore

@@ -7,12 +7,12 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from whorl.errors import safe
-from whorl.interfaces import wording
+from whorl.interfaces import status_words
 from whorl.interfaces.advice import advised, with_help
-from whorl.interfaces.ends import end_words
+from whorl.interfaces.exit_words import end_words
 from whorl.interfaces.http.schemas import runs as schemas
 from whorl.interfaces.http.schemas.records import Attempt, RecordItem, RecordList
-from whorl.interfaces.http.views.abridging import shortened
+from whorl.interfaces.http.views.previews import shortened
 from whorl.interfaces.verdicts import fact_words, verdict_words
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
@@ -85,8 +85,8 @@ def loop_item(
     values = _fields(row) | {
         "iterations_max": limit_now(machine, row),
         "why": why,
-        "target": wording.target_of(node.until) if node is not None else None,
-        "until": wording.condition_words(node.until) if node is not None else "",
+        "target": status_words.target_of(node.until) if node is not None else None,
+        "until": status_words.condition_words(node.until) if node is not None else "",
         "usage": usage_item(row.usage if row.exit_reason else now.get("usage")),
         "limits": row.limits if isinstance(row.limits, dict) else {},
     }
@@ -138,7 +138,9 @@ def record_item(record: Record, occurrence: int = 0) -> RecordItem:
         values[name] = shortened(values[name], 0, (record.address, occurrence, name))
     values["usage"] = usage_item(values["usage"])
     is_skipped = record.status == "skipped"
-    values["why"] = safe(wording.skip_words(record.reason, record.because)) if is_skipped else ""
+    values["why"] = (
+        safe(status_words.skip_words(record.reason, record.because)) if is_skipped else ""
+    )
     return RecordItem(**values)
 
 

@@ -19,7 +19,7 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite.checking import is_of_run, losses
 from whorl.runtimes.sqlite.connection import fetch
-from whorl.runtimes.sqlite.listing import EXPERIMENT, RunListing, Which
+from whorl.runtimes.sqlite.listing import EXPERIMENT, RunFilter, RunListing
 from whorl.runtimes.sqlite.tables.pruned import PrunedTable
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Pruning(RunListing, PrunedTable):
         Those whose keys begin like one of `without_key` stay.
         """
         limit = self.clock() - older_than_s
-        each = (Which(status=status, without_key=without_key) for status in statuses)
+        each = (RunFilter(status=status, without_key=without_key) for status in statuses)
         rows = [row for which in each for row in self.list_runs(which, 2**31)]
         old = [(row.id, row.status) for row in rows if row.updated_at < limit]
         pruned = [await self._pruned(run, status, limit, dry_run=dry_run) for run, status in old]
@@ -108,7 +108,7 @@ class Pruning(RunListing, PrunedTable):
 
     async def remove(self, key: str) -> Pruned:
         """Deletes all runs whose keys begin so, unless somebody drives them."""
-        now, which = self.clock() + 1.0, Which(key=key)
+        now, which = self.clock() + 1.0, RunFilter(key=key)
         rows = [(row.id, row.status) for row in self.list_runs(which, 2**31)]
         return await self._shrunk([await self._pruned(run, status, now) for run, status in rows])
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from whorl.runtimes.clock import throughout
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.sqlite.ownership import LEASE_S, NO_BOOT, Pulse, has_living
+from whorl.runtimes.sqlite.ownership import LEASE_S, NO_BOOT, ClockPair, has_living
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,7 @@ class UpkeepReading:
 
     def _living(self) -> list[int]:
         """The processes that drive runs, as the tables know them."""
-        now = Pulse(self.clock(), self.monotonic())
+        now = ClockPair(self.clock(), self.monotonic())
         rows = self._reader.rows(_PROCESSES)
         return [row[-1] for row in rows if has_living(row[:-1], self._process, now)]
 

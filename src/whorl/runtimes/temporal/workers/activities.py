@@ -13,7 +13,7 @@ from temporalio import activity
 from whorl.interpreter.events import Event, Perform
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.journal.replies import finished_body
-from whorl.runtimes.journal.sealing import redaction_of
+from whorl.runtimes.journal.sealed_secrets import redaction_of
 from whorl.runtimes.performing import Performing
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.messages import Beginning

@@ -23,12 +23,12 @@ from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.connection import answering, connect
 from whorl.runtimes.temporal.memory import ClusterMemories, Memory
 from whorl.runtimes.temporal.schedules import Fire
-from whorl.runtimes.temporal.values.places import check_place
+from whorl.runtimes.temporal.values.payload_storage import check_place
 from whorl.runtimes.temporal.workers.activities import Activities
-from whorl.runtimes.temporal.workers.lanes import Lane
+from whorl.runtimes.temporal.workers.concurrency import ConcurrencyQueue
 from whorl.runtimes.temporal.workers.metering import Metering
 from whorl.runtimes.temporal.workflow import PARENT, STATUS, WORKFLOW, Run
-from whorl.runtimes.turns import CPU_MAX_S
+from whorl.runtimes.time_slices import CPU_MAX_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -186,7 +186,7 @@ async def working(
         task_queue=queue or settings.queue,
         activities=[activities.perform, activities.fire],
         # What drives no machine waits for any version of us.
-        workflows=[Fire, Lane, Memory] if is_whole else [],
+        workflows=[Fire, ConcurrencyQueue, Memory] if is_whole else [],
         workflow_runner=UnsandboxedWorkflowRunner(),
         **calls,
     )

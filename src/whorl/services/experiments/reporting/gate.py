@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import UsageError, plural
 from whorl.lazily import dataclass
 from whorl.services.experiments.grading import grader_digest
-from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.reporting import statistics
 from whorl.services.experiments.reporting.variant import difference_seed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from whorl.services.experiments.document import Experiment
-    from whorl.services.experiments.reporting.figures import Estimate
     from whorl.services.experiments.reporting.report import Report
+    from whorl.services.experiments.reporting.statistics import Estimate
 
 # The format of saved reports.
 FORMAT = 1
@@ -37,7 +37,7 @@ class Gate:
     cases: int = 0
     margin: float = 0.0
     # At which level the intervals hold.
-    level: float = figures.LEVEL
+    level: float = statistics.LEVEL
 
     @property
     def words(self) -> str:
@@ -98,7 +98,7 @@ def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[
     units = [groups[case] for case in both] if experiment.is_grouped else None
     # As in a report of these two; only its level is another one where that has more variants.
     drawn = difference_seed(experiment, variant, against.get("variant", report.baseline))
-    difference = figures.difference_estimate(pairs, units, seed=drawn)
+    difference = statistics.difference_estimate(pairs, units, seed=drawn)
     found = Gate("undecided", [], difference, cases=len(pairs), margin=options["margin"])
     unsure = {case for case in both for of in (own, before) if of[case].get("in_doubt")}
     sure = [case for case in both if case not in unsure]
@@ -106,7 +106,7 @@ def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[
     is_priced = not any(map(math.isnan, (*costs, *earlier)))
     if any(earlier) and is_priced:
         grouped = [groups[case] for case in sure] if units else None
-        found.cost_ratio = figures.ratio_estimate(costs, earlier, grouped, seed=seed)
+        found.cost_ratio = statistics.ratio_estimate(costs, earlier, grouped, seed=seed)
     is_same = all(own[case]["runs"] == before[case].get("runs") for case in both)
     if is_same and all(own[case]["grades"] == before[case]["grades"] for case in both):
         found.verdict, found.reasons = "pass", ["nothing has changed: these are the same runs"]
@@ -141,12 +141,12 @@ def _only(report: Report, variant: str) -> Report:
 
 def _grade(kept: dict[str, Any]) -> float | None:
     known = [grade for grade in kept["grades"] if grade is not None]
-    return figures.mean(known) if known else None
+    return statistics.mean(known) if known else None
 
 
 def _cost(kept: dict[str, Any]) -> float:
     """What a case costs; not a number where a model of it has no price."""
-    return math.nan if None in kept["costs"] else figures.mean(kept["costs"])
+    return math.nan if None in kept["costs"] else statistics.mean(kept["costs"])
 
 
 def _without_cost(
@@ -212,7 +212,7 @@ def _deciding(
     decides: Callable[[Estimate], bool],
 ) -> int | None:
     """How many units would decide, if their differences are like these; None: no number would."""
-    low = max(figures.UNITS_MIN, len(figures.gather(differences, groups)) + 1) - 1
+    low = max(statistics.UNITS_MIN, len(statistics.gather(differences, groups)) + 1) - 1
     high = low + 1
     while not decides(_with_units(differences, groups, high)):
         low, high = high, 2 * high
@@ -230,15 +230,15 @@ def _with_units(differences: Sequence[float], groups: Sequence[str] | None, coun
 
     That of the bootstrap is Student's, which it comes close to, with this spread.
     """
-    units, middle = figures.gather(differences, groups), figures.mean(differences)
+    units, middle = statistics.gather(differences, groups), statistics.mean(differences)
     times = count / len(units)
-    if figures.is_yes_or_no(differences, groups):
+    if statistics.is_yes_or_no(differences, groups):
         better, worse = (times * sum(value == sign for value in differences) for sign in (1, -1))
-        return figures.Estimate(middle, *figures.agresti_min(better, worse, count))
+        return statistics.Estimate(middle, *statistics.agresti_min(better, worse, count))
     squares = times * math.fsum((total - size * middle) ** 2 for total, size in units)
     error = math.sqrt(count / (count - 1) * squares) / (times * len(differences))
-    half = figures.t_quantile(0.5 + figures.LEVEL / 2, count - 1) * error
-    return figures.Estimate(middle, middle - half, middle + half)
+    half = statistics.t_quantile(0.5 + statistics.LEVEL / 2, count - 1) * error
+    return statistics.Estimate(middle, middle - half, middle + half)
 
 
 def fallen(report: Report, variant: str, before: dict[str, Any], margin: float) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from whorl.errors import Diagnostic, UsageError, plural
 from whorl.lazily import dataclass
 from whorl.services.experiments.grading import LEFT_OUT
-from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.reporting import statistics
 from whorl.services.experiments.trials import alike
 
 if TYPE_CHECKING:
@@ -183,6 +183,6 @@ def rho(blocks: Iterable[Sequence[Graded]], main: str) -> float | None:
         and (score := one.outcome.scores.get(one.outcome.returned or 0)) is not None
         and (grade := one.value(main)) is not None
     ]
-    if len(pairs) < figures.UNITS_MIN:
+    if len(pairs) < statistics.UNITS_MIN:
         return None
-    return figures.spearman([score for score, _ in pairs], [grade for _, grade in pairs])
+    return statistics.spearman([score for score, _ in pairs], [grade for _, grade in pairs])

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.lazily import dataclass
 from whorl.services.experiments.grading import SOLVED
-from whorl.services.experiments.reporting import figures, money, notes
-from whorl.services.experiments.reporting.figures import Estimate
+from whorl.services.experiments.reporting import cost_notes, notes, statistics
+from whorl.services.experiments.reporting.statistics import Estimate
 from whorl.services.experiments.reporting.variant import (
     VariantReport,
     costs_of,
@@ -109,10 +109,10 @@ class Report:
         costs = [row["cost_usd"] for row in trials]
         names = ("run", "status", "error", "solved", "iterations", "returned", "grades", "cost_usd")
         return {
-            "grade": figures.mean(grades) if grades else None,
-            "cost_usd": None if None in costs else figures.mean(costs),
-            "iterations": figures.mean([float(row["iterations"]) for row in trials]),
-            "solved": figures.mean([float(bool(row["solved"])) for row in trials]),
+            "grade": statistics.mean(grades) if grades else None,
+            "cost_usd": None if None in costs else statistics.mean(costs),
+            "iterations": statistics.mean([float(row["iterations"]) for row in trials]),
+            "solved": statistics.mean([float(bool(row["solved"])) for row in trials]),
             "trials": [{name: row[name] for name in names} for row in trials],
         }
 
@@ -125,7 +125,7 @@ def _plain(one: VariantReport) -> dict[str, Any]:
 def plain_estimate(estimate: Estimate) -> dict[str, Any]:
     """An estimate as JSON, which has no infinite numbers."""
     numbers = {name: getattr(estimate, name) for name in ("value", "low", "high")}
-    return {n: v if v is None else figures.finite(v) for n, v in numbers.items()}
+    return {n: v if v is None else statistics.finite(v) for n, v in numbers.items()}
 
 
 def report_of(
@@ -139,7 +139,7 @@ def report_of(
     flat = [one for block in blocks for one in block]
     done = sum(one.outcome.is_done for one in flat)
     ended = [block for block in blocks if all(one.outcome.is_done for one in block)]
-    whole = money.graded_blocks(experiment, ended)
+    whole = cost_notes.graded_blocks(experiment, ended)
     is_complete = len(whole) == len(blocks)
     table = table_of(experiment, whole)
     names = list(experiment.variants)
@@ -179,7 +179,7 @@ def report_of(
         others=others,
         notes=[
             *notes.same_runs(one.outcome.trial for one in flat),
-            *money.ungraded(experiment, flat),
+            *cost_notes.ungraded(experiment, flat),
             *notes_of_money,
             *level_words(experiment),
         ],

@@ -7,14 +7,14 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from whorl.lazily import dataclass
-from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.reporting import statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.grading import Graded
-    from whorl.services.experiments.reporting.figures import Estimate
+    from whorl.services.experiments.reporting.statistics import Estimate
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ def table_of(
             if grades and trials:
                 count = len(trials)
                 table.setdefault(trials[0].outcome.trial.case.id, {})[name] = Cell(
-                    figures.mean(grades),
+                    statistics.mean(grades),
                     grades,
                     sum(one.outcome.cost_usd for one in trials) / count,
                     sum(bool(one.is_solved) for one in trials) / count,
@@ -95,7 +95,7 @@ def costs_of(
         units = [groups[case] for case in cases] if experiment.is_grouped else None
         cells = [[table[case][name] for case in cases] for name in names]
         each = [([c.cost_usd for c in row], [c.solved for c in row]) for row in cells]
-        estimates = figures.cost_estimates(each, units, seed=f"{experiment.name} cost")
+        estimates = statistics.cost_estimates(each, units, seed=f"{experiment.name} cost")
         found |= dict(zip(names, estimates, strict=True))
     return found
 
@@ -115,16 +115,16 @@ def variant_of(
     one = VariantReport(
         name=name,
         cases=len(cells),
-        grade=figures.mean_estimate(
+        grade=statistics.mean_estimate(
             [cell.grade for cell in cells.values()], units, is_repeated=experiment.repeat > 1
         ),
         difference=None,
         words="",
         could_see=None,
-        solved=figures.mean([cell.solved for cell in cells.values()]) if cells else None,
+        solved=statistics.mean([cell.solved for cell in cells.values()]) if cells else None,
         cost_usd=cost,
         per_solved=per_solved,
-        iterations=figures.mean([cell.iterations for cell in cells.values()]) if cells else 0.0,
+        iterations=statistics.mean([cell.iterations for cell in cells.values()]) if cells else 0.0,
         noise=_noise([cell.repeats for cell in cells.values()]),
     )
     if name != experiment.baseline:
@@ -144,7 +144,7 @@ def fewer_words(variants: Iterable[VariantReport], cases: int, baseline: str) ->
 
 
 def _noise(repeats: list[list[float]]) -> str:
-    share = figures.within_share(repeats)
+    share = statistics.within_share(repeats)
     if share is None:
         return ""
     return "more repeats help" if share > 0.5 else "more cases help"
@@ -157,12 +157,12 @@ def difference_seed(experiment: Experiment, one: str, other: str) -> str:
 
 def shared_level(experiment: Experiment) -> float:
     """The level of each interval, so that those of all variants hold together at 95 %."""
-    return 1 - (1 - figures.LEVEL) / max(1, len(experiment.variants) - 1)
+    return 1 - (1 - statistics.LEVEL) / max(1, len(experiment.variants) - 1)
 
 
 def level_words(experiment: Experiment) -> list[str]:
     """What the intervals of several variants say, and why the gate's is narrower."""
-    others, each, level = len(experiment.variants) - 1, shared_level(experiment), figures.LEVEL
+    others, each, level = len(experiment.variants) - 1, shared_level(experiment), statistics.LEVEL
     if others < 2:
         return []
     together = f"hold for {others} variants together at {100 * level:g} %, each at"
@@ -192,7 +192,7 @@ def _compare(
     seed = difference_seed(experiment, base, one.name)
     # One interval for the eye and for the words, at a level that all variants share.
     one.level = level = shared_level(experiment)
-    one.difference = figures.difference_estimate(pairs, units, seed=seed, level=level)
+    one.difference = statistics.difference_estimate(pairs, units, seed=seed, level=level)
     sides = [_side(pair, experiment.margin) for pair in pairs]
     one.wins, one.ties, one.losses = (sides.count(side) for side in (1, 0, -1))
     one.within_margin = _side(one.difference.value, experiment.margin) == 0
@@ -200,11 +200,11 @@ def _compare(
         return
     if not one.difference.is_known:
         noun = "group" if experiment.is_grouped else "case"
-        few = figures.too_few(len(figures.gather(pairs, units)), noun)
+        few = statistics.too_few(len(statistics.gather(pairs, units)), noun)
         one.words = f"{few} to say"
     elif one.difference.excludes(0):
         one.words = "better" if one.difference.value > 0 else "worse"
     else:
         one.words = "no difference seen"
-        least = figures.detectable(pairs, units, level)
+        least = statistics.detectable(pairs, units, level)
         one.could_see = least if math.isfinite(least) else None

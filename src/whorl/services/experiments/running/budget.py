@@ -66,7 +66,7 @@ class Reserved:
 
 
 @dataclass(slots=True)
-class Seen:
+class CostHistory:
     """What things of one kind have cost so far."""
 
     count: int = 0

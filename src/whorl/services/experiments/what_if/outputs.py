@@ -19,7 +19,7 @@ from whorl.ir.expressions import Names, expressions_in, outer_values
 from whorl.ir.walk import walk
 from whorl.language import LanguageError, MappingScope
 from whorl.services.experiments.grading import FAILED
-from whorl.services.experiments.what_if.asking import played
+from whorl.services.experiments.what_if.query import played
 from whorl.services.experiments.what_if.rules import Rule
 from whorl.services.inspecting.results import result_of
 from whorl.services.replay import cassette_from_run

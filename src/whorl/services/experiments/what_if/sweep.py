@@ -13,14 +13,9 @@ from typing import TYPE_CHECKING
 from whorl.ir import AllOf, AnyOf, Plateau, Score
 from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
-from whorl.services.experiments.reporting import figures
-from whorl.services.experiments.what_if.answering import (
-    Prepared,
-    RuleResult,
-    result_of,
-)
+from whorl.services.experiments.reporting import statistics
 from whorl.services.experiments.what_if.facts import Subject, atom_of
-from whorl.services.experiments.what_if.growth import (
+from whorl.services.experiments.what_if.gain_by_iteration import (
     Units,
     bands_of,
     by_iteration,
@@ -28,6 +23,11 @@ from whorl.services.experiments.what_if.growth import (
     growth_words,
     ideal_rows,
     ungraded_words,
+)
+from whorl.services.experiments.what_if.rule_results import (
+    Prepared,
+    RuleResult,
+    result_of,
 )
 from whorl.services.experiments.what_if.rules import Rule, own_rule
 
@@ -174,7 +174,7 @@ def sweep_of(
         not_recommended=why_not,
         honest=honest,
         ideal=ideal_rows(loop, subjects, prepared),
-        curve={name: [figures.mean(row) for row in rows] for name, rows in values.items()},
+        curve={name: [statistics.mean(row) for row in rows] for name, rows in values.items()},
         bands=bands_of(values, units),
         words=[
             *failure_words(subjects, loop),
@@ -190,7 +190,7 @@ def _by_cost(result: RuleResult) -> tuple[float, float]:
 
 def _by_length(result: RuleResult) -> tuple[float, float]:
     """The order of rules where nobody knows what they cost."""
-    return figures.mean(result.iterations), -result.grade
+    return statistics.mean(result.iterations), -result.grade
 
 
 def _same(first: Rule, second: Rule) -> bool:
@@ -261,7 +261,7 @@ def _choose(
     near = [r for r in ranked if means[id(r)][0] >= means[id(best)][0] - margin]
     for result in sorted(near, key=key):
         pairs = [a - b for a, b in zip(sums[id(result)].grades, top, strict=True)]
-        found = units.interval(pairs, kept, figures.LEVEL)
+        found = units.interval(pairs, kept, statistics.LEVEL)
         if result is best or (found.low is not None and found.low > -margin):
             return result
     return best
@@ -323,7 +323,7 @@ def _not_better(
     every = range(units.count)
     gains = [chosen[u % FOLDS].grades[u] - mine.grades[u] for u in every]
     costs = [chosen[u % FOLDS].costs[u] - mine.costs[u] for u in every]
-    grade, cost = (units.interval(each, every, figures.LEVEL) for each in (gains, costs))
+    grade, cost = (units.interval(each, every, statistics.LEVEL) for each in (gains, costs))
     assert grade.low is not None
     assert cost.high is not None
     is_cheaper = cost.high < 0 and grade.low >= -margin

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import UsageError, did_you_mean, plural, safe
-from whorl.interfaces.cli.carrying import same_command
-from whorl.interfaces.cli.commands.experiments.conducting import (
+from whorl.interfaces.cli.commands.experiments.run import (
     PAUSED,
     budget_of,
     conducted,
@@ -28,15 +27,16 @@ from whorl.interfaces.cli.commands.experiments.conducting import (
 )
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
+from whorl.interfaces.cli.paste_options import same_command
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.terminal import echo, print_lines, say
-from whorl.interfaces.figures import dollars
+from whorl.interfaces.formatting import dollars
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from whorl.services.experiments.document import Experiment
-    from whorl.services.experiments.serving import Experiments
+    from whorl.services.experiments.server_jobs import Experiments
     from whorl.services.project import Project
 
 _FAILED = 1
@@ -242,13 +242,13 @@ def _baseline(project: Project, read: Experiment, against: str) -> dict[str, Any
 @located
 def ls_command(project: Project, *, as_json: bool) -> None:
     """List experiments that have runs."""
-    from whorl.runtimes.sqlite.listing import Which
+    from whorl.runtimes.sqlite.listing import RunFilter
     from whorl.services.experiments.trials import PREFIX
 
     found: dict[str, dict[str, Any]] = {}
     if project.has_runs():
         with closing(project.open_store()) as store:
-            for row in store.list_runs(Which(key=PREFIX), 2**31):
+            for row in store.list_runs(RunFilter(key=PREFIX), 2**31):
                 name = row.key.removeprefix(PREFIX).partition(":")[0]
                 one = found.setdefault(name, {"name": name, "runs": 0, "cost_usd": 0.0})
                 one["runs"] += 1
@@ -265,7 +265,7 @@ def ls_command(project: Project, *, as_json: bool) -> None:
 @located
 def rm_command(project: Project, *, name: str) -> None:
     """Delete all runs of an experiment: trials and gradings."""
-    from whorl.services.experiments.running.removing import remove
+    from whorl.services.experiments.running.delete import remove
     from whorl.services.experiments.what_if.facts import FOLDER, clear_facts
 
     count = asyncio.run(remove(project, name, pasted(*same_command())))
@@ -311,8 +311,8 @@ def drive_command(project: Project, *, name: str) -> int:
 @asynccontextmanager
 async def _experiments(project: Project, origin: str) -> AsyncIterator[Experiments]:
     from whorl.providers.registry import Providers
-    from whorl.services.driving import Driving
-    from whorl.services.experiments.serving import Experiments
+    from whorl.services.experiments.server_jobs import Experiments
+    from whorl.services.run_driver import Driving
     from whorl.services.runs import open_runtime
 
     providers = Providers(project.settings())

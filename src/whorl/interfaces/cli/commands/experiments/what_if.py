@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import UsageError, plural
-from whorl.interfaces.cli.carrying import same_command
-from whorl.interfaces.cli.commands.experiments.conducting import (
+from whorl.interfaces.cli.commands.experiments.extend import extend
+from whorl.interfaces.cli.commands.experiments.run import (
     is_file,
     pasted,
     read_file,
     recorded,
     shown_or_paused,
 )
-from whorl.interfaces.cli.commands.experiments.recording import extend
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
+from whorl.interfaces.cli.paste_options import same_command
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.printing import what_if_words
 from whorl.interfaces.cli.terminal import echo, print_lines, room, say
@@ -29,7 +29,7 @@ from whorl.services.runs import find_run
 if TYPE_CHECKING:
     from whorl.ir import Loop
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.experiments.study import Study
+    from whorl.services.experiments.results import Study
     from whorl.services.experiments.what_if.rules import Rule
     from whorl.services.project import Project
 
@@ -104,7 +104,7 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
 
 
 def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
-    from whorl.services.experiments.what_if.asking import runs_of_version, what_ifs_of
+    from whorl.services.experiments.what_if.query import runs_of_version, what_ifs_of
 
     rule = {n: options[n] for n in ("until", "at_most", "returns")}
     if not any(rule.values()):
@@ -133,7 +133,7 @@ def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **opti
 
 def _check_named(project: Project, file: str, loop: str, variant: str) -> None:
     """A wrong name is told before anything has to be run."""
-    from whorl.services.experiments.naming import loop_named
+    from whorl.services.experiments.lookup import loop_named
     from whorl.services.experiments.variants import prepare
 
     experiment = read_file(project, file)
@@ -147,8 +147,8 @@ def _check_recorded(project: Project, file: str, variant: str) -> None:
 
 
 def _of_experiment(study: Study, *, as_json: bool, **options: Any) -> int:
-    from whorl.services.experiments.what_if.answering import NO_GRADE
-    from whorl.services.experiments.what_if.asking import document_of, rule_of
+    from whorl.services.experiments.what_if.query import document_of, rule_of
+    from whorl.services.experiments.what_if.rule_results import NO_GRADE
 
     start = time.perf_counter()
     loop = study.loop(options["loop"], options["variant"])
@@ -181,12 +181,12 @@ def _of_experiment(study: Study, *, as_json: bool, **options: Any) -> int:
 
 def _say_ungraded(study: Study, loop: Loop, variant: str, rules: list[Rule]) -> None:
     """The command that grades what a rule returns, where that has no grade yet."""
-    from whorl.services.experiments.running.lacking import Lacks
+    from whorl.services.experiments.running.missing_data import MissingData
 
     missing = []
     with suppress(UsageError):
         # Else loops that are too short cannot go on.
-        missing = Lacks(study, loop, variant, rules).gradings()
+        missing = MissingData(study, loop, variant, rules).gradings()
     if missing:
         command = pasted(*same_command("budget"), "--extend")
         say(f"{plural(len(missing), 'grading')} to record: {command}")
@@ -194,7 +194,7 @@ def _say_ungraded(study: Study, loop: Loop, variant: str, rules: list[Rule]) -> 
 
 def _check(study: Study, loop: Loop, given: dict[str, Any], options: dict[str, Any]) -> None:
     """Replays some answers of a rule through the engine; raises InternalError where one differs."""
-    from whorl.services.experiments.what_if.asking import what_if_of
+    from whorl.services.experiments.what_if.query import what_if_of
 
     if not any(given.values()):
         raise UsageError("--check replays the answers of one rule: --until, --at-most or --return")
@@ -231,9 +231,9 @@ def judge(
       whorl judge polish.experiment.yaml --against right
       whorl judge polish.experiment.yaml --against labels.csv
     """
-    from whorl.services.experiments.judging import judge_of
+    from whorl.services.experiments.judge_agreement import judge_of
     from whorl.services.experiments.labels import FileLabels
-    from whorl.services.experiments.naming import check_judged
+    from whorl.services.experiments.lookup import check_judged
     from whorl.services.experiments.variants import prepare
 
     variant, votes, stopped = options["variant"], options["votes"], 0

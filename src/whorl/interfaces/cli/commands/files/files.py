@@ -30,8 +30,8 @@ from whorl.interfaces.cli.options import (
 )
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.diagrams.text import limit_words
-from whorl.interfaces.figures import table
-from whorl.services.catalogue import candidates, is_other
+from whorl.interfaces.formatting import table
+from whorl.services.discovery import candidates, is_other
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _tests_report(project: Project, file: str, *, is_quiet: bool) -> dict[str, A
 def _report(
     project: Project, file: str, reading: Reading, name: str, *, is_quiet: bool
 ) -> dict[str, Any]:
-    from whorl.interfaces.wording import effects_words
+    from whorl.interfaces.status_words import effects_words
     from whorl.ir.walk import index_nodes
     from whorl.ir.worst_case import worst_case
     from whorl.providers.registry import Providers
@@ -238,7 +238,7 @@ def _span(reading: Reading, path: str) -> Span | None:
 
 
 def _fact_words(facts: dict[str, Any], reading: Reading, foreseen: Forecast) -> list[str]:
-    from whorl.interfaces.wording import calls_words, forecast_words
+    from whorl.interfaces.status_words import calls_words, forecast_words
 
     words = [str(facts["dialect"]), plural(facts["steps"], "step")]
     limited = reading.workflow.limits

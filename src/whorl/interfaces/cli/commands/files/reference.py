@@ -11,7 +11,7 @@ from whorl.errors import UsageError, did_you_mean
 from whorl.interfaces.cli.commands.project.start import with_schema_line
 from whorl.interfaces.cli.options import json_option, print_json, write_file
 from whorl.interfaces.cli.terminal import echo, print_lines, say
-from whorl.interfaces.figures import table
+from whorl.interfaces.formatting import table
 from whorl.templates import TEMPLATES, find, forms, read
 
 

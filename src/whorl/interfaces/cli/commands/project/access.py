@@ -17,14 +17,14 @@ from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import echo, print_lines, say
-from whorl.interfaces.figures import line, table
+from whorl.interfaces.formatting import line, table
 from whorl.runtimes.service.audit import Audit
 from whorl.runtimes.service.tokens import ROLES, Role, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from whorl.runtimes.service.audit import Deed
+    from whorl.runtimes.service.audit import AuditEntry
     from whorl.runtimes.service.tokens import Token
     from whorl.services.project import Project
 
@@ -179,7 +179,7 @@ def audit(
 
     if about and not project.has_runs():
         raise UsageError(f"there is no run {about!r} in the store", code="W902")
-    deeds: list[Deed] = []
+    deeds: list[AuditEntry] = []
     if project.has_runs():
         with closing(project.open_store()) as store:
             run = find_run(store, about) if about else ""

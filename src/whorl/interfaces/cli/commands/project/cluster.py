@@ -58,7 +58,7 @@ def worker(project: Project, *, queue: str, calls_only: bool, setup: bool) -> No
 
 
 async def _work(project: Project, providers: Providers, queue: str, *, calls_only: bool) -> None:
-    from whorl.providers.tools.known import FILE_NAME
+    from whorl.providers.tools.tool_cache import FILE_NAME
     from whorl.services.runs import ProviderWorkers
     from whorl.services.schedules.workers import ScheduleStarts
     from whorl.services.serving.cluster import open_worker

@@ -16,8 +16,8 @@ import click
 from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.terminal import echo, paint, steer
-from whorl.interfaces.figures import age, bytes_words, table
-from whorl.services.configured import Finding, configured
+from whorl.interfaces.formatting import age, bytes_words, table
+from whorl.services.doctor import Finding, configured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ def _findings(project: Project) -> Iterator[Finding]:
     import apsw
 
     from whorl import __version__
-    from whorl.providers.tools.known import FILE_NAME
+    from whorl.providers.tools.tool_cache import FILE_NAME
 
     yield Finding("whorl", True, f"{__version__} on Python {platform.python_version()}")
     version = apsw.sqlite_lib_version()

@@ -13,7 +13,7 @@ from whorl.errors import UsageError, safe
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import json_option, located, print_json, workflow_option
 from whorl.interfaces.cli.terminal import echo, print_lines, say
-from whorl.interfaces.figures import age, table
+from whorl.interfaces.formatting import age, table
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -14,7 +14,7 @@ from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import json_option, located, print_json, read_stdin
 from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import echo, print_lines, say
-from whorl.interfaces.figures import line, table
+from whorl.interfaces.formatting import line, table
 from whorl.services.schedules.registry import NewSchedule, Schedules
 
 if TYPE_CHECKING:

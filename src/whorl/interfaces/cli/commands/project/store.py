@@ -19,7 +19,7 @@ from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
 from whorl.interfaces.cli.session import meant_run
 from whorl.interfaces.cli.terminal import echo, print_lines, say
-from whorl.interfaces.figures import age, bytes_words, line, table
+from whorl.interfaces.formatting import age, bytes_words, line, table
 from whorl.runtimes.sqlite import Pruned
 from whorl.runtimes.sqlite.listing import EXPERIMENT
 from whorl.source.links import check_inside
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.runtimes.sqlite import MemoryRow, SqliteStore
-    from whorl.services.copies import Copied
+    from whorl.services.backup import Copied
     from whorl.services.project import Project
 
     Deletion = Callable[[SqliteStore, bool], Awaitable[Pruned]]
@@ -155,7 +155,7 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     \b
       whorl backup ~/backups/whorl.db
     """
-    from whorl.services.copies import back_up
+    from whorl.services.backup import back_up
 
     check_inside(project.root, str(file))
     with closing(project.open_store()) as store:
@@ -187,7 +187,7 @@ def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None
     `whorl resume` makes again the calls that the backup does not know of, with the same keys.
     Of a file that is not as `whorl backup` wrote it for you, only runs are taken, as history.
     """
-    from whorl.services.copies import restore as restore_backup
+    from whorl.services.backup import restore as restore_backup
 
     if project.is_on_cluster:
         # It pauses runs in the copy, and those of a cluster are paused in no copy.
@@ -211,7 +211,7 @@ def adopt(project: Project, *, as_json: bool) -> None:
     They come as history that has ended. Tokens, schedules, hooks, memories and runs that wait do
     not come along. The store that was there is kept beside the new one.
     """
-    from whorl.services.copies import adopt as adopt_store
+    from whorl.services.backup import adopt as adopt_store
 
     project.check_store()
     is_mirror = project.is_on_cluster

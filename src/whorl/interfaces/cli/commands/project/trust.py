@@ -14,7 +14,7 @@ from whorl.errors import UsageError, safe
 from whorl.interfaces.cli.options import json_option, print_json
 from whorl.interfaces.cli.terminal import is_ours, print_lines, say
 from whorl.interfaces.cli.trust import judged_lines
-from whorl.interfaces.figures import age, table
+from whorl.interfaces.formatting import age, table
 
 if TYPE_CHECKING:
     from whorl.providers.settings.rights import Right
@@ -47,7 +47,7 @@ def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: b
     PATH is a folder or its whorl.toml; without it, the project that you are in. Nothing of a
     whorl.toml that is not trusted is run, sent or read from the environment.
     """
-    from whorl.services.catalogue import Catalogue
+    from whorl.services.discovery import Catalogue
 
     if lists:
         return _list(as_json=as_json)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import UsageError, did_you_mean, plural, safe
-from whorl.interfaces import figures
+from whorl.interfaces import formatting
 from whorl.interfaces.cli.options import (
     NO_RUNS,
     dollars_given,
@@ -24,9 +24,9 @@ from whorl.interfaces.cli.options import (
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines, room, say
-from whorl.interfaces.figures import age, cost_words, line, table, written
-from whorl.interfaces.wording import EXIT_REASONS
-from whorl.runtimes.sqlite import Which
+from whorl.interfaces.formatting import age, cost_words, line, table, written
+from whorl.interfaces.status_words import EXIT_REASONS
+from whorl.runtimes.sqlite import RunFilter
 from whorl.runtimes.sqlite.listing import EXPERIMENT, RESTORED, SORTS, UNLISTED
 from whorl.services.inspecting import costs, results
 from whorl.services.inspecting.places import split_place
@@ -156,7 +156,7 @@ def ls(
     has_runs = project.has_runs()
     if has_runs:
         with closing(project.open_store()) as store:
-            asked = Which(name=workflow, labels=tuple(read_labels(labels).items()), **which)
+            asked = RunFilter(name=workflow, labels=tuple(read_labels(labels).items()), **which)
             hidden = () if shows_all or labels else UNLISTED
             rows = store.list_runs(replace(asked, without_key=hidden), limit)
             more = store.count_runs(replace(asked, key=EXPERIMENT)) if hidden else 0
@@ -239,19 +239,19 @@ def _run_facts(store: SqliteStore, row: RunRow, wanted: list[str]) -> dict[str, 
         "key": line(row.key, 24),
         "loop": "" if is_many else safe(row.loop),
         "iteration": plural(sum(exits.values()), "loop") if is_many else iteration,
-        "score": figures.score(row.score) if row.loop and not is_many else "",
-        "curve": "" if is_many else figures.sparkline([each.score for each in newest]),
+        "score": formatting.score(row.score) if row.loop and not is_many else "",
+        "curve": "" if is_many else formatting.sparkline([each.score for each in newest]),
         "cost": cost_words(row) if row.cost_usd or row.unpriced_calls else "-",
-        "budget": f" / {figures.allowed(row.budget_usd)}" if row.budget_usd is not None else "",
+        "budget": f" / {formatting.allowed(row.budget_usd)}" if row.budget_usd is not None else "",
         "exit": summary.ends_words(exits) if is_many else row.exit_reason,
         "held": line(row.held or _restored(row), 60),
         "project": line(row.belongs_to, 120),
         "age": age(time.time() - row.updated_at),
         "input": line(written(given), 60) if given else "",
         "started": clock(row.created_at),
-        "time": figures.seconds(worked) if (worked := figures.worked(row)) else "-",
+        "time": formatting.seconds(worked) if (worked := formatting.worked(row)) else "-",
         "calls": str(row.calls or ""),
-        "tokens": figures.count(row.tokens) if row.tokens else "",
+        "tokens": formatting.count(row.tokens) if row.tokens else "",
         "error": line(row.error, 60),
         "file": line(row.file, 60),
         "origin": row.origin,
@@ -326,7 +326,7 @@ def _cost_lines(found: costs.Costs) -> list[str]:
 
 
 def _cost_cells(usage: costs.Line) -> tuple[str, ...]:
-    tokens = map(figures.count, (usage.input_tokens, usage.output_tokens))
+    tokens = map(formatting.count, (usage.input_tokens, usage.output_tokens))
     others = usage.calls - usage.model_calls
     calls = (str(number or "") for number in (usage.model_calls, others))
     return (line(usage.name, 60), *calls, *tokens, cost_words(usage), str(usage.in_doubt or ""))

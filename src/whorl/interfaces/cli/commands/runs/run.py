@@ -15,16 +15,16 @@ import click
 from whorl.errors import UsageError, plural, safe
 from whorl.interfaces.advice import advised
 from whorl.interfaces.cli import options
-from whorl.interfaces.cli.auditing import note_start
-from whorl.interfaces.cli.carrying import carrying, with_help
+from whorl.interfaces.cli.audit_log import note_start
 from whorl.interfaces.cli.options import located, print_json, read_stdin
+from whorl.interfaces.cli.output_options import Show, show_options
+from whorl.interfaces.cli.paste_options import carrying, with_help
 from whorl.interfaces.cli.printing.summary import loop_words, print_outputs
 from whorl.interfaces.cli.session import on_run, run_session
-from whorl.interfaces.cli.showing import Show, show_options
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
-from whorl.interfaces.wording import EXIT_CODES, calls_words, effects_words, forecast_words
+from whorl.interfaces.status_words import EXIT_CODES, calls_words, effects_words, forecast_words
 from whorl.providers.settings.runtime import VARIABLE
 from whorl.services.files import forecasting, preflight
 from whorl.services.inspecting.results import status_words
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
     from whorl.ir import Workflow
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.starting import Start
+    from whorl.runtimes.start_options import Start
     from whorl.services.project import Project
     from whorl.services.serving.triggers import Starts
 
@@ -95,7 +95,7 @@ def run_command(
       whorl run polish.yaml "a haiku about rain" --budget 0.50
       whorl run review.yaml -i spec=@spec.md -i strict:=true --json
     """
-    from whorl.runtimes.starting import Start
+    from whorl.runtimes.start_options import Start
 
     if runtime is not None:
         project = replace(project, environment={**project.environment, VARIABLE: runtime})
@@ -260,7 +260,7 @@ def _rehearse(project: Project, workflow: Workflow, start: Start, show: Show) ->
     """Shows how a run would go, with invented answers; gives the exit code."""
     from whorl.ir.worst_case import worst_case
     from whorl.providers.registry import Providers
-    from whorl.services.rehearsing import rehearse
+    from whorl.services.dry_run import rehearse
 
     say("dry run: the answers are invented, nothing is sent, nothing is stored")
     shown = Events() if show.events else Lines(verbose=show.verbose)

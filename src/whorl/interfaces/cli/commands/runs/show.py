@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import safe
-from whorl.interfaces import wording
-from whorl.interfaces.cli.carrying import with_help
+from whorl.interfaces import status_words
 from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.paste_options import with_help
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.calls import clock, result_lines, step_lines, steps_in
 from whorl.interfaces.cli.printing.records import is_quiet, place_lines, quiet_lines
 from whorl.interfaces.cli.terminal import SIGNS, print_lines
 from whorl.interfaces.cli.watchers import event_json, iteration_cells, past_of, verdict
-from whorl.interfaces.figures import joined, line, seconds, used, written
+from whorl.interfaces.formatting import joined, line, seconds, used, written
 from whorl.interfaces.progress import LoopProgress, Progress
 from whorl.interpreter.events import split_iteration
 from whorl.runtimes.journal.fields import iterations_in
-from whorl.runtimes.journal.sealing import shown
+from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.inspecting import results
 from whorl.services.inspecting.iterations import results_of
 from whorl.services.inspecting.places import is_like, split_place, unknown_place
@@ -123,7 +123,7 @@ def _overview(records: RunRecords, *, whole: bool) -> Iterator[str]:
     yield from quiet_lines(records, {*progress.steps, *(row.address for row in loops)})
     requests = results.requests_of(store, run)
     inside = [request for request in requests if request.place not in progress.steps]
-    yield from (f"  {wording.request_words(request)}" for request in inside[-_REQUESTS_MAX:])
+    yield from (f"  {status_words.request_words(request)}" for request in inside[-_REQUESTS_MAX:])
     result: dict[str, Any] = with_help(results.full_result(store, run))
     for name, value in result["outputs"].items():
         yield f"output {line(name, 40)}:"
@@ -175,7 +175,7 @@ def step_words(step: Step) -> str:
 def loop_table(loop: LoopProgress) -> Iterator[str]:
     """A loop with a row for each of its finished iterations."""
     of = f"/{loop.limit}" if loop.limit else ""
-    ended = wording.exit_words(loop.exit_reason, loop.stopped_by)
+    ended = status_words.exit_words(loop.exit_reason, loop.stopped_by)
     head = f"{'!' if loop.mark else '↻'} {safe(loop.address)}"
     legend = "★ is the best one" if loop.best and loop.iterations else ""
     yield joined(head, f"{loop.number}{of}", ended, legend)

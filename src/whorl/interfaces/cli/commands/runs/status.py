@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import safe
-from whorl.interfaces import wording
-from whorl.interfaces.cli.carrying import carrying, with_help
+from whorl.interfaces import status_words
 from whorl.interfaces.cli.options import json_option, located, print_json, run_option
+from whorl.interfaces.cli.paste_options import carrying, with_help
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.next_command import next_command
 from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines
 from whorl.interfaces.cli.watchers import past_of
-from whorl.interfaces.figures import allowed, joined, line, seconds, worked, written
+from whorl.interfaces.formatting import allowed, joined, line, seconds, worked, written
 from whorl.interfaces.progress import LoopProgress, name_of
 from whorl.providers.redaction import HIDDEN
 from whorl.services.inspecting import results
@@ -94,7 +94,7 @@ class _Status:
     def dialect_lines(self) -> list[str]:
         """The same as the dialect of its file says it; nothing while the run is in no loop."""
         loops = [loop for loop in self.progress.loops.values() if not loop.exit_reason]
-        if not loops or self.result["status"] in wording.ENDED:
+        if not loops or self.result["status"] in status_words.ENDED:
             return []
         loop = loops[-1]
         last = next((words for _, words in self._last_result(loop)), "null")
@@ -107,7 +107,7 @@ class _Status:
             "seconds": f"{max(0.0, self.until - loop.started_at):.0f}",
             "result": last.partition(": ")[2] or last,
         }
-        return wording.status_lines(self.workflow.words, loop.path, facts)
+        return status_words.status_lines(self.workflow.words, loop.path, facts)
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """The facts for people, each with its name."""
@@ -145,11 +145,11 @@ class _Status:
             return
         for loop in self.progress.loops.values():
             of = f"/{loop.limit}" if loop.limit else ""
-            ended = wording.exit_words(loop.exit_reason, loop.stopped_by)
+            ended = status_words.exit_words(loop.exit_reason, loop.stopped_by)
             yield "iteration", joined(f"{loop.number}{of} of {safe(loop.address)}", ended)
             node = results.loop_node(self.workflow, loop.path)
             if node is not None and node.until is not None:
-                yield "until", wording.condition_words(node.until)
+                yield "until", status_words.condition_words(node.until)
             if loop.iterations:
                 last = loop.iterations[-1]
                 measured = f", score {last.shown_score}" if last.score is not None else ""

@@ -9,12 +9,12 @@ import click
 
 from whorl.errors import UsageError, plural, safe
 from whorl.interfaces.cli import options
-from whorl.interfaces.cli.carrying import carrying
 from whorl.interfaces.cli.options import more_options
+from whorl.interfaces.cli.paste_options import carrying
 from whorl.interfaces.cli.printing.next_command import changed_words
 from whorl.interfaces.cli.session import on_run
 from whorl.interfaces.cli.terminal import say
-from whorl.interfaces.wording import more_words
+from whorl.interfaces.status_words import more_words
 from whorl.interpreter.budget import NAMES
 from whorl.runtimes.journal.forking import Fork
 from whorl.services import steering

@@ -1,0 +1,210 @@
+"""Questions about loops: `why` tells why they ended, `diff` compares their iterations."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import UsageError, did_you_mean, plural, safe
+from whorl.interfaces import formatting, status_words
+from whorl.interfaces.advice import advised, root_code
+from whorl.interfaces.cli.options import json_option, located, place_option, print_json
+from whorl.interfaces.cli.paste_options import carrying, with_help
+from whorl.interfaces.cli.printing import summary
+from whorl.interfaces.cli.printing.next_command import next_command
+from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines
+from whorl.interfaces.exit_words import why_document
+from whorl.interfaces.formatting import dollars, line, seconds
+from whorl.interfaces.progress import usage_of
+from whorl.interfaces.values import changes
+from whorl.interfaces.verdicts import goals_of
+from whorl.interpreter.events import numbered
+from whorl.runtimes.journal.folding import fold
+from whorl.services.inspecting import results
+from whorl.services.inspecting.iterations import loop_named, loops_inside, sides
+from whorl.services.inspecting.places import loops_meant, split_place
+from whorl.services.runs import find_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.interfaces.values import Change
+    from whorl.runtimes.journal.journal import IterationRow, LoopRow, RunId
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.inspecting.iterations import Side
+    from whorl.services.project import Project
+
+
+_LOOPS_MAX = 50
+_REQUESTS_MAX = 50
+_WARNINGS_MAX = 20
+_DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+@click.command()
+@place_option
+@click.option("--at", default="", metavar="ADDRESS", help="Only the loops there, or around it.")
+@json_option
+@located
+def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
+    """Explain why the loops of a RUN ended: the conditions and their values per iteration.
+
+    \b
+      whorl why last
+      whorl why "last/all[2]/polish"
+    """
+    name, at = split_place(run, at)
+    with closing(project.open_store()) as store:
+        chosen = find_run(store, name)
+        loops = store.loops(chosen)
+        if at:
+            meant = loops_meant(at, [row.address for row in loops])
+            meant = meant or [loop_named(store, chosen, at)]
+            loops = [row for row in loops if row.address in meant]
+        if as_json:
+            print_json(with_help(why_document(store, chosen, loops)))
+        else:
+            print_lines(_why_lines(store, chosen, loops))
+
+
+def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator[str]:
+    result: dict[str, Any] = with_help(results.full_result(store, run))
+    following = next_command(store, run, result)
+    workflow, row = results.workflow_of(store, run), store.run(run)
+    mark = f": {badge(row.status, row.mark)[0]}" if row.mark else ""
+    yield f"run {run} of {line(row.name, 60)} {results.status_words(str(result['status']))}{mark}"
+    machine = fold(store, run).machine
+    if len(loops) > _LOOPS_MAX:
+        yield ""
+        yield from summary.loops_lines(result["loops"])
+        loops = [row for row in loops if row.exit_reason != "condition_met"][:_LOOPS_MAX]
+        yield f"below: {len(loops)} that did not meet their condition; --at shows any other"
+    asked = results.requests_of(store, run)
+    stopped = results.stopped_loops(store, run)
+    for loop in loops:
+        yield ""
+        rows = results.begun_iterations(store, run, loop)
+        is_stopped = loop.address in stopped
+        yield from summary.loop_lines(
+            loop, rows, workflow=workflow, machine=machine, is_stopped=is_stopped
+        )
+    if not result["loops"] and not result["error"] and result["status"] == "succeeded":
+        yield "it has no loop; all its steps are done"
+    requests = [f"  {status_words.request_words(item)}" for item in asked]
+    yield from ["", "people:", *requests[-_REQUESTS_MAX:]] if requests else []
+    warnings = [_warning(item) for item in result["warnings"][-_WARNINGS_MAX:]]
+    yield from ["", *warnings] if warnings else []
+    if result["paused_by"]:
+        yield from ["", summary.pause_words(result)]
+    if result["error"]:
+        yield from ["", *summary.error_lines(result["error"])]
+        if root_code(result["error"]) == result["error"]["code"]:
+            yield f"  `whorl explain {result['error']['code']}` says more"
+    for gate in result["waiting_for"]:
+        yield from ["", *summary.gate_lines(gate)]
+    yield from ["", f"next: {carrying(following)}"] if not following.startswith("whorl why") else []
+
+
+def _warning(warning: dict[str, Any]) -> str:
+    where = f" ({safe(str(warning.get('path', '')))})" if warning.get("path") else ""
+    return f"warning[{warning.get('code')}]{where}: {line(carrying(advised(warning)), 300)}"
+
+
+@click.command()
+@click.argument("words", metavar="[RUN[/ADDRESS]] FIRST SECOND", nargs=-1, required=True)
+@click.option("--node", metavar="NAME", help="Only the result of this step.")
+@click.option("--at", default="", metavar="ADDRESS", help="Which loop, where there are several.")
+@click.option("--with", "with_run", metavar="RUN", help="SECOND is an iteration of this run.")
+@json_option
+@located
+def diff(
+    project: Project,
+    *,
+    words: tuple[str, ...],
+    node: str | None,
+    at: str,
+    with_run: str | None,
+    as_json: bool,
+) -> None:
+    """Compare two iterations of a loop of a RUN (the newest): results, score, cost, time.
+
+    \b
+      whorl diff 2 4
+      whorl diff last 2 4 --node write
+      whorl diff 4 4 --with OTHER_RUN
+      whorl diff "last/all[2]/polish" 2 4
+
+    Texts are compared by line (of long lines by word: [-gone-] {+new+}), other values by key.
+    """
+    text, first, second = _iterations_meant(words)
+    name, at = split_place(text, at)
+    with closing(project.open_store()) as store:
+        run = find_run(store, name)
+        loop = loop_named(store, run, at)
+        other = run if with_run is None else find_run(store, with_run)
+        both = sides(store, run, loop, (first, second), other)
+        inside = loops_inside(store, (run, numbered(loop, first)), (other, numbered(loop, second)))
+    changed = _changes(both, node)
+    if as_json:
+        iterations = [{"note": side.row.note, "results": side.results} for side in both]
+        texts = {name: "\n".join(map("".join, lines)) for name, lines in changed.items()}
+        print_json({"loop": loop, "iterations": iterations, "diff": texts, "loops": inside})
+        return
+    of_other = "" if other == run else f" of {other}"
+    head = f"{safe(loop)}  iteration {first} → {second}{of_other}"
+    echo("  ".join([head, *_figures(both[0].row, both[1].row)]))
+    for name, lines in changed.items():
+        echo(f"\n{line(name, 80)}{'' if lines else ': no change'}")
+        for mark, text in lines:
+            echo(_painted(mark, text))
+    for name, counts in inside.items() if node is None else ():
+        before, after = (plural(count, "iteration") if count else "not begun" for count in counts)
+        echo(f"\n{line(name, 80)}: {before} → {after}")
+
+
+def _painted(mark: str, text: str) -> str:
+    """A line of a comparison; of one that has both, words that are gone and that are new."""
+    if mark != "~":
+        return paint(mark + text, _DIFF_COLORS.get(mark))
+    words = re.sub(r"\[-.*?-\]", lambda gone: paint(gone[0], "red"), text)
+    return mark + re.sub(r"\{\+.*?\+\}", lambda new: paint(new[0], "green"), words)
+
+
+def _iterations_meant(words: tuple[str, ...]) -> tuple[str, int, int]:
+    """The run, which may be left out, and the numbers of the iterations."""
+    if len(words) not in (2, 3):
+        raise UsageError("say which two iterations", help="for example `whorl diff last 2 4`")
+    run, *numbers = ("last", *words)[-3:]
+    for word in numbers:
+        if not word.isdecimal() or int(word) < 1:
+            message = f"{word!r} is not the number of an iteration"
+            raise UsageError(message, help="name two of them: `whorl diff last 1 2`")
+    return run, int(numbers[0]), int(numbers[1])
+
+
+def _changes(both: tuple[Side, Side], node: str | None) -> dict[str, list[Change]]:
+    names = list(dict.fromkeys([*both[0].results, *both[1].results]))
+    if node is not None and node not in names:
+        hint = did_you_mean(node, names) or f"steps: {', '.join(names) or 'none'}"
+        raise UsageError(f"there is no result of a step {node!r}", help=hint)
+    chosen = names if node is None else [node]
+    first, second = (side.results for side in both)
+    return {name: list(changes(first.get(name), second.get(name))) for name in chosen}
+
+
+def _figures(first: IterationRow, second: IterationRow) -> Iterator[str]:
+    notes: list[Any] = [first.note, second.note]
+    if first.score is not None or second.score is not None:
+        old = formatting.score(first.score, second.score, *goals_of(first.note)) or "-"
+        new = formatting.score(second.score, first.score, *goals_of(second.note)) or "-"
+        yield f"score {old} → {new} {formatting.difference(second.score, first.score)}".rstrip()
+    yield from (formatting.outside_words(note["outside"]) for note in notes if note.get("outside"))
+    costs = [usage_of(note)[2] for note in notes]
+    if any(costs):
+        yield f"cost {dollars(costs[0])} → {dollars(costs[1])}"
+    times = [note.get("seconds") or 0.0 for note in notes]
+    if any(times):
+        yield f"time {seconds(times[0])} → {seconds(times[1])}"

@@ -1,0 +1,259 @@
+"""What runs say about themselves, in plain words: conditions, exit reasons, requests, forecasts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, assert_never
+
+from whorl import ir
+from whorl.errors import plural, safe
+from whorl.interfaces.formatting import allowed, bare, dollars, dollars_at_most, line, score
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from whorl.interpreter.events import Event
+    from whorl.ir import Condition
+    from whorl.language import Json
+    from whorl.services.files.effects import Effects
+    from whorl.services.files.forecasting import Forecast
+    from whorl.services.inspecting.results import Request
+
+
+ENDED = frozenset({"succeeded", "failed", "cancelled"})
+EXIT_CODES = {"succeeded": 0, "failed": 1, "waiting": 4, "paused": 5, "cancelled": 5}
+EXIT_CODES |= {"interrupted": 5, "running": 0}
+_NAMED_MAX = 5
+
+_REASONS = {
+    "condition_met": "its condition was met",
+    "max_iterations": "it reached its limit of iterations",
+    "timeout": "it reached its limit of time",
+    "budget": "the next call did not fit into the budget",
+    "failed": "an iteration failed",
+    "cancelled": "the run was cancelled",
+    "accepted": "a person accepted an iteration",
+    "rejected": "a person rejected it",
+}
+EXIT_REASONS = tuple(_REASONS)
+_STOPPED_BY = {
+    "expression": "an expression became true",
+    "score": "the score reached its goal",
+    "judge": "the judge said yes",
+    "branch": "the branch that ends it was taken",
+    "stable": "two results in a row were alike",
+    "plateau": "the score did not get better any more",
+    "break": "a `break` step was reached",
+    "items": "no items were left",
+    "person": "a person approved it",
+}
+# What is said where a dialect has no words of its own.
+_JUDGEMENT = {
+    "line": "judge: {question} -> {verdict}",
+    "met": "YES",
+    "not_met": "NO",
+    "ambiguous": "AMBIGUOUS ({answer})",
+}
+
+
+# A state of a step as a verb.
+_PAST = {
+    "passed": "has succeeded",
+    "succeeded": "has succeeded",
+    "failed": "has failed",
+    "skipped": "was skipped",
+    "timed_out": "has timed out",
+    "cancelled": "was cancelled",
+}
+
+
+def ending_words(status: str) -> str:
+    """How an iteration ended that has not succeeded."""
+    return {"cut": "cut short", "timed_out": "timed out"}.get(status, status.replace("_", " "))
+
+
+def more_words(body: Mapping[str, Any]) -> str:
+    """What a loop is given to go on."""
+    iterations, cost_usd = body.get("iterations"), body.get("cost_usd")
+    parts = [plural(iterations, "more iteration")] if iterations else []
+    parts += [f"{dollars(cost_usd)} more"] if cost_usd else []
+    parts += [f"{body[name]:,} more {name}" for name in ("tokens", "calls") if body.get(name)]
+    return " and ".join(parts) or "another try"
+
+
+def request_words(request: Request) -> str:
+    """What a person asked or answered, as a clause."""
+    body: Mapping[str, Any] = request.body
+    match request.kind:
+        case "gate.decided":
+            words = "approved" if body.get("approved") else "rejected"
+            words += " with edits" if "value" in body and body.get("by") != "call" else ""
+        case "run.accepted" if "iteration" not in body:
+            words = "told to stop after its iteration"
+        case "run.accepted":
+            words = f"accepted with iteration {body.get('iteration')}"
+        case _:
+            words = f"continued with {more_words(body)}"
+    feedback = line(request.feedback, 400)
+    # More money without a place is for the loops that lacked it.
+    nowhere = "what had stopped for its budget" if request.kind == "run.continued" else "the run"
+    return f"{safe(request.place) or nowhere} was {words}{f': {feedback}' if feedback else ''}"
+
+
+def skip_words(reason: str, facts: Mapping[str, Any]) -> str:
+    """Why a step did not run, as a clause."""
+    step = line(str(facts.get("step")), 60)
+    match reason:
+        case "condition":
+            when = line(str(facts.get("when") or ""), 100)
+            return f"its condition is not true{f': {when}' if when else ''}"
+        case "order":
+            wanted = " or ".join(_PAST.get(str(one), str(one)) for one in facts["wanted"])
+            status = str(facts["status"])
+            return f"it runs only after {step!r} {wanted}, but it {_PAST.get(status, status)}"
+        case "halt":
+            return f"{step!r} failed, and nothing new begins after that"
+        case "branch":
+            taken = facts.get("taken")
+            return (
+                "no case applies" if taken is None else f"case {line(str(taken), 60)!r} was taken"
+            )
+        case "around":
+            return f"{step!r}, which it is in, did not run"
+        case "budget":
+            return "a budget does not allow it"
+    return "the step around it ended before its turn"
+
+
+def reason_words(reason: str, stopped_by: str = "") -> str:
+    """Why a loop ended, as a clause."""
+    if reason == "condition_met" and stopped_by:
+        return _STOPPED_BY.get(stopped_by, f"stopped by {stopped_by}")
+    return _REASONS.get(reason, reason)
+
+
+def exit_words(reason: str, stopped_by: str = "") -> str:
+    """The exit reason as it stands in results, with what decided it."""
+    return f"{reason} ({stopped_by})" if stopped_by else reason
+
+
+def condition_words(condition: Condition | None) -> str:
+    """A loop's condition as a person would say it."""
+    match condition:
+        case None:
+            return ""
+        case ir.When():
+            return line(condition.described or condition.test.source, 60)
+        case ir.Score():
+            goal = "" if condition.at_least is None else f" ≥ {score(condition.at_least)}"
+            return f"score{goal}" if goal else ""
+        case ir.Judge(ir.Expression(source=text) | ir.Constant(text)):
+            return f"judge: {line(str(text), 50)}"
+        case ir.Judge():
+            return "judge: "
+        case ir.BranchTaken():
+            return f"{condition.node} takes {condition.name!r}"
+        case ir.Stable():
+            return f"{bare(condition.threshold * 100)}% alike"
+        case ir.Plateau():
+            return f"no better score for {condition.patience}"
+        case ir.AnyOf() | ir.AllOf():
+            word = " or " if isinstance(condition, ir.AnyOf) else " and "
+            parts = [condition_words(part) for part in condition.conditions]
+            return word.join(part for part in parts if part)
+        case _:
+            assert_never(condition)
+
+
+def target_of(condition: Condition | None) -> float | None:
+    """The score that a loop works towards, if it has one."""
+    if isinstance(condition, ir.Score):
+        return condition.at_least
+    if isinstance(condition, ir.AnyOf | ir.AllOf):
+        goals = (target_of(part) for part in condition.conditions)
+        return next((goal for goal in goals if goal is not None), None)
+    return None
+
+
+def forecast_words(forecast: Forecast) -> str:
+    """The forecast in words, or nothing when no call is made.
+
+    "At most" is said of money only where something bounds it; anything else is an estimate.
+    """
+    if forecast.calls == 0:
+        return ""
+    words = calls_words(forecast.calls, forecast.usual)
+    if forecast.has_tools:
+        words += " and the tools that models use"
+    if forecast.is_priced:
+        return words + _cost_words(forecast)
+    words += ", of a price that is not known"
+    if forecast.budget_usd is None:
+        return words
+    budget = f"the budget of {allowed(forecast.budget_usd)} cannot hold them"
+    return f"{words}, so {budget}: set [prices.MODEL] in whorl.toml"
+
+
+def effects_words(effects: Effects) -> str:
+    """What a workflow would read, write, run and call; nothing where it does nothing outside."""
+    named = ((verb, getattr(effects, verb)) for verb in ("reads", "writes", "runs", "calls"))
+    return "; ".join(f"{verb} {_some(names)}" for verb, names in named if names)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(map(safe, names[:_NAMED_MAX]))
+    more = len(names) - _NAMED_MAX
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _cost_words(forecast: Forecast) -> str:
+    cost, bound, budget = forecast.cost_usd, forecast.bound_usd, forecast.budget_usd
+    about = f", about {dollars(cost or 0.0)}"
+    if budget is not None and (bound is None or bound >= budget):
+        return f"{about if cost and cost < budget else ''}; at most {allowed(budget)}, the budget"
+    if bound is not None:
+        return f", at most {dollars_at_most(bound)}" if bound else ""
+    if not cost:
+        return ""
+    why = "prompts may be longer than they are in the file"
+    if forecast.answer_tokens:
+        why = f"answers may be longer than {forecast.answer_tokens:,} tokens"
+    return f"{about}, an estimate: {why}"
+
+
+def calls_words(calls: int | None, usual: int | None) -> str:
+    """How many calls there can be, and how many of them if none has to be tried again."""
+    if calls is None:
+        return "the number of calls depends on the inputs"
+    words = f"at most {plural(calls, 'call')}"
+    return words if usual is None or usual == calls else f"{words} ({usual:,} without retries)"
+
+
+def judgement_lines(vocabulary: Json, event: Event) -> list[str]:
+    """A line for each judgement of an iteration that has just finished."""
+    if event.kind != "iteration.finished":
+        return []
+    own: Any = vocabulary.get("judgement") if isinstance(vocabulary, dict) else None
+    words: dict[str, str] = _JUDGEMENT | (own or {})
+    facts: Any = event.body.get("facts") or []
+    lines: list[str] = []
+    for fact in facts:
+        if fact.get("by") == "judge":
+            state = {None: "ambiguous", True: "met", False: "not_met"}[fact.get("met")]
+            filled = {name: fact.get(name, "") for name in ("question", "answer")}
+            verdict = _fill(words[state], filled)
+            lines.append(safe(_fill(words["line"], filled | {"verdict": verdict})))
+    return lines
+
+
+def status_lines(vocabulary: Json, path: str, facts: dict[str, str]) -> list[str]:
+    """What a dialect says of a run in the loop at `path`; nothing where it has no words for it."""
+    words: Any = vocabulary if isinstance(vocabulary, dict) else {}
+    lines: list[str] = words.get("status") or []
+    of_loop = {name: str(word) for name, word in (words.get("loops") or {}).get(path, {}).items()}
+    return [safe(_fill(line, of_loop | facts)) for line in lines]
+
+
+def _fill(text: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", str(value))
+    return text

@@ -1,0 +1,309 @@
+"""Backups of a store that is in use, and putting one in its place: both are checked before.
+
+A store that is put in place is one of our own making, with rows of the other file. A run that was
+under way when a backup was made may have gone on since, and nobody knows how far. After a restore
+it is paused: going on repeats its calls, with the same idempotency keys, only when a person says
+so. Of what this user has not made, runs come as history that has ended, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import hashlib
+import os
+import shlex
+import time
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import StoreError, UsageError
+from whorl.interpreter.events import Event
+from whorl.interpreter.state_index import ENDED
+from whorl.lazily import dataclass
+from whorl.runtimes.performing import end_of
+from whorl.runtimes.service.tables import DEFINITIONS
+from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite.checking import PAGES, is_of_run, losses
+from whorl.runtimes.sqlite.faults import DOCTOR
+from whorl.runtimes.sqlite.listing import RESTORED
+from whorl.runtimes.sqlite.ownership import opener
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.journal.registry import Registry
+
+_UNDER_WAY = ("running", "interrupted")
+# What is taken of a store, whoever made it; and what only of one's own.
+_HISTORY = (
+    *("runs", "progress", "journal", "loops", "payloads", "payload_uses", "snapshots", "labels"),
+    *("spending", "homes", "doubts"),
+)
+_ALL = (
+    *(*_HISTORY, "inbox", "memories", "upkeep", "queue", "hooks", "tokens", "audit", "schedules"),
+    *("firings", "experiments"),
+)
+_FAULTS_SHOWN = 3
+_NO_COPY = "nothing was copied; free some space there, or name another file"
+_NO_CHANGE = "nothing was changed; free some space there, then restore again"
+_ABOUT_BACKUPS = {
+    "R901": "restore it with the version of Whorl that wrote it",
+    "R906": "use another backup",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What a backup holds; `under_way` are the runs that went on meanwhile, or were paused."""
+
+    file: str
+    runs: int
+    entries: int
+    bytes: int
+    under_way: tuple[RunId, ...]
+    # Where the store lies that a restored backup has taken the place of.
+    aside: str = ""
+    # Of a backup: whether a restore takes more of it than history. Of a store: whether it has more.
+    is_whole: bool = True
+
+
+def back_up(store: SqliteStore, file: Path, registry: Registry, *, force: bool = False) -> Copied:
+    """Writes a copy of a store, as it is at this moment, to a file of its own."""
+    _check_overwritable(file, store.path, force=force)
+    part, name = _part_beside(file), f"the backup {str(file)!r}"
+    try:
+        with _writing(part, name, _NO_COPY):
+            store.copy_to(str(part))
+            copied = _checked_copy(store, part, name)
+            driven = _driven(store, part)
+            is_whole = False
+            # Where it cannot be registered, it is a backup all the same.
+            with suppress(StoreError):
+                if not store.is_strange:
+                    registry.add(_digest(part), is_backup=True)
+                    is_whole = True
+            _put(part, file)
+    finally:
+        _remove(part)
+    return Copied(str(file), *copied, driven, is_whole=is_whole)
+
+
+def restore(file: Path, target: Path, registry: Registry, *, force: bool = False) -> Copied:
+    """Puts a backup in the place of a store, which is kept beside it."""
+    if not file.is_file():
+        raise UsageError(f"there is no backup {str(file)!r}", code="W902")
+    if target.exists():
+        _check_replaceable(file, target, force=force)
+    return _replace(file, target, registry, is_whole=registry.knows_backup(_digest(file)))
+
+
+def adopt(target: Path, registry: Registry, *, is_mirror: bool = False) -> Copied:
+    """Puts a store of the user's own, with the same runs as history, in the place of another's.
+
+    A mirror is made again by whoever looks next.
+    """
+    with closing(SqliteStore(target, create=False, registry=registry)) as store:
+        if not store.is_strange:
+            raise UsageError(f"you have made the store {str(target)!r}: there is nothing to adopt")
+        _refuse_open(target, next(iter(store.living()), None))
+    _refuse_open(target, opener(str(target)))
+    if is_mirror:
+        return Copied(str(target), 0, 0, 0, (), _put_aside(target), is_whole=False)
+    return _replace(target, target, registry, is_whole=False)
+
+
+def _replace(file: Path, target: Path, registry: Registry, *, is_whole: bool) -> Copied:
+    part, name = _part_beside(target), f"the store {str(target)!r}"
+    try:
+        with _writing(part, name, _NO_CHANGE):
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            SqliteStore(part, registry=registry).close()
+            with (
+                _reading(file),
+                closing(SqliteStore(file, create=False, is_strange=True)) as backup,
+            ):
+                kind = "store" if file == target else "backup"
+                _refuse_damaged(backup, f"the {kind} {str(file)!r}")
+                backup.copy_rows_to(str(part), _ALL if is_whole else _HISTORY, DEFINITIONS)
+            stopped = asyncio.run(_stop_all(part, is_whole=is_whole))
+            copied = _checked(part, f"the copy of {str(file)!r}")
+            aside = _put_aside(target)
+            _put(part, target)
+    finally:
+        _remove(part)
+    return Copied(str(target), *copied, stopped, aside, is_whole)
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+@contextmanager
+def _writing(part: Path, name: str, advice: str) -> Iterator[None]:
+    """What keeps a copy from being written is said of the file that it is to become."""
+    try:
+        yield
+    except OSError as fault:
+        words = f"{name} cannot be written: {fault.strerror or fault}"
+        full = fault.errno == errno.ENOSPC
+        remedy = advice if full else "check that its folder exists and may be written"
+        raise StoreError(words, help=remedy) from fault
+    except StoreError as fault:
+        if str(part) not in str(fault):
+            raise
+        words = str(fault).replace(f"the store {str(part)!r}", name)
+        raise StoreError(words, code=fault.code, help=advice) from fault
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    """What is wrong with a backup is said of it, and not of the store that it is to replace."""
+    try:
+        yield
+    except StoreError as fault:
+        store, backup = f"the store {str(file)!r}", f"the backup {str(file)!r}"
+        words, another = str(fault), "name the file of a backup"
+        if not file.stat().st_size:
+            words = f"{backup} is empty"
+        elif not any(named in words for named in (store, repr(str(file)))):
+            raise
+        advice = _ABOUT_BACKUPS.get(fault.code, another)
+        if fault.code == "R908":
+            advice = f"name the file itself: {shlex.quote(os.path.realpath(file))}"
+        words = words.replace(store, backup)
+        raise StoreError(words, code=fault.code, help=f"nothing was changed; {advice}") from fault
+
+
+def _check_overwritable(file: Path, store: str, *, force: bool) -> None:
+    if file.exists() and file.samefile(store):
+        raise UsageError(f"{str(file)!r} is the store itself", help="name another file")
+    if file.exists() and not file.is_file():
+        raise UsageError(f"{str(file)!r} is no file", help="name the file of the backup")
+    if file.exists() and not force:
+        raise UsageError(f"{str(file)!r} exists already", help="name another file, or --force")
+
+
+def _check_replaceable(file: Path, target: Path, *, force: bool) -> None:
+    if file.samefile(target):
+        raise UsageError(f"{str(file)!r} is the store itself", help="name the file of a backup")
+    if not force:
+        advice = f"--force moves {target.name} aside and puts the backup in its place"
+        raise UsageError(f"there is a store at {str(target)!r} already", help=advice)
+    # A store that cannot be opened is what a backup is for.
+    with suppress(StoreError), closing(SqliteStore(target, create=False, is_strange=True)) as store:
+        _refuse_open(target, next(iter(store.living()), None))
+    _refuse_open(target, opener(str(target)))
+
+
+def _refuse_open(target: Path, process: int | None) -> None:
+    """What a process writes to a store that is put aside would be in no store any more."""
+    if process is not None:
+        who = f"process {process}" if process else "a process"
+        words = f"{who} has the store {str(target)!r} open"
+        raise UsageError(words, help="end it first, then restore", code="W905")
+
+
+async def _stop_all(part: Path, *, is_whole: bool) -> tuple[RunId, ...]:
+    """Nothing that was under way goes on by itself: nobody knows what it has done since.
+
+    Of a store that others have made, nothing goes on at all.
+    """
+    async with SqliteStore(part, create=False) as store:
+        rows = [row for row in store.runs(limit=2**31) if row.status not in ENDED]
+        if is_whole:
+            # Of those who are asked something, time may go on with the run, whatever was answered.
+            rows = [row for row in rows if row.status in _UNDER_WAY or row.due is not None]
+        newest = max((row.updated_at for row in rows), default=0.0)
+        backup = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(newest))
+        for row in rows:
+            owner = await store.claim(row.id, is_driven=False)
+            kind = "run.paused" if is_whole else "run.cancelled"
+            body: dict[str, Any] = {"by": "restore", "backup": backup} if is_whole else {}
+            event = Event(kind, "", time.time(), body)
+            await store.append(row.id, owner, [event] if is_whole else [event, end_of(event)])
+            if is_whole:
+                await store.label(row.id, RESTORED, backup)
+            await store.release(row.id, owner)
+        return tuple(row.id for row in rows)
+
+
+def _driven(store: SqliteStore, part: Path) -> tuple[RunId, ...]:
+    """The runs of a copy that a process drives, and so goes on with."""
+    with closing(SqliteStore(part, create=False)) as copy:
+        known = {row.id for status in _UNDER_WAY for row in copy.runs(status=status, limit=2**31)}
+    running = store.runs(status="running", limit=2**31)
+    return tuple(row.id for row in running if row.id in known and store.is_owned(row.id))
+
+
+def _checked_copy(store: SqliteStore, part: Path, name: str) -> tuple[int, int, int]:
+    """What a copy holds; where it is damaged since the store is, that is said of the store."""
+    try:
+        return _checked(part, name)
+    except StoreError as fault:
+        faults = losses(store.check()) if fault.code == "R906" else []
+        if not faults:
+            raise
+        words = f"the store {store.path!r} is damaged: {'; '.join(faults[:_FAULTS_SHOWN])}"
+        advice = f"nothing was copied; {_help_with(store, faults)}"
+        raise StoreError(words, code="R906", help=advice) from fault
+
+
+def _help_with(store: SqliteStore, faults: list[str]) -> str:
+    ids = [row.id for row in store.runs(limit=2**31)]
+    harmed = [run for run in ids if any(is_of_run(fault, run) for fault in faults)]
+    if not harmed or any(fault.startswith(PAGES) for fault in faults):
+        return DOCTOR
+    each = " and ".join(f"`whorl prune --run {run}`" for run in harmed[:_FAULTS_SHOWN])
+    return f"restore a backup with `whorl restore FILE`, or delete what is damaged: {each}"
+
+
+def _checked(part: Path, name: str) -> tuple[int, int, int]:
+    with closing(SqliteStore(part, create=False)) as store:
+        _refuse_damaged(store, name)
+        sizes = store.sizes()
+        return sizes.runs, sizes.entries, sizes.file_bytes
+
+
+def _refuse_damaged(store: SqliteStore, name: str) -> None:
+    faults = losses(store.check())
+    if faults:
+        words = f"{name} is damaged: {'; '.join(faults[:_FAULTS_SHOWN])}"
+        raise StoreError(words, code="R906", help="nothing was changed; use another backup")
+
+
+def _part_beside(file: Path) -> Path:
+    """Where a copy is written before it has its name, so that nobody takes half of one."""
+    return file.with_name(f".{file.name}.{os.getpid()}-{time.time_ns()}.part")
+
+
+def _put_aside(target: Path) -> str:
+    """Gives a store another name, with the log beside it that may hold its newest entries.
+
+    A log without a store would be added to whatever takes its place.
+    """
+    aside, kept = f"{target}.before-{time.strftime('%Y%m%d-%H%M%S')}", ""
+    for ending in ("-shm", "-wal", ""):
+        with suppress(FileNotFoundError):
+            os.rename(f"{target}{ending}", f"{aside}{ending}")
+            kept = f"{aside}{ending}"
+    return kept
+
+
+def _remove(part: Path) -> None:
+    """Removes what is left of a copy, with the files that SQLite makes beside one to read it."""
+    for ending in ("", "-shm", "-wal"):
+        with suppress(FileNotFoundError):
+            os.unlink(f"{part}{ending}")
+
+
+def _put(part: Path, file: Path) -> None:
+    os.replace(part, file)
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,325 @@
+"""Tries: one step, or one iteration of a loop, run from a draft with values that are given.
+
+A try is an ordinary run of a workflow that holds the step alone: what stands around it is given as
+values, and so is each pinned step. Its key marks it, so that lists and costs leave it out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any
+
+from whorl import ir
+from whorl.errors import UsageError, did_you_mean
+from whorl.interpreter.events import numbered
+from whorl.ir.expressions import Names, bound_names
+from whorl.ir.walk import blocks_of, is_hidden, walk
+from whorl.lazily import dataclass
+from whorl.runtimes.journal.time_travel import moment
+from whorl.runtimes.sqlite.listing import TRY
+from whorl.runtimes.start_options import Start
+from whorl.services.files.effects import Effects, effects_of
+from whorl.services.files.preflight import check_given
+from whorl.services.records import records_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from whorl.language import Json
+    from whorl.providers.settings import Settings
+    from whorl.runtimes.journal.journal import Journal, RunId
+    from whorl.services.files.editing import Others
+    from whorl.services.project import Project
+
+BUDGET_USD = 0.25
+HAS_EFFECTS = "C113"
+_PINS, _PINS_BYTES_MAX = "pins.json", 5_000_000
+# What the output of a try is called.
+_RESULT = "result"
+_ALONE = (ir.Break, ir.Continue, ir.Stop)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The iteration of a run that values are taken from."""
+
+    run: RunId
+    loop: str
+    iteration: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is tried: a step of a draft, with values by path; `pins` are results by path.
+
+    A path inside of the step names a step that is not run, or what an iteration is given; any
+    other path names what the step sees. `others` are files beside the draft, not saved either.
+    """
+
+    text: str
+    file: str
+    at: str
+    inputs: dict[str, Json] = field(default_factory=dict)
+    values: dict[str, Json] = field(default_factory=dict)
+    pins: dict[str, Json] = field(default_factory=dict)
+    source: Source | None = None
+    budget_usd: float = BUDGET_USD
+    others: Others = None
+
+
+def prepare(
+    project: Project, journal: Journal, wanted: Wanted, *, forms: str = ""
+) -> tuple[ir.Workflow, Start]:
+    """The workflow of a try, and how it starts; raises InvalidWorkflow or UsageError.
+
+    `forms` say how inputs are given on the command line, if they are given there.
+    """
+    reading = project.read_text(wanted.text, wanted.file, others=wanted.others)
+    nodes = nodes_by_path(reading.workflow)
+    node = nodes.get(wanted.at)
+    if node is None or isinstance(node, _ALONE):
+        inside = next((path for path in nodes if path.endswith(f"/{wanted.at}")), "")
+        advice = f"did you mean {inside!r}?" if inside else did_you_mean(wanted.at, nodes)
+        words = f"there is no step {wanted.at[:120]!r} that can be tried"
+        raise UsageError(words, help=advice, code="C105")
+    known = _given_by(journal, wanted.source, wanted.at)
+    within = f"{wanted.at}/"
+    pins = wanted.pins | {path: value for path, value in wanted.values.items() if path in nodes}
+    for path, value in wanted.values.items():
+        if not (path.startswith(within) and path in nodes):
+            known[path.rpartition("/")[2]] = value
+    held = {path: value for path, value in pins.items() if path.startswith(within)}
+    known = {p.rpartition("/")[2]: v for p, v in pins.items() if not p.startswith(within)} | known
+    check_names(reading.workflow, replace(wanted, pins={}))
+    workflow = _workflow(reading.workflow, _pinned(node, wanted.at, held), known)
+    ports = {port.name for port in workflow.inputs}
+    given = {name: value for name, value in known.items() if name in ports} | wanted.inputs
+    needed = replace(workflow, inputs=_needed(reading.workflow, workflow))
+    advice = forms or "see `inputs` of the workflow"
+    check_given(needed, given, advice=advice, has_options=bool(forms))
+    start = Start(
+        input=given,
+        limits={"cost_usd": wanted.budget_usd},
+        key=f"{TRY}{secrets.token_hex(8)}",
+        file=wanted.file,
+        sources=dict(reading.sources),
+    )
+    return workflow, start
+
+
+def nodes_by_path(workflow: ir.Workflow) -> dict[str, ir.Node]:
+    """The steps of a workflow by their paths, as pictures have them."""
+    found: dict[str, ir.Node] = {}
+    for path, node in walk(workflow.body):
+        found.setdefault("/".join(part.partition("@")[0] for part in path.split("/")), node)
+    return found
+
+
+def check_names(whole: ir.Workflow, wanted: Wanted) -> None:
+    """Refuses values and pins of what is not there; raises UsageError C105."""
+    nodes = nodes_by_path(whole)
+    for path in wanted.pins:
+        if path not in nodes:
+            raise _unknown("step", path, nodes)
+    names = {path.rpartition("/")[2] for path in nodes} | {port.name for port in whole.inputs}
+    names |= {name for name, _ in whole.variables} | Names().in_block(whole.body)
+    names |= {name for node in nodes.values() for name in bound_names(node)}
+    for path in wanted.values:
+        block, _, name = path.rpartition("/")
+        if name not in names or (block and block not in nodes):
+            raise _unknown("value", path, [*names, *nodes])
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
+    words = f"there is no {what} {name[:120]!r}"
+    return UsageError(words, help=did_you_mean(name, known), code="C105")
+
+
+def _needed(whole: ir.Workflow, tried: ir.Workflow) -> tuple[ir.Port, ...]:
+    """The inputs of a workflow, of which only those are required that the tried step reads."""
+    names = Names().in_block(tried.body)
+    return tuple(replace(p, required=p.required and p.name in names) for p in whole.inputs)
+
+
+def check_effects(workflow: ir.Workflow, settings: Settings) -> None:
+    """Refuses a try that does something outside; raises UsageError C113, which says what."""
+    effects: Effects = effects_of(workflow, settings, ())
+    parts = {"runs": effects.runs, "calls": effects.calls, "writes": effects.writes}
+    words = "; ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
+    if words:
+        advice = "pin these steps, or allow it"
+        raise UsageError(f"this try {words}", help=advice, code=HAS_EFFECTS)
+
+
+def _given_by(journal: Journal, source: Source | None, at: str) -> dict[str, Json]:
+    """What an iteration of a run was given, and what its steps gave that stand beside the one."""
+    if source is None:
+        return {}
+    address = numbered(source.loop, source.iteration)
+    machine = moment(journal, source.run, address)
+    if machine is None:
+        words = f"run {source.run} has no iteration {address[:120]!r}"
+        raise UsageError(words, help="`whorl show` lists the iterations of a run", code="W907")
+    frame = next(f for f in machine.loop_frames.values() if f["address"] == source.loop)
+    known: dict[str, Json] = {}
+    scope: str | None = frame["inner"]
+    while scope is not None:
+        entry = machine.state["scopes"][scope]
+        known = {**entry["values"], **known}
+        scope = entry["up"]
+    if at.startswith(f"{source.loop}/"):
+        # A step of the body sees what the others of that iteration gave.
+        for record in records_of(journal, source.run, address).records:
+            if record.address == f"{address}/{record.name}" and record.output is not None:
+                known[record.name] = record.output
+    return known
+
+
+def _pinned(node: Any, path: str, pins: dict[str, Json]) -> Any:
+    """A step in which each pinned one is what it gives."""
+    if not pins:
+        return node
+    blocks = dict(blocks_of(node))
+    made = {slot: _pinned_block(block, path, pins) for slot, block in blocks.items()}
+    if isinstance(node, ir.Branch):
+        cases = tuple(replace(case, body=made[f"case.{case.name}"]) for case in node.cases)
+        default = node.default and replace(node.default, body=made["default"])
+        return replace(node, cases=cases, default=default)
+    return replace(node, body=made["body"]) if made else node
+
+
+def _pinned_block(block: ir.Block, path: str, pins: dict[str, Json]) -> ir.Block:
+    nodes = []
+    for node in block.nodes:
+        own = f"{path}/{node.name}"
+        if own in pins:
+            value = ir.Constant(pins[own])
+            nodes.append(ir.Compute(name=node.name, after=node.after, when=node.when, value=value))
+        else:
+            nodes.append(_pinned(node, own, pins))
+    return replace(block, nodes=tuple(nodes))
+
+
+def _workflow(whole: ir.Workflow, node: Any, known: dict[str, Json]) -> ir.Workflow:
+    """A workflow of one step, which sees what is known of the others."""
+    if isinstance(node, ir.Loop):
+        node, known = _once(node, known)
+    ports = tuple(replace(port, required=False) for port in whole.inputs)
+    names = [name for name in known if name not in {node.name, *(port.name for port in ports)}]
+    givers = tuple(ir.Compute(name=name, value=ir.Constant(known[name])) for name in names)
+    node = replace(node, after=tuple(ir.After(name) for name in names), when=None)
+    return replace(
+        whole,
+        body=ir.Block((*givers, node)),
+        inputs=ports,
+        outputs=((_RESULT, ir.Expression("jinja", _read_as(node.name))),),
+        hidden_outputs=(_RESULT,) if is_hidden(node, dict(whole.workflows)) else (),
+        early_outputs=(),
+        trigger=None,
+        answer=None,
+    )
+
+
+def _read_as(name: str) -> str:
+    """The result of a step, as an expression reads it."""
+    return name if name.isidentifier() else f"results[{json.dumps(name)}]"
+
+
+def _once(loop: ir.Loop, known: dict[str, Json]) -> tuple[ir.Loop, dict[str, Json]]:
+    """A loop that makes one iteration, given what is known of it; and what is known beside that."""
+    bound = {name for name, _ in loop.facts} | {carry.name for carry in loop.carry}
+    held = {name: value for name, value in known.items() if name in bound}
+    carry = [each for each in loop.carry if each.name not in held]
+    carry += [ir.Carry(name, first=ir.Constant(value)) for name, value in held.items()]
+    once = replace(
+        loop,
+        limits=replace(loop.limits, iterations=1),
+        on_limit="finish",
+        ask="never",
+        memory=None,
+        returns="last",
+        carry=tuple(carry),
+        facts=tuple(pair for pair in loop.facts if pair[0] not in held),
+    )
+    return once, {name: value for name, value in known.items() if name not in held}
+
+
+def mark_of(node: ir.Node) -> str:
+    """What tells whether a step still gives what it gave when it was pinned."""
+    kind = node.kind if isinstance(node, ir.Task) else type(node).__name__
+    returns = node.returns if isinstance(node, ir.Task) else None
+    return hashlib.sha256(json.dumps([kind, returns], sort_keys=True).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A result that tries use instead of a step; a stale one is not used."""
+
+    value: Json
+    is_stale: bool = False
+
+
+def pins_of(
+    project: Project, file: str, text: str | None = None, others: Others = None
+) -> dict[str, Pin]:
+    """The pins of a file by path; `text` is a draft of it."""
+    kept = _read_pins(_pins_path(project)).get(file)
+    nodes = _nodes(project, file, text, others) if kept else {}
+    return {
+        path: Pin(pin.get("value"), path not in nodes or mark_of(nodes[path]) != pin.get("mark"))
+        for path, pin in (kept.items() if isinstance(kept, dict) else ())
+        if isinstance(pin, dict)
+    }
+
+
+def save_pins(
+    project: Project,
+    file: str,
+    values: dict[str, Json],
+    text: str | None,
+    others: Others = None,
+) -> None:
+    """Keeps the pins of a file, in the place of those that it had; unknown steps are refused."""
+    nodes = _nodes(project, file, text, others)
+    for path in values:
+        if path not in nodes:
+            raise _unknown("step", path, nodes)
+    project.check_store()
+    target = _pins_path(project)
+    kept = _read_pins(target)
+    kept[file] = {at: {"value": value, "mark": mark_of(nodes[at])} for at, value in values.items()}
+    written = json.dumps({name: pins for name, pins in kept.items() if pins}, ensure_ascii=False)
+    if len(written) > _PINS_BYTES_MAX:
+        raise UsageError(f"all pins together have more than {_PINS_BYTES_MAX:,} characters")
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = target.with_name(f".{_PINS}.{secrets.token_hex(6)}")
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+        stream.write(written)
+    os.replace(new, target)
+
+
+def _nodes(project: Project, file: str, text: str | None, others: Others) -> dict[str, ir.Node]:
+    path = str(project.root / file)
+    reading = project.read(path) if text is None else project.read_text(text, path, others=others)
+    return nodes_by_path(reading.workflow)
+
+
+def _pins_path(project: Project) -> Path:
+    return project.store.parent / _PINS
+
+
+def _read_pins(path: Path) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            kept = json.loads(stream.read(_PINS_BYTES_MAX + 1))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as fault:
+        words = f"the pins in {str(path)!r} cannot be read: {fault}"
+        raise UsageError(words, help="correct or delete this file") from None
+    return kept if isinstance(kept, dict) else {}
