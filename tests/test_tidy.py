@@ -169,14 +169,13 @@ def identifiers(path: Path) -> set[str]:
     }
 
 
-def test_no_dialect_is_named_outside_of_the_dialects() -> None:
-    dialects = {path.name for path in (PACKAGE / "dialects").iterdir() if path.is_dir()}
-    others = {"native", "reading", "editing", "__pycache__"}
-    names = {name.replace("_", "[-_]") for name in dialects - others}
+def test_no_format_is_named_outside_of_the_formats() -> None:
+    names = {path.parent.name for path in (PACKAGE / "formats").glob("*/__init__.py")}
+    names = {name.replace("_", "[-_]") for name in names}
     named = [
         f"{path.relative_to(ROOT)}: {match[0]}"
         for path in python_files(PACKAGE)
-        if "dialects" not in path.parts
+        if not {"dialects", "formats"} & set(path.parts)
         for match in re.finditer(rf"(?i)(?<![-_\w])({'|'.join(names)})\b", path.read_text())
     ]
 

@@ -12,10 +12,10 @@ import click
 
 import whorl
 from whorl import testing
-from whorl.dialects.loom.expressions import signature
 from whorl.dialects.native import native_schema
 from whorl.dialects.native.tasks.returns import TYPES
 from whorl.explanations import codes, explain
+from whorl.formats.loom.expressions import signature
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.group import EXITS, build_group
 from whorl.interfaces.http.app import build_app, document

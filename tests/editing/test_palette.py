@@ -11,7 +11,7 @@ from whorl.dialects import NoFiles
 from whorl.dialects.editing.edit import edit, open_text
 from whorl.dialects.editing.operations import read_operations
 from whorl.dialects.editing.palette import changes_of, palette
-from whorl.dialects.studio.kinds import fields_of_type
+from whorl.formats.studio.kinds import fields_of_type
 
 FILES = {"native": "new.yaml", "studio": "new.json", "shodan": "new.yaml"}
 WIDGETS = {"text", "long text", "number", "choice", "boolean", "expression", "json"}

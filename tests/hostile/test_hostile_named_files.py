@@ -163,7 +163,7 @@ OTHERS = {
     "services/testing/files.py": "the tests that a person names",
     "services/single_step.py": "the engine's own: pins",
 }
-PARTS = ("dialects", "providers", "services")
+PARTS = ("dialects", "formats", "providers", "services", "wings")
 DOOR = {"dialects/files.py": {"open_beside"}, "providers/files/rights.py": {"read_named"}}
 _CALLS = {"read_bytes", "fdopen", "copyfile", "copy", "copy2", "copytree", "mmap", "FileIO"}
 _FUNCTIONS = {"open_file", "read_start", "open_beside", "read_named"}

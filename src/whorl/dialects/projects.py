@@ -89,7 +89,7 @@ DATABASES = (
     Database(
         frozenset(("_meta", "workflows")),
         ("_meta", "workflows", "settings", "mcp_servers", "triggers"),
-        "whorl.dialects.studio.database:take_over",
+        "whorl.formats.studio.database:take_over",
     ),
 )
 # Many programs have a file of this name: a section of it must hold what only this one has.
@@ -109,11 +109,11 @@ MARKS = (
     Mark(
         "config.yaml",
         regex(_CONFIGURATION, re.MULTILINE),
-        "whorl.dialects.mcp_cli.configuration:read_sections",
+        "whorl.formats.mcp_cli.configuration:read_sections",
     ),
 )
 NAMES = (
-    "whorl.dialects.shodan.reader:find_named",
-    "whorl.dialects.mcp_cli.calls:find_named",
-    "whorl.dialects.loom.project.settings:find_named",
+    "whorl.formats.shodan.reader:find_named",
+    "whorl.formats.mcp_cli.calls:find_named",
+    "whorl.formats.loom.project.settings:find_named",
 )

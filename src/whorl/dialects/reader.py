@@ -28,11 +28,11 @@ CALL_DEPTH_MAX = 16
 _NAMED_MAX = 30
 _BUILT_IN = {
     "native": "whorl.dialects.native:NativeReader",
-    "mcp-cli": "whorl.dialects.mcp_cli.reader:McpCliReader",
-    "orka": "whorl.dialects.orka.reader:OrkaReader",
-    "studio": "whorl.dialects.studio:StudioReader",
-    "shodan": "whorl.dialects.shodan.reader:ShodanReader",
-    "loom": "whorl.dialects.loom:LoomReader",
+    "mcp-cli": "whorl.formats.mcp_cli.reader:McpCliReader",
+    "orka": "whorl.formats.orka.reader:OrkaReader",
+    "studio": "whorl.formats.studio:StudioReader",
+    "shodan": "whorl.formats.shodan.reader:ShodanReader",
+    "loom": "whorl.formats.loom:LoomReader",
 }
 
 
@@ -85,14 +85,14 @@ class Reader(Protocol):
 
 # The function libraries of our dialects, by the names under which expressions ask for them.
 LIBRARIES = {
-    "deployment": "whorl.dialects.loom.functions.deployment:LIBRARY",
-    "loom": "whorl.dialects.loom.expressions:LOOM",
-    "logic": "whorl.dialects.loom.expressions:LOGIC",
-    "logic-lenient": "whorl.dialects.loom.expressions:LENIENT_LOGIC",
-    "mcp-cli": "whorl.dialects.mcp_cli.functions:LIBRARY",
-    "orka": "whorl.dialects.orka.functions:LIBRARY",
-    "shodan": "whorl.dialects.shodan.functions:LIBRARY",
-    "studio": "whorl.dialects.studio.functions:LIBRARY",
+    "deployment": "whorl.formats.loom.functions.deployment:LIBRARY",
+    "loom": "whorl.formats.loom.expressions:LOOM",
+    "logic": "whorl.formats.loom.expressions:LOGIC",
+    "logic-lenient": "whorl.formats.loom.expressions:LENIENT_LOGIC",
+    "mcp-cli": "whorl.formats.mcp_cli.functions:LIBRARY",
+    "orka": "whorl.formats.orka.functions:LIBRARY",
+    "shodan": "whorl.formats.shodan.functions:LIBRARY",
+    "studio": "whorl.formats.studio.functions:LIBRARY",
 }
 
 
@@ -113,7 +113,7 @@ class History(Protocol):
 
 
 # The shapes in which our dialects tell a run's history, by the names of the systems.
-HISTORIES = {"azure": "whorl.dialects.loom.records.history:run_history"}
+HISTORIES = {"azure": "whorl.formats.loom.records.history:run_history"}
 
 
 def histories() -> Plugins:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from loom_runs import SHARED, read, run
 
-from whorl.dialects.loom.linting import lint_for_azure
+from whorl.formats.loom.linting import lint_for_azure
 from whorl.source.json import read_json
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from whorl.dialects.loom.linting import lint_for_azure
+from whorl.formats.loom.linting import lint_for_azure
 from whorl.source.json import read_json
 
 

@@ -7,8 +7,8 @@ from mcp_cli_files import HEAD, Memory, found_in, read
 
 from whorl import ir
 from whorl.dialects import read_workflow
-from whorl.dialects.mcp_cli.reader import McpCliReader
 from whorl.errors import InvalidWorkflow
+from whorl.formats.mcp_cli.reader import McpCliReader
 from whorl.providers.asking.judge import judgement_of
 from whorl.providers.task import Request
 from whorl.source.json import read_json

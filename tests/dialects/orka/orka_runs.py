@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from public_files.worlds import Workers
 from whorl.dialects import read_workflow
-from whorl.dialects.orka.functions import LIBRARY
 from whorl.errors import ProviderError
+from whorl.formats.orka.functions import LIBRARY
 from whorl.plugins import load_reference
 from whorl.providers.memory import key_of, search
 from whorl.providers.task import Estimate, Reply, Usage

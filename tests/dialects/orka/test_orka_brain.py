@@ -8,8 +8,8 @@ import pytest
 from orka_runs import run
 from test_orka_memory import perform
 
-from whorl.dialects.orka.brain import episodes, learning, skills
-from whorl.dialects.orka.brain.features import features, likeness, overlap
+from whorl.formats.orka.brain import episodes, learning, skills
+from whorl.formats.orka.brain.features import features, likeness, overlap
 from whorl.providers.task import Request
 from whorl.runtimes.sqlite import SqliteStore
 

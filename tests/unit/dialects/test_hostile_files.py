@@ -9,11 +9,11 @@ import pytest
 
 from stopwatch import within
 from whorl.dialects import NoFiles, read_workflow
-from whorl.dialects.loom.forms import is_deployed
-from whorl.dialects.loom.project.deployment import Template
-from whorl.dialects.orka.agents import sort_behind
-from whorl.dialects.studio.functions.transforms import find_path, read_path
 from whorl.errors import InvalidWorkflow, Span
+from whorl.formats.loom.forms import is_deployed
+from whorl.formats.loom.project.deployment import Template
+from whorl.formats.orka.agents import sort_behind
+from whorl.formats.studio.functions.transforms import find_path, read_path
 from whorl.language import LanguageError
 from whorl.source import Scalar, Sequence
 

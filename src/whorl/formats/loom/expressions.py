@@ -1,0 +1,332 @@
+"""Logic Apps strings: literal, `@expression` that keeps its type, or text with `@{expression}`.
+
+An expression has calls, literals and property access; no operators. `and`, `or`, `if` and
+`coalesce` evaluate only what they need, so an unknown function is an error at once only where it is
+certain to be called.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from whorl.formats.loom.calls import LAZY, apply, failing, problem_of
+from whorl.formats.loom.functions import collections, conversion, dates, strings, workflow
+from whorl.formats.loom.functions.actions import ACTION_FUNCTIONS
+from whorl.formats.loom.functions.agents import AGENT_FUNCTIONS
+from whorl.formats.loom.values.arguments import forgiving_item, strict_item
+from whorl.formats.loom.values.printing import pay, print_text, to_plain_json
+from whorl.language import tree
+from whorl.language.faults import LanguageError, LimitExceeded
+from whorl.language.libraries import Library, Semantics, additions
+from whorl.language.signatures import FunctionEntry
+from whorl.language.values import INTEGER_MAX, LIMITS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whorl.language.signatures import FunctionEntry
+
+LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
+    *strings.STRINGS.entries,
+    *collections.COLLECTIONS.entries,
+    *collections.LOGICAL.entries,
+    *conversion.CONVERSION.entries,
+    *strings.BINARY.entries,
+    *conversion.MATH.entries,
+    *dates.DATES.entries,
+    *workflow.INTERNAL.entries,
+    *workflow.WORKFLOW.entries,
+    *strings.URIS.entries,
+    *collections.OBJECTS.entries,
+    *conversion.XML_FUNCTIONS.entries,
+    *collections.TYPING.entries,
+)
+
+# Later entries take the place of earlier ones of the same name.
+LENIENT_LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
+    *LOGIC_FUNCTIONS,
+    *collections.LENIENT_COLLECTIONS.entries,
+    *workflow.LENIENT.entries,
+)
+
+
+def read(source: str, library: str, *, lenient: bool) -> tree.Tree:
+    """Read a string by Azure's rules, or leniently by Loom's.
+
+    Then `@` may stand before a nested call, texts also in double quotes, and what is missing is
+    null.
+    """
+    syntax, value = "logic-lenient" if lenient else "logic", None
+    body: tuple[tree.Stmt, ...] = ()
+    if source.startswith("@@"):
+        body = (tree.Text(source[1:]),)
+    elif len(source) > 1 and source[0] == "@" and source[1] != "{":
+        value, _ = ExpressionReader(source, library, lenient=lenient).read(1, "end")
+    else:
+        body = _interpolated(source, library, lenient=lenient)
+    return tree.Tree(syntax, library, value, body, frozenset())
+
+
+def _interpolated(source: str, library: str, *, lenient: bool) -> tree.Body:
+    body: list[tree.Stmt] = []
+    literal = ""
+    end = 0
+    while (start := source.find("@{", end)) >= 0:
+        if start > end and source[start - 1] == "@":
+            literal += source[end : start - 1] + "@{"
+            end = start + 2
+            continue
+        literal += source[end:start]
+        reader = ExpressionReader(source, library, lenient=lenient)
+        value, end = reader.read(start + 2, "}")
+        body += [tree.Text(literal)] if literal else []
+        body.append(tree.Emit(value, start + 2))
+        literal = ""
+    literal += source[end:]
+    return (*body, tree.Text(literal)) if literal else tuple(body)
+
+
+EXPRESSION_MAX = 8_192
+# Deployment templates have longer ones.
+_LENGTHS_MAX = {"deployment": 24_576}
+_SHORTER = "put parts of it into actions of their own"
+
+_CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
+
+
+@lru_cache(maxsize=16)
+def _functions(library: str, lenient: bool) -> Mapping[str, FunctionEntry]:
+    """All functions by lower-case name: those of the syntax, and those that a dialect adds."""
+    own = LENIENT_LOGIC_FUNCTIONS if lenient else LOGIC_FUNCTIONS
+    return {entry.name.lower(): entry for entry in (*own, *additions(library))}
+
+
+class Token(NamedTuple):
+    """One word; the kind of a mark is the mark itself."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+class ExpressionReader:
+    """Reads one expression of a source."""
+
+    def __init__(self, source: str, library: str, *, lenient: bool) -> None:
+        self.source = source
+        self.lenient = lenient
+        self.functions = _functions(library, lenient)
+        # A reader makes an expression of a text with several, which may be long as a whole.
+        is_made = source.startswith("@$")
+        self.length_max = _LENGTHS_MAX.get(
+            library, LIMITS.source_max if is_made else EXPRESSION_MAX
+        )
+        self.depth = 0
+        self.optional = 0
+        self.start = 0
+        self.token = Token("end", "", 0, 0)
+
+    def read(self, start: int, closing: str) -> tuple[tree.Expr, int]:
+        """Read an expression up to a token, `end` or a brace; also where the text goes on."""
+        self.start = start
+        self._advance(start)
+        value = self._expression()
+        if self.token.kind != closing:
+            raise self._unexpected("EndOfData" if closing == "end" else "RightCurlyBrace")
+        return value, self.token.end
+
+    def _advance(self, position: int | None = None) -> Token:
+        """Go to the next token; returns the one before it."""
+        passed = self.token
+        space = _SPACE.match(self.source, passed.end if position is None else position)
+        assert space is not None
+        start = space.end()
+        match = (_LENIENT_TOKEN if self.lenient else _TOKEN).match(self.source, start)
+        if start - self.start > self.length_max:
+            raise LimitExceeded(
+                f"expression has more than {self.length_max} characters", self.start, _SHORTER
+            )
+        if match is not None:
+            kind = match[0] if match.lastgroup == "mark" else str(match.lastgroup)
+            self.token = Token(kind, match[0], start, match.end())
+        elif start == len(self.source):
+            self.token = Token("end", "", start, start)
+        else:
+            mark = self.source[start]
+            advice = "the text has no closing quote" if mark in "'\"" else ""
+            if mark == '"' and not self.lenient:
+                advice = "write texts in single quotes"
+            raise LanguageError(
+                f"Unable to parse template language expression {self._shown()}: the string "
+                f"character {mark!r} at position '{start - self.start}' is not expected",
+                start,
+                advice,
+            )
+        return passed
+
+    def _take(self, kind: str, name: str) -> Token:
+        if self.token.kind != kind:
+            raise self._unexpected(name)
+        return self._advance()
+
+    def _expression(self) -> tree.Expr:
+        self._descend()
+        try:
+            value, steps = self._primary(), 0
+            while self.token.kind in (".", "[", "?"):
+                steps += 1
+                self._descend()
+                value = self._access(value)
+            self.depth -= steps
+        finally:
+            self.depth -= 1
+        return value
+
+    def _descend(self) -> None:
+        self.depth += 1
+        if self.depth > LIMITS.depth_max:
+            raise LimitExceeded(
+                f"expression is nested more than {LIMITS.depth_max} levels deep",
+                self.token.start,
+                _SHORTER,
+            )
+
+    def _primary(self) -> tree.Expr:
+        if self.lenient and self.token.kind == "@":
+            self._advance()
+        token = self._advance()
+        if token.kind == "text":
+            quote = token.text[0]
+            return tree.Literal(token.text[1:-1].replace(quote * 2, quote), token.start)
+        if token.kind == "number":
+            return self._number(token.text, token.start)
+        if token.kind == "." and self.token.kind == "number" and self.token.text[0].isdecimal():
+            return self._number(f".{self._advance().text}", token.start)
+        if token.kind == "name":
+            if self.token.kind == "(":
+                return self._call(token)
+            constant = token.text.lower()
+            if constant in _CONSTANTS:
+                return tree.Literal(_CONSTANTS[constant], token.start)
+            raise self._unexpected("LeftParenthesis")
+        self.token = token
+        raise self._unexpected("Identifier")
+
+    def _number(self, digits: str, offset: int) -> tree.Expr:
+        if not digits.lstrip("+-").isdecimal():
+            try:
+                return tree.Literal(float(digits), offset)
+            except ValueError:
+                raise LanguageError(f"'{digits[:40]}' is not a number", offset) from None
+        number = int(digits[:24])
+        if len(digits) > 24 or not -INTEGER_MAX <= number < INTEGER_MAX:
+            raise LanguageError(f"the number '{digits[:40]}' is an integer beyond 64 bits", offset)
+        return tree.Literal(number, offset)
+
+    def _access(self, target: tree.Expr) -> tree.Expr:
+        offset = self.token.start
+        forgiving = self.token.kind == "?"
+        if forgiving:
+            self._advance()
+        if self.token.kind == ".":
+            self._advance()
+            if self.token.kind not in ("name", "number"):
+                raise self._unexpected("Identifier")
+            name = self._advance()
+            return tree.Item(target, tree.Literal(name.text, name.start), offset, forgiving)
+        self._take("[", "LeftSquareBracket")
+        key = self._expression()
+        self._take("]", "RightSquareBracket")
+        return tree.Item(target, key, offset, forgiving)
+
+    def _call(self, name: Token) -> tree.Expr:
+        self._take("(", "LeftParenthesis")
+        entry = self.functions.get(name.text.lower())
+        lazy = entry.name if entry is not None and entry.name in LAZY else ""
+        arguments: list[tree.Expr] = []
+        while self.token.kind != ")":
+            if arguments:
+                self._take(",", "RightParenthesis" if self.token.kind in ("end", "}") else "Comma")
+            # The first argument is always evaluated; the others of these functions may not be.
+            self.optional += bool(lazy and arguments)
+            arguments.append(self._expression())
+            self.optional -= bool(lazy and len(arguments) > 1)
+        self._take(")", "RightParenthesis")
+        problem = problem_of(name.text, entry, len(arguments), self.functions)
+        if problem is not None:
+            if not self.optional:
+                raise problem.at(name.start)
+            return tree.Apply(failing(problem), (), (), (), name.start)
+        assert entry is not None
+        return LAZY[lazy](arguments, name.start) if lazy else apply(entry, arguments, name.start)
+
+    def _unexpected(self, expected: str) -> LanguageError:
+        actual = _DESCRIPTIONS[self.token.kind]
+        return LanguageError(
+            f"Unable to parse template language expression {self._shown()}: expected token "
+            f"{expected!r} and actual {actual!r}",
+            self.token.start,
+        )
+
+    def _shown(self) -> str:
+        shown = self.source[self.start : self.start + 60]
+        return f"'{shown}{'...' * (len(self.source) - self.start > 60)}'"
+
+
+_SINGLE = r"""'[^']*+(?:''[^']*+)*+'"""
+_DOUBLE = r'''"[^"]*+(?:""[^"]*+)*+"'''
+_OTHERS = r"""
+      |(?P<number>(?:[+-]?[0-9]+\.?[0-9]*|[+-]\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![^.,(){}@\[\]?'\s]))
+      |(?P<mark>[.,(){}@\[\]?])
+      |(?P<name>[^.,(){}@\[\]?'"\s]+)"""
+_TOKEN = re.compile(f"(?P<text>{_SINGLE}){_OTHERS}", re.VERBOSE)
+_LENIENT_TOKEN = re.compile(f"(?P<text>{_SINGLE}|{_DOUBLE}){_OTHERS}", re.VERBOSE)
+_SPACE = re.compile(r"\s*")
+
+# The kinds as messages of Logic Apps name them.
+_MARKS = (
+    "Dot Comma LeftParenthesis RightParenthesis LeftCurlyBrace RightCurlyBrace At "
+    "LeftSquareBracket RightSquareBracket QuestionMark"
+)
+_DESCRIPTIONS = {
+    "end": "EndOfData",
+    "text": "StringLiteral",
+    "number": "Number",
+    "name": "Identifier",
+    **dict(zip(".,(){}@[]?", _MARKS.split(), strict=True)),
+}
+
+
+LOOM = Library(
+    functions=(*ACTION_FUNCTIONS, *AGENT_FUNCTIONS),
+    recorder="whorl.formats.loom.records.records:RECORDER",
+)
+
+
+def signature(entry: FunctionEntry) -> str:
+    """The parameters of a function; a question mark follows what may be left out."""
+    optional = [f"{name}?" for name, _ in entry.optional]
+    further = ["..."] if entry.extra else []
+    return f"{entry.name}({', '.join([*entry.required, *optional, *further])})"
+
+
+LOGIC = Library(
+    functions=LOGIC_FUNCTIONS,
+    title="Logic Apps expressions: @{...}",
+    signature=signature,
+    stands_alone=True,
+    read=partial(read, lenient=False),
+    semantics=Semantics(strict_item, strict_item, print_text, forgiving_item, pay, to_plain_json),
+)
+# Members that are missing are null, as if there were a `?` before each.
+LENIENT_LOGIC = Library(
+    functions=LENIENT_LOGIC_FUNCTIONS,
+    stands_alone=True,
+    read=partial(read, lenient=True),
+    semantics=Semantics(
+        forgiving_item, forgiving_item, print_text, forgiving_item, pay, to_plain_json
+    ),
+)

@@ -1,0 +1,173 @@
+"""The functions of deployment templates, beside those that they share with Logic Apps.
+
+A file is deployed nowhere: its subscription and tenant have ids of zeros, its resource group is
+called `local`. What only Azure can say (`reference`, `listKeys`, `newGuid`) is not among them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from base64 import b32encode
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
+
+from whorl.formats.loom.functions import strings
+from whorl.formats.loom.values.arguments import Family, not_valid, text, wrong
+from whorl.formats.loom.values.printing import print_text
+from whorl.language.libraries import Library
+from whorl.language.values import UNDEFINED
+
+if TYPE_CHECKING:
+    from whorl.language.calls import Run
+    from whorl.language.values import Value
+
+
+DEPLOYMENT = Family("deployment")
+
+_NOBODY = "00000000-0000-0000-0000-000000000000"
+_SUBSCRIPTION = f"/subscriptions/{_NOBODY}"
+_GROUP = f"{_SUBSCRIPTION}/resourceGroups/local"
+# The namespace of Azure's own guid().
+_GUIDS = uuid.UUID("11fb06fb-712d-4ddd-98c7-e71bbd588830")
+_PLACE = re.compile(r"\{\{|\}\}|\{([0-9]{1,3})(?::[^{}]*)?\}")
+_FACTS: dict[str, Value] = {
+    "subscription": {
+        "id": _SUBSCRIPTION,
+        "subscriptionId": _NOBODY,
+        "tenantId": _NOBODY,
+        "displayName": "local",
+    },
+    "resourceGroup": {
+        "id": _GROUP,
+        "name": "local",
+        "type": "Microsoft.Resources/resourceGroups",
+        "location": "local",
+        "tags": {},
+    },
+    "tenant": {"tenantId": _NOBODY},
+    "environment": {
+        "name": "AzureCloud",
+        "portal": "https://portal.azure.com",
+        "resourceManager": "https://management.azure.com/",
+        "authentication": {
+            "loginEndpoint": "https://login.microsoftonline.com/",
+            "audiences": ["https://management.core.windows.net/", "https://management.azure.com/"],
+        },
+        "suffixes": {
+            "keyvaultDns": ".vault.azure.net",
+            "sqlServerHostname": ".database.windows.net",
+            "storage": "core.windows.net",
+        },
+    },
+    "null": None,
+    "true": True,
+    "false": False,
+}
+for _name, _fact in _FACTS.items():
+    DEPLOYMENT(f"{_name}()", "a fact of the deployment", _fact)(lambda fact, run: fact)
+
+
+@DEPLOYMENT("$given(name:str)", "what the run is given for a parameter")
+def _given(run: Run, name: str) -> Value:
+    value = run.lookup(name)
+    return None if value is UNDEFINED else value
+
+
+@DEPLOYMENT("concat(value, ...)", "texts one after another, or the items of all arrays")
+def _concat(run: Run, values: list[Value]) -> Value:
+    arrays = [value for value in values if isinstance(value, list)]
+    if not arrays or len(arrays) < len(values):
+        return strings.concat(run, values)
+    run.check_items(sum(map(len, arrays)), "concat")
+    return [item for array in arrays for item in array]
+
+
+@DEPLOYMENT("format(text, ...)", "a text with values in place of {0}, {1}, ...")
+def _format(run: Run, values: list[Value]) -> str:
+    pattern, *given = text("format", 0, values[0]), *values[1:]
+    parts, end, size = [], 0, 0
+    for place in _PLACE.finditer(pattern):
+        if place[1] is not None and int(place[1]) >= len(given):
+            raise not_valid("format", f"there is no value for {place[0]!r}")
+        inner = place[0][0] if place[1] is None else print_text(run, given[int(place[1])])
+        parts += [pattern[end : place.start()], inner]
+        size += len(inner)
+        run.limit_text(len(pattern) + size, "format")
+        end = place.end()
+    return "".join([*parts, pattern[end:]])
+
+
+@DEPLOYMENT("length(value:collection)", "how many characters, items or properties there are")
+def _length(run: Run, value: str | list[Value] | dict[str, Value] | None) -> int:
+    if value is None:
+        raise wrong("length", None, "be an object, an array or a string", value)
+    return len(value)
+
+
+@DEPLOYMENT("createObject(key, ...)", "an object of alternating keys and values")
+def _create_object(run: Run, values: list[Value]) -> dict[str, Value]:
+    if len(values) % 2:
+        raise not_valid("createObject", "a key has no value")
+    keys = [text("createObject", None, key) for key in values[::2]]
+    return dict(zip(keys, values[1::2], strict=True))
+
+
+@DEPLOYMENT("padLeft(text, length:int, mark?:str)", "a text padded on the left")
+def _pad_left(run: Run, value: Value, length: int, mark: str | None) -> str:
+    run.check_text(length, "padLeft")
+    return print_text(run, value).rjust(length, (mark or " ")[0])
+
+
+@DEPLOYMENT("uri(base:str, relative:str)", "a relative URI resolved against a base")
+def _uri(run: Run, base: str, relative: str) -> str:
+    return urljoin(base, relative)
+
+
+@DEPLOYMENT("guid(text, ...)", "an id that is the same for the same texts")
+def _guid(run: Run, values: list[Value]) -> str:
+    return str(uuid.uuid5(_GUIDS, strings.concat(run, values, "-", "guid")))
+
+
+@DEPLOYMENT("uniqueString(text, ...)", "13 characters that are the same for the same texts")
+def _unique(run: Run, values: list[Value]) -> str:
+    joined = strings.concat(run, values, "-", "uniqueString")
+    return b32encode(hashlib.sha256(joined.encode()).digest()).decode()[:13].lower()
+
+
+@DEPLOYMENT("resourceId(part, ...)", "the id of a resource in the resource group", True)
+@DEPLOYMENT("subscriptionResourceId(part, ...)", "the id of a resource in the subscription", False)
+def _resource_id(function: str, is_grouped: bool, run: Run, values: list[Value]) -> str:
+    """The parts before the type, which has a slash, name a subscription and a resource group."""
+    parts = [text(function, min(place, 3), value) for place, value in enumerate(values)]
+    at = next((place for place, part in enumerate(parts) if "/" in part), len(parts))
+    before = parts[:at]
+    group = before.pop() if before and is_grouped else "local"
+    subscription = before.pop() if before else _NOBODY
+    scope = f"/subscriptions/{subscription}" + f"/resourceGroups/{group}" * is_grouped
+    return scope + _provider(function, parts[at:])
+
+
+@DEPLOYMENT("tenantResourceId(part, ...)", "the id of a resource of the tenant")
+def _tenant_id(run: Run, values: list[Value]) -> str:
+    return _provider("tenantResourceId", [text("tenantResourceId", None, v) for v in values])
+
+
+@DEPLOYMENT("extensionResourceId(resource:str, type:str, ...)", "the id of a part of a resource")
+def _extension_id(run: Run, values: list[Value]) -> str:
+    base, *parts = [text("extensionResourceId", None, value) for value in values]
+    return base + _provider("extensionResourceId", parts)
+
+
+def _provider(function: str, parts: list[str]) -> str:
+    """`/providers/NAMESPACE/TYPE/NAME/...`: each part of the type with its name."""
+    space, *kinds = parts[0].split("/") if parts else [""]
+    names = [name for part in parts[1:] for name in part.split("/")]
+    if not kinds or len(kinds) != len(names):
+        raise not_valid(function, "there must be one name for each part of the type")
+    pairs = "".join(f"/{kind}/{name}" for kind, name in zip(kinds, names, strict=True))
+    return f"/providers/{space}{pairs}"
+
+
+LIBRARY = Library(functions=tuple(DEPLOYMENT.entries))

@@ -1,0 +1,362 @@
+"""Texts with {{variables}} as expressions, and the variables of a file, whose names are flat.
+
+A variable is input, env.X, loop.iteration or a step's name. In prompts one that is not set stays as
+it is written, unless it can only be misspelt; in `with`, `until` and `items` it is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import field, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.reading.texts import NearestNames, placeholders, quoted, read_tree, split_text
+from whorl.lazily import dataclass
+from whorl.source import Entry, Mapping, Scalar, Sequence, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.dialects.reading.texts import Placeholder
+    from whorl.errors import Span
+    from whorl.formats.mcp_cli.format import FileContext, Item
+    from whorl.source import Value
+
+LIBRARY = "mcp-cli"
+MAIN = "input"
+RESERVED = frozenset({MAIN, "env", "loop", "step"})
+# What a loop tells about itself: to its own texts, and to whatever comes after it.
+REFINE = ("iteration", "output", "last.output", "history")
+ITERATE = ("iteration", "index", "count", "current", "item")
+_SAME = {name: name for name in ("iterations", "output", "succeeded", "failed")}
+AFTERWARDS = {"iteration": "iterations", "last.output": "output", "history": "accumulator", **_SAME}
+# What a loop has in the public system besides.
+_ELSEWHERE = ("stats.succeeded", "stats.failed", "total")
+LOOP = frozenset((*REFINE, *ITERATE, *AFTERWARDS, *_ELSEWHERE))
+
+PLACE = re.compile(r"\{\{([^{}]+)\}\}")
+_TOKEN = re.compile(r"'[^']*'|\"[^\"]*\"|[^\W\d][\w-]*(?:\.[\w-]+)*")
+_MARKS = re.compile(r"\$?\{\{|\}\}")
+_COMPARES = re.compile(r"[=!<>]=|[<>]")
+_FLAT = "variables are flat: {{input}}, {{env.NAME}}, {{loop.iteration}}, the name of a step"
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_INPUT = re.compile(r"[^\W\d][\w-]*")
+_DOTTED = re.compile(r"[^\W\d][\w-]*(?:\.[\w-]+)+")
+# What an expression reads as a word of its own.
+_CONSTANTS = ("true", "false", "none", "null", "True", "False", "None")
+_KEYWORDS = ("and", "or", "not", "in", "is", "if", "else", "elif", "recursive")
+WORDS = frozenset((*_CONSTANTS, *_KEYWORDS))
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """From where a text looks: whose it is, the loop that it is inside of, the one before it."""
+
+    item: Item | None = None
+    inside: Item | None = None
+    before: Item | None = None
+    judged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The expression that reads a variable; one that is not certain may be undefined."""
+
+    expression: str
+    certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An unknown name where it is mentioned first: an input, which a run may need to be given."""
+
+    written: str
+    span: Span
+    required: bool
+
+
+@dataclass(slots=True)
+class Variables:
+    """What the texts of one file can mention; unknown names are inputs of the workflow.
+
+    `reads_input` says whether anything in the file reads its main input, or hands it on.
+    """
+
+    items: dict[str, Item] = field(default_factory=dict)
+    accumulators: dict[str, Item] = field(default_factory=dict)
+    env: frozenset[str] = frozenset()
+    inputs: dict[str, Mention] = field(default_factory=dict)
+    reads_input: bool = False
+
+    def owner(self, name: str) -> Item | None:
+        """The step or loop whose result a variable is."""
+        bare = name.removeprefix("step.") if name not in self.items else name
+        return self.items.get(bare) or self.accumulators.get(bare) or self.holder(name)
+
+    def holder(self, name: str) -> Item | None:
+        """The step whose result is an object that a variable is a field of: `step.NAME.FIELD`."""
+        first, _, rest = name.partition(".")
+        owner = self.items.get(rest.partition(".")[0]) if first == "step" and "." in rest else None
+        return owner if owner is not None and owner.is_provided else None
+
+    def find(self, name: str, view: View) -> Reference | None:
+        """How a variable is read from a place; None where it is not known."""
+        if name == MAIN:
+            self.reads_input = True
+            return Reference(MAIN)
+        if (holder := self.holder(name)) is not None and holder is not view.item:
+            path = "".join(f"[{quoted(part)}]" for part in name.split(".")[2:])
+            return Reference(f"{spelled(holder.name)}{path}", certain=False)
+        owner = self.owner(name)
+        if owner is not None and owner is not view.item:
+            is_name = owner.name in (name, name.removeprefix("step."))
+            part = "" if owner.loop is None else ".output" if is_name else ".accumulator"
+            return Reference(spelled(owner.name) + part, owner.get("if") is None)
+        first, _, rest = name.partition(".")
+        if first == "env" and rest:
+            return Reference(f"env[{quoted(rest)}]", rest in self.env)
+        return _of_loop(rest, view) if first == "loop" else None
+
+    def take(self, name: str, mention: Mention) -> bool:
+        """Makes an unknown name an input of the workflow; false where it cannot be one."""
+        if not _INPUT.fullmatch(name) or name in RESERVED or self.owner(name) is not None:
+            return False
+        first = self.inputs.setdefault(name, mention)
+        if mention.required:
+            self.inputs[name] = replace(first, required=True)
+        return True
+
+    def is_misspelt(self, name: str, nearest: str) -> bool:
+        """Whether nobody can give a name: no step or loop has it anywhere, or it is near to one."""
+        if not _DOTTED.fullmatch(name):
+            return False
+        first, _, rest = name.partition(".")
+        if first == "step":
+            return self.owner(name) is None and self.owner(rest.partition(".")[0]) is None
+        return rest not in LOOP if first == "loop" else bool(nearest)
+
+    def names(self, wanted: str) -> Iterator[str]:
+        """All names that a text may mention, those of the form of the wanted one first."""
+        flat = ("input", *self.items, *self.accumulators)
+        prefixed = (("loop", (*REFINE, *ITERATE)), ("env", self.env), ("step", flat[1:]))
+        dotted = (f"{prefix}.{name}" for prefix, names in prefixed for name in names)
+        return chain(dotted, flat) if "." in wanted else chain(flat, dotted)
+
+
+def spelled(name: str) -> str:
+    """A name as an expression reads it."""
+    is_plain = _PLAIN.fullmatch(name) and name not in WORDS
+    return name if is_plain else f"variable({quoted(name)})"
+
+
+def collect_variables(items: list[Item], env: object) -> Variables:
+    """The variables of a file, before its texts are read."""
+    by_name = {item.name: item for item in items}
+    names = [entry.name for entry in env] if isinstance(env, Mapping) else []
+    variables = Variables(by_name, env=frozenset(names))
+    for item in items:
+        for name in item.accumulators:
+            if name not in by_name:
+                variables.accumulators.setdefault(name, item)
+    return variables
+
+
+def _of_loop(rest: str, view: View) -> Reference | None:
+    """What a loop tells about itself: inside of it, after it, or to a workflow that it calls."""
+    if view.inside is not None:
+        if view.judged and rest == "output":
+            return Reference("output")
+        names = ITERATE if view.inside.is_iterate else REFINE
+        return Reference(f"loop.{rest}") if rest in names else None
+    if view.before is not None:
+        part = AFTERWARDS.get(rest)
+        return Reference(f"{spelled(view.before.name)}.{part}", False) if part else None
+    return Reference(f"loop.{rest}", False) if rest in {*REFINE, *ITERATE} else None
+
+
+@dataclass(slots=True)
+class Texts:
+    context: FileContext
+    variables: Variables
+    _warned: set[str] = field(default_factory=set)
+    _nearest: NearestNames = field(default_factory=NearestNames)
+
+    def read(self, value: Value | None, view: View, *, strict: bool = False) -> ir.Value:
+        """A text; a variable that is not set stays as it is written, or must be set (`strict`)."""
+        if not isinstance(value, Scalar) or value.value is None:
+            return ir.Constant("")
+        if not PLACE.search(value.text):
+            return ir.Constant(value.text)
+        parts = list(self._parts(value, view, strict=strict))
+        source = "".join(map(_template_part, parts))
+        if len(parts) == 1 and parts[0][1]:
+            # A template that is one expression would keep the type of its value; this is a text.
+            source = f"{{{{ ({parts[0][0]}) | string }}}}"
+        expression = ir.Expression("template", source, LIBRARY)
+        self.context.places.remember_part(expression, value.span)
+        return expression
+
+    def values(self, value: Value, view: View, *, strict: bool) -> ir.Value:
+        """What `with` gives: texts, and lists and objects of them."""
+
+        def read(scalar: Scalar) -> ir.Value:
+            is_text = scalar is value or PLACE.search(scalar.text)
+            return self.read(scalar, view, strict=strict) if is_text else ir.Constant(scalar.value)
+
+        return read_tree(value, read)
+
+    def left_over(self, view: View, *values: Value | None) -> ir.Value | None:
+        """What a step warns of where variables in its texts are not set, so that they stay."""
+        pairs: dict[str, str] = {}
+        for place in [place for value in values for place in places_in(value)]:
+            reference = self.variables.find(place.name, view)
+            if reference is None:
+                # An input that is not given is what stands for it.
+                given = f"{spelled(place.name)} != {quoted(place.written)}"
+                pairs[place.written] = given if place.name in self.variables.inputs else "false"
+            elif not reference.certain:
+                pairs[place.written] = f"{reference.expression} is defined"
+        listed = ", ".join(f"{quoted(written)}: {test}" for written, test in pairs.items())
+        return ir.Expression("jinja", f"left_over({{{listed}}})", LIBRARY) if pairs else None
+
+    def lines(self, arguments: Mapping, view: View, *, strict: bool) -> ir.Value:
+        """All of `with` as one text: a line `key: value` for each."""
+        parts: list[str] = []
+        for number, entry in enumerate(arguments):
+            parts.append(_literal(f"{chr(10) if number else ''}{entry.name}: "))
+            scalar = entry.value
+            if not isinstance(scalar, Scalar):
+                written = json.dumps(plain(entry.value), ensure_ascii=False)
+                scalar = Scalar(written, entry.value.span)
+            parts.extend(map(_template_part, self._parts(scalar, view, strict=strict)))
+        return ir.Expression("template", "".join(parts), LIBRARY)
+
+    def source(self, value: Value, view: View) -> str:
+        """The source of an expression for a value; a text that is one variable keeps its type."""
+        if isinstance(value, Scalar):
+            parts = list(self._parts(value, view, strict=True)) or [(value.text, False)]
+            form = "({})" if parts[1:] else "{}"
+            return " ~ ".join(form.format(text) if is_it else quoted(text) for text, is_it in parts)
+        if isinstance(value, Sequence):
+            return f"[{', '.join(self.source(item, view) for item in value)}]"
+        pairs = (f"{quoted(entry.name)}: {self.source(entry.value, view)}" for entry in value)
+        return f"{{{', '.join(pairs)}}}"
+
+    def condition(self, value: Value | None, view: View) -> ir.Expression | None:
+        """An `if`: a comparison of variables, or a text that is not empty, `false` or `0`."""
+        if not isinstance(value, Scalar) or value.value is None:
+            return None
+        if _is_comparison(value.text):
+            bare = _MARKS.sub(" ", value.text)
+            source = _TOKEN.sub(lambda token: self._operand(token[0], value, view), bare)
+        else:
+            texts = [self._operand(place.name, value, view) for place in placeholders(value, PLACE)]
+            is_literal = not texts or PLACE.sub("", value.text).strip(" \n$")
+            source = f"is_true({quoted(value.text) if is_literal else ' ~ '.join(texts)})"
+        expression = ir.Expression("jinja", source, LIBRARY)
+        self.context.places.remember_part(expression, value.span)
+        return expression
+
+    def _operand(self, token: str, scalar: Scalar, view: View) -> str:
+        if token[0] in "'\"" or token in WORDS:
+            return token
+        reference = self.variables.find(token, view)
+        if reference is not None:
+            return reference.expression
+        span = scalar.locate(max(0, scalar.text.find(token)), len(token))
+        if not self.variables.take(token, Mention("", span, required=True)):
+            self._report_unknown(token, span)
+        return spelled(token)
+
+    def _parts(self, scalar: Scalar, view: View, *, strict: bool) -> Iterator[tuple[str, bool]]:
+        """The parts of a text: literals, and sources (true) of variables."""
+
+        def source_of(place: Placeholder) -> str | None:
+            reference = self.variables.find(place.name, view)
+            if reference is None:
+                return self._unknown(place, strict=strict)
+            if reference.certain:
+                return reference.expression
+            if strict:
+                return f"required({reference.expression}, {quoted(place.name)})"
+            return f"{reference.expression} | default({quoted(place.written)})"
+
+        return split_text(scalar, PLACE, source_of)
+
+    def _unknown(self, place: Placeholder, *, strict: bool) -> str | None:
+        name, start = place.name, place.offset - 2
+        span = place.scalar.locate(start, len(place.written))
+        if self.variables.take(name, Mention(place.written, span, required=strict)):
+            # One that is nearly the name of another is probably a slip.
+            advice = self._question(name)
+            if advice and name not in self._warned:
+                message = f"{name!r} is not a step or loop here, so it must be given as an input"
+                at = place.scalar.locate(start, len(name) + 4)
+                self.context.warn("W023", message, at, label="an input", help=advice)
+                self._warned.add(name)
+            return spelled(name)
+        if strict or self.variables.is_misspelt(name, self._question(name)):
+            self._report_unknown(name, place.scalar.locate(start, len(name)))
+        elif name not in self._warned:
+            message = f"{place.written[:60]!r} is not a variable, so it stays in the text as it is"
+            advice = self._advice(name)
+            self.context.warn("W023", message, span, label="stays as it is", help=advice)
+            self._warned.add(name)
+        return None
+
+    def _report_unknown(self, name: str, span: Span) -> None:
+        message, advice = f"there is no variable {name[:60]!r}", self._advice(name)
+        self.context.report("W005", message, span, label="unknown variable", help=advice)
+
+    def _advice(self, name: str) -> str:
+        if self.variables.owner(name) is not None:
+            return "it is not there yet; write {{loop.last.output}} or {{loop.history}} in a loop"
+        return self._question(name) or _FLAT
+
+    def _question(self, name: str) -> str:
+        return self._nearest.question(name, self.variables.names(name))
+
+
+def names_in(value: Value | None) -> Iterator[str]:
+    return (place.name for place in places_in(value))
+
+
+def places_in(value: Value | None) -> Iterator[Placeholder]:
+    if isinstance(value, Scalar):
+        yield from placeholders(value, PLACE)
+    elif isinstance(value, Sequence | Mapping):
+        for item in value:
+            yield from places_in(item.value if isinstance(item, Entry) else item)
+
+
+def operands_in(value: Value | None) -> list[str]:
+    """Every name that a condition may mention."""
+    if not isinstance(value, Scalar) or not _is_comparison(value.text):
+        return list(names_in(value))
+    return _TOKEN.findall(_MARKS.sub(" ", value.text))
+
+
+def _is_comparison(text: str) -> bool:
+    """Whether a condition compares variables; another one is a text that is empty or not."""
+    if not PLACE.search(text):
+        return False
+    bare = _MARKS.sub(" ", text)
+    if _COMPARES.search(_TOKEN.sub("", bare)):
+        return True
+    words = {"and", "or", "not", "in"} & set(_TOKEN.findall(bare))
+    return text.strip().startswith("${{") and bool(words)
+
+
+def _literal(text: str) -> str:
+    """Literal text in a template; what would mean something there is quoted."""
+    if any(mark in text for mark in ("{{", "{%", "{#")) or text.endswith("{") or "\r" in text:
+        return f"{{{{ {quoted(text)} }}}}"
+    return text
+
+
+def _template_part(part: tuple[str, bool]) -> str:
+    text, is_source = part
+    return f"{{{{ {text} }}}}" if is_source else _literal(text)

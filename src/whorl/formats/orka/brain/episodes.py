@@ -1,0 +1,168 @@
+"""Episodes: what happened when a task was done, and what it taught, for later tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.formats.orka.brain.features import overlap
+from whorl.formats.orka.brain.payload import (
+    Fields,
+    count,
+    flag,
+    listed,
+    number,
+    number_in,
+    payload_of,
+    table,
+    text,
+)
+from whorl.formats.orka.outputs import texts_in
+from whorl.language.libraries import Amendment
+
+if TYPE_CHECKING:
+    from whorl.language import Json
+
+PER_DOMAIN_MAX = 200
+FAILURES_MAX = 400
+_HALF_LIFE_S = 168 * 3_600.0
+_CHARACTERS_A_TOKEN = 4
+_HOUR_S = 3_600.0
+_TEXTS = ("task_input", "task", "outcome_summary", "failure_analysis", "model", "strategy")
+_LISTS = ("what_worked", "what_failed", "lessons", "agents")
+_HEADING = "Relevant past experience:"
+_LINES = (
+    ("Lessons", "lessons"),
+    ("What failed", "what_failed"),
+    ("Root cause", "failure_analysis"),
+    ("What worked", "what_worked"),
+)
+
+
+def record(records: list[Json], given: Fields, now: float) -> Amendment:
+    """Keeps an episode; of each domain the newest, and the newest failures of all."""
+    payload = payload_of(given.get("payload"))
+    quality, warning = number(payload, "quality", default=0.5)
+    success = flag(payload, "success")
+    domain = text(payload, "domain", default="general")
+    episode: Fields = {
+        "id": given.get("key"),
+        "episode": True,
+        "domain": domain,
+        "success": success,
+        "quality": quality,
+        "at": now,
+        **{name: text(payload, name)[:4_000] for name in _TEXTS},
+        **{name: [*listed(payload.get(name))] for name in _LISTS},
+    }
+    episode["task_input"] = text(payload, "task_input", "input", "response")[:4_000]
+    known = _episodes(records)
+    ended = "well" if success else "badly"
+    value: Fields = {
+        "response": f"Recorded an episode of {domain} that ended {ended}",
+        "confidence": str(quality),
+        "internal_reasoning": f"{len(known) + 1} episodes are known",
+        "episode_id": episode["id"],
+        "episode_domain": domain,
+        "episode_success": success,
+    }
+    return Amendment(value, episode, _too_many(known, episode), warning)
+
+
+def _episodes(records: list[Json]) -> list[Fields]:
+    return [found for found in map(table, records) if found.get("episode")]
+
+
+def _too_many(known: list[Fields], new: Fields) -> frozenset[str]:
+    """The oldest of a domain that go; failures are kept longer than what went well."""
+    failures = [episode for episode in known if not episode["success"]]
+    beside = [e for e in known if e["success"] and e["domain"] == new["domain"]]
+    gone = [*beside[: max(0, len(beside) - PER_DOMAIN_MAX + 1)]]
+    gone += failures[: max(0, len(failures) - FAILURES_MAX + 1)]
+    return frozenset(str(episode["id"]) for episode in gone)
+
+
+def find(records: list[Json], given: Fields, now: float) -> Amendment:
+    """The episodes that help with a task, the best first, and as a text for prompts."""
+    payload = payload_of(given.get("payload"))
+    least = number(payload, "min_score", default=0.2)[0]
+    wanted = f"{text(payload, 'task_input', 'input', 'response')} {text(payload, 'task')}"
+    domain, only = text(payload, "domain", default="general"), text(payload, "domain_filter")
+    with_failures = flag(payload, "include_failures")
+    scored: list[tuple[float, Fields, Fields]] = []
+    for episode in _episodes(records):
+        if (only and episode["domain"] != only) or not (with_failures or episode["success"]):
+            continue
+        scores = _scores(episode, wanted, domain, now)
+        # Without a word or a domain in common, an episode has nothing to do with the task.
+        if not scores["semantic_score"] and not scores["domain_score"]:
+            continue
+        total = scores["combined_score"]
+        if isinstance(total, float) and total >= least:
+            scored.append((total, episode, scores))
+    scored.sort(key=lambda row: (-row[0], -number_in(row[1]["at"])))
+    scored = scored[: count(payload, "top_k", 5, 100)]
+    if not scored:
+        why = "no past episode is related to this task"
+        value: Fields = {"response": why, "confidence": "0.0", "internal_reasoning": why}
+        return Amendment({**value, "episode_count": 0, "episodes": []})
+    most = count(payload, "max_tokens", 1_500, 100_000) * _CHARACTERS_A_TOKEN
+    value = {
+        "response": _written([episode for _, episode, _ in scored], now, most),
+        "confidence": str(scored[0][0]),
+        "internal_reasoning": f"{len(scored)} of {len(_episodes(records))} episodes fit",
+        "episode_count": len(scored),
+        "episodes": [_shown(episode, scores) for _, episode, scores in scored],
+    }
+    return Amendment(value)
+
+
+def _scores(episode: Fields, wanted: str, domain: str, now: float) -> Fields:
+    parts = [str(episode[name]) for name in ("task", "task_input", "outcome_summary")]
+    lessons = texts_in(episode["lessons"])
+    semantic = overlap(wanted, " ".join([*parts, str(episode["failure_analysis"]), *lessons]))
+    recency = 0.5 ** (max(0.0, now - number_in(episode["at"])) / _HALF_LIFE_S)
+    same = 0.5 if domain in ("", "general") else float(episode["domain"] == domain)
+    outcome = 0.3 if episode["success"] else 0.7
+    outcome += 0.2 * bool(episode["failure_analysis"]) + 0.1 * (len(lessons) >= 3)
+    total = 0.5 * semantic + 0.2 * recency + 0.2 * same + 0.1 * min(1.0, outcome)
+    return {
+        "semantic_score": semantic,
+        "recency_score": round(recency, 4),
+        "domain_score": same,
+        "outcome_relevance": round(min(1.0, outcome), 4),
+        "combined_score": round(total, 4),
+    }
+
+
+def _shown(episode: Fields, scores: Fields) -> Fields:
+    facts: Fields = {"task_domain": episode["domain"], "success": episode["success"]}
+    return {"episode_id": episode["id"], **scores, **facts, "lessons": episode["lessons"]}
+
+
+def _written(episodes: list[Fields], now: float, most: int) -> str:
+    """Episodes for a prompt; what would be too long is left out with all behind it."""
+    text_so_far = _HEADING
+    for episode in episodes:
+        word = "SUCCESS" if episode["success"] else "FAILED"
+        age = _age(now - number_in(episode["at"]))
+        summary = episode["outcome_summary"] or episode["task"] or episode["task_input"]
+        lines = [f"- [{age}, {episode['domain']}] {word}: {summary}"]
+        for title, name in _LINES:
+            value = episode[name]
+            joined = "; ".join(texts_in(value)) if isinstance(value, list) else str(value)
+            lines += [f"  {title}: {joined}"] if joined else []
+        part = "\n\n" + "\n".join(lines)
+        if len(text_so_far) + len(part) > most:
+            break
+        text_so_far += part
+    return text_so_far
+
+
+def _age(seconds: float) -> str:
+    hours = int(max(0.0, seconds) // _HOUR_S)
+    for limit, size, unit in ((24, 1, "hour"), (24 * 30, 24, "day")):
+        if hours < limit:
+            number_of = hours // size
+            return f"{number_of} {unit}{'s' * (number_of != 1)} ago" if hours else "just now"
+    months = hours // (24 * 30)
+    return f"{months} month{'s' * (months != 1)} ago"

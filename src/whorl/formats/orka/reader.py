@@ -1,0 +1,223 @@
+"""Reads a file of agents into the IR, and checks which agents and members its templates read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.reading.fields import text_of, words
+from whorl.errors import Span, did_you_mean
+from whorl.formats.orka import agents, sections
+from whorl.formats.orka.agents import FileContext
+from whorl.formats.orka.flow import read_block
+from whorl.formats.orka.loops import flow_constant
+from whorl.formats.orka.outputs import FLOW, OUTPUTS, PAST, WORDS
+from whorl.formats.orka.sections import texts_within
+from whorl.formats.orka.tasks import computed, literal
+from whorl.ir.checks import check
+from whorl.ir.checks.expressions import joined_path, member_advice
+from whorl.ir.checks.scopes import Use, uses_in
+from whorl.ir.checks.shapes import PLAIN, Shape, lacks, part_of, shape_of_schema
+from whorl.ir.walk import names_given, walk
+from whorl.language import LanguageError, NameUse
+from whorl.source import Document, Mapping, Scalar
+
+if TYPE_CHECKING:
+    from whorl.dialects.reader import Files, Reading
+
+MAIN_OUTPUT = "response"
+# What templates call to be told what has happened in the run.
+_ASKS_BACK = "get_execution_artifacts"
+_METHODS = ("get", "items", "keys", "values")
+# Members that results have in the public system: here they are empty, but nobody misspelt them.
+_ELSEWHERE = words(
+    "input status confidence internal_reasoning formatted_prompt _metrics insights improvements "
+    "mistakes"
+)
+
+
+class OrkaReader:
+    """Reads files with an `orchestrator` and `agents`, and bare lists of agents."""
+
+    name = "orka"
+    looks_for = "the fields `orchestrator` and `agents`, or a list of agents with id and type"
+    joined: frozenset[str] | None = None
+    editing = "whorl.formats.orka.sketch:OrkaChanges"
+
+    def claims(self, document: Document) -> bool:
+        """Whether the file has an orchestrator, or agents that have an id and a type of ours."""
+        root = document.root
+        if isinstance(root, Mapping) and "orchestrator" in root:
+            return True
+        written = root.get("agents") if isinstance(root, Mapping) else root
+        items = (item for item in agents.items_of(written) if isinstance(item, Mapping))
+        # What has its fields in `data` is a node of a graph.
+        named = (i for i in items if isinstance(i.get("id"), Scalar) and "data" not in i)
+        types = [text_of(item.get("type")) for item in named]
+        return any(kind in agents.FIELDS or kind in agents.UNSUPPORTED for kind in types)
+
+    def read(self, document: Document, files: Files) -> Reading:
+        context = FileContext(document, files)
+        section = sections.read_section(context, document.root)
+        if section is None or not section.order:
+            if not context.diagnostics:
+                advice = "name them: orchestrator: {agents: [...]}"
+                context.report("W006", "no agent is run", document.root.span, help=advice)
+            return context.finish(None)
+        root = document.root
+        title = text_of(root.get("name")) if isinstance(root, Mapping) else ""
+        context.name = section.name or title or context.stem
+        context.recorded = any(_ASKS_BACK in text for text in texts_within(root))
+        section.enter({})
+        names = section.flow["here"]
+        speaking = [name for name in names if not section.is_of(name, agents.SILENT)]
+        main = MAIN_OUTPUT if MAIN_OUTPUT not in names else "answer"
+        # What a path may run gives results, too.
+        given = dict.fromkeys((*names, *section.flow["chosen"]))
+        results = ((name, computed("orka_value", literal(name))) for name in given)
+        workflow = ir.Workflow(
+            name=context.name,
+            dialect=self.name,
+            body=read_block(section),
+            inputs=(ir.Port("input", "any", required=False, default=""),),
+            main_input="input",
+            outputs=((main, computed("orka_answer", literal(speaking or names))), *results),
+            variables=((FLOW, flow_constant(section)),),
+            open_inputs=True,
+            recorder=self.name if context.chosen or context.recorded else "",
+        )
+        context.adopt(check(workflow, context.places, context.names))
+        _check_references(context, workflow)
+        return context.finish(workflow)
+
+
+def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
+    """Reports results that cannot be there; where a template provides for that, it warns."""
+    run: set[str] = set()
+    # The names that templates have besides agents and inputs, wherever they have them.
+    bound = {OUTPUTS, "at"}
+    for _, node in walk(workflow.body):
+        run.add(node.name)
+        if isinstance(node, ir.Loop) and node.memory is not None:
+            bound.update(name for name, _ in (*node.memory.bind, *node.facts))
+    for use in uses_in(workflow):
+        try:
+            names = context.names.uses(use.expression)
+        except LanguageError:
+            continue
+        for name in names:
+            agent = _agent_read(use, name, run)
+            if agent in context.chosen:
+                # Whether it runs before this is known only when a path is chosen.
+                continue
+            if agent and not (agent in run and use.view.find(agent)[0]):
+                _report_agent(context, use, name, agent, run)
+            elif name.name not in bound and not use.view.find(name.name)[0]:
+                # Others may be inputs that a run is given.
+                advice = did_you_mean(name.name, sorted({*bound, *use.view.names()}))
+                if advice and not name.guarded and not name.name.startswith("$"):
+                    span = _span(context, use, name.offset, name.name)
+                    message = f"unknown name {name.name[:60]!r}: it is empty unless a run is given "
+                    message += "it as an input"
+                    context.warn("W005", message, span, label="unknown name", help=advice)
+            else:
+                _check_members(context, use, name, agent)
+
+
+def _span(context: FileContext, use: Use, offset: int, text: str) -> Span | None:
+    return context.places.span(use.expression, offset, len(text)) or context.places.node(use.path)
+
+
+def _agent_read(use: Use, name: NameUse, run: set[str]) -> str:
+    """The agent whose result is read; nothing where that is not known."""
+    agent = name.path[0] if name.name == OUTPUTS and name.path else None
+    if not isinstance(agent, str) or agent in _METHODS or agent == PAST:
+        return ""
+    # The functions take 'agent.member', too.
+    return agent.partition(".")[0] if _is_function(use, name) and agent not in run else agent
+
+
+def _is_function(use: Use, name: NameUse) -> bool:
+    """Whether a result is read by a function that is given the agent's name."""
+    return name.name == OUTPUTS and not use.expression.source.startswith(OUTPUTS, name.offset)
+
+
+def _is_provided(use: Use, name: NameUse) -> bool:
+    """Whether a template has something for the case that there is no result."""
+    return name.guarded or use.expression.source.startswith("safe_get_response", name.offset)
+
+
+def _report_agent(context: FileContext, use: Use, name: NameUse, agent: str, run: set[str]) -> None:
+    shown, severe = agent[:60], not _is_provided(use, name)
+    if agent in run:
+        message = f"agent {shown!r} has not run before this, so its result is empty here"
+        advice = f"let {shown!r} run first, or remove it from the template"
+    elif agent in context.agents:
+        message = f"agent {shown!r} is never run, so its result is empty"
+        advice = f"add {shown!r} to the agents of its orchestrator"
+        severe = False
+    else:
+        message = f"there is no agent {shown!r}, so this is empty"
+        before = sorted(run.intersection(use.view.names()))
+        advice = did_you_mean(agent, before) or f"agents before: {', '.join(before[:20]) or 'none'}"
+    offset = max(use.expression.source.find(agent, name.offset), name.offset)
+    report = context.report if severe else context.warn
+    report("W005", message, _span(context, use, offset, agent), label="empty", help=advice)
+
+
+def _check_members(context: FileContext, use: Use, name: NameUse, agent: str) -> None:
+    """Follows a path into a result as far as its members are known."""
+    keys = list(name.path[1:] if name.name == OUTPUTS else name.path)
+    holder = agent or (PAST if name.path[:1] == (PAST,) else name.name)
+    is_function = _is_function(use, name)
+    if is_function:
+        keys = [*str(name.path[0]).split(".")[1:]] if agent else []
+    node = use.view.origin(holder)
+    shape = _shape_of_records(node) if holder == PAST else _shape_of(node)
+    offset = use.expression.source.find(holder, name.offset) + len(holder)
+    for key in keys:
+        if shape is None or key in _METHODS:
+            return
+        inner = part_of(shape, "result") if is_function else None
+        if inner is not None:
+            # Functions read 'loop.agent': its agents stand beside its other members.
+            shape = replace(shape, fields={**shape.fields, **inner.fields})
+        offset = max(use.expression.source.find(str(key), offset), name.offset)
+        # What has no member of one of these names stands for itself.
+        if lacks(shape, key) and key not in WORDS:
+            message = f"{holder[:60]!r} has no {str(key)[:60]!r}, so this is empty"
+            advice = member_advice(shape, holder, str(key))
+            span = _span(context, use, offset, str(key))
+            is_warning = key in _ELSEWHERE or _is_provided(use, name)
+            report = context.warn if is_warning else context.report
+            report("W005", message, span, label="empty", help=advice)
+            return
+        if not lacks(shape, key):
+            shape, holder = part_of(shape, key), joined_path(holder, key)
+
+
+def _shape_of(node: ir.Node | None) -> Shape | None:
+    """The shape of a node's result as templates see it; None where it may be anything."""
+    if isinstance(node, ir.Loop):
+        # The figures of a loop stand beside its agents in `result`, too.
+        plain = ("loops_completed", "final_score", "threshold_met")
+        figures: dict[str, Shape | None] = {**dict.fromkeys(plain, PLAIN)}
+        figures["past_loops"] = _shape_of_records(node)
+        results = {name: _shape_of(inner) for name, inner in names_given(node.body)}
+        whole = {"response": None, "result": Shape("object", figures | results)}
+        return Shape("object", figures | whole)
+    if isinstance(node, ir.Task) and node.returns is not None and node.shape is None:
+        shape = shape_of_schema(node.returns)
+        # A text in a field of an answer may be JSON, whose members can be read.
+        return shape and replace(shape, fields=dict.fromkeys(shape.fields))
+    return None
+
+
+def _shape_of_records(loop: ir.Node | None) -> Shape | None:
+    """The records of past iterations; those of earlier runs may be of another version."""
+    if not isinstance(loop, ir.Loop) or loop.memory is None or loop.memory.across_runs:
+        return None
+    names = (str(name) for name, _ in loop.memory.record.entries)
+    fields: dict[str, Shape | None] = {name: None for name in names if not name.startswith("$")}
+    return Shape("list", items=Shape("object", fields))

@@ -1,0 +1,292 @@
+"""The score and the lessons of an iteration: looked for in what its agents said, never guessed.
+
+A score is a number that a strategy finds, or the weights of the criteria that a model finds met.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from itertools import combinations, islice, product
+from typing import TYPE_CHECKING, TypeAlias
+
+from whorl.formats.orka import outputs
+from whorl.formats.orka.outputs import text_of, texts_in
+from whorl.formats.orka.scoring.criteria import answered, is_validation
+from whorl.language.faults import LanguageError
+from whorl.language.patterns import Pattern, pattern
+from whorl.language.values import UNDEFINED, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from whorl.language.calls import Run
+
+
+Results: TypeAlias = "dict[str, Value]"
+Settings: TypeAlias = "dict[str, Value]"
+# A score, and the agent that supplied it.
+Scored: TypeAlias = "tuple[float, str]"
+
+# How much of a text, at its end and at its beginning, runs of earlier versions read.
+SEARCHED_MAX = 200_000
+COMPARED_MAX = 20_000
+_SUFFIX = re.compile(r"\s*(?:(%)|/\s*(\d{1,4})|out\s+of\s+(\d{1,4}))", re.IGNORECASE)
+_NUMBER = re.compile(r"[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?")
+_WORDED = re.compile(
+    r"(?:score|rating|quality|confidence|agreement|consensus)[^0-9\n]{0,20}?(\d*\.?\d+)",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(r"\w+")
+_AHEAD = "(?="
+# An escaped letter, a class or any other letter of a pattern.
+_LETTERS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]?|.", re.DOTALL)
+_STEP = re.compile(
+    r"""\.?(?P<name>[^.\[\]'"$*?@\s](?:[^.\[\]'"*?@]*[^.\[\]'"*?@\s])?)"""
+    r"""|\[(?P<index>-?\d{1,6})\]"""
+    r"""|\[\s*(?:'(?P<single>[^']+)'|"(?P<double>[^"]+)")\s*\]"""
+)
+_HELP = "write members with dots and positions in brackets, as in $.eval.scores[0]"
+_LESSON_MAX = 200
+_LESSONS_MAX = 50
+
+
+def pay_score(run: Run, results: Results, settings: Settings) -> None:
+    texts = [text_of(value) for value in results.values()]
+    strategies = _tables(settings.get("strategies"))
+    patterns = [each for strategy in strategies for each in texts_in(strategy.get("patterns"))]
+    searches = 1 + len(texts_in(settings.get("high_priority")))
+    pay_patterns(run, texts, searches * (len(strategies) + len(patterns)))
+    pay_states(run, texts, searches * patterns)
+    if settings.get("agreement") is True:
+        words = sum(len(text[: None if run.reads_whole else COMPARED_MAX]) for text in texts)
+        run.spend(len(texts) * (len(texts) + (words >> 8)))
+
+
+def searched_part(run: Run, text: str) -> str:
+    return text if run.reads_whole else text[-SEARCHED_MAX:]
+
+
+def pay_patterns(run: Run, texts: list[str], patterns: int) -> None:
+    searched = sum(4 + (len(searched_part(run, text)) >> 7) for text in texts)
+    run.spend(sum(len(text) >> 6 for text in texts) + patterns * searched)
+
+
+def pay_states(run: Run, texts: list[str], patterns: list[str], *, lessons: bool = False) -> None:
+    """Pay for what searches take beside that: it grows with the states of a pattern."""
+    for source in patterns:
+        try:
+            program = search_pattern(source, lessons=lessons)
+        except LanguageError:
+            continue
+        run.spend_since(2, sum(program.price(len(searched_part(run, text))) for text in texts))
+
+
+def find_score(run: Run, results: Results, settings: Settings) -> Scored | None:
+    """The score and the agent that supplied it: criteria first, then the moderators, then by plan.
+
+    Later agents come first: in doubt it is the scorer, which speaks last. A number out of range
+    is given only where there is none in range.
+    """
+    return _best(_candidates(run, results, settings))
+
+
+def _best(candidates: Iterable[Scored]) -> Scored | None:
+    """The first in range; where there is none, the first one."""
+    beyond: Scored | None = None
+    for candidate in candidates:
+        if 0 <= candidate[0] <= 1:
+            return candidate
+        beyond = beyond or candidate
+    return beyond
+
+
+def _candidates(run: Run, results: Results, settings: Settings) -> Iterator[Scored]:
+    criteria = _by_criteria(results, settings)
+    if criteria is not None:
+        yield criteria
+        return
+    strategies = _tables(settings.get("strategies"))
+    for name in texts_in(settings.get("high_priority")):
+        for strategy in strategies if name in results else ():
+            score = _in_text(run, text_of(results[name]), strategy)
+            if score is not None:
+                yield score, name
+    for strategy in strategies:
+        scored = _by_strategy(run, results, strategy)
+        if scored is not None:
+            yield scored
+    if settings.get("agreement") is not True:
+        return
+    # How much the agents agree: the mean likeness of the words that they use.
+    most = None if run.reads_whole else COMPARED_MAX
+    bags = [Counter(_TOKEN.findall(text_of(v).lower()[:most])) for v in results.values()]
+    likenesses: list[float] = []
+    for bag, other in combinations(filter(None, bags), 2):
+        shared = sum(count * other[word] for word, count in bag.items())
+        lengths = (math.sqrt(sum(n * n for n in words.values())) for words in (bag, other))
+        likenesses.append(min(1.0, shared / math.prod(lengths)))
+    if likenesses:
+        yield round(sum(likenesses) / len(likenesses), 4), ""
+
+
+def _by_criteria(results: Results, settings: Settings) -> Scored | None:
+    """Criteria that at least half of were answered, by the last agent that did."""
+    table = settings.get("weights")
+    if not isinstance(table, dict) or not table:
+        return None
+    weights = {path: float(w) for path, w in table.items() if isinstance(w, int | float)}
+    for name in reversed(results):
+        result = results[name]
+        if is_validation(result) and "error" in result:
+            # Its model answered none of the criteria: the score means nothing.
+            continue
+        answers = answered(result, list(weights))
+        if len(answers) * 2 >= len(weights):
+            # What was not answered does not hold.
+            score = sum(weight for path, weight in weights.items() if answers.get(path))
+            return round(min(1.0, score), 4), name
+    return None
+
+
+def _by_strategy(run: Run, results: Results, strategy: Settings) -> Scored | None:
+    """The first score in range of the agents that a strategy names, or of all, the last first."""
+    kind, named = strategy.get("type"), texts_in(strategy.get("agents"))
+    written = strategy.get("path")
+    path: list[Value] = written if isinstance(written, list) else []
+    path = path or ["response" if kind == "agent_key" else "score"]
+    names = [name for name in reversed(results) if not named or name in named]
+    if kind == "agent_key":
+        # The agent that is named first comes first here.
+        names = [name for name in named if name in results]
+    begins_with_agent = kind == "nested_path" and path[0] in names
+    if begins_with_agent:
+        names, path = [str(path[0])], path[1:]
+
+    def score_in(value: Value) -> float | None:
+        if kind == "pattern":
+            return _in_text(run, text_of(value), strategy)
+        part: Value = value if begins_with_agent else outputs.fields_of(value)
+        if kind == "json":
+            return score_of(run, value_at(part, path))
+        for key in path:
+            part = outputs.item(part, key)
+        is_whole = kind == "agent_key" and part is UNDEFINED and path == ["response"]
+        return score_of(run, outputs.response_of(value) if is_whole else part)
+
+    scores = ((score_in(results[name]), name) for name in names)
+    return _best((score, name) for score, name in scores if score is not None)
+
+
+def _in_text(run: Run, text: str, strategy: Settings) -> float | None:
+    """The first number in range of the first pattern that has one; else one out of range."""
+    searched, beyond = searched_part(run, text), None
+    for source in texts_in(strategy.get("patterns")):
+        try:
+            matches = search_pattern(source).search_all(searched)
+        except LanguageError:
+            continue
+        for match in islice(matches, 20):
+            whole = match.group(0) or ""
+            digits = next((part for part in match.groups if part), "") if match.groups else whole
+            end = match.span[0] + whole.rfind(digits) + len(digits) if digits else match.span[1]
+            score = _scored(digits, searched[end : end + 20])
+            if score is not None and 0 <= score <= 1:
+                return score
+            beyond = score if beyond is None else beyond
+    return beyond
+
+
+def score_of(run: Run, value: Value) -> float | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _normalised(float(value), "")
+    stripped = value.strip() if isinstance(value, str) else ""
+    match = _NUMBER.match(stripped) or _WORDED.search(searched_part(run, stripped))
+    if match is None:
+        return None
+    return _scored(match[match.lastindex or 0], stripped[match.end() :][:20])
+
+
+def _scored(digits: str, behind: str) -> float | None:
+    number = _NUMBER.search(digits.rstrip("."))
+    return None if number is None else _normalised(float(number[0]), behind)
+
+
+def _normalised(number: float, behind: str) -> float | None:
+    """The number that a score stands for: percents and parts of ten are divided."""
+    suffix = _SUFFIX.match(behind)
+    if suffix is not None:
+        scale = 100.0 if suffix[1] else float(suffix[2] or suffix[3])
+        number = number / scale if scale else math.nan
+    elif 1 < number <= 100:
+        number /= 100
+    return round(number, 9) if math.isfinite(number) else None
+
+
+def _tables(value: Value) -> list[Settings]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def lessons(run: Run, texts: Iterable[str], patterns: list[str], length_max: int) -> str:
+    """What the patterns find, each once, joined, and cut at a length."""
+    by_word: dict[str, str] = {}
+    for text, source in product(texts, patterns):
+        try:
+            matches = search_pattern(source, lessons=True).search_all(searched_part(run, text))
+            matched = list(islice(matches, _LESSONS_MAX))
+        except LanguageError:
+            # The reader has reported a pattern that does not compile.
+            continue
+        for match in matched:
+            words = next((part for part in match.groups if part), None) or match.group(0) or ""
+            lesson = " ".join(words.split())
+            if len(lesson) >= 3 and len(by_word) < _LESSONS_MAX:
+                cut = lesson[:_LESSON_MAX] + "..." if len(lesson) > _LESSON_MAX else lesson
+                by_word.setdefault(cut.lower(), cut)
+    joined = outputs.JOINT.join(by_word.values())
+    return joined if len(joined) <= length_max else joined[: max(0, length_max - 3)] + "..."
+
+
+def search_pattern(source: str, *, lessons: bool = False) -> Pattern:
+    """Compiles a pattern; raises LanguageError. Patterns for lessons ignore case and line ends.
+
+    A look-ahead at its very end becomes a group: what a pattern only looks for there may as well
+    belong to what it finds, since no more than its groups is ever read.
+    """
+    start, depth = source.rfind(_AHEAD), 0
+    for letter in _LETTERS.finditer(source, start) if start >= 0 else ():
+        depth += {"(": 1, ")": -1}.get(letter[0], 0)
+        if depth == 0:
+            if letter.end() == len(source):
+                source = f"{source[:start]}(?:{source[start + len(_AHEAD) :]}"
+            break
+    return pattern(source, ignore_case=lessons, dot_matches_newline=lessons)
+
+
+def parse_path(text: str) -> list[str | int]:
+    """The steps of a path; raises LanguageError with the offset of what is wrong."""
+    at = 1 if text.startswith("$") else 0
+    steps: list[str | int] = []
+    while at < len(text):
+        step = _STEP.match(text, at)
+        if step is None or (at > 0 and text[at] not in ".["):
+            raise LanguageError(f"{text[:60]!r} is not a path to a value", at, _HELP)
+        index, name = step["index"], step["name"] or step["single"] or step["double"]
+        steps.append(name if index is None else int(index))
+        at = step.end()
+    if not steps:
+        raise LanguageError(f"{text[:60]!r} does not name a value", 0, _HELP)
+    return steps
+
+
+def value_at(value: Value, steps: list[Value]) -> Value:
+    """The value at the end of a path: members of objects, positions of lists, and nothing else."""
+    for step in steps:
+        if isinstance(step, str) and isinstance(value, dict):
+            value = value.get(step, UNDEFINED)
+        elif isinstance(step, int) and isinstance(value, list) and -len(value) <= step < len(value):
+            value = value[step]
+        else:
+            return UNDEFINED
+    return value

@@ -1,0 +1,200 @@
+"""The function library of graphs: what arrives at typed ports, what nodes give, when loops go on.
+
+Names of nodes are arguments, since a node may have a name that no expression can spell.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import partial
+from operator import eq, ge, gt, le, lt, ne
+from typing import TYPE_CHECKING, Any
+
+from whorl.formats.shodan.answers import (
+    answered,
+    described,
+    finished,
+    given,
+    returned,
+    shown,
+    typed,
+    worded,
+)
+from whorl.language.core.conversion import from_json
+from whorl.language.faults import EvaluationError
+from whorl.language.libraries import Library
+from whorl.language.signatures import Family
+from whorl.language.values import UNDEFINED, Value, item_of, kind_of, to_json_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.language.calls import Run
+
+
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {"==": eq, "!=": ne, "<": lt, ">": gt}
+OPERATORS |= {"<=": le, ">=": ge}
+TYPES = ("string", "number", "boolean", "json", "array", "object", "file", "files", "any")
+
+
+def port(run: Run, name: Value, key: Value) -> Value:
+    """An output that a node does not have is null; `output` stands for its first one."""
+    ports = run.lookup(str(name))
+    if not isinstance(ports, dict):
+        return None
+    return ports.get(str(key), next(iter(ports.values()), None) if key == "output" else None)
+
+
+def arrive(run: Run, value: Value, node: Value, written: Value) -> Value:
+    spec = from_json(run, written)
+    assert isinstance(spec, dict)
+    if value is None or value is UNDEFINED:
+        value = spec.get("default")
+    what = f"input {spec['name']!r} of {node!r}"
+    if value is None and spec.get("required"):
+        raise EvaluationError(f"required {what} is missing")
+    return typed(run, value, spec.get("type"), what)
+
+
+def ready(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> bool:
+    """Looking at all that arrives is the check; what must not arrive has raised by now."""
+    return True
+
+
+def refuse(run: Run, message: Value) -> Value:
+    raise EvaluationError(str(message))
+
+
+def mapped(run: Run, number: Value, choices: tuple[Value, ...], named: dict[str, Value]) -> Value:
+    """Of pairs of `first`, `subsequent` or `all` and a value: the one meant for this iteration."""
+    wanted = "first" if number == 1 else "subsequent"
+    pairs = zip(choices[::2], choices[1::2], strict=True)
+    return next((value for when, value in pairs if when in (wanted, "all")), None)
+
+
+def kept(run: Run, new: Value, old: Value) -> Value:
+    return old if new is None or new is UNDEFINED else new
+
+
+def _holds(run: Run, name: Value, sign: Value, wanted: Value, value: Value, *, field: str) -> bool:
+    """Whether an output is what a condition of a loop says; one that is missing ends no loop."""
+    what, is_equality = f"{field}: output {name!r}", sign in ("==", "!=")
+    if (value is None or value is UNDEFINED) and wanted is not None:
+        if field == "exitWhen":
+            return False
+        raise EvaluationError(f"{what} is missing; its node gave no value")
+    is_ordered = isinstance(value, int | float | str) and not isinstance(value, bool)
+    is_alike = kind_of(value) == kind_of(wanted) or (is_equality and wanted is None)
+    if not is_alike or not (is_equality or is_ordered):
+        raise EvaluationError(
+            f"{what} is {described(value)}, which cannot be compared with {described(wanted)}"
+        )
+    return OPERATORS[str(sign)](value, wanted)
+
+
+continues, leaves = (partial(_holds, field=field) for field in ("continueWhile", "exitWhen"))
+
+
+def goes_on(run: Run, value: Value) -> bool:
+    """A truth value, the text `true`, or what a script language takes for true."""
+    if isinstance(value, str):
+        return value.strip().lower() == "true"
+    return isinstance(value, list | dict) or bool(value)
+
+
+def picked(run: Run, value: Value, key: Value, node: Value, written: Value) -> Value:
+    return typed(run, item_of(value, key), written, f"output {key!r} of {node!r}")
+
+
+def gathered(run: Run, value: Value, node: Value, key: Value, take: Value) -> Value:
+    results = value if isinstance(value, list) else []
+    run.check_items(len(results), "forEach")
+    parts = [dig(run, result, (node, key), {}) for result in results]
+    if take == "all":
+        return parts
+    return parts[0 if take == "first" else -1] if parts else None
+
+
+def dig(run: Run, value: Value, path: tuple[Value, ...], named: dict[str, Value]) -> Value:
+    for part in path:
+        value = item_of(value, part)
+    return None if value is UNDEFINED else value
+
+
+def whole_or_refuse(run: Run, value: Value, place: Value) -> str:
+    """A number for a calculation of the shell, which would take any other text for code."""
+    text = shown(run, value).strip()
+    digits = text.removeprefix("-")
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
+        raise EvaluationError(
+            f"{place} is in shell arithmetic and must be a whole number, not {described(value)}"
+        )
+    return text
+
+
+def overridden(run: Run, value: Value, text: Value) -> Value:
+    return value if isinstance(value, str) and value.strip() else text
+
+
+def settled(run: Run, value: Value, node: Value) -> bool:
+    """Fails the run at its end for a node that failed while the others went on."""
+    code = item_of(value, "exitCode")
+    if value is None or value is UNDEFINED or (isinstance(code, int) and code != 0):
+        how = f" with exit code {code}" if isinstance(code, int) else ""
+        raise EvaluationError(f"{node!r} failed{how}; the others went on (continueOnFailure)")
+    return True
+
+
+def timestamp(run: Run) -> str:
+    seconds = run.lookup("$now")
+    moment = float(seconds) if isinstance(seconds, int | float) else 0.0
+    written = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")
+    return written.replace("+00:00", "Z")
+
+
+def messages(run: Run, session: Value, prompt: Value) -> list[Value]:
+    """A conversation with a model: what was said so far, and the new prompt."""
+    turns: Value = []
+    if session is not None and session is not UNDEFINED and session != "":
+        turns = from_json(run, session) if isinstance(session, str) else session
+    if not isinstance(turns, list) or not all(isinstance(item, dict) for item in turns):
+        raise EvaluationError("sessionId must be a conversation that another call gave")
+    return [*turns, {"role": "user", "content": shown(run, prompt)}]
+
+
+def conversed(run: Run, value: Value, session: Value, prompt: Value) -> Value:
+    """An answer of a model with the conversation that it belongs to, as a text to go on with."""
+    text = value if isinstance(value, str) else run.json_text(value)
+    turns = [*messages(run, session, prompt), {"role": "assistant", "content": text}]
+    run.weigh(turns)
+    checked = None if isinstance(value, str) else value
+    return {"text": text, "value": checked, "session": to_json_text(turns), "exit_code": 0}
+
+
+_FUNCTIONS: tuple[tuple[str, Callable[..., object], str], ...] = (
+    ("given(name)", given, "the value of a name, however it is spelt"),
+    ("port(name, key)", port, "an output of a node"),
+    ("arrive(value, node, port)", arrive, "what a typed port takes in"),
+    ("ready(...)", ready, "true, once all that arrives was looked at"),
+    ("refuse(message)", refuse, "fails with a message"),
+    ("mapped(number, ...)", mapped, "the mapping that is meant for this iteration"),
+    ("kept(new, old)", kept, "the new value, or the old one where there is no new one"),
+    ("continues(name, operator, wanted, value)", continues, "whether a loop goes on"),
+    ("leaves(name, operator, wanted, value)", leaves, "whether a loop is left early"),
+    ("goes_on(value)", goes_on, "whether a continue value means true"),
+    ("picked(value, key, node, type)", picked, "an output of a loop"),
+    ("gathered(value, node, key, take)", gathered, "an output of all items"),
+    ("dig(value, ...)", dig, "a part of a value"),
+    ("shown(value)", shown, "a value as templates print it"),
+    ("worded(value)", worded, "a value as prompts print it: null as nothing"),
+    ("whole(value, place)", whole_or_refuse, "a whole number as text"),
+    ("overridden(value, text)", overridden, "the value, or the text where there is none"),
+    ("settled(value, node)", settled, "fails for a node that failed and was tolerated"),
+    ("timestamp()", timestamp, "the time of the run, in UTC"),
+    ("finished(value, node, outputs)", finished, "the outputs of a command"),
+    ("answered(value, node, outputs)", answered, "the outputs of an agent"),
+    ("returned(value, node, outputs)", returned, "the outputs of a function"),
+    ("messages(session, prompt)", messages, "a conversation, and a prompt after it"),
+    ("conversed(value, session, prompt)", conversed, "an answer with its conversation"),
+)
+LIBRARY = Library(functions=tuple(Family("function", "ports")(*row) for row in _FUNCTIONS))

@@ -1,0 +1,246 @@
+"""The graph of a file: nodes, their ports, and edges between handles, checked as they are read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Literal, cast
+
+from whorl.dialects.reading.fields import (
+    check_id,
+    check_node,
+    check_spelling,
+    scalar_of,
+    span_of,
+    text_of,
+    words,
+)
+from whorl.formats.shodan.parts import (
+    DRAWN,
+    PortSpec,
+    check_part,
+    flag_of,
+    items_of,
+    object_of,
+    read_ports,
+)
+from whorl.ir.checks.scopes import suggest
+from whorl.lazily import dataclass
+from whorl.source import Mapping
+
+if TYPE_CHECKING:
+    from whorl.dialects.reading.context import Findings
+    from whorl.errors import Span
+
+NODES_MAX = 2_000
+# The fields that each type of node has in its data, beside those that all have.
+FIELDS = {
+    "trigger": words("triggerType cron idleMinutes"),
+    "shell": words("script commands scriptFiles path timeout"),
+    "script": words("scriptFile scriptArgs path timeout"),
+    "agent": words("runner model prompt promptFiles outputSchema path timeout"),
+    "constant": words("valueType value"),
+    "function": words("code file timeout"),
+    "workdir": words("path"),
+    "wire": (),
+    "component": words("workflowPath componentRef timeout"),
+    **dict.fromkeys(words("interface-input interface-output interface-continue"), ()),
+    "loop": words(
+        "workflowRef inlineWorkflow continueWhile maxIterations inputMappings outputMappings "
+        "dockSlots forEach exitWhen timeout"
+    ),
+}
+SHARED = words("nodeType label inputs outputs continueOnFailure")
+COUNT = "iteration_count"
+_SIDES = ("output", "input", "prev", "current")
+
+Handle = tuple[Literal["output", "input", "dock"], str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A node; `holder` is the loop that it stands in, by `parentId`."""
+
+    id: str
+    type: str
+    fields: Mapping
+    span: Span
+    inputs: tuple[PortSpec, ...] = ()
+    outputs: tuple[PortSpec, ...] = ()
+    holder: str = ""
+
+    @property
+    def slug(self) -> str:
+        """The label as templates spell it."""
+        return "_".join(text_of(self.fields.get("label")).lower().split())
+
+    @property
+    def place(self) -> str:
+        return f"{self.span.line}:{self.span.column}"
+
+    @property
+    def is_interface(self) -> bool:
+        """Whether it only stands for the ports of what holds it."""
+        return self.type.startswith("interface-")
+
+    @property
+    def is_tolerated(self) -> bool:
+        """Whether the others go on when it fails."""
+        return flag_of(self.fields, "continueOnFailure")
+
+    def input(self, name: str) -> PortSpec | None:
+        return next((port for port in self.inputs if port.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An edge between handles of two nodes; spans of handles that are not written are None."""
+
+    source: str
+    target: str
+    out: Handle
+    into: Handle
+    span: Span
+    out_span: Span | None = None
+    into_span: Span | None = None
+
+
+@dataclass(slots=True)
+class Graph:
+    """The nodes and edges of one file, component or inline workflow."""
+
+    nodes: dict[str, GraphNode] = field(default_factory=dict)
+    edges: list[Edge] = field(default_factory=list)
+    ends: set[tuple[str, Handle]] = field(default_factory=set)
+    span: Span | None = None
+    # By node: the edges that end there.
+    leading_to: defaultdict[str, list[Edge]] = field(default_factory=lambda: defaultdict(list))
+    # By loop: the nodes right inside of it; those on the outside stand under an empty name.
+    members: defaultdict[str, list[GraphNode]] = field(default_factory=lambda: defaultdict(list))
+    # By loop: the edges that lead out of it.
+    leaving: defaultdict[str, list[Edge]] = field(default_factory=lambda: defaultdict(list))
+    # By loop: the pairs of nodes right inside of it that edges connect, from them or from inside.
+    connected: defaultdict[str, list[tuple[str, str]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def add(self, edge: Edge) -> None:
+        """Adds an edge: finds the loop that holds both ends, and those that it leads out of."""
+        self.edges.append(edge)
+        self.ends.add((edge.target, edge.into))
+        self.leading_to[edge.target].append(edge)
+        around = self.holders(edge.target)
+        inner = dict(zip(around, (edge.target, *around), strict=False))
+        name = edge.source
+        while self.nodes[name].holder not in inner:
+            name = self.nodes[name].holder
+            if name != edge.target:
+                self.leaving[name].append(edge)
+        holder = self.nodes[name].holder
+        if inner[holder] != name:
+            self.connected[holder].append((name, inner[holder]))
+
+    def holders(self, node: str) -> list[str]:
+        """The loops around a node, the innermost first, and the outside last."""
+        holders: list[str] = []
+        while node:
+            node = self.nodes[node].holder
+            holders.append(node)
+        return holders
+
+
+def read_graph(context: Findings, root: Mapping) -> Graph:
+    graph = Graph(span=root.span)
+    check_part(context, root, "file", "the workflow")
+    for item in items_of(context, root, "nodes"):
+        _read_node(context, graph, item)
+    if len(graph.nodes) > NODES_MAX:
+        context.report("W002", f"a graph has at most {NODES_MAX:,} nodes", root.span)
+        return Graph(span=root.span)
+    _check_holders(context, graph)
+    for node in graph.nodes.values():
+        graph.members[node.holder].append(node)
+    for item in items_of(context, root, "edges"):
+        _read_edge(context, graph, item)
+    return graph
+
+
+def _read_node(context: Findings, graph: Graph, item: Mapping) -> None:
+    name = check_id(context, item, graph.nodes)
+    if not name:
+        return
+    check_part(context, item, "node", f"node {name!r}")
+    span = span_of(item, "id")
+    fields = object_of(item, "data") or Mapping((), span)
+    kind = text_of(fields.get("nodeType")) or text_of(item.get("type"))
+    if kind not in FIELDS:
+        where = span_of(fields, "nodeType") if "nodeType" in fields else span_of(item, "type")
+        message, label = f"node {name!r} lacks its 'nodeType'", "no type"
+        if kind:
+            message = f"node {name!r} is of the type {kind[:60]!r}, which is not known"
+            label = "unknown type"
+        context.report("W009", message, where, label=label, help=suggest(kind, FIELDS))
+        return
+    inputs, outputs = (read_ports(context, fields, side, name) for side in ("inputs", "outputs"))
+    holder = text_of(item.get("parentId"))
+    graph.nodes[name] = GraphNode(name, kind, fields, span, inputs, outputs, holder)
+    known = sorted((*FIELDS[kind], *SHARED))
+    check_spelling(context, fields, known, f"{kind} {name!r}", drawn=DRAWN)
+
+
+def _check_holders(context: Findings, graph: Graph) -> None:
+    """A node stands in a loop by its `parentId`; any other holder is only drawn around it."""
+    for node in [node for node in graph.nodes.values() if node.holder]:
+        around: set[str] = set()
+        name = node.holder
+        while name in graph.nodes and name not in around:
+            around.add(name)
+            name = graph.nodes[name].holder
+        holder = graph.nodes.get(node.holder)
+        if holder is None or node.id in around:
+            message = (
+                f"{node.id!r} is inside {node.holder[:60]!r}, which is not a loop of this file"
+            )
+            loops = [other.id for other in graph.nodes.values() if other.type == "loop"]
+            advice = suggest(node.holder, loops)
+            context.report("W010", message, node.span, label="no such loop", help=advice)
+        if holder is None or node.id in around or holder.type != "loop":
+            graph.nodes[node.id] = replace(node, holder="")
+
+
+def _read_edge(context: Findings, graph: Graph, item: Mapping) -> None:
+    for end in ("source", "target"):
+        if not check_node(context, item, end, graph.nodes, "connect it to a node"):
+            return
+    check_part(context, item, "edge", "an edge")
+    out = _read_handle(context, item, "sourceHandle", "output:output")
+    into = _read_handle(context, item, "targetHandle", "input:input")
+    if out is not None and into is not None:
+        ends = (text_of(item.get("source")), text_of(item.get("target")))
+        handles = (scalar_of(item.get(name)) for name in ("sourceHandle", "targetHandle"))
+        spans = (None if handle is None else handle.span for handle in handles)
+        edge = Edge(*ends, out, into, span_of(item, "source"), *spans)
+        if into[0] != "output" and (edge.target, into) in graph.ends:
+            message = f"Multiple edges connected to input {into[1]!r} of {edge.target!r}"
+            advice = "the node will fail; keep one of them, or give the node an input for each"
+            context.warn("W012", message, edge.span, label="a second edge", help=advice)
+        graph.add(edge)
+
+
+def _read_handle(context: Findings, item: Mapping, name: str, usual: str) -> Handle | None:
+    """`output:port`, `input:port:internal`, `dock:slot:prev`; a bare word is a port's name."""
+    written = text_of(item.get(name)) or usual
+    kind, mark, rest = written.partition(":")
+    if not mark:
+        kind, rest = usual.partition(":")[0], written
+    port, _, side = rest.rpartition(":")
+    if side in ("internal", *_SIDES) and port and (kind == "dock" or side == "internal"):
+        rest = port
+    else:
+        side = ""
+    if kind in ("output", "input") or (kind == "dock" and side in _SIDES):
+        return cast("Handle", (kind, rest, side))
+    advice = "write output:PORT, input:PORT, input:PORT:internal, dock:SLOT:prev, ..."
+    message = f"{written[:60]!r} is not a handle"
+    context.report("W010", message, span_of(item, name), label="no handle", help=advice)
+    return None

@@ -1,0 +1,295 @@
+"""Single nodes: triggers, constants, scripts, functions, agents, folders and wires."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.reading.fields import scalar_of, span_of, text_of
+from whorl.dialects.reading.texts import called, quoted
+from whorl.formats.shodan.answers import BESIDE
+from whorl.formats.shodan.levels import Level, expression, literal, packed
+from whorl.formats.shodan.placeholders import Entries, read_shell, read_text, text_source
+from whorl.formats.shodan.ports import SESSION, promised_outputs, read_schema, trigger_ports
+from whorl.source import Mapping, Scalar, Sequence, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.formats.shodan.graph import GraphNode
+    from whorl.language import Json
+
+
+PROGRAMS = {".sh": "bash", ".js": "node", ".mjs": "node", ".ts": "node"}
+AGENTS = {"claude-code": "claude", "gemini-cli": "gemini"}
+AGENTS |= {name: name for name in ("claude", "codex", "gemini")}
+_SCHEMA_TYPES = ("string", "number", "boolean", "array", "object")
+_CONSTANTS = {"boolean": (bool,), "number": (int, float), "string": (str,)}
+
+
+def _read_trigger(level: Level, node: GraphNode) -> ir.Node:
+    """Where a workflow begins; its outputs are what the workflow is given."""
+    kind = text_of(node.fields.get("triggerType")) or "manual"
+    if kind != "manual":
+        message = f"trigger {node.id!r} is of the type {kind[:40]!r}; "
+        message += "nothing starts it by itself here"
+        span = span_of(node.fields, "triggerType")
+        advice = "run the workflow by hand, or from a scheduler of your system"
+        level.context.warn("W023", message, span, label="never fires", help=advice)
+    outputs: dict[str, ir.Value] = {
+        "timestamp": expression("timestamp()"),
+        "type": ir.Constant(kind if kind in ("manual", "cron", "idle") else "manual"),
+    }
+    for port in trigger_ports(level, node):
+        source: str | None = None
+        if level.ports is not None:
+            source = level.workflow_input(port)
+        elif level.loop is not None:
+            source = level.value_of(("input", port.name, ""))
+        outputs[port.name] = expression(source or literal(port.default))
+    return _compute(node, outputs)
+
+
+def _compute(node: GraphNode, outputs: dict[str, ir.Value]) -> ir.Node:
+    return ir.Compute(name=node.id, value=ir.Fields(tuple(outputs.items())))
+
+
+def _read_constant(level: Level, node: GraphNode) -> ir.Node:
+    written = node.fields.get("value")
+    value = None if written is None else plain(written)
+    wanted = text_of(node.fields.get("valueType"))
+    is_wrong = wanted in _CONSTANTS and not isinstance(value, _CONSTANTS[wanted])
+    if is_wrong or (wanted == "number" and isinstance(value, bool)):
+        shown = repr(written.text[:40]) if isinstance(written, Scalar) else "an object or a list"
+        message = f"constant {node.id!r} must be a {wanted}, not {shown}"
+        span, advice = span_of(node.fields, "value"), f"write a {wanted}, or change its valueType"
+        level.context.report("W007", message, span, label=f"expected a {wanted}", help=advice)
+    return _compute(node, {"value": ir.Constant(value)})
+
+
+def _read_workdir(level: Level, node: GraphNode) -> ir.Node:
+    return _compute(node, {"path": read_text(level, node, scalar_of(node.fields.get("path")))})
+
+
+def _read_wire(level: Level, node: GraphNode) -> ir.Node:
+    return _compute(node, {"value": expression(level.own(node, "value") or "none")})
+
+
+def _read_shell_node(level: Level, node: GraphNode) -> ir.Node:
+    """Runs files as they are, then the script or older commands, which alone hold placeholders."""
+    scripts = [text for text in _listed_files(level, node, "scriptFiles") if text.strip()]
+    variables: Entries = []
+    written = scalar_of(node.fields.get("script"))
+    if written is None or not written.text.strip():
+        commands = node.fields.get("commands")
+        items = commands if isinstance(commands, Sequence) else ()
+        lines = [item for item in items if isinstance(item, Scalar) and item.text.strip()]
+        written = lines[0] if lines else None
+        if len(lines) > 1:
+            written = Scalar(_one_by_one([line.text for line in lines]), lines[0].span)
+    if written is not None:
+        script, variables = read_shell(level, node, written)
+        scripts.append(script)
+    return _run_scripts(level, node, scripts, variables)
+
+
+def _read_script_node(level: Level, node: GraphNode) -> ir.Node:
+    """Runs a file by the program that its ending stands for; the shell parts the arguments."""
+    file, arguments = (node.fields.get(name) for name in ("scriptFile", "scriptArgs"))
+    name = text_of(file).strip()
+    program = next((program for end, program in PROGRAMS.items() if name.endswith(end)), "")
+    if file is None or not program:
+        message = (
+            f"script {node.id!r} is the file {name[:60]!r}, and no program is known for such files"
+        )
+        code, label = "W009", "unknown ending"
+        if not name:
+            message = f"script {node.id!r} lacks its 'scriptFile'"
+            code, label = "W006", "no file"
+        advice = f"name a file that ends with {', '.join(PROGRAMS)}"
+        span = span_of(node.fields, "scriptFile")
+        level.context.report(code, message, span, label=label, help=advice)
+        return _run_scripts(level, node, [], [])
+    # A name that a value begins must not be an option.
+    path = f'-- "{name}"' if "{{" in name else shlex.quote(name)
+    line = Scalar(f"{program} {path} {text_of(arguments)}".strip(), file.span)
+    script, variables = read_shell(level, node, line)
+    return _run_scripts(level, node, [script], variables)
+
+
+def _run_scripts(level: Level, node: GraphNode, scripts: list[str], variables: Entries) -> ir.Node:
+    """One task for all of them; nothing at all is a result too."""
+    if not scripts:
+        nothing = literal({"stdout": "", "stderr": "", "exit_code": 0})
+        return ir.Compute(name=node.id, value=_shape("finished", nothing, node))
+    inputs: dict[str, ir.Value] = {
+        "script": ir.Constant(_one_by_one(scripts)),
+        "variables": ir.Fields(tuple(variables)),
+        "folder": _read_folder(level, node),
+        # One that others may go on after is a result, so that they can read its exit code.
+        "check": ir.Constant(not node.is_tolerated),
+    }
+    return _task(node, "run", inputs, _shape("finished", "it", node))
+
+
+def _one_by_one(scripts: list[str]) -> str:
+    """Each in a shell of its own; the first that fails is the last that runs."""
+    if len(scripts) == 1:
+        return scripts[0]
+    # A shell refuses to hold nothing but remarks, so there is always a command in it.
+    return " && ".join(f"( :\n{script}\n)" for script in scripts)
+
+
+def _task(node: GraphNode, kind: str, inputs: dict[str, ir.Value], shape: ir.Value) -> ir.Task:
+    return ir.Task(name=node.id, kind=kind, inputs=ir.Fields(tuple(inputs.items())), shape=shape)
+
+
+def _shape(function: str, source: str, node: GraphNode) -> ir.Expression:
+    ports = packed([port.packed() for port in node.outputs])
+    return expression(called(function, source, quoted(node.id), ports))
+
+
+def _read_folder(level: Level, node: GraphNode) -> ir.Value:
+    """The folder that a command or an agent works in: its own, or that of the whole file."""
+    path = scalar_of(node.fields.get("path"))
+    if path is None or not path.text.strip():
+        return ir.Constant(level.context.folder or None)
+    return read_text(level, node, path)
+
+
+def _listed_files(level: Level, node: GraphNode, field: str) -> list[str]:
+    written = node.fields.get(field)
+    texts: list[str] = []
+    for item in written if isinstance(written, Sequence) else ():
+        name = item if isinstance(item, Scalar) else None
+        if isinstance(item, Mapping):
+            name = scalar_of(item.get("path")) or scalar_of(item.get("name"))
+        if name is None:
+            level.context.report("W007", f"{field!r} must be a list of paths", item.span)
+        elif file := level.context.read_file(name):
+            texts.append(file[1])
+    return texts
+
+
+def _read_function(level: Level, node: GraphNode) -> ir.Node:
+    """Runs a body in JavaScript, or the default export of a file: inputs in, outputs out."""
+    code, file = (scalar_of(node.fields.get(name)) for name in ("code", "file"))
+    name, text = "", "" if code is None else code.text
+    if code is None and file is not None:
+        name, text = level.context.read_file(file) or ("", "")
+    elif code is None:
+        message = f"function {node.id!r} lacks its 'code'"
+        advice = "add code: return { ... }, or file: with a default export"
+        level.context.report("W006", message, node.span, label="no code", help=advice)
+    names = level.input_names(node)
+    inputs: dict[str, ir.Value] = {
+        "code": ir.Constant(text),
+        "module": ir.Constant(bool(name)),
+        "name": ir.Constant(name or node.id),
+        "inputs": ir.Fields(tuple((n, expression(level.own(node, n) or "none")) for n in names)),
+    }
+    task = _task(node, "javascript", inputs, _shape("returned", "it", node))
+    return replace(task, example=_example(node))
+
+
+def _read_agent(level: Level, node: GraphNode) -> ir.Node:
+    """Asks an agent program or a model; its answer fills the outputs."""
+    runner = text_of(node.fields.get("runner")) or "claude-code"
+    model = text_of(node.fields.get("model")) or None
+    prompt, session = _prompt(level, node), level.own(node, SESSION) or "none"
+    program, answer = AGENTS.get(runner), "it"
+    if program is not None:
+        if program == "gemini":
+            _check_session(level, node, runner)
+        inputs: dict[str, ir.Value] = {
+            "agent": ir.Constant(program),
+            "prompt": expression(prompt),
+            "model": ir.Constant(model),
+            "folder": _read_folder(level, node),
+            "whole": ir.Constant(True),
+        }
+        if program != "gemini":
+            keeps = SESSION in promised_outputs(level.context, node)
+            inputs |= {"session": expression(session), "keep_session": ir.Constant(keeps)}
+    else:
+        # A model keeps no session: the conversation itself is what the next call goes on with.
+        is_openai = runner == "openai"
+        inputs = {
+            "messages": expression(called("messages", session, prompt)),
+            "provider": ir.Constant(runner),
+            "model": ir.Constant(model or ("gpt-4o" if is_openai else None)),
+        }
+        if is_openai:
+            inputs["temperature"] = ir.Constant(0.7)
+        answer = called("conversed", "it", session, prompt)
+    task = _task(node, "agent" if program else "ask", inputs, _shape("answered", answer, node))
+    example = _example(node)
+    if program is not None and example is not None:
+        example = {"type": "object", "properties": {"text": {"type": "string"}, "value": example}}
+    return replace(task, returns=_schema(level, node), example=example)
+
+
+def _example(node: GraphNode) -> Json:
+    """The declared outputs as a JSON Schema; those that an agent has anyway are not in answers."""
+    fields: dict[str, Json] = {}
+    for port in node.outputs:
+        if port.extract is None and (node.type != "agent" or port.name not in BESIDE):
+            fields[port.name] = {"type": port.type} if port.type in _SCHEMA_TYPES else {}
+    return {"type": "object", "properties": fields} if fields else None
+
+
+def _prompt(level: Level, node: GraphNode) -> str:
+    """The prompt; one that comes in at the port `prompt` takes its place, unless it is in it."""
+    written = scalar_of(node.fields.get("prompt"))
+    source = quoted("")
+    if written is not None:
+        source = text_source(level, node, written) or quoted(written.text)
+    for text in _listed_files(level, node, "promptFiles"):
+        source += f" ~ {quoted(chr(10) * 2 + text)}"
+    override = level.own(node, "prompt")
+    if override is not None and (written is None or "inputs.prompt" not in written.text):
+        return called("overridden", override, source)
+    if written is None and "promptFiles" not in node.fields:
+        message = f"agent {node.id!r} lacks its 'prompt'"
+        advice = "add prompt: what the agent must do"
+        level.context.report("W006", message, node.span, label="no prompt", help=advice)
+    return source
+
+
+def _schema(level: Level, node: GraphNode) -> Json:
+    written = text_of(node.fields.get("outputSchema"))
+    if not written.strip():
+        return None
+    schema = read_schema(written)
+    if schema is None:
+        message = f"'outputSchema' of agent {node.id!r} must be a JSON Schema in a text"
+        span = span_of(node.fields, "outputSchema")
+        advice = 'write {"type": "object", "properties": ...}'
+        level.context.report("W007", message, span, label="no JSON object", help=advice)
+    return schema  # type: ignore[return-value]
+
+
+def _check_session(level: Level, node: GraphNode, runner: str) -> None:
+    """A runner that keeps no sessions cannot be asked to go on with one."""
+    ends = [(edge.source, edge.out[1]) for edge in level.graph.edges]
+    ends += [(edge.target, edge.into[1]) for edge in level.graph.edges]
+    ends += [*level.mappings, *level.previous]
+    if (node.id, SESSION) in ends:
+        message = f"agent {node.id!r} continues a session, but runner {runner!r} cannot"
+        advice = "use claude-code, codex or openai, or leave sessionId unconnected"
+        span = span_of(node.fields, "runner")
+        level.context.report("W022", message, span, label="keeps no sessions", help=advice)
+
+
+NODE_READERS: dict[str, Callable[[Level, GraphNode], ir.Node]] = {
+    "trigger": _read_trigger,
+    "shell": _read_shell_node,
+    "script": _read_script_node,
+    "agent": _read_agent,
+    "constant": _read_constant,
+    "function": _read_function,
+    "workdir": _read_workdir,
+    "wire": _read_wire,
+}

@@ -1,0 +1,320 @@
+"""The function library of canvases: what handles carry, what nodes give, what placeholders mean.
+
+Names of nodes are arguments, since a node of a canvas may have a name that no expression can spell.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from whorl.formats.studio.functions.routes import choose, fenced, match, misread
+from whorl.formats.studio.functions.transforms import PIPES, find_path
+from whorl.language.calls import paid_items, text, whole
+from whorl.language.core.conversion import from_json
+from whorl.language.core.lists import join
+from whorl.language.faults import EvaluationError
+from whorl.language.libraries import Library
+from whorl.language.signatures import Family
+from whorl.language.values import UNDEFINED, Value, item_of, kind_of
+
+if TYPE_CHECKING:
+    from whorl.language.calls import Run
+
+# Where the main text of a result stands, in the order in which it is looked for.
+_MAIN = ("response", "content", "result", "value")
+_SEPARATOR = "\n---\n"
+_PREVIEW = 200
+# The loop's words for why it stopped, by what stopped it.
+_REASONS = {"branch": "evaluator_done", "stable": "stable_output"}
+_Extra = tuple[Value, ...]
+_Named = dict[str, Value]
+
+
+def _object(value: Value) -> dict[str, Value]:
+    return value if isinstance(value, dict) else {}
+
+
+def lookup(run: Run, name: Value) -> Value:
+    return run.lookup(text(name, "known", "name"))
+
+
+def field(run: Run, name: Value, key: Value) -> Value:
+    """A result without such a field is carried whole, as is one that has no fields."""
+    value = lookup(run, name)
+    return _object(value).get(str(key), value)
+
+
+def ran(run: Run, name: Value) -> bool:
+    return lookup(run, name) is not UNDEFINED
+
+
+def took(run: Run, name: Value, branch: Value) -> bool:
+    return _object(lookup(run, name)).get("selectedBranch") == branch
+
+
+def pick(run: Run, choices: _Extra, named: _Named) -> Value:
+    for live, value in zip(reversed(choices[::2]), reversed(choices[1::2]), strict=True):
+        if live:
+            return None if value is UNDEFINED else value
+    return None
+
+
+def main(run: Run, value: Value, key: Value) -> Value:
+    fields = _object(value)
+    return next((fields[str(name)] for name in (key, *_MAIN) if name in fields), value)
+
+
+def dig(run: Run, value: Value, written: Value, path: _Extra, named: _Named) -> Value:
+    """What a placeholder stands for; one that stands for nothing stays as it is written."""
+    for part in path:
+        value = item_of(value, part)
+    return written if value is UNDEFINED else value
+
+
+def follow(run: Run, value: Value, path: Value) -> Value:
+    run.weigh(value)
+    return find_path(text(path, "jsonpath", "path"), value)
+
+
+def pipe(run: Run, value: Value, name: Value, arguments: _Extra, named: _Named) -> Value:
+    result = PIPES[text(name, "a pipe", "name")](run, value, *arguments)
+    return None if result is UNDEFINED else result
+
+
+def argument(run: Run, value: Value, name: Value, is_only: Value) -> Value:
+    """What an input of a called workflow gets: the field of its name, or all that there is."""
+    return _object(value).get(str(name), value if is_only else None)
+
+
+def only(run: Run, value: Value) -> Value:
+    fields = _object(value)
+    return next(iter(fields.values())) if len(fields) == 1 else value
+
+
+def object_of(run: Run, value: Value, node: Value, bare: Value) -> Value:
+    """The input of a tool is an object; a text that holds one as JSON will do.
+
+    Any other value is the field `bare` of one, where that has a name.
+    """
+    if value is None or value is UNDEFINED:
+        return {}
+    parsed = value
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        with suppress(EvaluationError):
+            parsed = from_json(run, value)
+    if isinstance(parsed, dict):
+        return parsed
+    if bare:
+        return {str(bare): value}
+    raise EvaluationError(f"{node!r} takes an object as its input, not {kind_of(value)}")
+
+
+def needed(run: Run, value: Value, name: Value, node: Value) -> Value:
+    part = optional(run, value, name, None)
+    if part is None:
+        raise EvaluationError(f"the input of {node!r} lacks {name!r}")
+    return part
+
+
+def optional(run: Run, value: Value, name: Value, default: Value) -> Value:
+    part = _object(value).get(str(name))
+    return default if part is None else part
+
+
+def fields(run: Run, value: Value, extra: _Extra, named: _Named) -> Value:
+    combined = dict(_object(value))
+    for name, part in zip(extra[::2], extra[1::2], strict=True):
+        if part is not None and part is not UNDEFINED:
+            combined[str(name)] = part
+    run.check_items(len(combined), "fields")
+    return combined
+
+
+def merged(run: Run, first: Value, second: Value) -> Value:
+    """Two objects as one; the second counts where both have a field."""
+    if second is not None and not isinstance(second, dict):
+        raise EvaluationError(f"headers come in as an object, not {kind_of(second)}")
+    united = _object(first) | _object(second)
+    run.check_items(len(united), "merged")
+    return united
+
+
+def refuse(run: Run, message: Value) -> Value:
+    raise EvaluationError(str(message))
+
+
+def timestamp(run: Run) -> str:
+    seconds = run.lookup("$now")
+    moment = float(seconds) if isinstance(seconds, int | float) else 0.0
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")
+
+
+def preview(run: Run, value: Value) -> str:
+    return run.text(value)[:_PREVIEW]
+
+
+def answered(run: Run, value: Value) -> Value:
+    """The answer of a model, under all its names, and what it took."""
+    used = _object(run.lookup("$usage"))
+    tokens = {name: used.get(name, 0) for name in ("input_tokens", "output_tokens")}
+    cost = used.get("cost_usd") or 0.0
+    return {"response": value, "content": value, "usage": tokens, "cost": cost}
+
+
+def ended(run: Run, value: Value, last: Value) -> Value:
+    """What a loop gives: output, iterations, count, exit_reason."""
+    outcome = _object(value)
+    facts = _object(outcome.get("loop"))
+    reason = facts.get("exit_reason")
+    if reason == "condition_met":
+        reason = _REASONS.get(str(facts.get("stopped_by")), reason)
+    results = outcome.get("iterations", [])
+    output = outcome.get(str(last))
+    if output is None and isinstance(results, list):
+        output = next((result for result in reversed(results) if result is not None), None)
+    count = facts.get("iterations", 0)
+    return {"output": output, "iterations": results, "count": count, "exit_reason": reason}
+
+
+def text_only(run: Run, value: Value, loop: Value) -> Value:
+    """The first input of a loop that appends."""
+    if isinstance(value, str):
+        return value
+    raise EvaluationError(
+        f"loop {loop!r} appends, which takes text only, but its input is {kind_of(value)}; set "
+        "feedbackMode to 'replace', or make a text of it with a transform"
+    )
+
+
+def append(run: Run, before: Value, after: Value, node: Value, number: Value) -> Value:
+    """Two texts with a line between them, or an error that names node and iteration."""
+    if not isinstance(after, str):
+        raise EvaluationError(
+            f"{node!r} gave {kind_of(after)} in iteration {number}, but feedbackMode 'append' "
+            "takes text only; set it to 'replace', or make a text of it with a transform"
+        )
+    text = run.text(before)
+    run.check_text(len(text) + len(_SEPARATOR) + len(after), "append")
+    return f"{text}{_SEPARATOR}{after}"
+
+
+def items_of(run: Run, value: Value, node: Value) -> Value:
+    """What an iterator goes through: a list, a text that holds one as JSON, or lines of text."""
+    if isinstance(value, str):
+        run.check_text(len(value), "items")
+        if value.lstrip().startswith("["):
+            with suppress(EvaluationError):
+                if isinstance(parsed := from_json(run, value), list):
+                    return parsed
+        return [line.strip() for line in value.splitlines() if line.strip()]
+    lists = [part for part in _object(value).values() if isinstance(part, list)]
+    if len(lists) == 1:
+        return lists[0]
+    if not isinstance(value, list):
+        raise EvaluationError(f"{node!r} goes through a list, and its input is {kind_of(value)}")
+    return value
+
+
+def gathered(run: Run, value: Value, node: Value, strategy: Value, separator: Value) -> Value:
+    """The results of all items: a list, one text, or one object."""
+    parts = [_object(part).get(str(node)) for part in paid_items(run, value, "gathered")]
+    result: Value = parts
+    if strategy == "concat":
+        result = join(run, [part for part in parts if part is not None], separator, None)
+    elif strategy == "merge":
+        result = united = dict[str, Value]()
+        for number, part in enumerate(parts, start=1):
+            if part is None:
+                continue
+            if not isinstance(part, dict):
+                message = f"{str(node)!r} merges objects, and item {number} is {kind_of(part)}"
+                raise EvaluationError(message)
+            united.update(part)
+            run.check_items(len(united), "merge")
+    return {"result": result, "count": len(parts)}
+
+
+def checked(run: Run, value: Value, node: Value, fails: Value) -> Value:
+    verdict = _object(value)
+    if fails and not verdict.get("valid"):
+        errors = verdict.get("errors")
+        listed = "; ".join(map(str, errors[:3])) if isinstance(errors, list) else ""
+        raise EvaluationError(f"{node!r} refuses its input: {listed}")
+    return value
+
+
+def shell_text(run: Run, value: Value) -> Value:
+    """The output of a command, with its errors, as one text."""
+    result = _object(value)
+    output, errors = (str(result.get(name) or "").rstrip("\n") for name in ("stdout", "stderr"))
+    lines = [output] if output else []
+    lines += [f"[stderr] {errors}"] if errors else []
+    lines += ["[timed out]"] if result.get("timed_out") else []
+    lines += [f"[exit code: {result['exit_code']}]"] if result.get("exit_code") else []
+    text = "\n".join(lines) or "(no output)"
+    run.check_text(len(text), "shell_text")
+    return text
+
+
+def file_text(run: Run, value: Value) -> Value:
+    return _object(value).get("content") or "(empty file)"
+
+
+def written_text(run: Run, value: Value) -> Value:
+    result = _object(value)
+    return f"wrote {result.get('size', 0)} bytes to {result.get('path', '')}"
+
+
+def remembered(run: Run, past: Value, prompt: Value, answer: Value, keep: Value) -> Value:
+    """A conversation with one more question and answer."""
+    kept = list(past) if isinstance(past, list) else []
+    if answer is UNDEFINED or answer is None:
+        return kept
+    for role, content in (("user", prompt), ("assistant", answer)):
+        kept.append({"role": role, "content": run.text(content)})
+    return kept[-max(2, whole(keep, "remembered", "keep")) :]
+
+
+_function = Family("function", "canvas")
+
+_FUNCTIONS = (
+    _function("known(name)", lookup, "the value of a name, however it is spelt", borrows=True),
+    _function("field(name, key)", field, "a field of a result, or the whole of it", borrows=True),
+    _function("ran(name)", ran, "whether a node has a result"),
+    _function("took(name, branch)", took, "whether a router took a branch"),
+    _function("pick(...)", pick, "of pairs of condition and value, the last one that is live"),
+    _function("main(value, key)", main, "the field, or else the main text of a result"),
+    _function("dig(value, written, ...)", dig, "a part of a value, or the text as it is written"),
+    _function("jsonpath(value, path)", follow, "what a JSONPath finds in a value"),
+    _function("pipe(value, name, ...)", pipe, "a value through one pipe of a script"),
+    _function("argument(value, name, is_only)", argument, "what a called workflow's input gets"),
+    _function("only(value)", only, "the one field of an object that has just one"),
+    _function(
+        "object_of(value, node, bare)", object_of, "an object, or an error that names the node"
+    ),
+    _function("needed(value, name, node)", needed, "a field, or an error that names the node"),
+    _function("optional(value, name, default)", optional, "a field, or what stands for it"),
+    _function("fields(value, ...)", fields, "an object with more fields; null ones aside"),
+    _function("merged(first, second)", merged, "two objects as one"),
+    _function("refuse(message)", refuse, "fails with a message"),
+    _function("timestamp()", timestamp, "the time of the run, in UTC"),
+    _function("preview(value)", preview, "the beginning of a value as text"),
+    _function("answered(value)", answered, "a model's answer with its usage and its cost"),
+    _function("ended(value, last)", ended),
+    _function("text_only(value, loop)", text_only, "the text, or an error that names the loop"),
+    _function("append(before, after, node, number)", append),
+    _function("items_of(value, node)", items_of, "the items that an iterator goes through"),
+    _function("gathered(value, node, strategy, separator)", gathered),
+    _function("checked(value, node, fails)", checked, "the verdict of a validator, or its error"),
+    _function("shell_text(value)", shell_text),
+    _function("file_text(value)", file_text, "the content of a file"),
+    _function("written_text(value)", written_text, "which file was written"),
+    _function("remembered(past, prompt, answer, keep)", remembered),
+    _function("choose(answer, branches, value, fallback)", choose),
+    _function("misread(answer, branches, node, fallback)", misread),
+    _function("fenced(value)", fenced, "a text between two lines that it does not hold"),
+    _function("match(value, branches)", match, "the route whose name is in the text of a value"),
+)
+LIBRARY = Library(functions=_FUNCTIONS)

@@ -1,0 +1,223 @@
+"""What nodes see of each other: which value comes in, whether it comes, and who waits for whom."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from whorl import ir
+from whorl.dialects.reading.texts import called, quoted
+from whorl.formats.studio import canvas as canvases
+from whorl.formats.studio.kinds import LIBRARY, MAIN_FIELDS, RESULTS
+from whorl.formats.studio.regions import (
+    Region,
+    Regions,
+    find_deciders,
+    find_feedback,
+    find_regions,
+)
+from whorl.lazily import dataclass
+
+if TYPE_CHECKING:
+    from whorl.dialects.reading.context import ReadContext
+    from whorl.formats.studio.canvas import Canvas, Edge
+
+
+# Handles whose value a node takes bare, when nothing else comes in.
+BARE = ("input", "value")
+LOOKED_AT_MAX = 500_000
+
+
+def value_of(name: str) -> str:
+    return called("known", quoted(name))
+
+
+def field_of(name: str, key: str) -> str:
+    return called("field", quoted(name), quoted(key))
+
+
+def expression(source: str) -> ir.Expression:
+    return ir.Expression("jinja", source, LIBRARY)
+
+
+@dataclass(slots=True)
+class Scope:
+    """The canvas, its regions, and the names of inputs (by which node) and variables."""
+
+    context: ReadContext
+    canvas: Canvas
+    regions: Regions
+    feedback: list[Edge]
+    # The router that decides, by the loop that it decides.
+    deciders: dict[str, str]
+    inputs: dict[str, str] = field(default_factory=dict)
+    variables: frozenset[str] = frozenset()
+    timeout_s: float | None = None
+    # What texts refer to, by the node that holds the text: it waits for these, too.
+    references: dict[str, set[str]] = field(default_factory=dict)
+    # What the model nodes of a loop remember from iteration to iteration, beside its input.
+    conversations: dict[str, list[ir.Carry]] = field(default_factory=dict)
+    _may_skip: dict[str, bool] = field(default_factory=dict)
+    # The nodes before each one, as bits.
+    _before: dict[str, int] = field(default_factory=dict)
+    _incoming: dict[str, dict[str, str]] = field(default_factory=dict)
+    _bits: dict[str, int] = field(default_factory=dict)
+    _referred: dict[str, list[str]] = field(default_factory=dict)
+    _looked_at: int = 0
+
+    def __post_init__(self) -> None:
+        self._bits = {name: 1 << index for index, name in enumerate(self.canvas.nodes)}
+        for name in self.canvas.order():
+            edges = self.canvas.incoming[name]
+            self._may_skip[name] = bool(edges) and all(map(self._may_be_dead, edges))
+            self._before[name] = self._bits[name]
+            for edge in edges:
+                self._before[name] |= self._before[edge.source]
+
+    def helper(self, node: str, word: str) -> str:
+        """The name of something that is there for a node and is no node of the canvas."""
+        name = f"{node}.{word}"
+        while name in self.canvas.nodes:
+            name += "_"
+        return name
+
+    def output(self, node: str, handle: str, viewer: str) -> str:
+        """What a handle of a node carries, as another node sees it."""
+        started = self.regions.by_start.get(node)
+        if started is not None:
+            return self._started(started, handle, viewer)
+        ended = self.regions.by_end.get(node)
+        if ended is not None:
+            if self.regions.is_inside(viewer, ended):
+                return value_of(node)
+            return self._started(ended, handle if ended.kind == "iterator" else "output", viewer)
+        kind = self.canvas.nodes[node].type
+        if handle == "output" and kind in MAIN_FIELDS:
+            return field_of(node, MAIN_FIELDS[kind])
+        return value_of(node) if handle == "output" or kind == "input" else field_of(node, handle)
+
+    def _started(self, region: Region, handle: str, viewer: str) -> str:
+        if self.regions.is_inside(viewer, region):
+            if region.kind == "iterator" and handle in ("index", "total"):
+                return self.counted(region, handle)
+            return value_of(region.start)
+        if region.kind == "loop":
+            return field_of(region.start, handle if handle in RESULTS["loop"] else "output")
+        return field_of(region.start, handle) if handle != "output" else value_of(region.start)
+
+    def counted(self, region: Region, word: str) -> str:
+        """Where in its iterations a region is: index (from 0), total, iteration (from 1)."""
+        if word == "total" and region.kind == "iterator":
+            return f"({value_of(self.helper(region.start, 'items'))} | length)"
+        if word == "iteration" and region.kind == "iterator":
+            return f"({value_of(self.helper(region.start, 'index'))} + 1)"
+        return value_of(self.helper(region.start, word))
+
+    def choices(self, edges: list[Edge]) -> list[str]:
+        """When each edge carries something, and what; of several the last one counts."""
+        return [part for e in edges for part in (self._live(e) or "true", self._carried(e))]
+
+    def _carried(self, edge: Edge) -> str:
+        if edge.branch is not None:
+            return field_of(edge.source, "value")
+        return self.output(edge.source, edge.source_handle, edge.target)
+
+    def _live(self, edge: Edge) -> str:
+        """When an edge carries anything; empty where it always does."""
+        if edge.branch is not None:
+            return called("took", quoted(edge.source), quoted(edge.branch))
+        if not self._may_be_dead(edge):
+            return ""
+        ended = self.regions.by_end.get(edge.source)
+        return called("ran", quoted(ended.start if ended else edge.source))
+
+    def _may_be_dead(self, edge: Edge) -> bool:
+        if edge.branch is not None:
+            return True
+        started = self.regions.by_start.get(edge.source)
+        if started is not None and self.regions.is_inside(edge.target, started):
+            return False
+        ended = self.regions.by_end.get(edge.source)
+        return self._may_skip.get(ended.start if ended else edge.source, False)
+
+    def when(self, node: str) -> str:
+        """When a node runs: when any edge to it carries something; empty means always."""
+        if not self._may_skip.get(node):
+            return ""
+        return " or ".join(dict.fromkeys(map(self._live, self.canvas.incoming[node])))
+
+    def incoming(self, node: str) -> dict[str, str]:
+        """What comes in, by the handle where it ends; of several live edges the last one counts."""
+        if node not in self._incoming:
+            by_handle: dict[str, list[Edge]] = {}
+            for edge in self.canvas.incoming[node]:
+                by_handle.setdefault(edge.target_handle, []).append(edge)
+            self._incoming[node] = {name: self._picked(edges) for name, edges in by_handle.items()}
+        return self._incoming[node]
+
+    def _picked(self, edges: list[Edge]) -> str:
+        return self._carried(edges[0]) if len(edges) == 1 else called("pick", *self.choices(edges))
+
+    def value(self, node: str) -> str:
+        """All that comes in: bare where it is one value, or an object by handle."""
+        incoming = self.incoming(node)
+        if not incoming:
+            return "none"
+        if len(incoming) == 1 and next(iter(incoming)) in BARE:
+            return next(iter(incoming.values()))
+        inner = ", ".join(f"{quoted(handle)}: {source}" for handle, source in incoming.items())
+        return f"({{ {inner} }})"
+
+    def leads_to(self, node: str, other: str) -> bool:
+        """Whether another node waits for this one, by edges, by texts, or by their regions.
+
+        When a file asks that too often, the answer is yes: its texts then wait for nothing more.
+        """
+        if self._before[node] & self._bits[other]:
+            return False
+        if self._looked_at > LOOKED_AT_MAX:
+            return True
+        reached = {node}
+        queue = [node]
+        for name in queue:
+            around = self.regions.around.get(name)
+            following = [edge.target for edge in self.canvas.outgoing[name]]
+            following += self._referred.get(name, ())
+            following += [around.end] if around is not None and name != around.end else []
+            self._looked_at += len(following)
+            queue.extend(set(following) - reached)
+            reached.update(following)
+        return other in reached
+
+    def refer(self, node: str, other: str, handle: str = "output") -> str:
+        """What another node gives, for a text of a node: it waits for that one."""
+        references = self.references.setdefault(node, set())
+        if other not in references:
+            references.add(other)
+            self._referred.setdefault(other, []).append(node)
+        return self.output(other, handle, node)
+
+
+def read_scope(context: ReadContext) -> Scope | None:
+    """The canvas of a file with its regions; None if it holds no sense to go on with."""
+    drawn = canvases.read_canvas(context, context.root)
+    feedback = find_feedback(drawn)
+    canvas = drawn.without(feedback)
+    canvases.check_canvas(context, canvas)
+    if canvas.circle() or not canvas.nodes:
+        return None
+    regions = find_regions(context, canvas)
+    deciders = find_deciders(context, canvas, regions)
+    if any(diagnostic.code == "W002" for diagnostic in context.diagnostics):
+        return None
+    # Branches that lead nowhere; the router of a loop may go on without an edge.
+    for router in canvas.of_type("router"):
+        used = {edge.branch for edge in canvas.outgoing[router.id]}
+        if router.id in deciders.values() or None in used or not used:
+            continue
+        for name in (name for name in router.branches if name not in used):
+            message = f"no edge leaves {router} by its branch {name[:60]!r}: what is sent "
+            message += "there goes nowhere"
+            label, advice = "a branch without an edge", "connect it, or remove the branch"
+            context.warn("W023", message, router.span, label=label, help=advice)
+    return Scope(context, canvas, regions, feedback, deciders)

@@ -1,0 +1,350 @@
+"""One node while it is read: its fields, what comes in, and what placeholders in its texts mean.
+
+Placeholders are `{{input}}`, `{{node.output}}`, `{{node.field[0]}}`, `{{item}}`, `{{topic}}`. One
+that is nearly a name that there is can only be misspelt, and is an error; any other that stands for
+nothing stays as it is written, with a warning.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+
+from whorl import ir
+from whorl.dialects.reading.context import REPORTED_MAX
+from whorl.dialects.reading.fields import Fields
+from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, read_tree, split_text
+from whorl.errors import did_you_mean
+from whorl.formats.studio.functions.transforms import PIPES, read_path
+from whorl.formats.studio.kinds import CLOSED_BY, MAIN_FIELDS, RESULTS
+from whorl.formats.studio.pipes import piped, read_script
+from whorl.formats.studio.scope import expression, value_of
+from whorl.ir.checks.scopes import suggest
+from whorl.language import LanguageError
+from whorl.source import Scalar, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.formats.studio.canvas import CanvasNode
+    from whorl.formats.studio.scope import Scope
+    from whorl.language import Json
+    from whorl.source import Value
+
+    Inputs: TypeAlias = dict[str, ir.Value | Json]
+
+_PLACE = re.compile(r"\{\{([^{}]*)\}\}")
+_PATH = re.compile(r"(?:\.[\w-]+|\[\s*(?:-?\d{1,9}|'[^'\n]*'|\"[^\"\n]*\")\s*\])*")
+_STEP = re.compile(r"\.([\w-]+)|\[\s*(?:(-?\d+)|'([^']*)'|\"([^\"]*)\")\s*\]")
+_MAIN = ("output", "result")
+_COUNTED = ("index", "total", "iteration")
+PLACES_MAX = 1_000
+# Comparing names costs time, and a hostile file has many of both.
+_COMPARED_MAX = 500
+TIMEOUT_MAX_S = 30 * 86_400.0
+# No value that a run can hold is deeper.
+_STEPS_MAX = 64
+
+Path = list[str | int]
+_VALUES = (ir.Constant, ir.Expression, ir.Items, ir.Fields)
+
+
+class NodeReader(Fields):
+    """Reads the fields of one node, and the texts in them."""
+
+    def __init__(self, scope: Scope, node: CanvasNode) -> None:
+        super().__init__(scope.context, node.fields, owner=str(node), span=node.span)
+        self.scope = scope
+        self.node = node
+        self.id = node.id
+
+    def common(self, timeout_s: float | None = None) -> dict[str, Any]:
+        """What all nodes take; `timeout` bounds every node."""
+        written = self.number("timeout")
+        if written is not None and not 0 < written <= TIMEOUT_MAX_S:
+            self.wrong("timeout", "a number of seconds above 0")
+            written = None
+        limit_s = timeout_s if written is None else float(written)
+        return {"name": self.id, "timeout_s": limit_s, "place": self.node.place}
+
+    def compute(self, source: str | None) -> list[ir.Node]:
+        """The node as one that only computes; null without a source."""
+        value = ir.Constant(None) if source is None else expression(source)
+        return [ir.Compute(value=value, **self.common())]
+
+    def task(
+        self, kind: str, inputs: Inputs, *, shape: str = "", timeout_s: float | None = None
+    ) -> ir.Task:
+        """The node as a task; inputs that are no values of the IR are constants."""
+        entries = tuple(
+            (name, value if isinstance(value, _VALUES) else ir.Constant(value))
+            for name, value in inputs.items()
+        )
+        shaped = expression(shape) if shape else None
+        return ir.Task(kind=kind, inputs=ir.Fields(entries), shape=shaped, **self.common(timeout_s))
+
+    @property
+    def incoming(self) -> dict[str, str]:
+        return self.scope.incoming(self.id)
+
+    @property
+    def value(self) -> str:
+        return self.scope.value(self.id)
+
+    @property
+    def input(self) -> str | None:
+        """What `{{input}}` is: what comes in, or what the region or the run was given."""
+        incoming, inputs = self.incoming, self.scope.inputs
+        if "input" in incoming:
+            return incoming["input"]
+        if len(incoming) == 1:
+            return next(iter(incoming.values()))
+        around = self.scope.regions.around.get(self.id)
+        if around is not None:
+            return value_of(around.start)
+        if incoming:
+            return self.value
+        only = next(iter(inputs.values())) if len(inputs) == 1 else None
+        named = inputs.get("input") or only
+        return None if named is None else self.scope.refer(self.id, named)
+
+    def template(self, name: str) -> ir.Value:
+        """A field that is a text with placeholders, or any constant."""
+        return self.read(self.scalar(name))
+
+    def given(self, name: str) -> ir.Value:
+        """What comes in at the handle of that name, or the field with placeholders in it."""
+        if name in self.incoming:
+            return expression(self.incoming[name])
+        value = self.template(name)
+        return ir.Constant(None) if value == ir.Constant("") else value
+
+    def read(self, value: Value | None) -> ir.Value:
+        """A text with placeholders, or any constant."""
+        if not isinstance(value, Scalar) or not isinstance(value.value, str):
+            return ir.Constant(None if value is None else plain(value))
+        source = self.source(value)
+        return ir.Constant(value.value) if source is None else expression(source)
+
+    def tree(self, value: Value | None) -> ir.Value:
+        """A value whose lists and objects may hold texts with placeholders."""
+        return read_tree(value, self.read)
+
+    def text_source(self, scalar: Scalar) -> str:
+        return self.source(scalar) or quoted(scalar.text)
+
+    def source(self, scalar: Scalar) -> str | None:
+        """The source of a text with placeholders; None if none of them stands for anything."""
+        count = 0
+
+        def source_of(place: Placeholder) -> str | None:
+            nonlocal count
+            count += 1
+            if count == PLACES_MAX + 1:
+                message = f"a text of {self.id!r} has more than {PLACES_MAX:,} places"
+                span = scalar.locate(place.offset - 2)
+                self.context.report("W002", message, span, help="split it into several transforms")
+            return self._place(place) if count <= PLACES_MAX else None
+
+        return joined(split_text(scalar, _PLACE, source_of))
+
+    def _place(self, place: Placeholder) -> str | None:
+        if "|" not in place.name:
+            return self._resolved(place, place.name)
+        try:
+            script = read_script(place.content)
+        except LanguageError as fault:
+            span = place.scalar.locate(place.offset + (fault.offset or 0))
+            self.context.warn("W020", f"{fault}; it stays as it is written", span, help=fault.help)
+            return None
+        source = self._resolved(place, script.reference or "input")
+        return None if source is None else piped(source, script)
+
+    def _resolved(self, place: Placeholder, content: str) -> str | None:
+        """The source of a reference; what can only be misspelt is reported, all else a warning."""
+        source = self.resolve(content, place.written)
+        if self.context.is_full or len(self.context.warnings) >= REPORTED_MAX:
+            return source
+        message = f"{{{{{content[:60]}}}}} in {self.id!r}"
+        if source is None:
+            message, advice = f"{message} has no meaning here", self._advice(content)
+        elif (lacking := self.unknown_field(content)) is not None:
+            message += f": {lacking[0]} gives no {lacking[1][:60]!r}"
+            advice = suggest(lacking[1], sorted({*RESULTS[lacking[0].type], "output"}))
+        else:
+            head, *steps = content.split(".")
+            inputs = self.scope.inputs
+            is_field = head.strip() in ("input", "inputs") and steps and steps[0] not in inputs
+            if is_field and (near := did_you_mean(steps[0], islice(inputs, _COMPARED_MAX))):
+                message += " names no input of the workflow, but a field of what comes in"
+                self.context.warn("W005", message, place.span, label="no such input", help=near)
+            return source
+        # A name that is nearly another one can only be misspelt; others may be text that stays.
+        if advice.startswith("did you mean"):
+            self.context.report("W005", message, place.span, label="unknown name", help=advice)
+        else:
+            message += ", and stays as it is written"
+            self.context.warn("W005", message, place.span, label="unknown name", help=advice)
+        return source
+
+    def _advice(self, content: str) -> str:
+        scope, nodes = self.scope, self.scope.canvas.nodes
+        around = scope.regions.around.get(self.id)
+        head = re.split(r"[.\[]", content, maxsplit=1)[0]
+        if head not in nodes or head == self.id:
+            counted = ("item", *_COUNTED) if around is not None else ()
+            names = [*counted, *nodes, *scope.inputs, *scope.variables, "input"]
+            return suggest(head.strip(), [name for name in names if name != self.id])
+        region = scope.regions.around.get(head)
+        if region is not None and not scope.regions.is_inside(self.id, region):
+            return f"{head!r} runs inside of {region.start!r}; its result is {region.end!r}"
+        return f"connect {head!r} to {self.id!r}, directly or through other nodes"
+
+    def unknown_field(self, content: str) -> tuple[CanvasNode, str] | None:
+        """The node and the field that a reference names, where such a node never has that field."""
+        scope = self.scope
+        for head, rest in heads(content):
+            other = scope.canvas.nodes.get(head)
+            if other is None or not _PATH.fullmatch(rest):
+                continue
+            name = next(iter(_steps(rest)), "output")
+            fields = RESULTS.get(other.type)
+            started = scope.regions.by_start.get(other.id)
+            if started is not None and scope.regions.is_inside(self.id, started):
+                return None  # inside of its region, it stands for what comes in
+            if fields is None or not isinstance(name, str) or name in (*fields, *_MAIN):
+                return None
+            return other, name
+        return None
+
+    def resolve(self, content: str, written: str) -> str | None:
+        """The source of what a reference stands for here; None if it stands for nothing."""
+        for head, rest in heads(content):
+            named = self._named(head, _steps(rest)) if _PATH.fullmatch(rest) else None
+            if named is not None:
+                source, path = named
+                steps = [quoted(step) if isinstance(step, str) else str(step) for step in path]
+                return called("dig", source, quoted(written), *steps)
+        return None
+
+    def _named(self, head: str, path: Path) -> tuple[str, Path] | None:
+        """What a name stands for, and the path that is left to follow."""
+        scope = self.scope
+        first = path[0] if path else None
+        if head in ("input", "inputs") and isinstance(first, str) and first in scope.inputs:
+            return scope.refer(self.id, scope.inputs[first]), path[1:]
+        if head == "input":
+            source = self.input
+            return None if source is None else (source, path)
+        if head == "inputs":
+            return (self.value, path) if self.incoming else None
+        counted = self._counted(head)
+        if counted is not None:
+            return counted, path
+        if head in scope.canvas.nodes and self._may_see(head):
+            return self._result(scope.canvas.nodes[head], path)
+        if head in self.incoming:
+            return self.incoming[head], path
+        if head in scope.inputs:
+            return scope.refer(self.id, scope.inputs[head]), path
+        if head in scope.variables:
+            return value_of(head), path
+        return ("workspace", path) if head == "workspace" else None
+
+    def _counted(self, head: str) -> str | None:
+        """`item`, `index` and `total` of the nearest iterator; the latter two of a loop as well."""
+        region = self.scope.regions.around.get(self.id)
+        while region is not None:
+            if head == "item" and region.kind == "iterator":
+                return value_of(region.start)
+            if head in _COUNTED:
+                return self.scope.counted(region, head)
+            region = region.parent
+        return None
+
+    def _result(self, other: CanvasNode, path: Path) -> tuple[str, Path]:
+        scope = self.scope
+        first = path[0] if path else "output"
+        names = (name for name, holder in scope.inputs.items() if holder == other.id)
+        if other.type == "input" and first in ("value", *_MAIN, next(names, "")):
+            return scope.refer(self.id, other.id), path[1:]
+        if other.type in (*CLOSED_BY, *CLOSED_BY.values()) and isinstance(first, str):
+            source = scope.refer(self.id, other.id, first)
+            return called("main", source, quoted(first)), path[1:]
+        source = scope.refer(self.id, other.id)
+        if other.type in MAIN_FIELDS:
+            source = value_of(other.id)
+        if not path or first in _MAIN:
+            return called("main", source, quoted(str(first))), path[1:]
+        return source, path
+
+    def _may_see(self, other: str) -> bool:
+        """Whether a node's result is there when the text is made; an order is added if need be."""
+        scope, regions = self.scope, self.scope.regions
+        if other == self.id or scope.canvas.nodes[other].type == "note":
+            return False
+        started = regions.by_start.get(other)
+        if started is not None and regions.is_inside(self.id, started):
+            return True
+        level = regions.level(other)
+        if level is not None and not regions.is_inside(self.id, level):
+            return False
+        ended = regions.by_end.get(other)
+        return not scope.leads_to(self.id, ended.start if ended else other)
+
+    def script_source(self, written: Scalar) -> str:
+        """The source of a script of pipes: what is piped, through all its pipes."""
+        try:
+            script = read_script(written.text)
+        except LanguageError as fault:
+            span = written.locate(fault.offset or 0)
+            self.context.report("W020", str(fault), span, label="here", help=fault.help)
+            return "none"
+        reference = script.reference
+        if not reference:
+            return piped(self.value, script)
+        source = self.resolve(reference, f"{{{{{reference}}}}}")
+        span = written.locate(script.offset, len(reference))
+        message = f"{reference[:60]!r} in {self.id!r}"
+        if source is None:
+            message += " is neither a pipe nor a name"
+            advice = suggest(
+                reference, [*PIPES, *self.scope.canvas.nodes, *self.scope.inputs, "input"]
+            )
+            self.context.report("W020", message, span, label="unknown", help=advice)
+        elif (lacking := self.unknown_field(reference)) is not None:
+            message += f": {lacking[0]} gives no {lacking[1][:60]!r}"
+            advice = suggest(lacking[1], sorted(RESULTS[lacking[0].type]))
+            self.context.report("W005", message, span, label="unknown field", help=advice)
+        return piped(source or "none", script)
+
+    def path_source(self, written: Scalar) -> str:
+        try:
+            read_path(written.text)
+        except LanguageError as fault:
+            span = written.locate(fault.offset or 0)
+            self.context.report("W008", fault.message, span, label="here", help=fault.help)
+        return called("jsonpath", self.input or "none", quoted(written.text))
+
+
+def is_written(value: Value | None) -> TypeGuard[Scalar]:
+    """Whether a field holds a text that is more than blanks."""
+    return isinstance(value, Scalar) and bool(value.text.strip())
+
+
+def heads(content: str) -> Iterator[tuple[str, str]]:
+    """The name at the beginning, and the rest; the longest name first, as ids may hold dots."""
+    marks = [match.start() for match in re.finditer(r"[.\[]", content)]
+    if len(marks) > _STEPS_MAX:
+        return
+    for end in (len(content), *reversed(marks)):
+        yield content[:end].strip(), content[end:]
+
+
+def _steps(path: str) -> Path:
+    steps: Path = []
+    for name, index, *others in (match.groups() for match in _STEP.finditer(path)):
+        parts = (part for part in (name, *others) if part is not None)
+        steps.append(next(parts) if index is None else int(index))
+    return steps
