@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.editing.edit import parsed
-from whorl.services.files import editing
 from whorl.services.project import Project
+from whorl.wings.editor import files as editing
+from whorl.wings.editor.kit.edit import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

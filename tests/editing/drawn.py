@@ -10,8 +10,6 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.editing.edit import Edited, edit, open_text
-from whorl.dialects.editing.operations import read_operations
 from whorl.dialects.files import NoFiles, ProjectFiles, UnsavedFiles
 from whorl.dialects.reader import parse
 from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
@@ -21,6 +19,8 @@ from whorl.source.editing.patches import apply
 from whorl.source.editing.shapes import Path as Indexes
 from whorl.source.editing.shapes import shape_of
 from whorl.source.editing.text import UNEXACT
+from whorl.wings.editor.kit.edit import Edited, edit, open_text
+from whorl.wings.editor.kit.operations import read_operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,9 +9,9 @@ import pytest
 from drawn import ROOT, read
 
 from whorl.dialects import ProjectFiles, read_workflow
-from whorl.dialects.editing.edit import Edited, edit
-from whorl.dialects.editing.operations import read_operations
 from whorl.errors import EditRefused
+from whorl.wings.editor.kit.edit import Edited, edit
+from whorl.wings.editor.kit.operations import read_operations
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,11 +8,11 @@ import pytest
 from drawn import ROOT, corpora, own_files, read
 
 from whorl.dialects import NoFiles, ProjectFiles, read_workflow
-from whorl.dialects.editing.edit import open_text
 from whorl.errors import EditRefused, InvalidWorkflow
+from whorl.wings.editor.kit.edit import open_text
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.names import Name
+    from whorl.wings.editor.kit.names import Name
 
 FILE = """\
 whorl: 1

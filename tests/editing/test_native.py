@@ -8,9 +8,9 @@ import pytest
 from drawn import refusal_of
 
 from whorl.dialects import NoFiles, read_workflow
-from whorl.dialects.editing.edit import Edited, edit
-from whorl.dialects.editing.operations import read_operations
 from whorl.errors import EditRefused
+from whorl.wings.editor.kit.edit import Edited, edit
+from whorl.wings.editor.kit.operations import read_operations
 
 FILE = """\
 whorl: 1

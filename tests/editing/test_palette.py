@@ -8,10 +8,10 @@ import pytest
 
 from whorl import templates
 from whorl.dialects import NoFiles
-from whorl.dialects.editing.edit import edit, open_text
-from whorl.dialects.editing.operations import read_operations
-from whorl.dialects.editing.palette import changes_of, palette
 from whorl.formats.studio.kinds import fields_of_type
+from whorl.wings.editor.kit.edit import edit, open_text
+from whorl.wings.editor.kit.operations import read_operations
+from whorl.wings.editor.kit.palette import changes_of, palette
 
 FILES = {"native": "new.yaml", "studio": "new.json", "shodan": "new.yaml"}
 WIDGETS = {"text", "long text", "number", "choice", "boolean", "expression", "json"}

@@ -8,11 +8,11 @@ import pytest
 from drawn import ROOT, apply_to, read, refusal_of
 
 from whorl.dialects import ProjectFiles, read_workflow
-from whorl.dialects.editing.edit import Edited, edit
-from whorl.dialects.editing.operations import read_operations
 from whorl.dialects.reader import parse
 from whorl.errors import EditRefused
 from whorl.source import plain
+from whorl.wings.editor.kit.edit import Edited, edit
+from whorl.wings.editor.kit.operations import read_operations
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,9 +6,9 @@ import pytest
 from drawn import ROOT, corpora, own_files, read
 
 from whorl.dialects import ProjectFiles, read_workflow
-from whorl.dialects.editing.edit import open_text
 from whorl.errors import EditRefused, InvalidWorkflow
 from whorl.interfaces.http.views.graph import graph_of
+from whorl.wings.editor.kit.edit import open_text
 
 DRAWN = ("native", "studio", "shodan")
 

@@ -155,13 +155,13 @@ OTHERS = {
     "services/experiments/labels.py": "the labels that a person names",
     "services/experiments/running/lock.py": "the engine's own: a lock",
     "services/experiments/what_if/facts.py": "the engine's own: what was computed before",
-    "services/files/editing.py": "the workflow that a person edits, by a stricter rule",
+    "wings/editor/files.py": "the workflow that a person edits, by a stricter rule",
     "services/files/importing.py": "the database that a person names",
     "services/files/versions.py": "compares files with what a run kept, and shows none",
     "services/inspecting/live_text.py": "the engine's own: pipes",
     "services/project.py": "the workflow that a person names, and lines of what was read",
     "services/testing/files.py": "the tests that a person names",
-    "services/single_step.py": "the engine's own: pins",
+    "wings/editor/single_step.py": "the engine's own: pins",
 }
 PARTS = ("dialects", "formats", "providers", "services", "wings")
 DOOR = {"dialects/files.py": {"open_beside"}, "providers/files/rights.py": {"read_named"}}

@@ -157,7 +157,7 @@ def test_only_workflow_files_of_the_project_are_written(
 
 
 def test_other_data_is_not_written_over(editor: Client, folder: Path) -> None:
-    from whorl.services.files.editing import etag_of
+    from whorl.wings.editor.files import etag_of
 
     etag = etag_of((folder / "notes.json").read_bytes())
 

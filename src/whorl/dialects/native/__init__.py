@@ -22,7 +22,7 @@ class NativeReader:
     looks_for = "the field `whorl: 1` at the top"
     joined: frozenset[str] | None = None
     reaches_all_steps = True
-    editing = "whorl.dialects.native.editing.changes:NativeChanges"
+    editing = "whorl.wings.editor.native.changes:NativeChanges"
 
     def claims(self, document: Document) -> bool:
         """Whether the file has `whorl` at its top."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from whorl.dialects.editing.lists import ListChanges
-from whorl.dialects.editing.sketch import (
+from whorl.dialects.reading.fields import text_of
+from whorl.source import Mapping
+from whorl.wings.editor.kit.lists import ListChanges
+from whorl.wings.editor.kit.sketch import (
     Keys,
     Sketch,
     SketchEdge,
@@ -15,12 +17,10 @@ from whorl.dialects.editing.sketch import (
     joined,
     unique_path,
 )
-from whorl.dialects.reading.fields import text_of
-from whorl.source import Mapping
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.sketch import Body
     from whorl.source import Document, Value
+    from whorl.wings.editor.kit.sketch import Body
 
 _DEEP_MAX = 16
 # Where the actions of a file stand, whichever way it is wrapped.

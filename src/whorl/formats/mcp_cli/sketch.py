@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.dialects.editing.lists import ListChanges
-from whorl.dialects.editing.sketch import (
+from whorl.dialects.reading.fields import text_of, texts_of
+from whorl.source import Sequence
+from whorl.wings.editor.kit.lists import ListChanges
+from whorl.wings.editor.kit.sketch import (
     Keys,
     Sketch,
     SketchEdge,
@@ -13,8 +15,6 @@ from whorl.dialects.editing.sketch import (
     at,
     joined,
 )
-from whorl.dialects.reading.fields import text_of, texts_of
-from whorl.source import Sequence
 
 if TYPE_CHECKING:
     from whorl.source import Document

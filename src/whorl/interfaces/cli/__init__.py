@@ -17,87 +17,182 @@ if TYPE_CHECKING:
 
 COMMANDS: CommandTable = {
     "Write": {
-        "templates": ("files.reference:templates", "List the workflows to begin with."),
+        "templates": (
+            "whorl.interfaces.cli.commands.files.reference:templates",
+            "List the workflows to begin with.",
+        ),
         "init": (
-            "project.start:init",
+            "whorl.interfaces.cli.commands.project.start:init",
             "Make a folder ready: configuration, a first loop, schemas.",
         ),
-        "new": ("files.reference:new", "Write a workflow file from a template."),
+        "new": (
+            "whorl.interfaces.cli.commands.files.reference:new",
+            "Write a workflow file from a template.",
+        ),
         "edit": (
-            "files.edit:edit",
+            "whorl.wings.editor.commands:edit",
             "Change a workflow file by operations, and nothing else in it.",
         ),
-        "validate": ("files.files:validate", "Check workflow files and list all mistakes."),
-        "lint": ("files.files:lint", "Say what another system would refuse in a file."),
+        "validate": (
+            "whorl.interfaces.cli.commands.files.files:validate",
+            "Check workflow files and list all mistakes.",
+        ),
+        "lint": (
+            "whorl.interfaces.cli.commands.files.files:lint",
+            "Say what another system would refuse in a file.",
+        ),
         "import": (
-            "files.importing:import_command",
+            "whorl.interfaces.cli.commands.files.importing:import_command",
             "Write the workflows of another program as files.",
         ),
-        "convert": ("files.files:convert", "Write a workflow file in the native format."),
-        "graph": ("files.files:graph", "Draw a workflow as text, as SVG or as a Mermaid diagram."),
-        "test": ("files.testing:test", "Run the tests of workflows, or replay a recorded run."),
-        "schema": ("files.reference:schema", "Print the JSON Schema of native files, for editors."),
-        "explain": ("files.reference:explain", "Explain an error code."),
+        "convert": (
+            "whorl.interfaces.cli.commands.files.files:convert",
+            "Write a workflow file in the native format.",
+        ),
+        "graph": (
+            "whorl.interfaces.cli.commands.files.files:graph",
+            "Draw a workflow as text, as SVG or as a Mermaid diagram.",
+        ),
+        "test": (
+            "whorl.interfaces.cli.commands.files.testing:test",
+            "Run the tests of workflows, or replay a recorded run.",
+        ),
+        "schema": (
+            "whorl.interfaces.cli.commands.files.reference:schema",
+            "Print the JSON Schema of native files, for editors.",
+        ),
+        "explain": (
+            "whorl.interfaces.cli.commands.files.reference:explain",
+            "Explain an error code.",
+        ),
     },
     "Run": {
-        "run": ("runs.run:run_command", "Run a workflow file."),
-        "try": ("runs.try_step:try_command", "Run one step, or one iteration of a loop, alone."),
+        "run": ("whorl.interfaces.cli.commands.runs.run:run_command", "Run a workflow file."),
+        "try": (
+            "whorl.wings.editor.try_command:try_command",
+            "Run one step, or one iteration of a loop, alone.",
+        ),
         "resume": (
-            "runs.pause:resume",
+            "whorl.interfaces.cli.commands.runs.pause:resume",
             "Go on after an interruption or a pause; retry what failed.",
         ),
-        "continue": ("runs.steer:continue_command", "Give a loop that ended more iterations."),
-        "accept": ("runs.steer:accept", "End a loop with the result of an iteration you choose."),
-        "stop": ("runs.steer:stop", "End a loop after the iteration that is under way."),
-        "fork": ("runs.steer:fork", "Start a new run from an iteration of another one."),
-        "pause": ("runs.pause:pause", "Pause a run."),
-        "cancel": ("runs.pause:cancel", "Cancel a run."),
-        "approve": ("runs.steer:approve", "Say yes to what a run asks."),
-        "reject": ("runs.steer:reject", "Say no to what a run asks."),
-        "schedule": ("project.schedules:schedule", "Let the clock start workflows."),
+        "continue": (
+            "whorl.interfaces.cli.commands.runs.steer:continue_command",
+            "Give a loop that ended more iterations.",
+        ),
+        "accept": (
+            "whorl.interfaces.cli.commands.runs.steer:accept",
+            "End a loop with the result of an iteration you choose.",
+        ),
+        "stop": (
+            "whorl.interfaces.cli.commands.runs.steer:stop",
+            "End a loop after the iteration that is under way.",
+        ),
+        "fork": (
+            "whorl.interfaces.cli.commands.runs.steer:fork",
+            "Start a new run from an iteration of another one.",
+        ),
+        "pause": ("whorl.interfaces.cli.commands.runs.pause:pause", "Pause a run."),
+        "cancel": ("whorl.interfaces.cli.commands.runs.pause:cancel", "Cancel a run."),
+        "approve": (
+            "whorl.interfaces.cli.commands.runs.steer:approve",
+            "Say yes to what a run asks.",
+        ),
+        "reject": ("whorl.interfaces.cli.commands.runs.steer:reject", "Say no to what a run asks."),
+        "schedule": (
+            "whorl.interfaces.cli.commands.project.schedules:schedule",
+            "Let the clock start workflows.",
+        ),
         "experiment": (
-            "experiments.experiments:experiment",
+            "whorl.interfaces.cli.commands.experiments.experiments:experiment",
             "Run a workflow over cases and compare variants.",
         ),
     },
     "Look": {
-        "ls": ("runs.lists:ls", "List runs."),
-        "status": ("runs.status:status", "Show where a run is."),
-        "show": ("runs.show:show", "Show the steps, iterations and results of a run."),
-        "watch": ("runs.run:watch", "Watch a run live, also one of another process."),
-        "why": ("runs.why:why", "Explain why the loops of a run ended."),
-        "diff": ("runs.why:diff", "Compare two iterations of a run."),
-        "cost": ("runs.lists:cost", "Show what runs cost."),
-        "what-if": ("experiments.what_if:what_if", "Tell what another stop rule would have done."),
-        "judge": ("experiments.what_if:judge", "Tell how far a judge can be trusted."),
-        "serve": ("project.serving:serve", "Serve the page in the browser, and the HTTP API."),
+        "ls": ("whorl.interfaces.cli.commands.runs.lists:ls", "List runs."),
+        "status": ("whorl.interfaces.cli.commands.runs.status:status", "Show where a run is."),
+        "show": (
+            "whorl.interfaces.cli.commands.runs.show:show",
+            "Show the steps, iterations and results of a run.",
+        ),
+        "watch": (
+            "whorl.interfaces.cli.commands.runs.run:watch",
+            "Watch a run live, also one of another process.",
+        ),
+        "why": (
+            "whorl.interfaces.cli.commands.runs.why:why",
+            "Explain why the loops of a run ended.",
+        ),
+        "diff": ("whorl.interfaces.cli.commands.runs.why:diff", "Compare two iterations of a run."),
+        "cost": ("whorl.interfaces.cli.commands.runs.lists:cost", "Show what runs cost."),
+        "what-if": (
+            "whorl.interfaces.cli.commands.experiments.what_if:what_if",
+            "Tell what another stop rule would have done.",
+        ),
+        "judge": (
+            "whorl.interfaces.cli.commands.experiments.what_if:judge",
+            "Tell how far a judge can be trusted.",
+        ),
+        "serve": (
+            "whorl.interfaces.cli.commands.project.serving:serve",
+            "Serve the page in the browser, and the HTTP API.",
+        ),
     },
     "Keep": {
-        "trust": ("project.trust:trust", "Show what a folder's whorl.toml permits, and trust it."),
-        "memory": ("project.store:memory", "List or delete what loops remember across runs."),
-        "token": ("project.access:token", "Make tokens for a server, each with a role."),
-        "audit": ("project.access:audit", "Show who did what."),
+        "trust": (
+            "whorl.interfaces.cli.commands.project.trust:trust",
+            "Show what a folder's whorl.toml permits, and trust it.",
+        ),
+        "memory": (
+            "whorl.interfaces.cli.commands.project.store:memory",
+            "List or delete what loops remember across runs.",
+        ),
+        "token": (
+            "whorl.interfaces.cli.commands.project.access:token",
+            "Make tokens for a server, each with a role.",
+        ),
+        "audit": ("whorl.interfaces.cli.commands.project.access:audit", "Show who did what."),
         "tools": (
-            "project.tools:tools",
+            "whorl.interfaces.cli.commands.project.tools:tools",
             "Show what tools of MCP servers say, and accept what changed.",
         ),
-        "hook": ("project.hooks:hook", "Make addresses that start workflows, for other systems."),
-        "prune": ("project.store:prune", "Delete old runs."),
-        "backup": ("project.store:backup", "Copy the store to a file while it is in use."),
-        "restore": ("project.store:restore", "Put a backup in the place of the store."),
-        "adopt": ("project.store:adopt", "Copy the runs of a store that you have not made."),
+        "hook": (
+            "whorl.interfaces.cli.commands.project.hooks:hook",
+            "Make addresses that start workflows, for other systems.",
+        ),
+        "prune": ("whorl.interfaces.cli.commands.project.store:prune", "Delete old runs."),
+        "backup": (
+            "whorl.interfaces.cli.commands.project.store:backup",
+            "Copy the store to a file while it is in use.",
+        ),
+        "restore": (
+            "whorl.interfaces.cli.commands.project.store:restore",
+            "Put a backup in the place of the store.",
+        ),
+        "adopt": (
+            "whorl.interfaces.cli.commands.project.store:adopt",
+            "Copy the runs of a store that you have not made.",
+        ),
         "doctor": (
-            "project.doctor:doctor",
+            "whorl.interfaces.cli.commands.project.doctor:doctor",
             "Check the installation, the configuration and each provider.",
         ),
-        "mcp": ("project.serving:mcp", "Serve workflows as MCP tools."),
+        "mcp": (
+            "whorl.interfaces.cli.commands.project.serving:mcp",
+            "Serve workflows as MCP tools.",
+        ),
         "completion": (
-            "files.completion:completion",
+            "whorl.interfaces.cli.commands.files.completion:completion",
             "Print what makes a shell complete commands.",
         ),
-        "worker": ("project.cluster:worker", "Do the work of a cluster here."),
+        "worker": (
+            "whorl.interfaces.cli.commands.project.cluster:worker",
+            "Do the work of a cluster here.",
+        ),
     },
-    "": {"drive": ("runs.run:drive", "Drive a run that was just made.")},
+    "": {
+        "drive": ("whorl.interfaces.cli.commands.runs.run:drive", "Drive a run that was just made.")
+    },
 }
 
 

@@ -24,18 +24,18 @@ from whorl.interfaces.http.roles import check_role
 from whorl.interfaces.http.routes import (
     audit,
     control,
-    editing,
     experiments,
     hooks,
     operations,
     runs,
     schedules,
     streams,
-    tries,
     webhooks,
     workflows,
 )
 from whorl.interfaces.http.state import PROBLEMS, ServerState, check_open
+from whorl.wings.editor import routes as editing
+from whorl.wings.editor import try_routes as tries
 
 DESCRIPTION: Final = (
     "Everything that the page does and the commands do. Every request needs "

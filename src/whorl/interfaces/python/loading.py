@@ -17,10 +17,10 @@ from whorl.services.project import find_project
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from whorl.dialects.editing.edit import Edited
     from whorl.errors import Diagnostic, Span
     from whorl.providers.functions import Tasks
     from whorl.services.project import Project
+    from whorl.wings.editor.kit.edit import Edited
 
 
 _INDENT = 2
@@ -51,7 +51,7 @@ def edit(
     Raises EditRefused, with the line, where one cannot be carried out exactly. `readers` says
     whether the readers of a step are changed with it.
     """
-    from whorl.services.files.editing import edit_text
+    from whorl.wings.editor.files import edit_text
 
     return edit_text(project_of(None), text, name, operations, rewires=readers == "rewire")
 

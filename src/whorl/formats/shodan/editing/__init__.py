@@ -6,10 +6,6 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from whorl.dialects.editing.bodies import only_node
-from whorl.dialects.editing.canvas import CanvasChanges
-from whorl.dialects.editing.operations import CONNECTED, UNAVAILABLE, Operation, refuse
-from whorl.dialects.editing.sketch import Keys, Sketch, SketchNode, at, joined, number_pair
 from whorl.dialects.reading.fields import text_of
 from whorl.formats.shodan.editing import palette
 from whorl.formats.shodan.editing.docks import Dock, frame
@@ -22,12 +18,16 @@ from whorl.formats.shodan.graph import COUNT
 from whorl.formats.shodan.ports import USUAL
 from whorl.source import Sequence
 from whorl.source.editing.text import UNKNOWN
+from whorl.wings.editor.kit.bodies import only_node
+from whorl.wings.editor.kit.canvas import CanvasChanges
+from whorl.wings.editor.kit.operations import CONNECTED, UNAVAILABLE, Operation, refuse
+from whorl.wings.editor.kit.sketch import Keys, Sketch, SketchNode, at, joined, number_pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.editing.changes import FormField
     from whorl.source import Document, Json
+    from whorl.wings.editor.kit.changes import FormField
 
 
 _OUTPUT = re.compile(r"[\w-]+\.[\w-]+")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.dialects.editing.operations import READ
-from whorl.dialects.editing.sketch import Keys, at
 from whorl.dialects.reading.fields import text_of
 from whorl.source import Sequence
+from whorl.wings.editor.kit.operations import READ
+from whorl.wings.editor.kit.sketch import Keys, at
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.canvas import CanvasChanges
-    from whorl.dialects.editing.sketch import SketchNode
     from whorl.source import Json, Value
+    from whorl.wings.editor.kit.canvas import CanvasChanges
+    from whorl.wings.editor.kit.sketch import SketchNode
 
 _INTERNAL = ":internal"
 _USUAL = {"source": "output", "target": "input"}

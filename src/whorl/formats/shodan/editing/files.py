@@ -6,19 +6,19 @@ import json
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
-from whorl.dialects.editing.bodies import check_new_file, give_file, text_of_file
-from whorl.dialects.editing.operations import UNAVAILABLE, refuse
-from whorl.dialects.editing.sketch import SketchNode, at
 from whorl.dialects.reader import parse
 from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
 from whorl.formats.shodan.editing.sketch import INLINE
 from whorl.source import Mapping, plain
 from whorl.source.editing import spelling
 from whorl.source.editing.text import UNEXACT, UNREADABLE
+from whorl.wings.editor.kit.bodies import check_new_file, give_file, text_of_file
+from whorl.wings.editor.kit.operations import UNAVAILABLE, refuse
+from whorl.wings.editor.kit.sketch import SketchNode, at
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.changes import Changes
     from whorl.source import Json
+    from whorl.wings.editor.kit.changes import Changes
 
 _REF = ("data", "workflowRef")
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from whorl.dialects.editing.operations import CONNECTED, READ, refuse
-from whorl.dialects.editing.sketch import Keys, PortEdge, at
 from whorl.dialects.reading.fields import text_of
 from whorl.formats.shodan.editing.sketch import INLINE
 from whorl.source import Sequence
 from whorl.source.editing.text import TAKEN
+from whorl.wings.editor.kit.operations import CONNECTED, READ, refuse
+from whorl.wings.editor.kit.sketch import Keys, PortEdge, at
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.canvas import CanvasChanges
     from whorl.source import Json, Value
+    from whorl.wings.editor.kit.canvas import CanvasChanges
 
 _MEMBER = re.compile(r"\.([\w-]+)")
 _LEAVE = "change the reader first, or use `readers: leave`"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.editing.canvas import Row, data_field
 from whorl.formats.shodan.functions import TYPES
 from whorl.formats.shodan.graph import FIELDS
 from whorl.formats.shodan.ports import USUAL
+from whorl.wings.editor.kit.canvas import Row, data_field
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.changes import FormField
     from whorl.source import Json
+    from whorl.wings.editor.kit.changes import FormField
 
 _CONDITION: dict[str, Json] = {"output": "work.result", "operator": "!=", "value": "done"}
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from whorl.dialects.editing.operations import READ
-from whorl.dialects.editing.readers import PLACE
-from whorl.dialects.editing.sketch import Keys, SketchNode, at
 from whorl.dialects.reading.fields import text_of
 from whorl.source import Sequence
 from whorl.source.editing.text import TAKEN, UNKNOWN
+from whorl.wings.editor.kit.operations import READ
+from whorl.wings.editor.kit.readers import PLACE
+from whorl.wings.editor.kit.sketch import Keys, SketchNode, at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.editing.canvas import CanvasChanges
+    from whorl.wings.editor.kit.canvas import CanvasChanges
 
 # Who names a port: the node, the keys of the text, and from where to where in it.
 _Reader: TypeAlias = "tuple[SketchNode, Keys, int, int]"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from whorl.dialects.editing.sketch import at
+from whorl.wings.editor.kit.sketch import at
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.sketch import Sketch, SketchNode
+    from whorl.wings.editor.kit.sketch import Sketch, SketchNode
 
 Box: TypeAlias = tuple[float, float, float, float]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.dialects.editing.sketch import (
+from whorl.dialects.reading.fields import text_of
+from whorl.source import Sequence
+from whorl.wings.editor.kit.sketch import (
     Keys,
     Sketch,
     SketchEdge,
@@ -13,12 +15,10 @@ from whorl.dialects.editing.sketch import (
     joined,
     number_pair,
 )
-from whorl.dialects.reading.fields import text_of
-from whorl.source import Sequence
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.sketch import Body, EdgeKind
     from whorl.source import Document, Value
+    from whorl.wings.editor.kit.sketch import Body, EdgeKind
 
 INLINE = ("data", "inlineWorkflow")
 _DEEP_MAX = 16

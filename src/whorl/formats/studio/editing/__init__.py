@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.dialects.editing.bodies import only_node
-from whorl.dialects.editing.canvas import CanvasChanges
-from whorl.dialects.editing.operations import CONNECTED, UNAVAILABLE, Operation, refuse
-from whorl.dialects.editing.sketch import Sketch, SketchNode, at, joined
 from whorl.dialects.reading.fields import text_of
 from whorl.formats.studio.editing import palette
 from whorl.formats.studio.editing.calls import extract, inline
@@ -15,12 +11,16 @@ from whorl.formats.studio.editing.sketch import draw, outputs_of
 from whorl.formats.studio.kinds import CLOSED_BY
 from whorl.formats.studio.texts import heads
 from whorl.source.editing.text import UNKNOWN
+from whorl.wings.editor.kit.bodies import only_node
+from whorl.wings.editor.kit.canvas import CanvasChanges
+from whorl.wings.editor.kit.operations import CONNECTED, UNAVAILABLE, Operation, refuse
+from whorl.wings.editor.kit.sketch import Sketch, SketchNode, at, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.editing.changes import FormField
     from whorl.source import Document, Json
+    from whorl.wings.editor.kit.changes import FormField
 
 # An edge: its index, source and target.
 _Link = tuple[int, str, str]

@@ -10,24 +10,24 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from whorl.dialects.editing.bodies import (
+from whorl.dialects.reader import parse
+from whorl.dialects.reading.fields import text_of
+from whorl.formats.studio.kinds import CLOSED_BY
+from whorl.source.editing.editor import Editor
+from whorl.source.editing.text import TAKEN
+from whorl.wings.editor.kit.bodies import (
     check_new_file,
     give_file,
     inside_of,
     opened_file,
     refuse_body,
 )
-from whorl.dialects.editing.operations import CONNECTED, UNAVAILABLE
-from whorl.dialects.editing.sketch import PortEdge, SketchNode, at, number_pair
-from whorl.dialects.reader import parse
-from whorl.dialects.reading.fields import text_of
-from whorl.formats.studio.kinds import CLOSED_BY
-from whorl.source.editing.editor import Editor
-from whorl.source.editing.text import TAKEN
+from whorl.wings.editor.kit.operations import CONNECTED, UNAVAILABLE
+from whorl.wings.editor.kit.sketch import PortEdge, SketchNode, at, number_pair
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.canvas import CanvasChanges
     from whorl.source import Json
+    from whorl.wings.editor.kit.canvas import CanvasChanges
 
 # What stands for the file itself, or for the other end of a container.
 _ENDS = ("input", "output", "note", *CLOSED_BY.values())

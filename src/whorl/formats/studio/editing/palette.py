@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.editing.canvas import Row, data_field
 from whorl.formats.studio.editing.sketch import outputs_of
 from whorl.formats.studio.kinds import fields_of_type
+from whorl.wings.editor.kit.canvas import Row, data_field
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.changes import FormField
+    from whorl.wings.editor.kit.changes import FormField
 
 NEW: dict[str, Any] = {
     "input": {"name": "task", "dataType": "text"},

@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.dialects.editing.sketch import (
-    Sketch,
-    SketchEdge,
-    SketchNode,
-    at,
-    joined,
-    number_pair,
-)
 from whorl.dialects.files import NoFiles
 from whorl.dialects.reader import files_beside
 from whorl.dialects.reading.context import ReadContext
@@ -20,6 +12,14 @@ from whorl.errors import InvalidWorkflow
 from whorl.formats.studio.kinds import CLOSED_BY, LOOP_PORTS, RESULTS
 from whorl.formats.studio.regions import read_drawn
 from whorl.source import Mapping, Sequence
+from whorl.wings.editor.kit.sketch import (
+    Sketch,
+    SketchEdge,
+    SketchNode,
+    at,
+    joined,
+    number_pair,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

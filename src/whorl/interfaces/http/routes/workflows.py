@@ -16,10 +16,10 @@ from whorl.interfaces.operations import allowed, has_role
 from whorl.interfaces.status_words import effects_words, forecast_words
 from whorl.ir import Block, Workflow
 from whorl.services.discovery import Listed
-from whorl.services.files.editing import read_file
 from whorl.services.files.forecasting import forecast
 from whorl.services.files.preflight import SCRIPTED, TOY, refusal
 from whorl.services.inspecting.results import workflow_of
+from whorl.wings.editor.files import read_file
 
 router = APIRouter(prefix="/api", tags=["workflows"])
 

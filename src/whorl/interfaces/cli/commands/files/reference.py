@@ -85,7 +85,7 @@ def new(
 
 
 def _list_new() -> None:
-    from whorl.services.files.editing import edited_dialects
+    from whorl.wings.editor.files import edited_dialects
 
     lines = [(row.name, ", ".join(row.dialects), row.description) for row in TEMPLATES]
     lines += [(f"--empty {name}", name, "the smallest file") for name in edited_dialects()]
@@ -96,7 +96,7 @@ def _write_other(
     name: str | None, more: str | None, empty: str | None, source: str | None, *, force: bool
 ) -> None:
     """Writes an empty file, or a copy of another one."""
-    from whorl.services.files.editing import empty_text
+    from whorl.wings.editor.files import empty_text
 
     if more is not None or (empty is not None and source is not None):
         raise UsageError("--empty and --from take one FILE", help="whorl new --empty native a.yaml")

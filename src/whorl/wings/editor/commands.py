@@ -24,8 +24,8 @@ from whorl.source.links import check_inside
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.dialects.editing.edit import Edited
     from whorl.services.project import Project
+    from whorl.wings.editor.kit.edit import Edited
 
 _OPERATIONS_BYTES_MAX = 1_000_000
 
@@ -95,7 +95,7 @@ def edit(
         if not lists and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
             return _open_page(project, path)
         return _show(project, path, text, as_json=as_json)
-    from whorl.services.files.editing import answer, diagnose, edit_text, new_fields
+    from whorl.wings.editor.files import answer, diagnose, edit_text, new_fields
 
     try:
         edited = edit_text(project, text, path, operations, rewires=readers == "rewire")
@@ -175,7 +175,7 @@ def _open_page(project: Project, path: str) -> int:
 
 def _show(project: Project, path: str, text: str, *, as_json: bool) -> int:
     """The steps of a file, with the paths that operations name them by."""
-    from whorl.services.files.editing import diagnose, sketch_text
+    from whorl.wings.editor.files import diagnose, sketch_text
 
     dialect, sketch = sketch_text(project, text, path)
     if as_json:
@@ -198,7 +198,7 @@ def _show_names(
     project: Project, path: str, text: str, words: tuple[str, ...], *, as_json: bool
 ) -> int:
     """What the texts of a step may read."""
-    from whorl.services.files.editing import names_at
+    from whorl.wings.editor.files import names_at
 
     if len(words) > 1:
         raise UsageError("'names' takes STEP", help="see `whorl edit --help`")

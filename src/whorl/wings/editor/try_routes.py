@@ -6,12 +6,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from whorl.interfaces.http.routes.workflows import FileQuery
-from whorl.interfaces.http.schemas import edit as schemas
 from whorl.interfaces.http.state import ServerState, State, no_query
 from whorl.ir import Workflow
 from whorl.runtimes.start_options import Start
-from whorl.services import single_step
 from whorl.services.files.preflight import permitted
+from whorl.wings.editor import schemas, single_step
 
 router = APIRouter(prefix="/api", tags=["editing"])
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from whorl.dialects.editing.changes import FormField
-from whorl.dialects.editing.operations import CONNECTED, Operation, refuse
-from whorl.dialects.editing.readers import CanvasReaders, is_in
-from whorl.dialects.editing.sketch import Keys, SketchEdge, SketchNode, at, joined
 from whorl.dialects.reading.fields import text_of
 from whorl.source import Mapping
 from whorl.source.editing.text import TAKEN, UNKNOWN
+from whorl.wings.editor.kit.changes import FormField
+from whorl.wings.editor.kit.operations import CONNECTED, Operation, refuse
+from whorl.wings.editor.kit.readers import CanvasReaders, is_in
+from whorl.wings.editor.kit.sketch import Keys, SketchEdge, SketchNode, at, joined
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.changes import Widget
     from whorl.source import Json
+    from whorl.wings.editor.kit.changes import Widget
 
 # A field of a form: its label, its widget or its choices, and what it is by default.
 Row: TypeAlias = "tuple[str, Widget | tuple[str, ...], Json]"

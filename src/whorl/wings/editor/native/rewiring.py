@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from whorl.dialects.editing.names import Rewired, owner_of
-from whorl.dialects.editing.operations import READ
-from whorl.dialects.editing.sketch import Keys, Sketch, at
-from whorl.dialects.native.editing.names import Mention, Names, Reader, mentions, spelled
 from whorl.dialects.reader import files_beside
 from whorl.errors import Diagnostic, EditRefused
 from whorl.source import Mapping, Scalar
+from whorl.wings.editor.kit.names import Rewired, owner_of
+from whorl.wings.editor.kit.operations import READ
+from whorl.wings.editor.kit.sketch import Keys, Sketch, at
+from whorl.wings.editor.native.names import Mention, Names, Reader, mentions, spelled
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.changes import Changes
     from whorl.source import Value
+    from whorl.wings.editor.kit.changes import Changes
 
 _CLOSED = ("repeat", "each")
 _LEAVE = "change the reader first, or use `readers: leave`"

@@ -20,12 +20,12 @@ from whorl.interfaces.cli.output_options import Show, show_options
 from whorl.interfaces.cli.session import run_session
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.cli.trust import ask_for_trust
-from whorl.services import single_step
 from whorl.services.configuration.trust import check_trusted
 from whorl.services.files import preflight
 from whorl.services.project import is_code
 from whorl.services.runs import find_run
 from whorl.source.paths import open_file
+from whorl.wings.editor import single_step
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow

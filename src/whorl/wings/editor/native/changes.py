@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.editing.operations import CONNECTED, UNAVAILABLE, Operation, refuse
-from whorl.dialects.editing.sketch import Keys, Sketch, SketchNode, at, joined
 from whorl.dialects.native.context import RESERVED
-from whorl.dialects.native.editing import palette
-from whorl.dialects.native.editing.blocks import Blocks
-from whorl.dialects.native.editing.calls import inline
-from whorl.dialects.native.editing.extracting import extract
-from whorl.dialects.native.editing.rewiring import Rewiring
-from whorl.dialects.native.editing.scope import names_at
-from whorl.dialects.native.editing.sketch import draw
 from whorl.dialects.reading.fields import texts_of
 from whorl.source import Mapping, Scalar, Sequence
 from whorl.source.editing.text import UNKNOWN
+from whorl.wings.editor.kit.operations import CONNECTED, UNAVAILABLE, Operation, refuse
+from whorl.wings.editor.kit.sketch import Keys, Sketch, SketchNode, at, joined
+from whorl.wings.editor.native import palette
+from whorl.wings.editor.native.blocks import Blocks
+from whorl.wings.editor.native.calls import inline
+from whorl.wings.editor.native.extracting import extract
+from whorl.wings.editor.native.rewiring import Rewiring
+from whorl.wings.editor.native.scope import names_at
+from whorl.wings.editor.native.sketch import draw
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.changes import FormField
-    from whorl.dialects.editing.names import Name
     from whorl.source import Document, Json
+    from whorl.wings.editor.kit.changes import FormField
+    from whorl.wings.editor.kit.names import Name
 
 _HOLDERS: dict[str, dict[str, Any]] = {
     "repeat": {"at_most": 5, "steps": {}},

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from whorl.dialects.editing.changes import Changes
-from whorl.dialects.editing.names import Name, Rewired, field_words, line_of
-from whorl.dialects.editing.operations import READ
-from whorl.dialects.editing.sketch import Keys, SketchNode, at
 from whorl.dialects.reading.fields import text_of
 from whorl.source import Mapping, Scalar, Sequence
+from whorl.wings.editor.kit.changes import Changes
+from whorl.wings.editor.kit.names import Name, Rewired, field_words, line_of
+from whorl.wings.editor.kit.operations import READ
+from whorl.wings.editor.kit.sketch import Keys, SketchNode, at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,7 +10,7 @@ from whorl.errors import UsageError
 from whorl.plugins import load_reference
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.changes import Changes
+    from whorl.wings.editor.kit.changes import Changes
 
 
 def changes_of(dialect: str) -> type[Changes]:

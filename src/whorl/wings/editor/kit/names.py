@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.sketch import Keys, Sketch, SketchNode
     from whorl.source.editing.text import Text
+    from whorl.wings.editor.kit.sketch import Keys, Sketch, SketchNode
 
 NAMES_MAX = 500
 

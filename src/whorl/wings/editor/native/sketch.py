@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.dialects.editing.sketch import (
+from whorl.dialects.native.steps import CHOOSE, KINDS
+from whorl.dialects.reading.fields import text_of, texts_of
+from whorl.source import Mapping, Scalar, Value
+from whorl.wings.editor.kit.sketch import (
     Keys,
     Sketch,
     SketchEdge,
@@ -13,9 +16,6 @@ from whorl.dialects.editing.sketch import (
     joined,
     unique_path,
 )
-from whorl.dialects.native.steps import CHOOSE, KINDS
-from whorl.dialects.reading.fields import text_of, texts_of
-from whorl.source import Mapping, Scalar, Value
 
 if TYPE_CHECKING:
     from whorl.source import Document

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.dialects.editing.changes import AS_TEXT, Changes
-from whorl.dialects.editing.operations import UNAVAILABLE, Operation, refuse
 from whorl.source.editing.text import UNKNOWN
+from whorl.wings.editor.kit.changes import AS_TEXT, Changes
+from whorl.wings.editor.kit.operations import UNAVAILABLE, Operation, refuse
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.sketch import Keys, SketchNode
+    from whorl.wings.editor.kit.sketch import Keys, SketchNode
 
 
 class ListChanges(Changes):

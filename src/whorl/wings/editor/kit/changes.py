@@ -7,20 +7,20 @@ from collections import Counter
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
-from whorl.dialects.editing.operations import READ, UNAVAILABLE, Operation, refuse
 from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow, did_you_mean
 from whorl.lazily import dataclass
 from whorl.source.editing.text import UNKNOWN
+from whorl.wings.editor.kit.operations import READ, UNAVAILABLE, Operation, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.dialects.editing.names import Name, Rewired
-    from whorl.dialects.editing.sketch import Keys, Sketch, SketchNode
     from whorl.dialects.files import SourceFiles
     from whorl.source import Document, Json
     from whorl.source.editing.editor import Editor
     from whorl.source.editing.shapes import Path
+    from whorl.wings.editor.kit.names import Name, Rewired
+    from whorl.wings.editor.kit.sketch import Keys, Sketch, SketchNode
 
 AS_TEXT = "edit it as text, or make a native copy with `whorl convert`"
 

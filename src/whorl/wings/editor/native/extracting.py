@@ -11,24 +11,24 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.editing.bodies import check_new_file, give_file, inside_of, refuse_body
-from whorl.dialects.editing.sketch import SketchNode, at, joined
 from whorl.dialects.native.conditions import last_with_result
 from whorl.dialects.native.context import RESERVED
-from whorl.dialects.native.editing.names import Names, Reader, mentions, part_behind, spelled
 from whorl.dialects.reader import files_beside, parse
 from whorl.dialects.reading.fields import text_of
 from whorl.source import Mapping, Scalar, Sequence, plain
 from whorl.source.editing import spelling
 from whorl.source.editing.editor import Editor
+from whorl.wings.editor.kit.bodies import check_new_file, give_file, inside_of, refuse_body
+from whorl.wings.editor.kit.sketch import SketchNode, at, joined
+from whorl.wings.editor.native.names import Names, Reader, mentions, part_behind, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.editing.sketch import Keys
-    from whorl.dialects.native.editing.blocks import Blocks
-    from whorl.dialects.native.editing.names import Mention
     from whorl.source import Json, Value
+    from whorl.wings.editor.kit.sketch import Keys
+    from whorl.wings.editor.native.blocks import Blocks
+    from whorl.wings.editor.native.names import Mention
 
 # What a file says for all of its steps; and what of a step would mean another thing elsewhere.
 SHARED = ("model", "system")

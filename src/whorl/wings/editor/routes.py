@@ -12,14 +12,14 @@ from fastapi import APIRouter, Depends, Query
 from pydantic import Field
 
 from whorl import templates
-from whorl.dialects.editing.palette import palette
 from whorl.errors import UsageError, safe
 from whorl.interfaces.http.problems import Refusal, finding
 from whorl.interfaces.http.routes.workflows import FileQuery
-from whorl.interfaces.http.schemas import edit as schemas
 from whorl.interfaces.http.schemas.shared import Closed, ErrorAnswer
 from whorl.interfaces.http.state import Asking, State, no_query
-from whorl.services.files import editing
+from whorl.wings.editor import files as editing
+from whorl.wings.editor import schemas
+from whorl.wings.editor.kit.palette import palette
 
 router = APIRouter(prefix="/api", tags=["editing"])
 log = logging.getLogger("whorl.http")

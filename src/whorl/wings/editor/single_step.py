@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.settings import Settings
     from whorl.runtimes.journal.journal import Journal, RunId
-    from whorl.services.files.editing import Others
     from whorl.services.project import Project
+    from whorl.wings.editor.files import Others
 
 BUDGET_USD = 0.25
 HAS_EFFECTS = "C113"

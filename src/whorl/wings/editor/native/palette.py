@@ -6,19 +6,19 @@ from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.editing.changes import FormField
 from whorl.dialects.native import field_types, numbers, objects
 from whorl.dialects.native.blocks import COMMON
 from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.steps import KINDS
+from whorl.wings.editor.kit.changes import FormField
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.editing.changes import Widget
     from whorl.dialects.native.field_types import Form
     from whorl.dialects.native.objects import Field, FieldTable
     from whorl.source import Json
+    from whorl.wings.editor.kit.changes import Widget
 
 NEW: dict[str, Any] = {
     "ask": {"ask": "Say hello."},

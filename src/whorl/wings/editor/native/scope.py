@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from whorl import ir
-from whorl.dialects.editing.names import Name, Rewired, field_words, line_of, owner_of
 from whorl.dialects.native.context import FACTS
-from whorl.dialects.native.editing.names import Names, spelled
 from whorl.dialects.reader import files_beside
 from whorl.ir.checks.scopes import views_in
 from whorl.ir.walk import blocks_of, names_given
+from whorl.wings.editor.kit.names import Name, Rewired, field_words, line_of, owner_of
+from whorl.wings.editor.native.names import Names, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.editing.changes import Changes
     from whorl.ir.checks.scopes import View
     from whorl.ir.checks.shapes import Shape
     from whorl.ir.loop_rules import Fact
     from whorl.source import Json
+    from whorl.wings.editor.kit.changes import Changes
 
 _FACTS = cast("list[tuple[str, Fact]]", list(FACTS.items()))
 _DEEP_MAX = 3

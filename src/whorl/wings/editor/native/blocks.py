@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from whorl.dialects.editing.changes import Changes
-from whorl.dialects.editing.operations import Operation, refuse
-from whorl.dialects.editing.sketch import Keys, SketchNode, at
 from whorl.dialects.native.context import NAMES, RESERVED
 from whorl.source import Mapping
 from whorl.source.editing.text import TAKEN, UNKNOWN
+from whorl.wings.editor.kit.changes import Changes
+from whorl.wings.editor.kit.operations import Operation, refuse
+from whorl.wings.editor.kit.sketch import Keys, SketchNode, at
 
 if TYPE_CHECKING:
     from whorl.source import Json

@@ -6,19 +6,19 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from whorl.dialects.editing.bodies import opened_file, refuse_body
-from whorl.dialects.editing.sketch import SketchNode, at
-from whorl.dialects.native.editing.blocks import Blocks
-from whorl.dialects.native.editing.extracting import SHARED
-from whorl.dialects.native.editing.names import Names
 from whorl.dialects.reader import files_beside
 from whorl.dialects.reading.fields import text_of
 from whorl.source import Mapping, plain
 from whorl.source.editing.text import TAKEN
+from whorl.wings.editor.kit.bodies import opened_file, refuse_body
+from whorl.wings.editor.kit.sketch import SketchNode, at
+from whorl.wings.editor.native.blocks import Blocks
+from whorl.wings.editor.native.extracting import SHARED
+from whorl.wings.editor.native.names import Names
 
 if TYPE_CHECKING:
-    from whorl.dialects.editing.sketch import Keys
     from whorl.source import Json
+    from whorl.wings.editor.kit.sketch import Keys
 
 # A text that is one name, with what is read of it.
 _CHAIN = re.compile(r"\{\{\s*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\s*\}\}")

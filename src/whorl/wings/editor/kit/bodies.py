@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from whorl.dialects.editing.edit import open_text
-from whorl.dialects.editing.operations import READ, UNAVAILABLE, refuse
-from whorl.dialects.editing.sketch import SketchNode, at
 from whorl.dialects.files import ENDINGS, UnsavedFiles
 from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
 from whorl.source.editing.text import TAKEN
+from whorl.wings.editor.kit.edit import open_text
+from whorl.wings.editor.kit.operations import READ, UNAVAILABLE, refuse
+from whorl.wings.editor.kit.sketch import SketchNode, at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.editing.changes import Changes
-    from whorl.dialects.editing.operations import Operation
-    from whorl.dialects.editing.sketch import Keys
+    from whorl.wings.editor.kit.changes import Changes
+    from whorl.wings.editor.kit.operations import Operation
+    from whorl.wings.editor.kit.sketch import Keys
 
 
 def only_node(changes: Changes, operation: Operation) -> SketchNode:

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.editing.sketch import Keys, at, joined
 from whorl.dialects.native.context import NAMES, RESULTS, Context
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.native.workflow import read_file
@@ -16,6 +15,7 @@ from whorl.ir.walk import blocks_of, names_given
 from whorl.language import LanguageError, free_names
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, Value
+from whorl.wings.editor.kit.sketch import Keys, at, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,25 +6,25 @@ from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
-from whorl.dialects.editing.changes import Changes, findings
-from whorl.dialects.editing.operations import UNAVAILABLE, Operation, refuse
 from whorl.dialects.reader import files_beside, parse, read_workflow, reader_of
 from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
 from whorl.lazily import dataclass
 from whorl.plugins import load_reference
 from whorl.source.editing.editor import Editor
 from whorl.source.editing.text import UNREADABLE, Text
+from whorl.wings.editor.kit.changes import Changes, findings
+from whorl.wings.editor.kit.operations import UNAVAILABLE, Operation, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whorl.dialects.editing.names import Rewired
-    from whorl.dialects.editing.sketch import Sketch
     from whorl.dialects.files import SourceFiles
     from whorl.dialects.reader import Reading
     from whorl.source import Document
     from whorl.source.editing.editor import Step
     from whorl.source.editing.patches import Patch
+    from whorl.wings.editor.kit.names import Rewired
+    from whorl.wings.editor.kit.sketch import Sketch
 
 # How many texts are kept as they were read: what one operation gives is what the next one takes.
 _PARSED_MAX = 8

@@ -15,26 +15,26 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from whorl.dialects.editing.changes import findings
-from whorl.dialects.editing.edit import Edited, edit, open_text
-from whorl.dialects.editing.names import as_json as names_as_json
-from whorl.dialects.editing.operations import read_operations
-from whorl.dialects.editing.palette import changes_of
-from whorl.dialects.editing.sketch import as_json, path_at
 from whorl.dialects.files import ENDINGS, UnsavedFiles
 from whorl.dialects.reader import dialects, parse, reader_of
 from whorl.errors import EditRefused, InvalidWorkflow, UsageError
 from whorl.source.editing.patches import in_utf16
 from whorl.source.editing.text import BYTES_MAX
 from whorl.source.report import read_text
+from whorl.wings.editor.kit.changes import findings
+from whorl.wings.editor.kit.edit import Edited, edit, open_text
+from whorl.wings.editor.kit.names import as_json as names_as_json
+from whorl.wings.editor.kit.operations import read_operations
+from whorl.wings.editor.kit.palette import changes_of
+from whorl.wings.editor.kit.sketch import as_json, path_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from whorl.dialects.editing.changes import Changes
     from whorl.dialects.files import SourceFiles
     from whorl.errors import Diagnostic
     from whorl.services.project import Project
+    from whorl.wings.editor.kit.changes import Changes
 
 # Texts of files beside the one that is edited, by their names, which are not saved yet.
 Others: TypeAlias = "Mapping[str, str] | None"

@@ -1,0 +1,1 @@
+"""What may be taken off as a folder: each has its service, commands, routes, words and tables."""

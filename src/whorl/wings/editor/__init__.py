@@ -1,0 +1,1 @@
+"""The editor: pictures of files, operations on them, undo, single steps."""
