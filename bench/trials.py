@@ -66,11 +66,11 @@ def _written(folder: Path, trials: int, iterations: int) -> Any:
 async def _side(side: str, project: Any, file: str) -> dict[str, float]:
     from whorl.providers.registry import Providers
     from whorl.runtimes.start_options import Start
-    from whorl.services.experiments.document import read_experiment
-    from whorl.services.experiments.results import Study
-    from whorl.services.experiments.runner import ExperimentRunner
     from whorl.services.run_driver import Driving
     from whorl.services.runs import open_runtime
+    from whorl.wings.experiments.document import read_experiment
+    from whorl.wings.experiments.results import Study
+    from whorl.wings.experiments.runner import ExperimentRunner
 
     experiment = read_experiment(project, file)
     providers = Providers(project.settings())

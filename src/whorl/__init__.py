@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         Token,
         Warned,
     )
-    from whorl.interfaces.python.experiments import Experiment, what_if
     from whorl.interfaces.python.loading import build, edit, load
     from whorl.interfaces.python.run_once import resume, run, run_sync
     from whorl.interfaces.python.runs import Run
@@ -86,6 +85,7 @@ if TYPE_CHECKING:
     )
     from whorl.language import Json
     from whorl.providers.functions import Call, Tasks, current_call
+    from whorl.wings.experiments.python import Experiment, what_if
 
 __all__ = [
     "Call",

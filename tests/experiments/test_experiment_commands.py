@@ -16,10 +16,10 @@ import pytest
 from cli.terminals import Terminal
 from experiments.guess import EXPERIMENT, FILE, FLOW, GRADE, PLAIN, SCORE, change, run_json, whorl
 from waiting import wait_until
-from whorl.interfaces.cli.printing.progress_words import progress_lines
-from whorl.runtimes.service.experiments import ExperimentTable
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.experiments.running.progress import Progress
+from whorl.wings.experiments.progress_words import progress_lines
+from whorl.wings.experiments.running.progress import Progress
+from whorl.wings.experiments.table import ExperimentTable
 
 REPLY = '[[providers.demo.replies]]\nmatch = "How good"\nreplies = [{json = {grade = 0.25}}]\n'
 

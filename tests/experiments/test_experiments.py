@@ -29,9 +29,9 @@ from waiting import wait_until
 from whorl import Experiment, what_if
 from whorl.errors import InvalidWorkflow
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.experiments.document import experiment_schema, read_experiment
-from whorl.services.experiments.variants import prepare
 from whorl.services.project import find_project
+from whorl.wings.experiments.document import experiment_schema, read_experiment
+from whorl.wings.experiments.variants import prepare
 
 
 def calls_made() -> int:

@@ -13,7 +13,7 @@ import pytest
 from experiments.guess import FILE, advised, dies_at, run_json, whorl
 from experiments.served import JUDGING, LOOP, Billed, recorded, served
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.experiments.trials import rows_of
+from whorl.wings.experiments.trials import rows_of
 
 if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import RunRow

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from campaign import amount
-from whorl.services.experiments.reporting import resampling, statistics
+from whorl.wings.experiments.reporting import resampling, statistics
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 7, 19, 49, 999, 100_000])

@@ -18,9 +18,9 @@ from experiments.guess import (
     run_json,
     whorl,
 )
-from whorl.interfaces.cli.printing.experiment_words import judge_lines
-from whorl.services.experiments.reporting.kappa import Judged, kappa_words, reliability
-from whorl.services.experiments.reporting.statistics import Estimate
+from whorl.wings.experiments.reporting.kappa import Judged, kappa_words, reliability
+from whorl.wings.experiments.reporting.statistics import Estimate
+from whorl.wings.experiments.words import judge_lines
 
 RIGHT = "grade:\n  right: \"outputs.text == 'ab'\"\n"
 GOOD = '  good: {judge: "It is short", of: "{{ outputs.text }}"}\n'

@@ -9,8 +9,8 @@ import pytest
 
 from experiments.guess import FILE, PLAIN, dies_at, run_json, whorl
 from experiments.served import ALONE, EACH_USD, JUDGED, LOOP, Billed, ran, served
-from whorl.services.experiments.what_if.facts import Call
-from whorl.services.experiments.what_if.truncated_runs import mean_usd
+from whorl.wings.experiments.what_if.facts import Call
+from whorl.wings.experiments.what_if.truncated_runs import mean_usd
 
 LONGER = ("what-if", FILE, "--until", "iteration >= 5", "--at-most", "5", "--extend")
 # The worst case of a trial is known: three answers of 4,000 tokens cost $1.20.

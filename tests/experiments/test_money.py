@@ -22,10 +22,10 @@ from experiments.guess import (
     whorl,
     write_cases,
 )
-from whorl.services.experiments.document import read_experiment
-from whorl.services.experiments.results import Study
-from whorl.services.experiments.server_jobs import standing_of
 from whorl.services.project import find_project
+from whorl.wings.experiments.document import read_experiment
+from whorl.wings.experiments.results import Study
+from whorl.wings.experiments.server_jobs import standing_of
 
 LATER = ("what-if", FILE, "--at-most", "4", "--extend")
 NO_AMOUNTS = ("-3", "+-1", "nan", "inf", "+nan", "five")

@@ -9,10 +9,9 @@ import pytest
 
 from campaign import amount, seeds
 from experiments.programs import EVERYTHING, Answers, draw_shape, drawn, loop_in, program, run
-from whorl.interfaces.cli.printing.what_if_words import plot_lines
 from whorl.ir import Constant, Loop, Score
-from whorl.services.experiments.what_if.evaluate import answer
-from whorl.services.experiments.what_if.facts import (
+from whorl.wings.experiments.what_if.evaluate import answer
+from whorl.wings.experiments.what_if.facts import (
     Call,
     IterationFacts,
     LoopFacts,
@@ -20,10 +19,11 @@ from whorl.services.experiments.what_if.facts import (
     atoms_in,
     from_document,
 )
-from whorl.services.experiments.what_if.loop_facts import facts_of
-from whorl.services.experiments.what_if.rule_results import Prepared, fast_answer
-from whorl.services.experiments.what_if.rules import Rule
-from whorl.services.experiments.what_if.sweep import default_rules, frontier_of, sweep_of
+from whorl.wings.experiments.what_if.loop_facts import facts_of
+from whorl.wings.experiments.what_if.rule_results import Prepared, fast_answer
+from whorl.wings.experiments.what_if.rules import Rule
+from whorl.wings.experiments.what_if.sweep import default_rules, frontier_of, sweep_of
+from whorl.wings.experiments.what_if_words import plot_lines
 
 SCORE = Score(source=Constant(None))
 

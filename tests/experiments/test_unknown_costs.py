@@ -14,11 +14,11 @@ from experiments.guess import EXPERIMENT, FILE, VARIANTS, dies_at, run_json, who
 from experiments.served import SERVED
 from whorl.interfaces.formatting import dollars
 from whorl.runtimes.journal.journal import RunId
-from whorl.services.experiments.document import read_experiment
-from whorl.services.experiments.results import Study
-from whorl.services.experiments.what_if.exporting import facts_document
-from whorl.services.experiments.what_if.query import run_facts
 from whorl.services.project import find_project
+from whorl.wings.experiments.document import read_experiment
+from whorl.wings.experiments.results import Study
+from whorl.wings.experiments.what_if.exporting import facts_document
+from whorl.wings.experiments.what_if.query import run_facts
 
 UNLISTED = EXPERIMENT.replace(VARIANTS, "variants:\n  other: {model: unlisted}\n")
 OTHER = ("--variant", "other")

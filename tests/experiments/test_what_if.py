@@ -22,12 +22,12 @@ from experiments.programs import (
     run,
 )
 from whorl.interpreter.events import Event
-from whorl.services.experiments.what_if.evaluate import GONE_ON, answer
-from whorl.services.experiments.what_if.facts import atoms_in
-from whorl.services.experiments.what_if.loop_facts import facts_of
-from whorl.services.experiments.what_if.query import played, with_seconds
-from whorl.services.experiments.what_if.rules import Answer, own_rule
 from whorl.services.replay import cassette_from_run
+from whorl.wings.experiments.what_if.evaluate import GONE_ON, answer
+from whorl.wings.experiments.what_if.facts import atoms_in
+from whorl.wings.experiments.what_if.loop_facts import facts_of
+from whorl.wings.experiments.what_if.query import played, with_seconds
+from whorl.wings.experiments.what_if.rules import Answer, own_rule
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow

@@ -21,7 +21,7 @@ from experiments.guess import (
     run_json,
     whorl,
 )
-from whorl.services.experiments.reporting import statistics
+from whorl.wings.experiments.reporting import statistics
 
 HEAD = "guess   12 cases, 2 variants, 1 run each; "
 

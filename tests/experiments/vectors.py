@@ -19,12 +19,12 @@ from experiments.programs import (
     program,
     run,
 )
-from whorl.services.experiments.what_if.evaluate import answer
-from whorl.services.experiments.what_if.exporting import atom_names, facts_document, rule_document
-from whorl.services.experiments.what_if.facts import Subject, atoms_in
-from whorl.services.experiments.what_if.loop_facts import facts_of
-from whorl.services.experiments.what_if.rule_results import Prepared, result_of
-from whorl.services.experiments.what_if.rules import own_rule, rule_words
+from whorl.wings.experiments.what_if.evaluate import answer
+from whorl.wings.experiments.what_if.exporting import atom_names, facts_document, rule_document
+from whorl.wings.experiments.what_if.facts import Subject, atoms_in
+from whorl.wings.experiments.what_if.loop_facts import facts_of
+from whorl.wings.experiments.what_if.rule_results import Prepared, result_of
+from whorl.wings.experiments.what_if.rules import own_rule, rule_words
 
 FILE = Path(__file__).parents[2] / "web" / "test" / "vectors" / "what-if.json"
 PROGRAMS, RULES, RUNS = 24, 8, 2

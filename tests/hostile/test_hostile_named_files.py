@@ -12,9 +12,9 @@ import pytest
 
 import whorl as package
 from whorl.errors import InvalidWorkflow
-from whorl.services.experiments.document import read_experiment
 from whorl.services.project import Project, find_project
 from whorl.services.testing.files import read_test_file, run_tests
+from whorl.wings.experiments.document import read_experiment
 
 pytestmark = pytest.mark.threat(row="T20")
 
@@ -151,10 +151,10 @@ OTHERS = {
     "services/configuration/sources.py": "a configuration, which is trusted as a whole",
     "services/configuration/trust.py": "the engine's own: what is trusted",
     "services/backup.py": "a folder, so that a copy in it lasts",
-    "services/experiments/document.py": "the experiment that a person names",
-    "services/experiments/labels.py": "the labels that a person names",
-    "services/experiments/running/lock.py": "the engine's own: a lock",
-    "services/experiments/what_if/facts.py": "the engine's own: what was computed before",
+    "wings/experiments/document.py": "the experiment that a person names",
+    "wings/experiments/labels.py": "the labels that a person names",
+    "wings/experiments/running/lock.py": "the engine's own: a lock",
+    "wings/experiments/what_if/facts.py": "the engine's own: what was computed before",
     "wings/editor/files.py": "the workflow that a person edits, by a stricter rule",
     "services/files/importing.py": "the database that a person names",
     "services/files/versions.py": "compares files with what a run kept, and shows none",

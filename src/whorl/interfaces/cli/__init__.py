@@ -104,7 +104,7 @@ COMMANDS: CommandTable = {
             "Let the clock start workflows.",
         ),
         "experiment": (
-            "whorl.interfaces.cli.commands.experiments.experiments:experiment",
+            "whorl.wings.experiments.commands.experiments:experiment",
             "Run a workflow over cases and compare variants.",
         ),
     },
@@ -126,11 +126,11 @@ COMMANDS: CommandTable = {
         "diff": ("whorl.interfaces.cli.commands.runs.why:diff", "Compare two iterations of a run."),
         "cost": ("whorl.interfaces.cli.commands.runs.lists:cost", "Show what runs cost."),
         "what-if": (
-            "whorl.interfaces.cli.commands.experiments.what_if:what_if",
+            "whorl.wings.experiments.commands.what_if:what_if",
             "Tell what another stop rule would have done.",
         ),
         "judge": (
-            "whorl.interfaces.cli.commands.experiments.what_if:judge",
+            "whorl.wings.experiments.commands.what_if:judge",
             "Tell how far a judge can be trusted.",
         ),
         "serve": (

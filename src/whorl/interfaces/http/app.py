@@ -24,7 +24,6 @@ from whorl.interfaces.http.roles import check_role
 from whorl.interfaces.http.routes import (
     audit,
     control,
-    experiments,
     hooks,
     operations,
     runs,
@@ -36,6 +35,7 @@ from whorl.interfaces.http.routes import (
 from whorl.interfaces.http.state import PROBLEMS, ServerState, check_open
 from whorl.wings.editor import routes as editing
 from whorl.wings.editor import try_routes as tries
+from whorl.wings.experiments import routes as experiments
 
 DESCRIPTION: Final = (
     "Everything that the page does and the commands do. Every request needs "

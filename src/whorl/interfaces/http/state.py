@@ -35,7 +35,6 @@ from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.runtimes.runtime import Runtime
 from whorl.runtimes.service.audit import Audit
 from whorl.services.discovery import Catalogue
-from whorl.services.experiments.server_jobs import Experiments
 from whorl.services.functions import check_drivable
 from whorl.services.inspecting.live_text import folder_of, listening
 from whorl.services.inspecting.results import loop_node, workflow_of
@@ -46,6 +45,7 @@ from whorl.services.runs import keep_to, open_runtime
 from whorl.services.schedules.firing import Scheduler
 from whorl.services.serving.upkeep import Upkeep, watch_file
 from whorl.source.paths import resolve_beside
+from whorl.wings.experiments.server_jobs import Experiments
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _GIVEN_MAX = 300

@@ -129,17 +129,17 @@ def _is_experiment(file: str) -> bool:
     # Most files are none, and need nothing of this.
     if "experiment" not in text:
         return False
-    from whorl.services.experiments.document import is_experiment
+    from whorl.wings.experiments.document import is_experiment
 
     return is_experiment(text, file)
 
 
 def _experiment_report(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
     """What an experiment file comes to; its mistakes are raised."""
-    from whorl.services.experiments.document import read_experiment
-    from whorl.services.experiments.reporting.notes import warnings
-    from whorl.services.experiments.trials import blocks_of
-    from whorl.services.experiments.variants import prepare
+    from whorl.wings.experiments.document import read_experiment
+    from whorl.wings.experiments.reporting.notes import warnings
+    from whorl.wings.experiments.trials import blocks_of
+    from whorl.wings.experiments.variants import prepare
 
     experiment = read_experiment(project, file)
     prepared = prepare(project, experiment)

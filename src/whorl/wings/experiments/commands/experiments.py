@@ -1,0 +1,344 @@
+"""Experiments: `run` conducts one, `report` tells what it found, `gate` decides for CI."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager, closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import UsageError, did_you_mean, plural, safe
+from whorl.interfaces.cli.group import CommandGroup
+from whorl.interfaces.cli.options import json_option, located, print_json, write_file
+from whorl.interfaces.cli.paste_options import same_command
+from whorl.interfaces.cli.terminal import echo, print_lines, say
+from whorl.interfaces.formatting import dollars
+from whorl.wings.experiments import words
+from whorl.wings.experiments.commands.run import (
+    PAUSED,
+    budget_of,
+    conducted,
+    is_file,
+    pasted,
+    read_file,
+    recorded,
+    say_paused,
+    study_of,
+    to_save,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from whorl.services.project import Project
+    from whorl.wings.experiments.document import Experiment
+    from whorl.wings.experiments.server_jobs import Experiments
+
+_FAILED = 1
+
+
+@click.group(cls=CommandGroup)
+def experiment() -> None:
+    """Run a workflow over cases and variants, grade what comes out, and compare.
+
+    \b
+      whorl experiment run polish.experiment.yaml
+      whorl what-if polish.experiment.yaml
+    """
+
+
+file_argument = click.argument("file", metavar="FILE")
+budget_option = click.option(
+    "--budget", default="", metavar="DOLLARS", help="Instead of the file's; +5 adds to it."
+)
+
+
+@experiment.command(name="run")
+@file_argument
+@budget_option
+@click.option("--fresh", is_flag=True, help="Run everything again, also what is done.")
+@click.option("--detach", is_flag=True, help="Run in the background.")
+@json_option
+@partial(located, drives=True)
+def run_command(
+    project: Project, *, file: str, budget: str, fresh: bool, detach: bool, as_json: bool
+) -> int:
+    """Run an experiment FILE, go on with it, or, when all is done, only report.
+
+    \b
+      whorl experiment run polish.experiment.yaml --budget 5
+    """
+    read = read_file(project, file)
+    if detach:
+        return _detach(project, read, fresh=fresh, budget=budget)
+    done = conducted(project, read, file, fresh=fresh, budget=budget, is_quiet=as_json)
+    report, progress = done.report, done.progress
+    if as_json:
+        print_json(report.document())
+    else:
+        of = (report, file, pasted, done.commands)
+        print_lines(words.report_lines(*of, is_answered=done.is_answered))
+    if progress.is_paused:
+        say_paused(done, done.commands.run + (" --json" if as_json else ""))
+        return PAUSED
+    return 0
+
+
+@experiment.command()
+@file_argument
+@click.option("--cases", "variant", default="", metavar="VARIANT", help="A row for each case.")
+@click.option("--save", metavar="FILE", help="Keep grades and costs by case for a later gate.")
+@click.option("--csv", "as_csv", is_flag=True, help="A row for each trial.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="For a pull request.")
+@json_option
+@located
+def report(
+    project: Project,
+    *,
+    file: str,
+    variant: str,
+    save: str | None,
+    as_csv: bool,
+    as_markdown: bool,
+    as_json: bool,
+) -> None:
+    """Show what an experiment FILE found so far; nothing is run."""
+    from whorl.wings.experiments.reporting.gate import saved
+    from whorl.wings.experiments.variants import no_variant
+
+    read = read_file(project, file)
+    if variant and variant not in read.variants:
+        raise no_variant(variant, read.variants)
+    with recorded(project, file) as study:
+        found, is_answered, commands = study.report(), study.is_answered(), study.commands
+        if save or variant:
+            study.check_ended()
+    if save:
+        kept = json.dumps(saved(found, read), indent=1)
+        write_file(save, f"{kept}\n", advice="name another FILE")
+    if as_json:
+        print_json(found.document())
+    elif as_csv:
+        echo(words.csv_text(found), nl=False)
+    elif as_markdown:
+        print_lines(words.markdown_lines(found))
+    else:
+        print_lines(words.report_lines(found, file, pasted, commands, is_answered=is_answered))
+        if variant:
+            print_lines(words.case_lines(found, variant))
+
+
+@experiment.command()
+@file_argument
+@click.option("--variant", default="", metavar="NAME", help="What is judged; default: base.")
+@click.option("--against", default="", metavar="VARIANT|FILE",
+              help="A variant, another experiment, or a saved report.")  # fmt: skip
+@click.option("--strict", is_flag=True, help="Fail where it is undecided.")
+@budget_option
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the report, too.")
+@click.option("--junit", metavar="FILE", help="Write one test for each case.")
+@json_option
+@partial(located, drives=True)
+def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
+    """Run what is missing of FILE, and fail where it got worse than a baseline.
+
+    \b
+      whorl experiment gate polish.experiment.yaml --against baseline.json
+      whorl experiment gate polish.experiment.yaml --against old.experiment.yaml
+    """
+    from whorl.wings.experiments.reporting.gate import (
+        check_comparable,
+        fallen,
+        gate_of,
+        margin_of,
+        saved,
+    )
+    from whorl.wings.experiments.variants import no_variant
+
+    read = read_file(project, file)
+    against, variant = options["against"], options["variant"] or read.baseline
+    budget = options["budget"]
+    if not against:
+        why = "say what to compare with: --against baseline.json, or a variant"
+        raise UsageError(why, help=to_save(file, "baseline.json"))
+    # What cannot be compared, or compared with, is told before anything is paid for.
+    if variant not in read.variants:
+        raise no_variant(variant, read.variants)
+    if against == variant:
+        others = [name for name in read.variants if name != variant]
+        advice = f"name one with --variant: {', '.join(map(safe, others))}"
+        why = f"{variant!r} cannot be compared with itself"
+        raise UsageError(why, help=advice if others else to_save(file, "baseline.json"))
+    before = None if against in read.variants else _baseline(project, read, against)
+    if before is not None:
+        check_comparable(read, before, against)
+    done = conducted(project, read, file, fresh=False, budget=budget, is_quiet=True)
+    found, progress = done.report, done.progress
+    if before is None:
+        before = saved(replace(found, baseline=against), read)
+    decided = gate_of(found, read, variant, before)
+    if progress.is_paused:
+        # What is missing may decide otherwise.
+        missing = (
+            f"only {found.done} of {plural(found.trials, 'trial')} done; the budget allows no more"
+        )
+        decided.verdict, decided.reasons = "undecided", [missing]
+    if as_json:
+        print_json(words.gate_document(decided))
+    else:
+        print_lines(words.markdown_lines(found) if options["as_markdown"] else [])
+        print_lines(words.gate_lines(decided))
+    is_failure = decided.verdict == "fail" or (decided.verdict == "undecided" and options["strict"])
+    if options["junit"]:
+        fell = fallen(found, variant, before, margin_of(read))
+        text = words.junit_text(found, variant, decided, fell, is_failure=is_failure)
+        write_file(options["junit"], text, advice="name another FILE")
+    if progress.is_paused:
+        more = [] if done.more_usd is None else ["--budget", f"+{done.more_usd:g}"]
+        say_paused(done, pasted(*same_command("budget"), *more))
+        return PAUSED
+    return _FAILED if is_failure else 0
+
+
+def _baseline(project: Project, read: Experiment, against: str) -> dict[str, Any]:
+    """What a gate compares with: a saved report, or what another experiment has found."""
+    from whorl.source.paths import open_file
+    from whorl.wings.experiments.reporting.gate import check_saved, saved
+
+    if not is_file(project, against):
+        words = f"{against!r} is no variant of {read.name!r}, and there is no file of that name"
+        advice = did_you_mean(against, read.variants) or to_save(read.file, against)
+        raise UsageError(words, help=advice, code="X100")
+    if against.endswith(".json"):
+        try:
+            value: Any = json.loads(open_file(against, size_max=64 * 1024 * 1024))
+        except ValueError as fault:
+            raise UsageError(f"{against!r} is not a saved report: {fault}", code="X100") from None
+        if not isinstance(value, dict) or "workflow" not in value:
+            if not check_saved(value)["cases"]:
+                words = f"{against!r} has no case, so there is nothing to compare with"
+                raise UsageError(words, help=to_save(read.file, against), code="X109")
+            return check_saved(value)
+    other = read_file(project, against)
+    found = None
+    if project.has_runs():
+        with closing(project.open_store()) as store:
+            found = study_of(project, store, other).report()
+    if found is None or not found.cases:
+        words = f"no case of experiment {other.name!r} is done, so there is nothing to compare with"
+        raise UsageError(words, help=pasted("experiment", "run", other.file), code="X109")
+    if not found.is_complete:
+        say(f"{against}: {found.done} of {plural(found.trials, 'trial')} done")
+    return saved(found, other)
+
+
+@experiment.command(name="ls")
+@json_option
+@located
+def ls_command(project: Project, *, as_json: bool) -> None:
+    """List experiments that have runs."""
+    from whorl.runtimes.sqlite.listing import RunFilter
+    from whorl.wings.experiments.trials import PREFIX
+
+    found: dict[str, dict[str, Any]] = {}
+    if project.has_runs():
+        with closing(project.open_store()) as store:
+            for row in store.list_runs(RunFilter(key=PREFIX), 2**31):
+                name = row.key.removeprefix(PREFIX).partition(":")[0]
+                one = found.setdefault(name, {"name": name, "runs": 0, "cost_usd": 0.0})
+                one["runs"] += 1
+                one["cost_usd"] += row.cost_usd
+    if as_json:
+        print_json(list(found.values()))
+    else:
+        each = ((safe(o["name"]), plural(o["runs"], "run"), o["cost_usd"]) for o in found.values())
+        print_lines(f"{name}  {runs}  {dollars(cost)}" for name, runs, cost in each)
+
+
+@experiment.command(name="rm")
+@click.argument("name", metavar="NAME")
+@located
+def rm_command(project: Project, *, name: str) -> None:
+    """Delete all runs of an experiment: trials and gradings."""
+    from whorl.wings.experiments.running.delete import remove
+    from whorl.wings.experiments.what_if.facts import FOLDER, clear_facts
+
+    count = asyncio.run(remove(project, name, pasted(*same_command())))
+    say(f"deleted {plural(count, 'run')} of {safe(name)}")
+    clear_facts(project.store.parent / FOLDER)
+
+
+@experiment.command(name="stop")
+@click.argument("name", metavar="NAME")
+@located
+def stop_command(project: Project, *, name: str) -> None:
+    """Start no more trials of an experiment that a server or the background runs.
+
+    \b
+      whorl experiment stop polish
+    """
+    from whorl.wings.experiments.table import ExperimentTable
+
+    async def work() -> bool:
+        async with project.open_store() as store:
+            return await ExperimentTable(store).stop(name)
+
+    if not asyncio.run(work()):
+        raise UsageError(f"experiment {name!r} does not run in the background", code="W905")
+    say(f"trials of {safe(name)} that are under way go on to their end, and no more begin")
+
+
+@experiment.command(name="drive", hidden=True)
+@click.argument("name", metavar="NAME")
+@partial(located, drives=True)
+def drive_command(project: Project, *, name: str) -> int:
+    """Drive an experiment that was asked for, in the background."""
+
+    async def work() -> int:
+        async with _experiments(project, "detached") as experiments:
+            ended = await experiments.settled(name)
+        say(f"{safe(name)}: {ended.state} {safe(ended.reason)}".rstrip())
+        return {"done": 0, "paused": PAUSED}.get(ended.state, _FAILED)
+
+    return asyncio.run(work())
+
+
+@asynccontextmanager
+async def _experiments(project: Project, origin: str) -> AsyncIterator[Experiments]:
+    from whorl.providers.registry import Providers
+    from whorl.services.run_driver import Driving
+    from whorl.services.runs import open_runtime
+    from whorl.wings.experiments.server_jobs import Experiments
+
+    providers = Providers(project.settings())
+    async with open_runtime(project, providers, origin=origin) as runtime:
+        driving = Driving(runtime)
+        experiments = Experiments(project, providers, driving)
+        try:
+            yield experiments
+        finally:
+            await driving.close()
+            await experiments.close()
+
+
+def _detach(project: Project, experiment: Experiment, *, fresh: bool, budget: str) -> int:
+    """Leaves an experiment to a process of its own, and to servers where that one ends."""
+    from whorl.interfaces.cli.commands.runs.run import start_elsewhere
+    from whorl.wings.experiments.trials import digest
+
+    async def work() -> str:
+        async with _experiments(project, "detached") as experiments:
+            amount = budget_of(budget, experiment)
+            file = str(Path(experiment.file).resolve())
+            return await experiments.ask(file, budget=amount, fresh=fresh)
+
+    name = asyncio.run(work())
+    start_elsewhere(project, ["experiment", "drive", name], f"experiment-{digest(name)}")
+    echo(name)
+    say(f"it runs in the background; next: {pasted('experiment', 'report', experiment.file)}")
+    return 0

@@ -1,0 +1,343 @@
+"""Experiment files: what they may say, read with the place of every mistake, and their schema."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whorl.dialects.reader import parse
+from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
+from whorl.lazily import dataclass
+from whorl.source import Mapping, Scalar, Sequence, plain
+from whorl.source.paths import open_file
+from whorl.wings.experiments.cases import Case, read_cases
+from whorl.wings.experiments.checking import BASE, GATE, check_columns, check_fields
+
+if TYPE_CHECKING:
+    from whorl.dialects import Reading
+    from whorl.services.project import Project
+    from whorl.source import Document, Value
+
+FORMAT = 1
+CODE = "X100"
+VARIANTS_MAX, GRADERS_MAX, TRIALS_MAX = 100, 20, 1_000_000
+# What a field holds, by the name of its type in JSON Schema, and a line about it.
+FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
+    "experiment": (("integer",), "the version of the format: 1"),
+    "name": (("string",), "what it is called; default: the name of the file"),
+    "workflow": (("string",), "the workflow file, of any dialect"),
+    "cases": (("string", "array"), "a .csv, .jsonl, .json or .yaml file, or the rows themselves"),
+    "case_id": (("string",), "the column that names a case; default: id, or the row's number"),
+    "group": (("string",), "the column of cases that belong together"),
+    "inputs": (("object",), "the inputs of a run; default: the columns that are called like them"),
+    "variants": (("object",), "ways to run the workflow, by name"),
+    "baseline": (("string",), "the variant that others are compared with; default: base"),
+    "repeat": (("integer",), "runs for each case and variant; default 1"),
+    "grade": (("string", "object"), "a grader, or several by name; the first one is the main one"),
+    "solved": (("string",), "when a trial is good enough; default: a main grade of at least 0.5"),
+    "explore": (("object",), "loops that go on to a number of iterations past their rule"),
+    "grade_iterations": (("string",), "returned, or all (default in exploring runs)"),
+    "budget": (("number",), "dollars for the whole experiment"),
+    "trial_budget": (("number",), "dollars for one run; default: a share of `budget`"),
+    "at_once": (("integer",), "how many trials are under way; default 8"),
+    "order_seed": (("integer", "string"), "the seed of the random order inside a block"),
+    "on_failure": (("string",), "the grade of a run that failed: zero (default), or leave_out"),
+    "margin": (("number",), "a difference in grade that does not matter; default 0.02"),
+    "gate": (("object",), "margin (default: the one above), cost and failures of the gate"),
+}
+VARIANT: dict[str, tuple[tuple[str, ...], str]] = {
+    "model": (("string",), "the model of all steps"),
+    "models": (("object",), "models by step"),
+    "workflow": (("string",), "another file"),
+    "inputs": (("object",), "inputs beside those of the case"),
+    "loops": (("object",), "rules by loop: until, at_most, return"),
+}
+# The forms of graders by the field that tells them apart, with the fields beside it.
+GRADERS: dict[str, tuple[str, ...]] = {
+    "equals": ("of", "ignore"),
+    "judge": ("of", "votes", "model"),
+    "ask": ("returns", "model"),
+    "use": ("with",),
+    "run": (),
+    "person": ("show",),
+}
+_CHOICES = {"on_failure": ("zero", "leave_out"), "grade_iterations": ("returned", "all")}
+_PYTHON: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A way to run the workflow; the rules of loops are read once the workflow is known."""
+
+    name: str
+    model: str = ""
+    models: dict[str, str] = field(default_factory=dict)
+    workflow: str = ""
+    inputs: dict[str, Any] = field(default_factory=dict)
+    loops: dict[str, Mapping] = field(default_factory=dict)
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grader:
+    """How a result is graded: an expression, or one of the forms with its fields."""
+
+    name: str
+    kind: str
+    fields: dict[str, Any]
+    function: Any = None
+
+    @property
+    def is_free(self) -> bool:
+        return self.kind in ("expression", "equals")
+
+
+@dataclass(slots=True)
+class Experiment:
+    """A workflow, cases, variants and graders, as a file or a program says them."""
+
+    name: str
+    file: str
+    reading: Reading
+    cases: list[Case]
+    variants: dict[str, Variant]
+    graders: dict[str, Grader]
+    document: Document
+    baseline: str = BASE
+    case_id: str = ""
+    inputs: dict[str, Any] | None = None
+    repeat: int = 1
+    solved: str = ""
+    explore: dict[str, int] = field(default_factory=dict)
+    grade_iterations: str = ""
+    budget: float | None = None
+    trial_budget: float | None = None
+    at_once: int = 8
+    order_seed: str = ""
+    on_failure: str = "zero"
+    margin: float = 0.02
+    gate: dict[str, Any] = field(default_factory=dict)
+    is_grouped: bool = False
+    # Its variants as they were when they were first looked at, whatever becomes of their files.
+    prepared: Any = None
+
+    @property
+    def main_grader(self) -> str:
+        return next(iter(self.graders))
+
+    @property
+    def trials(self) -> int:
+        return len(self.cases) * len(self.variants) * self.repeat
+
+
+def is_experiment(text: str, file: str) -> bool:
+    """Whether a text is an experiment file, right or wrong."""
+    try:
+        root = parse(text, file).root
+    except InvalidWorkflow:
+        return False
+    return isinstance(root, Mapping) and "experiment" in root and "whorl" not in root
+
+
+def read_experiment(project: Project, file: str) -> Experiment:
+    """Reads an experiment file; raises InvalidWorkflow with everything that is wrong in it."""
+    return read_document(project, parse(open_file(file), file))
+
+
+def read_document(project: Project, document: Document) -> Experiment:
+    return _Reader(project, document).read()
+
+
+class _Reader:
+    """Reads one file, and keeps what is wrong in it."""
+
+    def __init__(self, project: Project, document: Document) -> None:
+        self._project, self._document = project, document
+        self._mistakes: list[Diagnostic] = []
+        self._files = project.files(document.file)
+
+    def read(self) -> Experiment:
+        root = self._document.root
+        if not isinstance(root, Mapping):
+            span = root.span
+            raise InvalidWorkflow([Diagnostic(CODE, "an experiment file is an object", span)])
+        if "experiment" not in root:
+            words = "this is not an experiment file, which has `experiment: 1` at its top"
+            advice = "`whorl what-if --workflow NAME --at-most 3` asks the runs of a workflow"
+            raise InvalidWorkflow([Diagnostic(CODE, words, root.span, help=advice)])
+        given = self._fields(root, FIELDS, "the experiment")
+        for name in ("workflow", "cases", "grade"):
+            if name not in root:
+                self._report(f"the experiment has no {name!r}", root.span, _EXAMPLES[name])
+        variants = self._variants(root.get("variants"))
+        graders = self._graders(root.get("grade"))
+        self._mistakes += check_fields(root, root.get("grade"))
+        baseline = str(given.get("baseline") or next(iter(variants)))
+        if baseline not in variants:
+            self._unknown("variant", baseline, list(variants), root.get("baseline"))
+        self._stop()
+        reading = self._workflow(str(given["workflow"]), root.get("workflow"))
+        options = {"column": given.get("case_id", ""), "group": given.get("group", "")}
+        cases, mistakes = read_cases(self._files, self._document, root.get("cases"), **options)
+        self._mistakes += mistakes
+        if cases:
+            self._mistakes += check_columns(root, {n: 1 for case in cases for n in case.row})
+        self._stop()
+        names = "case_id inputs repeat solved budget trial_budget at_once on_failure margin gate"
+        made = Experiment(
+            name=str(given.get("name") or Path(self._document.file).name.partition(".")[0]),
+            file=self._document.file,
+            reading=reading,
+            cases=cases,
+            variants=variants,
+            graders=graders,
+            document=self._document,
+            baseline=baseline,
+            explore=given.get("explore", {}),
+            grade_iterations=given.get("grade_iterations", ""),
+            is_grouped=bool(given.get("group")),
+            **{name: given[name] for name in names.split() if name in given},
+        )
+        made.order_seed = str(given.get("order_seed", made.name))
+        if made.trials > TRIALS_MAX:
+            self._report(f"{made.trials:,} trials are too many: at most {TRIALS_MAX:,}", root.span)
+        self._stop()
+        return made
+
+    def _stop(self) -> None:
+        if self._mistakes:
+            raise InvalidWorkflow(self._mistakes)
+
+    def _report(self, message: str, span: Span | None, advice: str = "") -> None:
+        self._mistakes.append(Diagnostic(CODE, message, span, help=advice))
+
+    def _unknown(self, what: str, name: str, known: list[str], at: Value | None) -> None:
+        advice = did_you_mean(name, known) or f"known: {', '.join(known)}"
+        self._report(f"there is no {what} {name!r}", at.span if at else None, advice)
+
+    def _fields(
+        self, given: Mapping, table: dict[str, tuple[tuple[str, ...], str]], owner: str
+    ) -> dict[str, Any]:
+        """The plain values of known fields, each of its type."""
+        values: dict[str, Any] = {}
+        for entry in given:
+            if entry.name not in table:
+                advice = did_you_mean(entry.name, list(table)) or f"known: {', '.join(table)}"
+                self._report(f"{owner} has no field {entry.name!r}", entry.key.span, advice)
+                continue
+            value: Any = plain(entry.value)
+            wanted = table[entry.name][0]
+            accepted = tuple(part for name in wanted for part in _PYTHON[name])
+            is_other = isinstance(value, bool) or not isinstance(value, accepted)
+            if is_other or (entry.name in _CHOICES and value not in _CHOICES[entry.name]):
+                words = " or ".join(_CHOICES.get(entry.name, wanted))
+                self._report(f"{entry.name!r} of {owner} must be {words}", entry.value.span)
+            elif isinstance(value, int | float) and value < 0:
+                self._report(f"{entry.name!r} of {owner} must not be negative", entry.value.span)
+            else:
+                values[entry.name] = value
+        return values
+
+    def _variants(self, value: Value | None) -> dict[str, Variant]:
+        variants = {}
+        for entry in value if isinstance(value, Mapping) else ():
+            if not isinstance(entry.value, Mapping):
+                self._report(f"variant {entry.name!r} must be an object", entry.value.span)
+                continue
+            given = self._fields(entry.value, VARIANT, f"variant {entry.name!r}")
+            loops = entry.value.get("loops")
+            rules = {}
+            for part in loops if isinstance(loops, Mapping) else ():
+                if isinstance(part.value, Mapping):
+                    rules[part.name] = part.value
+                else:
+                    self._report(f"the rule of {part.name!r} must be an object", part.value.span)
+            given.pop("loops", None)
+            variants[entry.name] = Variant(entry.name, loops=rules, span=entry.key.span, **given)
+        variants = {BASE: Variant(BASE)} | variants
+        if value is not None and len(variants) > VARIANTS_MAX:
+            self._report(f"there are more than {VARIANTS_MAX} variants", value.span)
+        return variants
+
+    def _graders(self, value: Value | None) -> dict[str, Grader]:
+        if isinstance(value, Mapping) and not (set(GRADERS) & {e.name for e in value}):
+            graders = {e.name: self._grader(e.name, e.value) for e in value}
+        else:
+            graders = {} if value is None else {"grade": self._grader("grade", value)}
+        if value is not None and len(graders) > GRADERS_MAX:
+            self._report(f"there are more than {GRADERS_MAX} graders", value.span)
+        return graders
+
+    def _grader(self, name: str, value: Value) -> Grader:
+        if isinstance(value, Scalar):
+            return Grader(name, "expression", {"test": value.text})
+        fields: Any = plain(value)
+        kind = next((k for k in GRADERS if isinstance(fields, dict) and k in fields), "")
+        if not kind or isinstance(value, Sequence):
+            words = f"grader {name!r} is a text, or an object with one of {', '.join(GRADERS)}"
+            self._report(words, value.span)
+            return Grader(name, "expression", {"test": "false"})
+        for other in [other for other in fields if other not in (kind, *GRADERS[kind])]:
+            self._unknown(f"field of grader {name!r}", other, [kind, *GRADERS[kind]], value)
+        return Grader(name, kind, fields)
+
+    def _workflow(self, reference: str, at: Value | None) -> Reading:
+        assert at is not None
+        return workflow_beside(self._project, self._document.file, reference, at.span)
+
+
+def workflow_beside(project: Project, file: str, reference: str, span: Span | None) -> Reading:
+    """The workflow that an experiment file names; it lies in the project."""
+    opened = project.files(file).open(file, reference, span or Span(file, 1, 1))
+    return project.read_text(opened.text, opened.path)
+
+
+_EXAMPLES = {
+    "workflow": "workflow: polish.yaml",
+    "cases": "cases: cases.csv, or a list of rows",
+    "grade": 'grade: "outputs.text == case.expected"',
+}
+
+
+def experiment_schema() -> dict[str, Any]:
+    """The JSON Schema of experiment files, for editors."""
+
+    def described(table: dict[str, tuple[tuple[str, ...], str]]) -> dict[str, Any]:
+        return {n: {"type": list(types), "description": doc} for n, (types, doc) in table.items()}
+
+    variant = {"type": "object", "properties": described(VARIANT), "additionalProperties": False}
+    graders = [{"type": "string"}] + [
+        {
+            "type": "object",
+            "required": [kind],
+            "properties": {name: {} for name in (kind, *others)},
+            "additionalProperties": False,
+        }
+        for kind, others in GRADERS.items()
+    ]
+    grader: dict[str, Any] = {"anyOf": graders}
+    fields = described(FIELDS)
+    fields["experiment"] |= {"const": FORMAT}
+    fields["variants"] |= {"additionalProperties": variant}
+    several = {"type": "object", "additionalProperties": grader}
+    fields["grade"] = {"description": FIELDS["grade"][1], "anyOf": [*graders, several]}
+    fields["explore"] |= {"additionalProperties": {"type": "integer", "minimum": 1}}
+    gate = {name: {"type": kind} for name, kind in GATE.items()}
+    fields["gate"] |= {"properties": gate, "additionalProperties": False}
+    for name, choices in _CHOICES.items():
+        fields[name] |= {"enum": list(choices)}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Whorl experiment",
+        "type": "object",
+        "required": ["experiment", "workflow", "cases", "grade"],
+        "properties": fields,
+        "additionalProperties": False,
+    }

@@ -1,0 +1,346 @@
+"""Graders: what a result is worth, from 0 to 1.
+
+Expressions are computed when somebody asks. What is paid for, or asks a person, is a run of a
+workflow that is made from the grader, with a key over the grader and what it is shown: so it is
+durable, paid once, and equal results share it. No grader sees which variant a result is of.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any
+
+from whorl import ir
+from whorl.errors import Diagnostic, InvalidWorkflow
+from whorl.interpreter.events import numbered
+from whorl.language import Expression, LanguageError, MappingScope, evaluate, free_names, to_text
+from whorl.lazily import dataclass
+from whorl.runtimes.journal.time_travel import look_into
+from whorl.wings.experiments.cases import filled
+from whorl.wings.experiments.checking import NAMES
+from whorl.wings.experiments.trials import (
+    digest,
+    is_outside_failure,
+    key_prefix,
+    outcome_of,
+    unpriced_in,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from whorl.ir import Workflow
+    from whorl.runtimes.journal.journal import RunRow
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
+    from whorl.wings.experiments.document import Experiment, Grader
+    from whorl.wings.experiments.trials import Outcome, Trial
+
+CODE = "X104"
+_VOTES = "votes"
+_RENAMED = {"results": "step_results"}
+GRADE = "grade"
+SOLVED = 0.5
+# In the place of the outputs of a run that would have failed.
+FAILED: Any = object()
+LEFT_OUT = "gives none to a run that fails"
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What a grader gave; without a value it has none, and `fault` says why.
+
+    `votes` are those of a judge, in order; `run` is the run that graded; `is_priced`: what that
+    cost is known; `is_outside`: the outside has failed it.
+    """
+
+    value: float | None
+    fault: str = ""
+    run: str = ""
+    votes: tuple[bool | None, ...] = ()
+    is_priced: bool = True
+    is_outside: bool = False
+
+
+def reads_results(experiment: Experiment) -> bool:
+    """Whether a grader looks at the steps of an iteration, which have to be folded for it."""
+    texts = [json.dumps(grader.fields) for grader in experiment.graders.values()]
+    return any("results" in text for text in texts)
+
+
+def reads_outputs(grader: Grader) -> bool:
+    """Whether a grader may look at what the run gave."""
+    return "outputs" in json.dumps(grader.fields)
+
+
+def is_known(grader: Grader, names: dict[str, Any]) -> bool:
+    """Whether what a grader reads is there: not the outputs of an iteration that nobody knows."""
+    return names["outputs"] is not None or not reads_outputs(grader)
+
+
+def checked(value: Any) -> Grade:
+    """A grade out of what a grader gave; anything but a number from 0 to 1 is none."""
+    if isinstance(value, bool):
+        return Grade(float(value))
+    if isinstance(value, int | float) and 0 <= value <= 1:
+        return Grade(float(value))
+    return Grade(None, f"gave {to_text(value)[:60]!r}: a grade is from 0 to 1")
+
+
+def grade_free(grader: Grader, names: dict[str, Any]) -> Grade:
+    """The grade of an expression, or of a comparison."""
+    try:
+        if grader.kind == "expression":
+            return checked(evaluate(_expression(grader.fields["test"]), MappingScope(names)))
+        wanted, found = (_text(filled(grader.fields[n], names), grader) for n in ("equals", "of"))
+    except (LanguageError, KeyError) as fault:
+        return Grade(None, f"failed: {fault}")
+    return Grade(float(wanted == found))
+
+
+def _expression(text: str) -> Expression:
+    is_template = "{{" in text
+    return Expression("template" if is_template else "jinja", text)
+
+
+def _text(value: Any, grader: Grader) -> str:
+    text, ignored = to_text(value), grader.fields.get("ignore") or []
+    ignored = [ignored] if isinstance(ignored, str) else ignored
+    if "case" in ignored:
+        text = text.casefold()
+    return " ".join(text.split()) if "space" in ignored else text
+
+
+def names_read(grader: Grader) -> set[str]:
+    """Which of its names a grader reads, so that nothing else decides whether it runs again."""
+    read: set[str] = set()
+    for text in _texts(grader.fields):
+        try:
+            read |= {use.name for use in free_names(_expression(text))} if "{{" in text else set()
+        except LanguageError:
+            continue
+    return read & set(NAMES)
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        return [text for part in parts for text in _texts(part)]
+    return [value] if isinstance(value, str) else []
+
+
+def grading_key(
+    experiment: Experiment, grader: Grader, names: dict[str, Any], generation: int
+) -> tuple[str, dict[str, Any]]:
+    """The key and the input of the run that grades a result."""
+    shown = {name: names[name] for name in sorted(names_read(grader))}
+    key = digest("grade", *_identity(grader), shown, names["case"])
+    given = {_RENAMED.get(name, name): value for name, value in shown.items()}
+    return f"{key_prefix(experiment.name, generation)}grade-{key}", given
+
+
+def grader_digest(grader: Grader) -> str:
+    """What tells a grader from another one; not its name."""
+    return digest("grader", *_identity(grader))
+
+
+def _identity(grader: Grader) -> tuple[str, dict[str, Any], str]:
+    version = "" if grader.function is None else getattr(grader.function, "__qualname__", "")
+    return grader.kind, grader.fields, version
+
+
+def grading_workflow(project: Project, experiment: Experiment, grader: Grader) -> Workflow:
+    """The workflow that grades one result by a grader that is paid, or asks a person."""
+    shown = tuple(_RENAMED.get(name, name) for name in sorted(names_read(grader)))
+    return _workflow(project, experiment, replace(grader, fields=_renamed(grader.fields)), shown)
+
+
+def _renamed(value: Any) -> Any:
+    """The fields of a grader, without the name that workflows have for something else."""
+    if isinstance(value, dict):
+        return {key: _renamed(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_renamed(part) for part in value]
+    if not isinstance(value, str) or "{{" not in value:
+        return value
+    return re.sub(r"\bresults\b", _RENAMED["results"], value)
+
+
+def _workflow(
+    project: Project, experiment: Experiment, grader: Grader, shown: tuple[str, ...]
+) -> Workflow:
+    fields, name = grader.fields, f"grade-{grader.name}"
+    if grader.kind == "judge":
+        return _judging(grader, name, shown)
+    step: dict[str, Any] = dict(fields)
+    output = "{{ grade }}"
+    if grader.kind == "ask":
+        step.setdefault("returns", {GRADE: "number"})
+        output = "{{ grade.grade }}"
+    elif grader.kind == "run":
+        output = "{{ grade.exit_code == 0 }}"
+    elif grader.kind == "person":
+        step = {"approve": {"message": fields["person"], "show": fields.get("show")}}
+        output = "{{ grade.approved }}"
+    document = {"whorl": 1, "name": name, "inputs": dict.fromkeys(shown, "any")}
+    document |= {"steps": {GRADE: step}, "outputs": {GRADE: output}}
+    try:
+        return project.read_text(json.dumps(document), experiment.file).workflow
+    except InvalidWorkflow as fault:
+        raise InvalidWorkflow(_about(grader, fault)) from None
+
+
+def _about(grader: Grader, fault: InvalidWorkflow) -> list[Any]:
+    words = f"grader {grader.name!r}: "
+    return [Diagnostic("X100", words + d.message, None, help=d.help) for d in fault.diagnostics]
+
+
+def _judging(grader: Grader, name: str, shown: tuple[str, ...]) -> Workflow:
+    """All votes of a judge, whatever the first ones say: they are data about the judge."""
+    fields = grader.fields
+    asked: list[tuple[str | Expression, ir.Value]] = [
+        ("question", _value(str(fields["judge"]))),
+        ("text", _value(str(fields.get("of", "{{ outputs }}")))),
+        ("vote", Expression("template", "{{ vote }}")),
+    ]
+    if fields.get("model"):
+        asked.append(("model", ir.Constant(fields["model"])))
+    judge = ir.Task(name="judge", kind="judge", inputs=ir.Fields(tuple(asked)))
+    votes = ir.Constant(list(range(1, int(fields.get("votes", 1)) + 1)))
+    each = ir.ForEach(name=_VOTES, items=votes, item_name="vote", body=ir.Block((judge,)))
+    return ir.Workflow(
+        name=name,
+        body=ir.Block((each,)),
+        inputs=tuple(ir.Port(name=port) for port in shown),
+        outputs=((GRADE, Expression("template", "{{ votes }}")),),
+    )
+
+
+def _value(text: str) -> ir.Value:
+    return Expression("template", text) if "{{" in text else ir.Constant(text)
+
+
+def grade_from(store: SqliteStore, grader: Grader, row: RunRow | None) -> Grade | None:
+    """The grade that a run gave; None: it is not there yet."""
+    if row is None or row.status not in ("succeeded", "failed", "cancelled"):
+        return None
+    ends = [e.event.body for e in store.read(row.id, kinds=frozenset({"run.finished"}))]
+    body: dict[str, Any] = ends[-1] if ends else {}
+    given = (body.get("outputs") or {}).get(GRADE)
+    if row.status != "succeeded":
+        error = body.get("error") or {}
+        grade = Grade(None, f"failed: {error.get('message', row.status)}")
+        grade = replace(grade, is_outside=is_outside_failure(store, row))
+    else:
+        grade = _voted(given) if grader.kind == "judge" else checked(given)
+    return replace(grade, run=row.id, is_priced=not unpriced_in(body))
+
+
+def _voted(given: Any) -> Grade:
+    """The share of yes among all votes; an unclear answer is no yes, and only such are no grade."""
+    found = [item.get("judge", item) if isinstance(item, dict) else {} for item in given or []]
+    answers = [answer if isinstance(answer, dict) else {} for answer in found]
+    verdicts = [answer.get("verdict") for answer in answers]
+    votes = tuple({"met": True, "not_met": False}.get(str(each)) for each in verdicts)
+    if not votes:
+        return Grade(None, "gave no vote")
+    if all(vote is None for vote in votes):
+        why = [str(a.get("answer")) for a in answers if a.get("verdict") == "inconclusive"]
+        return Grade(None, why[0] if why else "answered neither yes nor no", votes=votes)
+    return Grade(sum(vote is True for vote in votes) / len(votes), votes=votes)
+
+
+@dataclass(slots=True)
+class Graded:
+    """A trial with its grades by grader; `is_solved`: None where nobody can say."""
+
+    outcome: Outcome
+    grades: dict[str, Grade | None] = field(default_factory=dict)
+    is_solved: bool | None = None
+
+    def value(self, grader: str) -> float | None:
+        grade = self.grades.get(grader)
+        return None if grade is None else grade.value
+
+
+class Collection:
+    """The runs of one generation of an experiment, and what is read from them."""
+
+    def __init__(
+        self,
+        store: SqliteStore,
+        experiment: Experiment,
+        rows: Mapping[str, RunRow],
+        generation: int,
+    ) -> None:
+        self.store, self.experiment = store, experiment
+        self._rows, self._generation = rows, generation
+        self._reads_results = reads_results(experiment)
+
+    def graded(self, trial: Trial) -> Graded:
+        outcome = outcome_of(self.store, trial, self._rows.get(trial.key))
+        found = Graded(outcome)
+        if outcome.status != "succeeded":
+            self._fail(found)
+            return found
+        names = self.names(outcome)
+        found.grades = {n: self.grade(g, names) for n, g in self.experiment.graders.items()}
+        found.is_solved = self.is_solved({n: found.value(n) for n in found.grades})
+        return found
+
+    def _fail(self, found: Graded) -> None:
+        """A run that failed by itself is a result; one that the outside failed is left out."""
+        outcome = found.outcome
+        grade = self._failed_grade()
+        if outcome.is_done and not outcome.is_outside and grade is not None:
+            found.grades = dict.fromkeys(self.experiment.graders, grade)
+            found.is_solved = False
+
+    def _failed_grade(self) -> Grade | None:
+        return Grade(0.0, "the run failed") if self.experiment.on_failure == "zero" else None
+
+    def names(self, outcome: Outcome) -> dict[str, Any]:
+        """What graders see of a trial."""
+        results: dict[str, Any] = {}
+        if self._reads_results and outcome.run is not None and outcome.returned is not None:
+            place = numbered(outcome.loop, outcome.returned)
+            seen: Any = look_into(self.store, outcome.run, frozenset({place}))
+            results = seen.get(place, {}).get("results", {})
+        return {
+            "case": outcome.trial.case.row,
+            "inputs": outcome.trial.inputs,
+            "outputs": outcome.outputs,
+            "results": results,
+            "run": outcome.facts(),
+        }
+
+    def grade(self, grader: Grader, names: dict[str, Any]) -> Grade | None:
+        """The grade of a result; None: it is not there yet, or what it is about is not known."""
+        if names["outputs"] is FAILED:
+            return self._failed_grade() or Grade(None, LEFT_OUT)
+        if not is_known(grader, names):
+            return None
+        if grader.is_free:
+            return grade_free(grader, names)
+        key, _ = grading_key(self.experiment, grader, names, self._generation)
+        return grade_from(self.store, grader, self._rows.get(key))
+
+    def wanted(self, names: dict[str, Any]) -> Iterator[tuple[Grader, str, dict[str, Any]]]:
+        """What has to be graded by runs of their own: the grader, the key and the input."""
+        for grader in self.experiment.graders.values():
+            is_there = names["outputs"] is not FAILED and is_known(grader, names)
+            if not grader.is_free and is_there:
+                yield grader, *grading_key(self.experiment, grader, names, self._generation)
+
+    def is_solved(self, grades: dict[str, float | None]) -> bool | None:
+        main = grades.get(self.experiment.main_grader)
+        if not self.experiment.solved:
+            return None if main is None else main >= SOLVED
+        known = {name: value for name, value in grades.items() if value is not None}
+        try:
+            test = Expression("jinja", self.experiment.solved)
+            return bool(evaluate(test, MappingScope({**known})))
+        except LanguageError:
+            return None

@@ -1,0 +1,265 @@
+"""How far a judge can be trusted: its verdicts against labels, its votes against each other."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import UsageError
+from whorl.ir import AllOf, AnyOf, Judge
+from whorl.lazily import dataclass
+from whorl.runtimes.journal.journal import RunId
+from whorl.wings.experiments.graders import FAILED, SOLVED, is_known
+from whorl.wings.experiments.labels import GradeLabels, some
+from whorl.wings.experiments.lookup import check_judged, judge_in
+from whorl.wings.experiments.reporting.kappa import Judged, JudgeReport, reliability
+from whorl.wings.experiments.reporting.statistics import finite
+from whorl.wings.experiments.results import iteration_names
+from whorl.wings.experiments.what_if.facts import atom_of, atoms_in, count_votes, votes_in
+from whorl.wings.experiments.what_if.gain_by_iteration import ideal_rows
+from whorl.wings.experiments.what_if.loop_facts import facts_of
+from whorl.wings.experiments.what_if.rule_results import Prepared, result_of
+from whorl.wings.experiments.what_if.rules import own_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from whorl.ir import Condition, Loop, Workflow
+    from whorl.wings.experiments.graders import Grade, Graded
+    from whorl.wings.experiments.labels import Labels, Note
+    from whorl.wings.experiments.results import Study
+    from whorl.wings.experiments.trials import Outcome
+    from whorl.wings.experiments.what_if.facts import LoopFacts
+
+DISAGREEMENTS_MAX, WORDS_MAX = 100, 500
+_FINISHED = frozenset({"task.finished"})
+# Where the first judge of a loop, and the judge of a grader, are asked.
+_ASKED = r"{}\[(?P<iteration>[0-9]+)\](?:#[0-9]+)?/:judge(?:#[0-9]+)?"
+_VOTE = r"votes\[[0-9]+\]/judge(?:#[0-9]+)?"
+
+
+@dataclass(slots=True)
+class _Lacking:
+    """How many of all results have no verdict yet, a judge that failed, or no label."""
+
+    of: int = 0
+    verdict: int = 0
+    faults: int = 0
+    fault: str = ""
+    label: int = 0
+
+    def count(self, given: Grade | None, label: bool | None) -> None:
+        self.of += 1
+        self.verdict += given is None
+        if given is not None and given.value is None:
+            self.faults, self.fault = self.faults + 1, self.fault or given.fault
+        self.label += label is None
+
+
+def judge_of(
+    study: Study, against: str, name: str = "", variant: str = "", labels: Labels | None = None
+) -> JudgeReport:
+    """The judge of a loop, or of a grader of this name, against labels or another grader."""
+    graders = study.experiment.graders
+    grader = against if labels is None else ""
+    check_judged(study.experiment, study.prepared, grader, name, variant)
+    labels = labels or GradeLabels(study, against)
+    lacking = _Lacking()
+    study.check_ended(variant)
+    if name in graders:
+        question = str(graders[name].fields.get("judge", name))
+        judged = list(_of_grader(study, name, labels, variant, lacking=lacking))
+        notes = [*_not_judged(study, name, lacking), *labels.notes(lacking.label, lacking.of)]
+        votes = int(graders[name].fields.get("votes", 1))
+        found = _reliability(study, question, judged, notes, votes)
+        found.disagreements = _disagreements(study, judged, _VOTE)
+        found.of = f"grader {name}"
+        return found
+    loop = study.loop(name, variant)
+    judge = judge_in(loop)
+    assert judge is not None
+    question = str(getattr(judge.question, "value", getattr(judge.question, "source", "")))
+    judged = list(_of_loop(study, loop, judge, labels, variant, lacking=lacking))
+    never = [] if lacking.of else [("the judge was asked of no result", "")]
+    notes = [*never, *labels.notes(lacking.label, lacking.of)]
+    found = _reliability(study, question, judged, notes, judge.votes)
+    found.loop, found.loop_runs = _effect(study, loop, judge, variant, [1, *found.votes])
+    found.disagreements = _disagreements(study, judged, _ASKED.format(re.escape(loop.name)))
+    found.of = f"loop {loop.name}"
+    return found
+
+
+def _not_judged(study: Study, name: str, lacking: _Lacking) -> Iterator[Note]:
+    for count, why, command in (
+        (lacking.verdict, "", study.commands.run),
+        (lacking.faults, f": {lacking.fault}", ""),
+    ):
+        if count:
+            words = f"{some(count, lacking.of, 'result')} no verdict of grader {name!r}{why}"
+            yield words, command
+
+
+def _reliability(
+    study: Study, question: str, judged: Sequence[Judged], notes: Sequence[Note], votes: int
+) -> JudgeReport:
+    """How they agree; raises UsageError X109 where there is nothing to compare."""
+    if not judged:
+        words = "; ".join(["no result has both a verdict and a label", *(w for w, _ in notes)])
+        command = next((command for _, command in notes if command), "")
+        advice = command or "name a grader with --against that has grades"
+        raise UsageError(words.replace("; ", ": ", 1), help=advice, code="X109")
+    found = reliability(question, judged, study.experiment.name, verdict_votes=votes)
+    found.notes = [f"{words}: {command}" if command else words for words, command in notes]
+    found.notes += study.steered
+    return found
+
+
+def _disagreements(study: Study, judged: Sequence[Judged], address: str) -> list[dict[str, Any]]:
+    """Where the judge and the label differ, a wrong yes first, with what the judge said."""
+    wrong = [one for one in judged if one.verdict != one.label]
+    rows = []
+    for one in sorted(wrong, key=lambda one: not one.verdict)[:DISAGREEMENTS_MAX]:
+        place = {"case": one.case, "run": one.run, "iteration": one.iteration}
+        words = _words(study, one, re.compile(address))
+        rows.append(place | {"verdict": one.verdict, "label": one.label, "words": words})
+    return rows
+
+
+def _words(study: Study, one: Judged, place: re.Pattern[str]) -> list[str]:
+    """What a judge gave as its reason, or answered, vote by vote."""
+    quoted = []
+    for entry in study.store.read(RunId(one.asked), kinds=_FINISHED):
+        at, value = place.fullmatch(entry.event.address), entry.event.body.get("value")
+        number = at.groupdict().get("iteration") if at is not None else None
+        is_other = number is not None and int(number) != one.iteration
+        if at is not None and not is_other and isinstance(value, dict):
+            quoted.append(str(value.get("reason") or value.get("answer") or "")[:WORDS_MAX])
+    return [words for words in quoted if words]
+
+
+def _effect(
+    study: Study, loop: Loop, judge: Judge, variant: str, votes: list[int]
+) -> tuple[dict[str, tuple[float | None, float | None]], int]:
+    """What the judge costs its loop: the rule with other votes, and one that is always right.
+
+    Also over how many runs.
+    """
+    own = own_rule(loop)
+    try:
+        subjects = study.subjects(loop, variant)
+    except UsageError:
+        # Outputs of other iterations are not known, and so are their grades.
+        return {}, 0
+    if own is None or not subjects:
+        return {}, 0
+    prepared = [Prepared(subject.facts) for subject in subjects]
+    changed = {n: _with_judge(own.until, judge, replace(judge, votes=n)) for n in votes}
+    rules = {str(n): replace(own, until=until) for n, until in changed.items()} | {"yours": own}
+    found = {n: result_of(loop, rule, subjects, prepared) for n, rule in rules.items()}
+    known = {n: one for n, one in found.items() if not one.unknown}
+    made = {n: (finite(one.grade), finite(one.cost_usd)) for n, one in known.items()}
+    ideal = ideal_rows(loop, subjects, prepared, own.at_most)
+    grade, usd, _ = ideal.get("the judge is always right", (math.nan,) * 3)
+    return made | {"always right": (finite(grade), finite(usd))}, len(subjects)
+
+
+def _with_judge(until: Condition | None, judge: Judge, other: Judge) -> Condition | None:
+    if isinstance(until, AnyOf | AllOf):
+        parts = (_with_judge(part, judge, other) for part in until.conditions)
+        return type(until)(tuple(part for part in parts if part is not None))
+    return other if until == judge else until
+
+
+def _of_grader(
+    study: Study, name: str, labels: Labels, variant: str, *, lacking: _Lacking
+) -> Iterator[Judged]:
+    for block in study.graded:
+        for one in block:
+            outcome = one.outcome
+            if variant and outcome.trial.variant != variant:
+                continue
+            for number, given, label in _results(study, one, name, labels):
+                lacking.count(given, label)
+                if given is None or given.value is None or label is None:
+                    continue
+                yield Judged(
+                    outcome.trial.case.id,
+                    given.value > SOLVED,
+                    label,
+                    given.votes,
+                    any(vote is None for vote in given.votes),
+                    str(outcome.run or ""),
+                    number,
+                    given.run,
+                )
+
+
+def _results(
+    study: Study, one: Graded, name: str, labels: Labels
+) -> Iterator[tuple[int | None, Grade | None, bool | None]]:
+    """What a trial returned, or all iterations of an exploring one, as they were graded."""
+    outcome, experiment = one.outcome, study.experiment
+    grader = experiment.graders[name]
+    is_returned = experiment.grade_iterations == "returned" or not experiment.explore
+    if outcome.run is None or not outcome.is_done or outcome.is_outside:
+        return
+    if is_returned:
+        # What a run that has failed is graded is no verdict.
+        if outcome.status == "succeeded":
+            yield outcome.returned, one.grades.get(name), labels.of_trial(one)
+        return
+    loop = study.loop("", outcome.trial.variant)
+    found = facts_of(study.store, outcome.run, {}, loop=loop.name, keep_results=True)
+    workflow = study.prepared[outcome.trial.variant].workflow
+    for facts in found[:1]:
+        for number, seen in _names(study, workflow, loop, outcome, facts):
+            label = labels.of_iteration(one, number, seen)
+            # Nobody can judge outputs that are not known.
+            if is_known(grader, seen):
+                yield number, study.collection.grade(grader, seen), label
+
+
+def _names(
+    study: Study, workflow: Workflow, loop: Loop, outcome: Outcome, facts: LoopFacts
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """What labels see of iterations; that a run fails behind its loop is no fault of a judge."""
+    for number, names in iteration_names(study.collection, workflow, loop, outcome, facts):
+        yield number, names | {"outputs": None} if names["outputs"] is FAILED else names
+
+
+def _of_loop(
+    study: Study, loop: Loop, judge: Judge, labels: Labels, variant: str, *, lacking: _Lacking
+) -> Iterator[Judged]:
+    atom = atom_of(judge)
+    chosen = variant or study.experiment.baseline
+    workflow = study.prepared[chosen].workflow
+    for block in study.graded:
+        for one in block:
+            outcome = one.outcome
+            if outcome.run is None or outcome.trial.variant != chosen or not outcome.is_done:
+                continue
+            found = facts_of(
+                study.store, outcome.run, atoms_in([loop.until]), loop=loop.name, keep_results=True
+            )
+            for facts in map(study.later_votes.added_to, found[:1]):
+                rows = {row.number: row for row in facts.iterations}
+                for number, seen in _names(study, workflow, loop, outcome, facts):
+                    votes = votes_in(rows[number].calls, atom)
+                    label = labels.of_iteration(one, number, seen)
+                    lacking.of += bool(votes)
+                    lacking.label += bool(votes) and label is None
+                    if votes and label is not None:
+                        is_yes, _, _ = count_votes(votes, judge.votes)
+                        cast = tuple({"met": True, "not_met": False}.get(v) for v, _ in votes)
+                        yield Judged(
+                            outcome.trial.case.id,
+                            bool(is_yes),
+                            label,
+                            cast,
+                            None in cast,
+                            str(outcome.run),
+                            number,
+                            str(outcome.run),
+                        )

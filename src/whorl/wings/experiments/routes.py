@@ -1,0 +1,270 @@
+"""Experiments: which there are, running them, what they found, and what other rules would do."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Depends, Path, Query
+from fastapi.responses import Response, StreamingResponse
+
+from whorl.errors import UsageError
+from whorl.interfaces.http.event_stream import Listener
+from whorl.interfaces.http.routes.streams import SSE, streamed
+from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.views.journal import event_text
+from whorl.lazily import dataclass
+from whorl.runtimes.journal.journal import RunId
+from whorl.wings.experiments.document import read_experiment
+from whorl.wings.experiments.judge import judge_of
+from whorl.wings.experiments.results import Study
+from whorl.wings.experiments.schemas import (
+    AskedRule,
+    CaseItem,
+    CaseList,
+    ExperimentDetail,
+    ExperimentItem,
+    Found,
+    GraderItem,
+    GradingItem,
+    GradingList,
+    JudgeQuery,
+    LoopQuery,
+    NewExperiment,
+    Nothing,
+    RunLoopQuery,
+    VariantItem,
+)
+from whorl.wings.experiments.server_jobs import ExperimentStatus, queue_of, standing_of
+from whorl.wings.experiments.trials import key_prefix
+from whorl.wings.experiments.what_if.exporting import facts_document
+from whorl.wings.experiments.what_if.query import (
+    document_of,
+    rule_of,
+    run_facts,
+    what_if_of,
+)
+
+T = TypeVar("T")
+
+router = APIRouter(prefix="/api/experiments", tags=["experiments"])
+runs_router = APIRouter(prefix="/api/runs", tags=["experiments"])
+_plain = [Depends(no_query)]
+
+Name = Annotated[str, Path(min_length=1, max_length=200)]
+# How often a stream looks at an experiment that is running, at most.
+_LOOK_S = 1.0
+_LOOK_SHARE = 20
+
+
+@router.get("", dependencies=_plain)
+def list_experiments(state: State) -> list[ExperimentItem]:
+    """The experiment files of the project, and experiments of which only runs are left."""
+    return [ExperimentItem(**_fields(state, each)) for each in state.experiments.listed()]
+
+
+@router.post("", status_code=202, dependencies=_plain)
+async def run_experiment(state: State, asking: Asking, new: NewExperiment) -> ExperimentDetail:
+    """Runs what is missing of an experiment, on this server or another one.
+
+    403: the role `run` cannot give it more budget than its file does. 409: it is running already.
+    """
+    path = str(await asyncio.to_thread(state.file, new.file))
+    own = (await asyncio.to_thread(read_experiment, state.project, path)).budget
+    if own is not None and new.budget_usd is not None and new.budget_usd > own:
+        asking.check("raise limits")
+    name = await state.experiments.ask(path, budget=new.budget_usd, fresh=new.fresh)
+    return await _detail(state, name)
+
+
+@router.get("/{name}", dependencies=_plain)
+async def show_experiment(state: State, name: Name) -> ExperimentDetail:
+    """How far an experiment is."""
+    return await _detail(state, name)
+
+
+@router.post("/{name}/stop", status_code=202, dependencies=_plain)
+async def stop_experiment(state: State, name: Name, _: Nothing) -> ExperimentDetail:
+    """Begins no more trials; those under way go on to their end. 409: it is not running."""
+    await state.experiments.stop(name)
+    return await _detail(state, name)
+
+
+@router.get("/{name}/events", dependencies=_plain, responses={200: SSE},
+            response_class=StreamingResponse)  # fmt: skip
+async def experiment_events(state: State, name: Name) -> Response:
+    """`experiment` with an ExperimentDetail whenever that changes."""
+    study = await asyncio.to_thread(state.experiments.study, name)
+    return streamed(state, None, _Changes(state, study).news)
+
+
+@router.get("/{name}/report", dependencies=_plain)
+async def report(state: State, name: Name) -> Found:
+    """What an experiment found so far; nothing is run."""
+    return await _about(state, name, lambda study: Found(document=study.report().document()))
+
+
+@router.get("/{name}/cases", dependencies=_plain)
+async def list_cases(state: State, name: Name) -> CaseList:
+    """A row for each case, with the grade of each variant and links to the runs."""
+
+    def work(study: Study) -> CaseList:
+        found = study.report()
+        made = [CaseItem(**row) for row in found.by_case()]
+        variants = list(study.experiment.variants)
+        return CaseList(baseline=found.baseline, variants=variants, grader=found.grader, cases=made)
+
+    return await _about(state, name, work)
+
+
+@router.get("/{name}/queue", dependencies=_plain)
+async def list_gradings(state: State, name: Name) -> GradingList:
+    """Results that wait for a person's grade; approve and reject of the run answer."""
+
+    def work(study: Study) -> GradingList:
+        return GradingList(gradings=[GradingItem(**each) for each in queue_of(study)])
+
+    return await _about(state, name, work)
+
+
+@router.get("/{name}/facts")
+async def list_facts(state: State, name: Name, query: Annotated[LoopQuery, Query()]) -> Found:
+    """What the conditions of a loop saw in each iteration of each run, with grades and costs.
+
+    With it any rule over the same conditions is answered without asking again.
+    """
+
+    def work(study: Study) -> Found:
+        loop = study.loop(query.loop, query.variant)
+        subjects = study.subjects(loop, query.variant)
+        return Found(document=facts_document(loop, subjects, study.experiment.margin))
+
+    return await _about(state, name, work)
+
+
+@router.get("/{name}/judge")
+async def show_judge(state: State, name: Name, query: Annotated[JudgeQuery, Query()]) -> Found:
+    """How far a judge agrees with the labels of a grader."""
+
+    def work(study: Study) -> Found:
+        return Found(document=judge_of(study, query.against, query.of, query.variant).document())
+
+    return await _about(state, name, work)
+
+
+@router.post("/{name}/what-if", dependencies=_plain)
+async def what_if(state: State, name: Name, asked: AskedRule) -> Found:
+    """What a rule, or without one many of them, would have given and cost; no call is made."""
+
+    def work(study: Study) -> Found:
+        loop = study.loop(asked.loop, asked.variant)
+        given, workflow = asked.rule(), study.workflow(asked.variant)
+        rules = [rule_of(workflow, loop, **given)] if any(given.values()) else None
+        return Found(document=document_of(study.sweep(asked.loop, asked.variant, rules), loop))
+
+    return await _about(state, name, work)
+
+
+@runs_router.post("/{run}/what-if", dependencies=_plain)
+async def what_if_of_run(state: State, run: KnownRun, asked: AskedRule) -> Found:
+    """What a rule would have done in a run; no call is made."""
+
+    def work() -> Found:
+        if not any(asked.rule().values()):
+            raise UsageError("say which rule: until, at_most or returns")
+        return Found(document=what_if_of(state.store, run, asked.loop, **asked.rule()).document())
+
+    return await asyncio.to_thread(work)
+
+
+@runs_router.get("/{run}/facts")
+async def facts_of_run(
+    state: State, run: KnownRun, query: Annotated[RunLoopQuery, Query()]
+) -> Found:
+    """What the conditions of a loop of a run saw in each iteration."""
+
+    def work() -> Found:
+        loop, subject = run_facts(state.store, run, query.loop)
+        return Found(document=facts_document(loop, [subject], 0.0))
+
+    return await asyncio.to_thread(work)
+
+
+async def _about(state: ServerState, name: str, work: Callable[[Study], T]) -> T:
+    return await asyncio.to_thread(lambda: work(state.experiments.study(name)))
+
+
+async def _detail(state: ServerState, name: str) -> ExperimentDetail:
+    return await _about(state, name, lambda study: _described(state, study))
+
+
+def _fields(state: ServerState, each: ExperimentStatus) -> dict[str, Any]:
+    """What items of lists, and pages about one, have in common."""
+    experiment, progress = each.experiment, each.progress
+    made: dict[str, Any] = {
+        "name": each.name,
+        "file": state.shown_file(each.file) or None,
+        "best": each.best,
+    }
+    names = ("state", "reason", "trouble", "runs", "spent_usd", "updated_at")
+    made |= {name: getattr(each, name) for name in names}
+    if experiment is not None and progress is not None:
+        others = [name for name in experiment.variants if name != experiment.baseline]
+        made |= {"cases": len(experiment.cases), "variants": [experiment.baseline, *others]}
+        counted = ("trials", "done", "running", "expected_usd", "budget_usd")
+        made |= {name: getattr(progress, name) for name in counted}
+    return made
+
+
+def _described(state: ServerState, study: Study) -> ExperimentDetail:
+    experiment = study.experiment
+    standing = standing_of(study, state.experiments.table.all().get(experiment.name))
+    progress = standing.progress
+    assert progress is not None
+    each = len(experiment.cases) * experiment.repeat
+    return ExperimentDetail(
+        **_fields(state, standing),
+        generation=study.generation,
+        baseline=experiment.baseline,
+        progress=[VariantItem(name=n, trials=each, done=d) for n, d in progress.variants.items()],
+        graders=[GraderItem(name=n, kind=g.kind) for n, g in experiment.graders.items()],
+        loops=study.loops(),
+        explore=experiment.explore,
+        repeat=experiment.repeat,
+        margin=experiment.margin,
+        whole_cases=progress.whole,
+        graded=progress.graded,
+        people=progress.people,
+    )
+
+
+@dataclass(slots=True)
+class _Changes:
+    """The stream of one experiment: what it has told last."""
+
+    state: ServerState
+    study: Study
+    last: str = ""
+    is_running: bool = False
+
+    async def news(self, listener: Listener) -> tuple[str, float | None]:
+        touched, listener.touched = listener.touched, set()
+        now = asyncio.get_running_loop().time
+        began = now()
+        text = await asyncio.to_thread(self._look, touched)
+        # What ends it is no run; looking at many runs takes a small part of the time.
+        pause_s = max(_LOOK_S, _LOOK_SHARE * (now() - began)) if self.is_running else None
+        return text, pause_s
+
+    def _look(self, touched: set[RunId]) -> str:
+        if self.last and not self.is_running and not self._concerns(touched):
+            return ""
+        self.study.refresh()
+        found = _described(self.state, self.study)
+        self.is_running = found.state == "running"
+        text = found.model_dump_json()
+        is_new, self.last = text != self.last, text
+        return event_text(text, "experiment") if is_new else ""
+
+    def _concerns(self, touched: set[RunId]) -> bool:
+        prefix = key_prefix(self.study.experiment.name)
+        return any(self.state.store.run(run).key.startswith(prefix) for run in touched)

@@ -1,0 +1,379 @@
+"""Trials: which runs an experiment is made of, in which order, and what became of each.
+
+A trial is an ordinary run with a key over all that it depends on. So it is started at most once,
+what did not change is not run again, and what was found is read from the runs by their keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter.budget import NAMES, NOTHING
+from whorl.interpreter.events import amount_in
+from whorl.interpreter.outcomes import OUTSIDE, is_cut, is_outside
+from whorl.ir import content_hash, to_json
+from whorl.lazily import dataclass
+from whorl.runtimes.sqlite.listing import EXPERIMENT, RunFilter
+from whorl.services.files.forecasting import models_of
+from whorl.wings.experiments.cases import inputs_of
+from whorl.wings.experiments.checking import RUN_FACTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from whorl.providers.settings import Settings
+    from whorl.runtimes.journal.journal import Entry, RunId, RunRow
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.wings.experiments.cases import Case
+    from whorl.wings.experiments.document import Experiment
+    from whorl.wings.experiments.variants import Prepared
+
+PREFIX = EXPERIMENT
+VOTES = "votes-"
+ENDED = ("succeeded", "failed", "cancelled")
+# So often what the outside has failed is tried again.
+RESUMES_MAX = 3
+# A budget does not allow a call.
+STOPPED = "R103"
+_PAUSES = frozenset({"budget.reached", "run.waiting", "run.paused"})
+_ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished"})
+_STEERED = frozenset(
+    {"gate.decided", "run.accepted", "run.cancelled", "run.continued", "run.paused", "run.resumed"}
+)
+_REOPENED = frozenset({"run.continued", "run.finished"})
+_SHORTAGE = frozenset(
+    {"budget.reached", "run.resumed", "run.continued", "loop.finished", "run.finished"}
+)
+# Who lets a run go on that lacked money: not a person, who may want something else of it.
+BY_EXPERIMENT = "experiment"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run of one case under one variant; `number` counts repeats from 1.
+
+    `limit_usd` is what the files let the run spend; None: they set no limit.
+    """
+
+    case: Case
+    variant: str
+    number: int
+    inputs: dict[str, Any]
+    key: str
+    limit_usd: float | None = None
+
+    def may_have_more(self, row: RunRow, doubt_usd: float = 0.0) -> bool:
+        """Whether the files let its run spend more than it could, beside what is in doubt."""
+        if row.budget_usd is None:
+            return False
+        return self.limit_usd is None or self.limit_usd + doubt_usd > row.budget_usd + NOTHING
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a trial. Cost and iterations are those of its own rule.
+
+    `extra_usd` is what exploring cost beside that. So many calls are `unpriced`: no price is known,
+    and the costs do not have them; of those `in_doubt` they have what was reserved. `is_short`: it
+    lacked money, and may have more than it had, so that it is not done.
+    """
+
+    trial: Trial
+    run: RunId | None = None
+    status: str = "missing"
+    error: str = ""
+    message: str = ""
+    outputs: dict[str, Any] = field(default_factory=dict)
+    cost_usd: float = 0.0
+    extra_usd: float = 0.0
+    seconds: float = 0.0
+    iterations: int = 0
+    returned: int | None = None
+    exit_reason: str = ""
+    stopped_by: str = ""
+    loop: str = ""
+    scores: dict[int, float] = field(default_factory=dict)
+    unpriced: int = 0
+    in_doubt: int = 0
+    is_short: bool = False
+
+    @property
+    def is_done(self) -> bool:
+        return self.status in (*ENDED, "paused") and not self.is_short
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether it failed because of the outside, which says nothing about the variant."""
+        return self.status == "failed" and self.error in OUTSIDE
+
+    def facts(self) -> dict[str, Any]:
+        """What graders see of the run; not which variant it was."""
+        return {name: getattr(self, name) for name in RUN_FACTS}
+
+
+def digest(*parts: object) -> str:
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def key_prefix(name: str, generation: int | None = None) -> str:
+    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
+    return f"{PREFIX}{plain}:" + ("" if generation is None else f"{generation}:")
+
+
+def is_trial(key: str) -> bool:
+    """Whether the run of this key is a trial; gradings and votes say what they are in theirs."""
+    return "-" not in key.rpartition(":")[2]
+
+
+def is_grading(key: str) -> bool:
+    """Whether the run of this key grades a result."""
+    return key.rpartition(":")[2].startswith("grade-")
+
+
+def is_voting(key: str) -> bool:
+    """Whether the run of this key asks a judge for votes on a result."""
+    return key.rpartition(":")[2].startswith(VOTES)
+
+
+def blocks_of(
+    experiment: Experiment, prepared: Mapping[str, Prepared], settings: Settings, generation: int
+) -> list[list[Trial]]:
+    """All trials: a block for each case, in the order of the file; inside, in a drawn order."""
+    prefix = key_prefix(experiment.name, generation)
+    hashes = {
+        name: (content_hash(to_json(one.workflow)), models_of(one.workflow, settings))
+        for name, one in prepared.items()
+    }
+    own_limit = experiment.trial_budget
+    limits = {
+        name: one.workflow.limits.cost_usd if own_limit is None else own_limit
+        for name, one in prepared.items()
+    }
+    blocks = []
+    for case in experiment.cases:
+        block = []
+        for name, one in prepared.items():
+            own = inputs_of(one.workflow, case, experiment.inputs) | one.variant.inputs
+            for number in range(1, experiment.repeat + 1):
+                key = digest(hashes[name], case.id, own, number, experiment.explore)
+                block.append(Trial(case, name, number, own, prefix + key, limits[name]))
+        random.Random(f"{experiment.order_seed} {case.id}").shuffle(block)
+        blocks.append(block)
+    return blocks
+
+
+def alike(trials: Iterable[Trial]) -> list[list[str]]:
+    """Variants that are the same runs in all cases, if there are any."""
+    keys: dict[str, list[str]] = {}
+    for trial in trials:
+        keys.setdefault(trial.variant, []).append(trial.key)
+    names: dict[tuple[str, ...], list[str]] = {}
+    for name, own in keys.items():
+        names.setdefault(tuple(sorted(own)), []).append(name)
+    return [sorted(each) for each in names.values() if len(each) > 1]
+
+
+def labels_of(name: str, trial: Trial | None = None) -> dict[str, str]:
+    """How lists find the runs of an experiment; gradings are blind, and have its name alone."""
+    labels = {"experiment": name}
+    if trial is not None:
+        labels |= {"case": trial.case.id, "variant": trial.variant, "repeat": str(trial.number)}
+    return labels
+
+
+def generation_of(store: SqliteStore, name: str) -> int:
+    """The newest generation of an experiment; 0 where it has no run yet."""
+    prefix = key_prefix(name)
+    newest = store.list_runs(RunFilter(key=prefix), 1)
+    parts = newest[0].key.removeprefix(prefix).split(":") if newest else ["0"]
+    return int(parts[0]) if parts[0].isdigit() else 0
+
+
+def rows_of(store: SqliteStore, name: str, generation: int) -> dict[str, RunRow]:
+    """All runs of an experiment by key: trials and gradings."""
+    which = RunFilter(key=key_prefix(name, generation))
+    return {row.key: row for row in store.list_runs(which, 2**31)}
+
+
+def lacks_money(store: SqliteStore, row: RunRow) -> bool:
+    """Whether a run is paused because its budget does not allow the next call."""
+    if row.status != "paused":
+        return False
+    reached: dict[str, Any] = {}
+    for entry in store.read(row.id, kinds=_PAUSES):
+        body = entry.event.body
+        is_budget = entry.event.kind == "budget.reached" or body.get("for") == "budget"
+        reached = (body if "scope" in body else reached) if is_budget else {}
+    return reached.get("scope") == "run" and reached.get("limit") == "cost_usd"
+
+
+def is_steered(store: SqliteStore, row: RunRow) -> bool:
+    """Whether a person has changed what came of a trial, or has paused it.
+
+    One that goes on where it stood, and one that is answered what it asks, is as it would be.
+    """
+    is_held = False
+    for entry in store.read(row.id, kinds=_STEERED):
+        kind, body = entry.event.kind, entry.event.body
+        if kind in ("run.paused", "run.resumed"):
+            is_held = body.get("by") == "person"
+            if body.keys() & NAMES and body.get("by") != BY_EXPERIMENT:
+                return True
+        elif kind == "gate.decided":
+            if body.keys() & {"value", "results"}:
+                return True
+        elif not body.get("explore") and body.get("by") != BY_EXPERIMENT:
+            return True
+    return is_held and row.status == "paused"
+
+
+def extension_of(store: SqliteStore, row: RunRow) -> Entry | None:
+    """The first request by which a run that had ended goes on exploring, until that has ended.
+
+    What has failed of it can be tried again; until then the run gives what it gave before.
+    """
+    if row.status in ("succeeded", "cancelled"):
+        return None
+    asked, has_ended = None, False
+    for entry in store.read(row.id, kinds=_REOPENED):
+        if entry.event.kind == "run.finished":
+            is_open = asked is not None and entry.event.body.get("status") == "failed"
+            asked, has_ended = asked if is_open else None, True
+        elif has_ended and entry.event.body.get("explore"):
+            asked = asked or entry
+    return asked
+
+
+def doubt_usd(store: SqliteStore, row: RunRow) -> float:
+    """What a run was charged with for calls in doubt: a crash has spent that, not the trial."""
+    doubts = store.read(row.id, kinds=frozenset({"task.in_doubt"})) if row.in_doubt else ()
+    reserves = (_fields(entry.event.body.get("reserve")) for entry in doubts)
+    return sum(amount_in(reserve.get("cost_usd")) for reserve in reserves)
+
+
+def is_short(store: SqliteStore, row: RunRow) -> bool:
+    """Whether the cost budget of a run has ended it, or a loop of it, or has cut an answer."""
+    if row.budget_usd is None or row.status not in ("paused", "failed", "succeeded"):
+        return False
+    if row.status == "paused":
+        return lacks_money(store, row)
+    refused: set[str] = set()
+    explored: set[str] = set()
+    error: dict[str, Any] = {}
+    for entry in store.read(row.id, kinds=_SHORTAGE):
+        body: dict[str, Any] = entry.event.body
+        place = entry.event.address.partition("[")[0]
+        match entry.event.kind:
+            case "run.resumed" | "run.continued":
+                refused.clear()
+            case "budget.reached":
+                is_of_run = body.get("scope") == "run" and body.get("limit") == "cost_usd"
+                refused |= {place} if is_of_run else set()
+            case "loop.finished" if "explored" in body and body["exit_reason"] != "budget":
+                # It returned what its rule had left it with before.
+                explored.add(place)
+            case "run.finished":
+                error = body.get("error") or {}
+    return is_cut(error) or bool(refused - explored)
+
+
+def cut_usd(store: SqliteStore, row: RunRow) -> float:
+    """What the answer has cost that a budget has cut last, where a run has failed of that."""
+    if row.status != "failed" or not is_short(store, row):
+        return 0.0
+    ends = (entry.event.body for entry in store.read(row.id, kinds=frozenset({"task.failed"})))
+    cut = [body for body in ends if is_cut(_fields(body.get("error")))]
+    return amount_in(_fields(cut[-1].get("usage")).get("cost_usd")) if cut else 0.0
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def is_outside_failure(store: SqliteStore, row: RunRow) -> bool:
+    """Whether a run has failed because of the outside, whatever it failed in."""
+    if row.status != "failed":
+        return False
+    ends = [entry.event.body for entry in store.read(row.id, kinds=frozenset({"run.finished"}))]
+    error: Any = ends[-1].get("error") if ends else None
+    return is_outside(error or {})
+
+
+def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
+    if row is None:
+        return Outcome(trial)
+    outcome = Outcome(trial, row.id, row.status, cost_usd=row.cost_usd, seconds=row.seconds)
+    outcome.in_doubt = row.in_doubt
+    extension = extension_of(store, row)
+    if extension is None and not outcome.is_done:
+        return outcome
+    if extension is None and row.status == "paused":
+        _take_stop(outcome, store)
+    own_usd = 0.0
+    # By loop and iteration; one that is tried again has all that it has used.
+    used: dict[str, dict[str, float]] = {}
+    extra: dict[str, float] = {}
+    for entry in store.read(row.id, kinds=_ENDS):
+        body: dict[str, Any] = entry.event.body
+        address = entry.event.address
+        if extension is not None and entry.seq > extension.seq:
+            # What it found before stands, however far it has gone on since.
+            break
+        if entry.event.kind == "run.finished":
+            outcome.status = row.status if extension is None else body["status"]
+            own_usd = (body.get("usage") or {}).get("cost_usd") or 0.0
+            outcome.outputs = body.get("outputs") or {}
+            outcome.unpriced = unpriced_in(body)
+            error = body.get("error") or {}
+            outcome.error, outcome.message = error.get("code", ""), error.get("message", "")
+            # Of what the outside failed, the step, the iteration and the run say R100.
+            cause = (error.get("cause") or {}).get("code")
+            outcome.error = cause if cause in OUTSIDE else outcome.error
+        elif entry.event.kind == "iteration.finished":
+            loop = address.rpartition("[")[0]
+            cost_usd = (body.get("usage") or {}).get("cost_usd") or 0.0
+            used.setdefault(loop, {})[address] = cost_usd
+            if body.get("score") is not None and "[" not in loop:
+                outcome.scores[body["number"]] = body["score"]
+        elif "[" not in address:
+            _take_loop(outcome, body, address)
+            if "explored" in body:
+                loop_usd = body["usage"].get("cost_usd") or 0
+                extra[address] = max(0.0, sum(used.get(address, {}).values()) - loop_usd)
+    if extension is not None:
+        extra[""] = max(0.0, row.cost_usd - own_usd)
+    outcome.extra_usd = sum(extra.values())
+    outcome.cost_usd = max(0.0, outcome.cost_usd - outcome.extra_usd)
+    if extension is not None:
+        return outcome
+    if trial.may_have_more(row, doubt_usd(store, row)) and is_short(store, row):
+        outcome.is_short, outcome.status = True, "paused"
+    return outcome
+
+
+def _take_stop(outcome: Outcome, store: SqliteStore) -> None:
+    """A budget that stops a run says which call it does not allow."""
+    assert outcome.run is not None
+    for entry in store.read(outcome.run, kinds=frozenset({"warning"})):
+        body: dict[str, Any] = entry.event.body
+        if body.get("code") == STOPPED:
+            outcome.error, outcome.message = STOPPED, str(body.get("message", ""))
+
+
+def unpriced_in(finished: dict[str, Any]) -> int:
+    """How many calls of a run that has finished had no known price."""
+    return int((finished.get("usage") or {}).get("unpriced") or 0)
+
+
+def _take_loop(outcome: Outcome, body: dict[str, Any], address: str) -> None:
+    """The first outermost loop is the one that reports speak of, as it ended last."""
+    if outcome.loop not in ("", address):
+        return
+    outcome.loop, outcome.iterations = address, body["iterations"]
+    outcome.exit_reason, outcome.stopped_by = body["exit_reason"], body["stopped_by"] or ""
+    outcome.returned = body["returned_iteration"]

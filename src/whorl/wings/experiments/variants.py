@@ -1,0 +1,321 @@
+"""Variants: another model, another file, or another rule in the IR, so for every dialect."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from whorl.dialects.files import NoFiles
+from whorl.dialects.native.context import FACTS, Context, Location
+from whorl.dialects.native.loop import REPEAT
+from whorl.dialects.native.objects import read_object
+from whorl.dialects.native.steps import KINDS
+from whorl.dialects.reader import Files, parse
+from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError, did_you_mean
+from whorl.ir import AnyOf, Constant, Fields, Loop, LoopLimits, Plateau, Score, Task
+from whorl.ir.checks.expressions import check_expressions
+from whorl.ir.checks.scopes import Subject
+from whorl.ir.checks.structure import check_best
+from whorl.ir.expressions import Names, conditions_in, expressions_in, inner_values
+from whorl.ir.walk import walk, with_nodes
+from whorl.language import LanguageError
+from whorl.language import parse as parse_expression
+from whorl.lazily import dataclass
+from whorl.source import Mapping
+from whorl.wings.experiments.cases import check_cases, inputs_given
+from whorl.wings.experiments.checking import check_members, expressions_of, members_of
+from whorl.wings.experiments.document import workflow_beside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from whorl.dialects import Reading
+    from whorl.ir import Node, Workflow
+    from whorl.services.project import Project
+    from whorl.source import Document
+    from whorl.wings.experiments.document import Experiment, Variant
+
+# What a variant may change of a loop; everything else would be another loop.
+RULE = ("until", "at_most", "return", "check")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A variant that can be run: its workflow, and the texts that it was read from."""
+
+    variant: Variant
+    workflow: Workflow
+    sources: dict[str, str]
+
+
+def prepare(project: Project, experiment: Experiment) -> dict[str, Prepared]:
+    """All variants of an experiment; raises InvalidWorkflow with all that is wrong.
+
+    Their files are read once: who runs an experiment reports on what was run.
+    """
+    if experiment.prepared is not None:
+        return dict(experiment.prepared)
+    mistakes: list[Diagnostic] = []
+    prepared: dict[str, Prepared] = {}
+    for variant in experiment.variants.values():
+        try:
+            one = _prepared(project, experiment, variant)
+        except InvalidWorkflow as fault:
+            mistakes += fault.diagnostics
+            continue
+        lacking = _check_inputs(experiment, one)
+        mistakes += lacking or check_cases(
+            one.workflow, experiment.cases, experiment.inputs, variant.inputs
+        )
+        mistakes += check_explored(one.workflow, experiment)
+        prepared[variant.name] = one
+    root: Any = experiment.document.root
+    graders = expressions_of(root.get("grade"))
+    columns = [name for case in experiment.cases for name in case.row]
+    members, loops = members_of(columns, _workflows(experiment, prepared))
+    mistakes += check_members(graders, members, loops)
+    if mistakes:
+        raise InvalidWorkflow(mistakes)
+    experiment.prepared = prepared
+    return dict(prepared)
+
+
+def _workflows(experiment: Experiment, prepared: dict[str, Prepared]) -> list[Workflow]:
+    """The workflows of all variants; none where not all of them can be read."""
+    if any(one.workflow for name, one in experiment.variants.items() if name not in prepared):
+        return []
+    return [experiment.reading.workflow, *(one.workflow for one in prepared.values())]
+
+
+def _prepared(project: Project, experiment: Experiment, variant: Variant) -> Prepared:
+    reading: Reading = experiment.reading
+    if variant.workflow:
+        reading = workflow_beside(project, experiment.file, variant.workflow, variant.span)
+    workflow = with_models(reading.workflow, variant)
+    for name, words in variant.loops.items():
+        loop = find_loop(workflow, name, words.span)
+        changed = read_rule(experiment.document, words, loop, workflow)
+        workflow = with_loop(workflow, loop, changed)
+    return Prepared(variant, workflow, dict(reading.sources))
+
+
+def _check_inputs(experiment: Experiment, one: Prepared) -> list[Diagnostic]:
+    """Variants of one experiment take the same inputs; else they would be asked other questions."""
+    given = inputs_given(experiment.reading.workflow, experiment.cases, experiment.inputs)
+    known = [port.name for port in one.workflow.inputs]
+    span = one.variant.span or Span(experiment.file, 1, 1)
+    mistakes = []
+    for name in dict.fromkeys([*given, *one.variant.inputs]):
+        if name not in known:
+            words = f"variant {one.variant.name!r} has no input {name!r} that "
+            words += "cases give" if name in given else "it is given"
+            advice = did_you_mean(name, known) or "variants of one experiment take the same inputs"
+            mistakes.append(Diagnostic("X103", words, span, help=advice))
+    return mistakes
+
+
+def with_models(workflow: Workflow, variant: Variant) -> Workflow:
+    """The workflow with other models in its steps."""
+    if not variant.model and not variant.models:
+        return workflow
+    known = {node.name for _, node in walk(workflow.body) if isinstance(node, Task)}
+    for name in variant.models:
+        if name not in known:
+            advice = did_you_mean(name, list(known))
+            words = f"variant {variant.name!r} names the step {name!r}, which is not there"
+            raise InvalidWorkflow([Diagnostic("X100", words, variant.span, help=advice)])
+
+    def change(node: Node) -> Node:
+        model = variant.models.get(node.name) or variant.model
+        if not isinstance(node, Task) or node.kind != "ask" or not model:
+            return node
+        others = [entry for entry in node.inputs.entries if entry[0] != "model"]
+        return replace(node, inputs=Fields((*others, ("model", Constant(model)))))
+
+    return replace(workflow, body=with_nodes(workflow.body, change))
+
+
+def loops_of(workflow: Workflow) -> Iterator[tuple[str, Loop]]:
+    for path, node in walk(workflow.body):
+        if isinstance(node, Loop):
+            yield path, node
+
+
+def find_loop(workflow: Workflow, name: str, span: Span | None = None) -> Loop:
+    """The loop of a name or path; without one, the only loop or the first outermost."""
+    loops = dict(loops_of(workflow))
+    found = [loop for path, loop in loops.items() if name in (path, loop.name, "")]
+    if not found:
+        words = f"workflow {workflow.name!r} has no loop {name!r}" if name else "there is no loop"
+        advice = did_you_mean(name, list(loops)) or f"its loops: {', '.join(loops) or 'none'}"
+        raise InvalidWorkflow([Diagnostic("X100", words, span, help=advice)])
+    return found[0]
+
+
+def fails_with(workflow: Workflow, loop: Loop) -> bool:
+    """Whether a run surely fails where this loop does: nothing takes its failure up."""
+    if loop.on_failure != "halt" or not any(node is loop for node in workflow.body.nodes):
+        return False
+    waits = (a for node in workflow.body.nodes for a in node.after if a.node == loop.name)
+    return all(set(each.statuses) <= {"passed", "succeeded"} for each in waits)
+
+
+def asked_again(workflow: Workflow, names: Iterable[str]) -> list[str]:
+    """The loops that can fail with a run, so that what its budget cuts is asked for again.
+
+    What the own budget of a loop cuts, more money of the run does not help.
+    """
+    loops = (find_loop(workflow, name) for name in names)
+    return [
+        loop.name
+        for loop in loops
+        if loop.retry is None and fails_with(workflow, loop)
+        if loop.limits.cost_usd is None and loop.limits.tokens is None
+    ]
+
+
+def no_variant(name: str, known: Iterable[str]) -> UsageError:
+    advice = did_you_mean(name, list(known)) or f"known: {', '.join(known)}"
+    return UsageError(f"there is no variant {name!r}", help=advice, code="X100")
+
+
+def with_loop(workflow: Workflow, loop: Loop, changed: Loop) -> Workflow:
+    body = with_nodes(workflow.body, lambda node: changed if node is loop else node)
+    return replace(workflow, body=body)
+
+
+def read_rule(
+    document: Document,
+    words: Mapping,
+    loop: Loop,
+    workflow: Workflow,
+    *,
+    keeps_score: bool = False,
+) -> Loop:
+    """A loop of a workflow with another rule, in the words of the native `repeat`.
+
+    A rule that needs a score and has none is refused, or keeps that of the loop.
+    """
+    context = Context(document, Files(_NoLibrary(), document.file, ""), kinds=KINDS)  # type: ignore[arg-type]
+    context = context.within(blocks=[loop.body], path=loop.name, step=loop.name)
+    table = {name: REPEAT.fields[name] for name in RULE}
+    at = Location(f"the rule of {loop.name!r}", "", words.span)
+    given = read_object(context, words, table, at)
+    limits = given.get("limits")
+    if isinstance(limits, LoopLimits):
+        given["limits"] = replace(
+            limits,
+            time_s=limits.time_s or loop.limits.time_s,
+            iteration_time_s=limits.iteration_time_s or loop.limits.iteration_time_s,
+        )
+    changed = replace(loop, **{n: value for n, value in given.items() if value is not None})
+    changed = _with_score(changed, loop) if keeps_score else changed
+    _check_expressions(context, changed, words)
+    if context.diagnostics:
+        raise InvalidWorkflow(context.diagnostics)
+    read = Names().in_values(inner_values(changed)) | Names().in_block(changed.body)
+    known = dict(changed.facts)
+    more: Any = ((n, fact) for n, fact in FACTS.items() if n in read and n not in known)
+    made = replace(changed, facts=(*changed.facts, *more))
+    if wrong := _mistakes(context, workflow, loop, made):
+        raise InvalidWorkflow([replace(one, span=one.span or words.span) for one in wrong])
+    return made
+
+
+def _with_score(changed: Loop, loop: Loop) -> Loop:
+    """A rule that needs a score and has none measures that of the loop, where that has one."""
+    own, other = (list(conditions_in(each.until)) for each in (loop, changed))
+    score = next((part for part in own if isinstance(part, Score)), None)
+    is_needed = changed.returns == "best" or any(isinstance(part, Plateau) for part in other)
+    if score is None or not is_needed or any(isinstance(part, Score) for part in other):
+        return changed
+    measured = replace(score, at_least=None)
+    until = measured if changed.until is None else AnyOf((measured, changed.until))
+    return replace(changed, until=until)
+
+
+def _mistakes(context: Context, workflow: Workflow, loop: Loop, changed: Loop) -> list[Diagnostic]:
+    """Names that the rule reads and nobody gives there, and scores that it lacks."""
+    before, after = (
+        dict.fromkeys((*check_expressions(subject), *check_best(subject)))
+        for each in (workflow, with_loop(workflow, loop, changed))
+        for subject in [Subject(each, context.places, Names())]
+    )
+    return [one for one in after if one not in before]
+
+
+class _NoLibrary:
+    """A rule calls no other workflow."""
+
+    files = NoFiles()
+    limits: ClassVar[dict[str, float]] = {}
+
+
+def _check_expressions(context: Context, loop: Loop, words: Mapping) -> None:
+    for value in inner_values(loop) if "until" in words else ():
+        for expression in expressions_in(value):
+            try:
+                parse_expression(expression)
+            except LanguageError as fault:
+                span = context.places.span(expression) or words.span
+                context.report("W008", f"{fault}", span)
+
+
+def rule_from_text(text: str, loop: Loop, workflow: Workflow, **more: Any) -> Loop:
+    """A loop of a workflow with a rule whose condition is written as YAML on a command line."""
+    fields = {name: value for name, value in more.items() if value is not None}
+    lines = [f"{name}: {_yaml(value)}" for name, value in fields.items()]
+    if text:
+        is_plain = text.strip()[:1] not in "[{"
+        lines.append(f"until: {json.dumps(text) if is_plain else text}")
+    document = parse("\n".join(lines) + "\n", "<rule>")
+    assert isinstance(document.root, Mapping)
+    return read_rule(document, document.root, loop, workflow, keeps_score=True)
+
+
+def _yaml(value: Any) -> str:
+    """A value as YAML; a text in braces is YAML already."""
+    is_written = isinstance(value, str) and value.strip().startswith("{")
+    return str(value) if is_written else json.dumps(value)
+
+
+def check_explored(workflow: Workflow, experiment: Experiment) -> list[Diagnostic]:
+    """Loops that cannot be explored, with the reason."""
+    mistakes = []
+    for name in experiment.explore:
+        try:
+            if why := not_explored(workflow, name):
+                mistakes.append(Diagnostic("X106", why, _explored_at(experiment, name)))
+        except InvalidWorkflow as fault:
+            span = _explored_at(experiment, name)
+            mistakes += [replace(each, span=each.span or span) for each in fault.diagnostics]
+    return mistakes
+
+
+def _explored_at(experiment: Experiment, name: str) -> Span:
+    """Where a file says that a loop is explored."""
+    root = experiment.document.root
+    named = root.get("explore") if isinstance(root, Mapping) else None
+    keys = (
+        [entry.key for entry in named if entry.name == name] if isinstance(named, Mapping) else []
+    )
+    return keys[0].span if keys else Span(experiment.file, 1, 1)
+
+
+def not_explored(workflow: Workflow, name: str) -> str:
+    """Why a loop cannot be explored; or nothing."""
+    loop = find_loop(workflow, name)
+    around = [other for _, other in loops_of(workflow) if other is not loop]
+    inside = [o.name for o in around if any(node is loop for _, node in walk(o.body))]
+    facts = {fact for _, fact in loop.facts}
+    limits = loop.limits
+    if inside:
+        return f"loop {name!r} is inside loop {inside[0]!r}: only outermost loops are explored"
+    if "limit" in facts:
+        return f"iterations of {name!r} are told their limit, so that more would change them"
+    if loop.ask != "never" or loop.on_limit != "finish":
+        return f"a person is asked about {name!r}, or its limit is not a normal end"
+    if any(value is not None for value in (limits.cost_usd, limits.tokens, limits.calls)):
+        return f"loop {name!r} has a budget of its own; give it to the run instead"
+    return ""
