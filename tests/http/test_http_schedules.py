@@ -12,9 +12,9 @@ import pytest
 from served import Client, connected, make_project, serving_process
 
 from waiting import PATIENCE_S, wait_until
-from whorl.runtimes.service.schedules import ScheduleTable
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.schedules.rules import key_of
+from whorl.wings.automation.rules import key_of
+from whorl.wings.automation.table import ScheduleTable
 
 if TYPE_CHECKING:
     import subprocess
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from served import Spawn
 
-    from whorl.runtimes.service.schedules import Firing
+    from whorl.wings.automation.table import Firing
 
 
 def test_schedules_are_made_listed_steered_and_removed(client: Client) -> None:

@@ -24,7 +24,7 @@ from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.tables.hooks import HookRow
 from whorl.services.project import find_project
-from whorl.services.serving.webhooks import (
+from whorl.wings.automation.webhooks import (
     add_hook,
     delivery_of,
     github_signature,

@@ -21,7 +21,7 @@ from whorl.dialects import read_workflow
 from whorl.interpreter.events import Event
 from whorl.runtimes.start_options import Start
 from whorl.runtimes.temporal.values.payloads import new_key
-from whorl.services.serving.webhooks import standard_signature
+from whorl.wings.automation.webhooks import standard_signature
 
 sys.path.append(str(Path(__file__).parents[1] / "http"))
 

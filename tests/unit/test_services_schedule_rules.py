@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from campaign import amount
 from whorl.errors import UsageError
-from whorl.services.schedules.cron import parse_cron
-from whorl.services.schedules.rules import rule_of, written_rule
+from whorl.wings.automation.cron import parse_cron
+from whorl.wings.automation.rules import rule_of, written_rule
 
 BERLIN = "Europe/Berlin"
 

@@ -13,17 +13,17 @@ from loom_project import Answer, Asked, web
 from trusted import TRUSTED
 from waiting import PATIENCE_S
 from whorl.interfaces.python.session import Session
-from whorl.runtimes.service.schedules import ScheduleTable
 from whorl.services.discovery import Catalogue
 from whorl.services.project import find_project
-from whorl.services.schedules import firing
-from whorl.services.schedules.firing import Scheduler
+from whorl.wings.automation import firing
+from whorl.wings.automation.firing import Scheduler
+from whorl.wings.automation.table import ScheduleTable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from whorl.runtimes.service.schedules import Firing, Schedule
+    from whorl.wings.automation.table import Firing, Schedule
 
 START = 1_800_000_000.0  # a whole minute
 SECRET = "a-key-of-the-other-system"

@@ -100,7 +100,7 @@ COMMANDS: CommandTable = {
         ),
         "reject": ("whorl.interfaces.cli.commands.runs.steer:reject", "Say no to what a run asks."),
         "schedule": (
-            "whorl.interfaces.cli.commands.project.schedules:schedule",
+            "whorl.wings.automation.schedule_commands:schedule",
             "Let the clock start workflows.",
         ),
         "experiment": (
@@ -157,7 +157,7 @@ COMMANDS: CommandTable = {
             "Show what tools of MCP servers say, and accept what changed.",
         ),
         "hook": (
-            "whorl.interfaces.cli.commands.project.hooks:hook",
+            "whorl.wings.automation.hook_commands:hook",
             "Make addresses that start workflows, for other systems.",
         ),
         "prune": ("whorl.interfaces.cli.commands.project.store:prune", "Delete old runs."),

@@ -21,18 +21,11 @@ from fastapi.responses import JSONResponse, Response
 from whorl import __version__
 from whorl.interfaces.http.problems import Refusal, refused, register
 from whorl.interfaces.http.roles import check_role
-from whorl.interfaces.http.routes import (
-    audit,
-    control,
-    hooks,
-    operations,
-    runs,
-    schedules,
-    streams,
-    webhooks,
-    workflows,
-)
+from whorl.interfaces.http.routes import audit, control, operations, runs, streams, workflows
 from whorl.interfaces.http.state import PROBLEMS, ServerState, check_open
+from whorl.wings.automation import hook_routes as hooks
+from whorl.wings.automation import schedule_routes as schedules
+from whorl.wings.automation import webhook_routes as webhooks
 from whorl.wings.editor import routes as editing
 from whorl.wings.editor import try_routes as tries
 from whorl.wings.experiments import routes as experiments

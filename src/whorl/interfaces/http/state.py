@@ -42,9 +42,9 @@ from whorl.services.project import Project
 from whorl.services.records import RunRecords
 from whorl.services.run_driver import Driving
 from whorl.services.runs import keep_to, open_runtime
-from whorl.services.schedules.firing import Scheduler
 from whorl.services.serving.upkeep import Upkeep, watch_file
 from whorl.source.paths import resolve_beside
+from whorl.wings.automation.firing import Scheduler
 from whorl.wings.experiments.server_jobs import Experiments
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,128}")

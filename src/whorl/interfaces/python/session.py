@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
 
-    from whorl.interfaces.python.schedules import SessionSchedules
     from whorl.interfaces.python.values import Config, FilePath, JsonLike, Runnable, Status
     from whorl.runtimes.journal.journal import RunRow
     from whorl.services.inspecting.costs import By, Costs
     from whorl.services.project import Project
+    from whorl.wings.automation.python import SessionSchedules
 
 
 log = logging.getLogger("whorl")
@@ -193,8 +193,8 @@ class Session:
     @property
     def schedules(self) -> SessionSchedules:
         """The workflows that the clock starts, for a server of this store to fire."""
-        from whorl.interfaces.python.schedules import SessionSchedules
-        from whorl.services.schedules.registry import Schedules
+        from whorl.wings.automation.python import SessionSchedules
+        from whorl.wings.automation.registry import Schedules
 
         return SessionSchedules(Schedules(self._project, self._opened().store))
 

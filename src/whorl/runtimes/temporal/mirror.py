@@ -27,10 +27,10 @@ from whorl.runtimes.journal.journal import (
     entries_between,
 )
 from whorl.runtimes.journal.sealed_secrets import RunSealing
-from whorl.runtimes.service.schedules import ScheduleTable
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.connection import client_of, execution_of, executions, history
 from whorl.runtimes.temporal.decoder import Decoder, underivable
+from whorl.wings.automation.table import ScheduleTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -33,11 +33,11 @@ from temporalio.service import RPCError, RPCStatusCode
 from whorl.lazily import dataclass
 
 with workflow.unsafe.imports_passed_through():
-    from whorl.runtimes.service.schedules import Firing, ScheduleTable, is_taken
-    from whorl.runtimes.service.schedules import Schedule as ScheduleRow
     from whorl.runtimes.temporal import messages
     from whorl.runtimes.temporal.messages import Beginning
     from whorl.runtimes.temporal.workflow import how_to_begin
+    from whorl.wings.automation.table import Firing, ScheduleTable, is_taken
+    from whorl.wings.automation.table import Schedule as ScheduleRow
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

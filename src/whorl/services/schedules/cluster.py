@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.services.schedules.rules import CronRule, Interval, rule_of
 from whorl.services.serving.cluster import check_installed
+from whorl.wings.automation.rules import CronRule, Interval, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from whorl.language import Json
-    from whorl.runtimes.service.schedules import ScheduleTable
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.runtimes.temporal.schedules import Times
     from whorl.services.project import Project
+    from whorl.wings.automation.table import ScheduleTable
 
 
 def cluster_schedules(project: Project, store: SqliteStore) -> ScheduleTable:

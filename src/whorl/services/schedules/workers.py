@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import WhorlError
 from whorl.lazily import dataclass
-from whorl.runtimes.service.schedules import Schedule
-from whorl.services.schedules import asking
-from whorl.services.schedules.registry import prepared
-from whorl.services.schedules.rules import key_of
 from whorl.services.serving.triggers import starts_of
+from whorl.wings.automation import asking
+from whorl.wings.automation.registry import prepared
+from whorl.wings.automation.rules import key_of
+from whorl.wings.automation.table import Schedule
 
 if TYPE_CHECKING:
     from whorl.providers.registry import Providers

@@ -193,7 +193,7 @@ def run_tests(project: Project, read: Suite) -> Iterator[Tested]:
 
 def _check_trusted(project: Project, file: str, test: str) -> None:
     """Refuses to carry out what a test of a stranger's folder wants to be real."""
-    from whorl.services.schedules.registry import lets_triggers
+    from whorl.wings.automation.registry import lets_triggers
 
     if project.settings().untrusted is None and not lets_triggers(project):
         words = f"the test {test!r} has steps that are `real`, and this folder is not trusted"

@@ -144,7 +144,7 @@ def _lag(project: Project) -> str:
 
 
 def _schedules(project: Project) -> Iterator[Finding]:
-    from whorl.services.schedules.registry import Schedules
+    from whorl.wings.automation.registry import Schedules
 
     if not (project.store.exists() or project.is_on_cluster):
         return

@@ -12,7 +12,6 @@ from starlette.datastructures import Headers
 
 from whorl.errors import InvalidWorkflow, UsageError, safe
 from whorl.interfaces.http.problems import Refusal
-from whorl.interfaces.http.routes.hooks import body_of
 from whorl.interfaces.http.schemas import requests as schemas
 from whorl.interfaces.http.state import ServerState, State, no_query
 from whorl.ir import Workflow
@@ -22,7 +21,8 @@ from whorl.runtimes.sqlite.tables.hooks import HookRow
 from whorl.runtimes.start_options import Start
 from whorl.services.files.preflight import check_given, permitted
 from whorl.services.serving.triggers import only_start
-from whorl.services.serving.webhooks import CODE, delivery_of, inputs_from, key_of
+from whorl.wings.automation.hook_routes import body_of
+from whorl.wings.automation.webhooks import CODE, delivery_of, inputs_from, key_of
 
 _MINUTE_S = 60.0
 # Signing so much takes longer than others should wait.

@@ -15,14 +15,14 @@ from whorl.interfaces.cli.options import json_option, located, print_json, read_
 from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.formatting import line, table
-from whorl.services.schedules.registry import NewSchedule, Schedules
+from whorl.wings.automation.registry import NewSchedule, Schedules
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from whorl.runtimes.service.schedules import Firing, Overlap
     from whorl.services.project import Project
-    from whorl.services.schedules.registry import Listed
+    from whorl.wings.automation.registry import Listed
+    from whorl.wings.automation.table import Firing, Overlap
 
 
 _NO_SCHEDULES = "no schedules yet; make one with `whorl schedule add FILE --cron EXPR`"

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 from whorl.errors import StoreError, UsageError, WhorlError, safe
 from whorl.lazily import dataclass
-from whorl.runtimes.service.schedules import Firing, Schedule, ScheduleTable
-from whorl.services.schedules import asking
-from whorl.services.schedules.registry import (
+from whorl.services.serving.triggers import starts_of
+from whorl.wings.automation import asking
+from whorl.wings.automation.registry import (
     NOT_SUBSCRIBED,
     Schedules,
     lets_triggers,
@@ -27,7 +27,7 @@ from whorl.services.schedules.registry import (
     of_triggers,
     prepared,
 )
-from whorl.services.schedules.rules import (
+from whorl.wings.automation.rules import (
     GRACE_S,
     OPEN_MAX,
     POLLED,
@@ -37,7 +37,7 @@ from whorl.services.schedules.rules import (
     key_of,
     rule_of,
 )
-from whorl.services.serving.triggers import starts_of
+from whorl.wings.automation.table import Firing, Schedule, ScheduleTable
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from whorl.services.discovery import Catalogue
     from whorl.services.project import Project
     from whorl.services.run_driver import Driving
-    from whorl.services.schedules.registry import Address
     from whorl.services.serving.triggers import Starts
+    from whorl.wings.automation.registry import Address
 
 
 LOOK_S: Final = 1.0

@@ -10,16 +10,16 @@ from urllib.parse import urljoin
 from whorl.errors import ProviderError, StoreError
 from whorl.language import MappingScope
 from whorl.providers.task import Request
-from whorl.services.schedules.rules import UNDO, Windows, iso, rule_of
 from whorl.services.serving.triggers import Call, computed, inputs_of, scope_of
+from whorl.wings.automation.rules import UNDO, Windows, iso, rule_of
 
 if TYPE_CHECKING:
     from whorl.ir import Trigger, Value, Workflow
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.keys import Seals
-    from whorl.runtimes.service.schedules import Schedule
     from whorl.runtimes.start_options import Start
+    from whorl.wings.automation.table import Schedule
 
 # The status of a reply that has no news.
 _NOTHING: Final = 202

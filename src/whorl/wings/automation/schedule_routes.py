@@ -11,7 +11,7 @@ from whorl.errors import UsageError
 from whorl.interfaces.http.problems import Refusal
 from whorl.interfaces.http.schemas.shared import Closed, Dollars, FileName, JsonValue, WorkflowName
 from whorl.interfaces.http.state import ServerState, State, no_query
-from whorl.services.schedules.registry import Listed, NewSchedule
+from whorl.wings.automation.registry import Listed, NewSchedule
 
 router = APIRouter(prefix="/api/schedules", tags=["schedules"], dependencies=[Depends(no_query)])
 

@@ -15,11 +15,11 @@ from whorl.ir import to_json
 from whorl.ir.codec import content_hash
 from whorl.lazily import dataclass
 from whorl.providers.redaction import redact
-from whorl.runtimes.service.schedules import Firing, Overlap, Schedule, ScheduleTable
 from whorl.runtimes.sqlite.faults import strange
 from whorl.runtimes.start_options import Start
 from whorl.services.files.preflight import check_given, permitted
-from whorl.services.schedules.rules import CODE, POLLED, SUBSCRIPTION, UNDO, rule_of, written_rule
+from whorl.wings.automation.rules import CODE, POLLED, SUBSCRIPTION, UNDO, rule_of, written_rule
+from whorl.wings.automation.table import Firing, Overlap, Schedule, ScheduleTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from whorl.interfaces.python.values import dollars, plain_table, text
 from whorl.lazily import dataclass
-from whorl.services.schedules.registry import NewSchedule, Schedules
+from whorl.wings.automation.registry import NewSchedule, Schedules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whorl.interfaces.python.values import FilePath, JsonLike
-    from whorl.runtimes.service.schedules import Overlap
-    from whorl.services.schedules.registry import Listed
+    from whorl.wings.automation.registry import Listed
+    from whorl.wings.automation.table import Overlap
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def hook_add(
     project: Project, *, file: str, name: str, github: bool, workflow: str, as_json: bool
 ) -> None:
     """Make an address that starts the workflow FILE, and print its secret."""
-    from whorl.services.serving.webhooks import add_hook
+    from whorl.wings.automation.webhooks import add_hook
 
     row, secret = _with_store(
         project,
@@ -100,7 +100,7 @@ def hook_ls(project: Project, *, as_json: bool) -> None:
 def hook_rotate(project: Project, *, name: str, keep: str, as_json: bool) -> None:
     """Give the hook NAME another secret; the old one counts for a while."""
     from whorl.ir.values import parse_duration
-    from whorl.services.serving.webhooks import known_hook, rotate_hook
+    from whorl.wings.automation.webhooks import known_hook, rotate_hook
 
     try:
         keep_s = parse_duration(keep)
@@ -122,7 +122,7 @@ def hook_rotate(project: Project, *, name: str, keep: str, as_json: bool) -> Non
 @located
 def hook_rm(project: Project, *, name: str, as_json: bool) -> None:
     """Delete the hook NAME; runs that it has started stay."""
-    from whorl.services.serving.webhooks import known_hook
+    from whorl.wings.automation.webhooks import known_hook
 
     async def remove(store: SqliteStore) -> None:
         known_hook(store, name)

@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from whorl.lazily import dataclass
-from whorl.services.schedules.clock import instants, until_then
+from whorl.wings.automation.clock import instants, until_then
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

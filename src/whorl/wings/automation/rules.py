@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from whorl.errors import UsageError, did_you_mean
 from whorl.ir.values import parse_duration
 from whorl.lazily import dataclass
-from whorl.runtimes.service.schedules import Firing
-from whorl.services.schedules.clock import instants, until_then
-from whorl.services.schedules.cron import Cron, parse_cron
-from whorl.services.schedules.recurrence import SECONDS, Recurrence
+from whorl.wings.automation.clock import instants, until_then
+from whorl.wings.automation.cron import Cron, parse_cron
+from whorl.wings.automation.recurrence import SECONDS, Recurrence
+from whorl.wings.automation.table import Firing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from zoneinfo import ZoneInfo
 
     from whorl.language import Json
-    from whorl.runtimes.service.schedules import Schedule
+    from whorl.wings.automation.table import Schedule
 
 CODE: Final = "W916"
 EVERY_S_MIN: Final = 1.0
