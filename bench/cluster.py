@@ -29,9 +29,9 @@ from whorl.runtimes.journal.journal import Entry, RunId
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.start_options import Start
-from whorl.runtimes.temporal.connection import connect
-from whorl.runtimes.temporal.runtime import TemporalRuntime
-from whorl.runtimes.temporal.workers.worker import set_up, working
+from whorl.wings.cluster.connection import connect
+from whorl.wings.cluster.runtime import TemporalRuntime
+from whorl.wings.cluster.workers.worker import set_up, working
 
 ITERATIONS = 50
 LOOPS, SHORT = 100, 3

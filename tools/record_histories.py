@@ -24,7 +24,7 @@ from temporal.histories import FOLDER, record
 from temporal.skipping_time import RATE
 from whorl.errors import UsageError
 from whorl.interpreter import BEHAVIOUR
-from whorl.runtimes.temporal.limits import OF_FOLDERS
+from whorl.wings.cluster.limits import OF_FOLDERS
 
 AT_ONCE = 8
 # Most runs are continued as new.

@@ -17,7 +17,7 @@ from temporal.skipping_time import SkippingTime, cut_off, skip, take_time
 from whorl.errors import UsageError
 from whorl.ir.values import parse_duration
 from whorl.runtimes.start_options import Start
-from whorl.runtimes.temporal.messages import id_of
+from whorl.wings.cluster.messages import id_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.temporal.runtime import TemporalRuntime
+    from whorl.wings.cluster.runtime import TemporalRuntime
 
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+")

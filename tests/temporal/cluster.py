@@ -18,9 +18,9 @@ from temporalio.client import Client
 from waiting import PATIENCE_S
 from whorl.providers.settings import TemporalSettings
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.temporal.connection import connect
-from whorl.runtimes.temporal.runtime import TemporalRuntime
-from whorl.runtimes.temporal.workers.worker import working
+from whorl.wings.cluster.connection import connect
+from whorl.wings.cluster.runtime import TemporalRuntime
+from whorl.wings.cluster.workers.worker import working
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from temporalio.client import WorkflowHistory
 
-from whorl.runtimes.temporal.decoder import Decoder
-from whorl.runtimes.temporal.messages import event_to_json
-from whorl.runtimes.temporal.values.payloads import converter
+from whorl.wings.cluster.decoder import Decoder
+from whorl.wings.cluster.messages import event_to_json
+from whorl.wings.cluster.values.payloads import converter
 
 if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.temporal.messages import Beginning
-    from whorl.runtimes.temporal.runtime import TemporalRuntime
+    from whorl.wings.cluster.messages import Beginning
+    from whorl.wings.cluster.runtime import TemporalRuntime
 
 CONVERTER = converter()
 FOLDER = Path(__file__).parents[1] / "histories"

@@ -22,15 +22,15 @@ from temporalio.worker import UnsandboxedWorkflowRunner, WorkflowInstanceDetails
 
 from simulation.world import RESERVE, World
 from whorl.interpreter.events import Event, Perform
-from whorl.runtimes.temporal import messages
-from whorl.runtimes.temporal.decoder import Decoder
-from whorl.runtimes.temporal.values.payloads import converter
-from whorl.runtimes.temporal.workflow import Run
+from whorl.wings.cluster import messages
+from whorl.wings.cluster.decoder import Decoder
+from whorl.wings.cluster.values.payloads import converter
+from whorl.wings.cluster.workflow import Run
 
 if TYPE_CHECKING:
     from random import Random
 
-    from whorl.runtimes.temporal.messages import Beginning
+    from whorl.wings.cluster.messages import Beginning
 
 CONVERTER = converter()
 TURNS_MAX = 400

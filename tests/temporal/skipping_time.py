@@ -21,11 +21,11 @@ from temporalio.testing import TimeSkipper
 
 from whorl.errors import ProviderError
 from whorl.runtimes.performing import GRACE_S
-from whorl.runtimes.temporal.messages import Beginning
+from whorl.wings.cluster.messages import Beginning
 
 if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.temporal.runtime import TemporalRuntime
+    from whorl.wings.cluster.runtime import TemporalRuntime
 
 # A busy machine may take seconds for a step: the time of runs hardly passes meanwhile.
 RATE = 0.001

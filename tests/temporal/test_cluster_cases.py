@@ -13,15 +13,15 @@ from temporal.cases import CaseWorkers, tried
 from temporal.skipping_time import RATE
 from waiting import PATIENCE_S
 from whorl.providers.redaction import Secret
-from whorl.runtimes.temporal.limits import OF_FOLDERS
-from whorl.runtimes.temporal.values.payloads import new_key
+from whorl.wings.cluster.limits import OF_FOLDERS
+from whorl.wings.cluster.values.payloads import new_key
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from conformance.literate import Case
     from temporal.cluster import Server
-    from whorl.runtimes.temporal.runtime import TemporalRuntime
+    from whorl.wings.cluster.runtime import TemporalRuntime
 
 # On a busy machine more of them only wait longer.
 AT_ONCE = 4

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.temporal.runtime import TemporalRuntime
+    from whorl.wings.cluster.runtime import TemporalRuntime
 
 pytestmark = [pytest.mark.slow, pytest.mark.campaign]
 

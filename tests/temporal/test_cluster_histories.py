@@ -11,8 +11,8 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 from journals.recorded import wordless
 from temporal.histories import CONVERTER, FOLDER, beginning_of, entries_of, read
 from whorl.interpreter import BEHAVIOUR
-from whorl.runtimes.temporal.workers.worker import DRIVEN
-from whorl.runtimes.temporal.workflow import Run
+from whorl.wings.cluster.workers.worker import DRIVEN
+from whorl.wings.cluster.workflow import Run
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from temporalio.client import WorkflowHistory
 
-    from whorl.runtimes.temporal.messages import Beginning
+    from whorl.wings.cluster.messages import Beginning
 
 FILES = sorted(FOLDER.glob("*/*.json.gz"))
 

@@ -18,17 +18,17 @@ from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.start_options import Start
-from whorl.runtimes.temporal import memory as memory_module
-from whorl.runtimes.temporal.decoder import Decoder
-from whorl.runtimes.temporal.memory import ClusterMemories
-from whorl.runtimes.temporal.mirror import Mirror
+from whorl.wings.cluster import memory as memory_module
+from whorl.wings.cluster.decoder import Decoder
+from whorl.wings.cluster.memory import ClusterMemories
+from whorl.wings.cluster.mirror import Mirror
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from whorl.language import Json
-    from whorl.runtimes.temporal.runtime import TemporalRuntime
+    from whorl.wings.cluster.runtime import TemporalRuntime
 
 LESSONS = """
 whorl: 1

@@ -18,14 +18,14 @@ from whorl.interpreter.events import Event
 from whorl.providers.settings import Retention
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.start_options import Start
-from whorl.runtimes.temporal.mirror import Mirror
+from whorl.wings.cluster.mirror import Mirror
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from temporal.cluster import Server
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.temporal.runtime import TemporalRuntime
+    from whorl.wings.cluster.runtime import TemporalRuntime
 
 LOOP = """
 whorl: 1

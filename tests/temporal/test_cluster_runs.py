@@ -29,13 +29,11 @@ from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, RunId
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.start_options import Start
-from whorl.runtimes.temporal import following as module
-from whorl.runtimes.temporal.following import Following
-from whorl.runtimes.temporal.limits import check_runnable
-from whorl.runtimes.temporal.messages import INTENTS_MAX
-from whorl.runtimes.temporal.mirror import Mirror
-from whorl.runtimes.temporal.values.payloads import new_key
-from whorl.runtimes.temporal.workers.worker import working
+from whorl.wings.cluster.limits import check_runnable
+from whorl.wings.cluster.messages import INTENTS_MAX
+from whorl.wings.cluster.mirror import Mirror
+from whorl.wings.cluster.values.payloads import new_key
+from whorl.wings.cluster.workers.worker import working
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,8 +43,9 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.task import Effect
-    from whorl.runtimes.temporal.messages import Beginning
-    from whorl.runtimes.temporal.runtime import TemporalRuntime
+    from whorl.runtimes.journal.journal import RunId
+    from whorl.wings.cluster.messages import Beginning
+    from whorl.wings.cluster.runtime import TemporalRuntime
 
 SHOWN = ("task.started", "iteration.finished")
 

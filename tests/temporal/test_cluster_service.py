@@ -20,8 +20,8 @@ from waiting import PATIENCE_S, wait_until
 from whorl.dialects import read_workflow
 from whorl.interpreter.events import Event
 from whorl.runtimes.start_options import Start
-from whorl.runtimes.temporal.values.payloads import new_key
 from whorl.wings.automation.webhooks import standard_signature
+from whorl.wings.cluster.values.payloads import new_key
 
 sys.path.append(str(Path(__file__).parents[1] / "http"))
 

@@ -16,7 +16,7 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, to_json
 from whorl.providers.registry import KINDS
-from whorl.runtimes.temporal.messages import EFFECTS, Beginning, event_to_json
+from whorl.wings.cluster.messages import EFFECTS, Beginning, event_to_json
 
 PROGRAMS = seeds(100, 2_000)
 

@@ -23,10 +23,10 @@ from whorl.dialects import read_workflow
 from whorl.errors import StoreError
 from whorl.providers.redaction import Secret
 from whorl.runtimes.start_options import Start
-from whorl.runtimes.temporal.messages import ASK
-from whorl.runtimes.temporal.values.payload_storage import Folder, place_of
-from whorl.runtimes.temporal.values.payloads import bound_to, converter, new_key
-from whorl.runtimes.temporal.workers.worker import findings
+from whorl.wings.cluster.messages import ASK
+from whorl.wings.cluster.values.payload_storage import Folder, place_of
+from whorl.wings.cluster.values.payloads import bound_to, converter, new_key
+from whorl.wings.cluster.workers.worker import findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

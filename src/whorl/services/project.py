@@ -297,7 +297,7 @@ class Project:
         path = self.mirror if is_mirror else self.store
         registry = self.registry_of(path)
         if is_mirror and not create:
-            from whorl.services.serving.cluster import refresh_mirror
+            from whorl.wings.cluster.service import refresh_mirror
 
             refresh_mirror(self.settings(), path, registry)
         if not is_mirror and not create and not path.exists():

@@ -93,7 +93,7 @@ async def open_runtime(
         url = settings.server.url or USUAL_URL
         check = partial(check_trusted, settings)
         if settings.runtime.kind == "temporal":
-            from whorl.services.serving.cluster import open_cluster
+            from whorl.wings.cluster.service import open_cluster
 
             yield await stack.enter_async_context(
                 open_cluster(

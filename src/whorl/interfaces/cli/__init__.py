@@ -186,7 +186,7 @@ COMMANDS: CommandTable = {
             "Print what makes a shell complete commands.",
         ),
         "worker": (
-            "whorl.interfaces.cli.commands.project.cluster:worker",
+            "whorl.wings.cluster.commands:worker",
             "Do the work of a cluster here.",
         ),
     },

@@ -78,7 +78,7 @@ class Schedules:
     @property
     def table(self) -> ScheduleTable:
         if self.store.is_mirror:
-            from whorl.services.schedules.cluster import cluster_schedules
+            from whorl.wings.cluster.schedule_registry import cluster_schedules
 
             return cluster_schedules(self.project, self.store)
         return ScheduleTable(self.store)

@@ -95,7 +95,7 @@ def _findings(project: Project) -> Iterator[Finding]:
     yield Finding("commands", True, commands)
     yield Finding("retention", True, _retention(settings))
     if settings.runtime.kind == "temporal":
-        from whorl.services.serving.cluster import cluster_findings
+        from whorl.wings.cluster.service import cluster_findings
 
         found = asyncio.run(cluster_findings(settings.runtime.temporal))
         yield from (Finding(*each) for each in found)
@@ -132,7 +132,7 @@ def _store(project: Project) -> Finding:
 
 def _lag(project: Project) -> str:
     """How far the mirror was behind before anybody looked."""
-    from whorl.services.serving.cluster import mirror_lag
+    from whorl.wings.cluster.service import mirror_lag
 
     count, since = mirror_lag(
         project.settings(), project.mirror, project.registry_of(project.mirror)

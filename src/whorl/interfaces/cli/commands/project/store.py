@@ -283,7 +283,7 @@ def memory_rm(project: Project, *, key: str, as_json: bool) -> None:
         advice = did_you_mean(key, keys) or words
         raise UsageError(f"nothing is remembered under {key!r}", help=advice)
     if project.is_on_cluster:
-        from whorl.services.serving.cluster import forget_on_cluster
+        from whorl.wings.cluster.service import forget_on_cluster
 
         number = forget_on_cluster(project.settings().runtime.temporal, key)
     else:
@@ -297,7 +297,7 @@ def memory_rm(project: Project, *, key: str, as_json: bool) -> None:
 def _remembered(project: Project) -> list[tuple[MemoryRow, list[Json]]]:
     """What is remembered under each key, and the newest record of each."""
     if project.is_on_cluster:
-        from whorl.services.serving.cluster import cluster_memory
+        from whorl.wings.cluster.service import cluster_memory
 
         return cluster_memory(project.settings().runtime.temporal)
     with closing(project.open_store()) as store:

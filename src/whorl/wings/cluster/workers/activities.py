@@ -15,15 +15,15 @@ from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.journal.replies import finished_body
 from whorl.runtimes.journal.sealed_secrets import redaction_of
 from whorl.runtimes.performing import Performing
-from whorl.runtimes.temporal import messages
-from whorl.runtimes.temporal.messages import Beginning
+from whorl.wings.cluster import messages
+from whorl.wings.cluster.messages import Beginning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from whorl.language import Json
     from whorl.runtimes.performing import Workers
-    from whorl.runtimes.temporal.memory import ClusterMemories
+    from whorl.wings.cluster.memory import ClusterMemories
 
 
 # So much of what a task has streamed is shown to those who look on.

@@ -13,15 +13,15 @@ from temporalio.service import RPCError
 
 from whorl.errors import StoreError
 from whorl.lazily import dataclass
-from whorl.runtimes.temporal.connection import client_of
-from whorl.runtimes.temporal.streams import stream
+from whorl.wings.cluster.connection import client_of
+from whorl.wings.cluster.streams import stream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.runtime import Watcher
-    from whorl.runtimes.temporal.mirror import Mirror
+    from whorl.wings.cluster.mirror import Mirror
 
 # Whoever waits for news looks at the store that often, too, which others may have written to.
 NEWS_S = 0.5

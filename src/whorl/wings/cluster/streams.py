@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError
 
-from whorl.runtimes.temporal.values.payloads import bound_to
+from whorl.wings.cluster.values.payloads import bound_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -49,7 +49,7 @@ def worker(project: Project, *, queue: str, calls_only: bool, setup: bool) -> No
         line = line_below("runtime", 'kind = "temporal"')
         raise UsageError(words, help=f"write {line}", code="W920")
     if setup:
-        from whorl.services.serving.cluster import set_up_cluster
+        from whorl.wings.cluster.service import set_up_cluster
 
         made = asyncio.run(set_up_cluster(settings.runtime.temporal))
         say(f"made: {', '.join(made)}" if made else "the namespace has all that it needs")
@@ -60,8 +60,8 @@ def worker(project: Project, *, queue: str, calls_only: bool, setup: bool) -> No
 async def _work(project: Project, providers: Providers, queue: str, *, calls_only: bool) -> None:
     from whorl.providers.tools.tool_cache import FILE_NAME
     from whorl.services.runs import ProviderWorkers
-    from whorl.services.schedules.workers import ScheduleStarts
-    from whorl.services.serving.cluster import open_worker
+    from whorl.wings.cluster.schedule_starts import ScheduleStarts
+    from whorl.wings.cluster.service import open_worker
 
     loop, left = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -17,8 +17,8 @@ from temporalio.service import ConnectConfig, RPCError, RPCStatusCode, ServiceCl
 from whorl.errors import StoreError
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.temporal.values.payload_storage import place_of
-from whorl.runtimes.temporal.values.payloads import converter
+from whorl.wings.cluster.values.payload_storage import place_of
+from whorl.wings.cluster.values.payloads import converter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -12,7 +12,7 @@ from temporalio import workflow
 from temporalio.exceptions import FailureError
 
 with workflow.unsafe.imports_passed_through():
-    from whorl.runtimes.temporal import messages
+    from whorl.wings.cluster import messages
 
 # How often those who run are asked whether they still do, while others wait.
 LOOK_S = 60.0

@@ -27,8 +27,8 @@ with workflow.unsafe.imports_passed_through():
     from whorl.runtimes.journal.sealed_secrets import redacted, redaction_of
     from whorl.runtimes.sqlite import MemoryRow
     from whorl.runtimes.sqlite.tables.memory import RECORDS_MAX
-    from whorl.runtimes.temporal import messages
-    from whorl.runtimes.temporal.connection import answering
+    from whorl.wings.cluster import messages
+    from whorl.wings.cluster.connection import answering
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from whorl.providers.context import Change
     from whorl.providers.settings import TemporalSettings
     from whorl.runtimes.journal.journal import Record
-    from whorl.runtimes.temporal.messages import Beginning
+    from whorl.wings.cluster.messages import Beginning
 
 # An answer has about so many bytes: whoever wants all asks again for the rest.
 PAGE = 48 * 1024

@@ -27,10 +27,10 @@ from whorl.runtimes.journal.journal import (
     entries_between,
 )
 from whorl.runtimes.journal.sealed_secrets import RunSealing
-from whorl.runtimes.temporal import messages
-from whorl.runtimes.temporal.connection import client_of, execution_of, executions, history
-from whorl.runtimes.temporal.decoder import Decoder, underivable
 from whorl.wings.automation.table import ScheduleTable
+from whorl.wings.cluster import messages
+from whorl.wings.cluster.connection import client_of, execution_of, executions, history
+from whorl.wings.cluster.decoder import Decoder, underivable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.runtimes.temporal.connection import Connection, Execution
+    from whorl.wings.cluster.connection import Connection, Execution
 
 
 # How long another process may take to write what both have read.
@@ -176,7 +176,7 @@ class Mirror:
         asked = ListSchedulesRequest(namespace=self.server.namespace, maximum_page_size=1)
         page = await self.server.workflow_service.list_schedules(asked, retry=True)
         if page.schedules or ScheduleTable(self.store).all():
-            from whorl.runtimes.temporal import schedules
+            from whorl.wings.cluster import schedules
 
             await schedules.bring_schedules(client_of(self.server), self.store)
 

@@ -17,7 +17,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner
 
 from whorl.interpreter.events import Event
-from whorl.runtimes.temporal import messages
+from whorl.wings.cluster import messages
 
 if TYPE_CHECKING:
     from temporalio.client import Client

@@ -20,7 +20,7 @@ from whorl.runtimes.journal.sealed_secrets import (
 )
 from whorl.runtimes.replay_core import PureDriver
 from whorl.runtimes.start_options import shown_labels, started, without_secrets
-from whorl.runtimes.temporal.limits import check_runnable
+from whorl.wings.cluster.limits import check_runnable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

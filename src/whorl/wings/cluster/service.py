@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from whorl.runtimes.performing import Workers
     from whorl.runtimes.runtime import Runtime, Watcher
     from whorl.runtimes.sqlite import MemoryRow, SqliteStore
-    from whorl.runtimes.temporal.memory import ClusterMemories
-    from whorl.runtimes.temporal.mirror import Mirror
+    from whorl.wings.cluster.memory import ClusterMemories
+    from whorl.wings.cluster.mirror import Mirror
 
 T = TypeVar("T")
 INSTALL = "install it with `pip install 'whorl[temporal]'`"
@@ -51,8 +51,8 @@ async def open_cluster(
 ) -> AsyncIterator[Runtime]:
     """The runtime of a cluster; for a server it follows all runs."""
     check_installed()
-    from whorl.runtimes.temporal.connection import connect
-    from whorl.runtimes.temporal.runtime import TemporalRuntime
+    from whorl.wings.cluster.connection import connect
+    from whorl.wings.cluster.runtime import TemporalRuntime
 
     settings = providers.settings.runtime.temporal
     runtime = TemporalRuntime(
@@ -98,8 +98,8 @@ def _with_mirror(
     async def done() -> T:
         from whorl.providers.redaction import redact
         from whorl.runtimes.sqlite import SqliteStore
-        from whorl.runtimes.temporal.connection import answering, connect_to_read
-        from whorl.runtimes.temporal.mirror import Mirror
+        from whorl.wings.cluster.connection import answering, connect_to_read
+        from whorl.wings.cluster.mirror import Mirror
 
         server = await connect_to_read(settings)
         async with SqliteStore(
@@ -129,8 +129,8 @@ def _with_mirror(
 async def set_up_cluster(settings: TemporalSettings) -> list[str]:
     """Makes what a namespace lacks; gives what that was. Raises StoreError R922."""
     check_installed()
-    from whorl.runtimes.temporal.connection import answering, connect
-    from whorl.runtimes.temporal.workers.worker import set_up
+    from whorl.wings.cluster.connection import answering, connect
+    from whorl.wings.cluster.workers.worker import set_up
 
     with answering(settings):
         return await set_up(await connect(settings), is_needed=True)
@@ -156,8 +156,8 @@ def forget_on_cluster(settings: TemporalSettings, key: str) -> int:
 
 async def _memories(settings: TemporalSettings) -> ClusterMemories:
     check_installed()
-    from whorl.runtimes.temporal.connection import connect
-    from whorl.runtimes.temporal.memory import ClusterMemories
+    from whorl.wings.cluster.connection import connect
+    from whorl.wings.cluster.memory import ClusterMemories
 
     return ClusterMemories(await connect(settings), settings)
 
@@ -166,7 +166,7 @@ async def cluster_findings(settings: TemporalSettings) -> list[tuple[str, bool, 
     """What a cluster needs, whether it has it, and what to do."""
     try:
         check_installed()
-        from whorl.runtimes.temporal.workers.worker import findings
+        from whorl.wings.cluster.workers.worker import findings
 
         return [finding async for finding in findings(settings)]
     except (UsageError, StoreError) as fault:
@@ -189,11 +189,11 @@ async def open_worker(
     """
     check_installed()
     from whorl.providers.tools.tool_cache import KnownTools
-    from whorl.runtimes.temporal.connection import connect
-    from whorl.runtimes.temporal.memory import ClusterMemories
-    from whorl.runtimes.temporal.workers.activities import tool_pins
-    from whorl.runtimes.temporal.workers.worker import set_up, working
     from whorl.runtimes.time_slices import CPU_MAX_S
+    from whorl.wings.cluster.connection import connect
+    from whorl.wings.cluster.memory import ClusterMemories
+    from whorl.wings.cluster.workers.activities import tool_pins
+    from whorl.wings.cluster.workers.worker import set_up, working
 
     settings = providers.settings.runtime.temporal
     providers.tool_pins = tool_pins

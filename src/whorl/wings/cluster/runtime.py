@@ -21,15 +21,15 @@ from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.sealed_secrets import opened, opened_state
 from whorl.runtimes.runtime import raise_objection
 from whorl.runtimes.start_options import Start, new_run_id
-from whorl.runtimes.temporal import messages
-from whorl.runtimes.temporal.connection import answering
-from whorl.runtimes.temporal.following import Following
-from whorl.runtimes.temporal.limits import check_runnable
-from whorl.runtimes.temporal.memory import ClusterMemories
-from whorl.runtimes.temporal.messages import Beginning, id_of
-from whorl.runtimes.temporal.mirror import Mirror
-from whorl.runtimes.temporal.workers.worker import has_pollers
-from whorl.runtimes.temporal.workflow import how_to_begin
+from whorl.wings.cluster import messages
+from whorl.wings.cluster.connection import answering
+from whorl.wings.cluster.following import Following
+from whorl.wings.cluster.limits import check_runnable
+from whorl.wings.cluster.memory import ClusterMemories
+from whorl.wings.cluster.messages import Beginning, id_of
+from whorl.wings.cluster.mirror import Mirror
+from whorl.wings.cluster.workers.worker import has_pollers
+from whorl.wings.cluster.workflow import how_to_begin
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence

@@ -16,9 +16,9 @@ from temporalio.exceptions import TimeoutError as OutOfTime
 from whorl.errors import StoreError
 from whorl.interpreter.events import Cancel, Event, SetTimer
 from whorl.runtimes.replay_core import Arrival
-from whorl.runtimes.temporal import messages
-from whorl.runtimes.temporal.messages import Beginning
-from whorl.runtimes.temporal.values.payloads import bound_to
+from whorl.wings.cluster import messages
+from whorl.wings.cluster.messages import Beginning
+from whorl.wings.cluster.values.payloads import bound_to
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

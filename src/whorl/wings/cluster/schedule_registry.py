@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.services.serving.cluster import check_installed
 from whorl.wings.automation.rules import CronRule, Interval, rule_of
+from whorl.wings.cluster.service import check_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from whorl.language import Json
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.runtimes.temporal.schedules import Times
     from whorl.services.project import Project
     from whorl.wings.automation.table import ScheduleTable
+    from whorl.wings.cluster.schedules import Times
 
 
 def cluster_schedules(project: Project, store: SqliteStore) -> ScheduleTable:
     """The schedules of a cluster, which its server fires."""
     check_installed()
-    from whorl.runtimes.temporal.connection import connect
-    from whorl.runtimes.temporal.schedules import ClusterSchedules
+    from whorl.wings.cluster.connection import connect
+    from whorl.wings.cluster.schedules import ClusterSchedules
 
     settings = project.settings().runtime.temporal
     return ClusterSchedules(store, lambda: connect(settings), settings.queue, _times_of)
@@ -29,7 +29,7 @@ def cluster_schedules(project: Project, store: SqliteStore) -> ScheduleTable:
 
 def _times_of(document: Mapping[str, Json]) -> Times:
     """A rule as the server has it; of both days of cron, one may be enough."""
-    from whorl.runtimes.temporal.schedules import Times
+    from whorl.wings.cluster.schedules import Times
 
     rule = rule_of(document)
     if isinstance(rule, Interval):

@@ -19,16 +19,16 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from whorl.errors import StoreError
 from whorl.interpreter import BEHAVIOUR
-from whorl.runtimes.temporal import messages
-from whorl.runtimes.temporal.connection import answering, connect
-from whorl.runtimes.temporal.memory import ClusterMemories, Memory
-from whorl.runtimes.temporal.schedules import Fire
-from whorl.runtimes.temporal.values.payload_storage import check_place
-from whorl.runtimes.temporal.workers.activities import Activities
-from whorl.runtimes.temporal.workers.concurrency import ConcurrencyQueue
-from whorl.runtimes.temporal.workers.metering import Metering
-from whorl.runtimes.temporal.workflow import PARENT, STATUS, WORKFLOW, Run
 from whorl.runtimes.time_slices import CPU_MAX_S
+from whorl.wings.cluster import messages
+from whorl.wings.cluster.connection import answering, connect
+from whorl.wings.cluster.memory import ClusterMemories, Memory
+from whorl.wings.cluster.schedules import Fire
+from whorl.wings.cluster.values.payload_storage import check_place
+from whorl.wings.cluster.workers.activities import Activities
+from whorl.wings.cluster.workers.concurrency import ConcurrencyQueue
+from whorl.wings.cluster.workers.metering import Metering
+from whorl.wings.cluster.workflow import PARENT, STATUS, WORKFLOW, Run
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -37,7 +37,7 @@ from whorl.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from whorl.runtimes.temporal.values.payload_storage import Place
+    from whorl.wings.cluster.values.payload_storage import Place
 
 LARGE = 64 * 1024
 _JSON = "json/plain"

@@ -33,11 +33,11 @@ from temporalio.service import RPCError, RPCStatusCode
 from whorl.lazily import dataclass
 
 with workflow.unsafe.imports_passed_through():
-    from whorl.runtimes.temporal import messages
-    from whorl.runtimes.temporal.messages import Beginning
-    from whorl.runtimes.temporal.workflow import how_to_begin
     from whorl.wings.automation.table import Firing, ScheduleTable, is_taken
     from whorl.wings.automation.table import Schedule as ScheduleRow
+    from whorl.wings.cluster import messages
+    from whorl.wings.cluster.messages import Beginning
+    from whorl.wings.cluster.workflow import how_to_begin
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

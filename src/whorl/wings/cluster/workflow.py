@@ -29,10 +29,10 @@ from temporalio.exceptions import (
 with workflow.unsafe.imports_passed_through():
     from whorl.interpreter.events import Cancel, Event, Perform, SetTimer
     from whorl.runtimes.replay_core import Arrival, Call
-    from whorl.runtimes.temporal import messages
-    from whorl.runtimes.temporal.decoder import lost
-    from whorl.runtimes.temporal.memory import Remembering
-    from whorl.runtimes.temporal.messages import Beginning
+    from whorl.wings.cluster import messages
+    from whorl.wings.cluster.decoder import lost
+    from whorl.wings.cluster.memory import Remembering
+    from whorl.wings.cluster.messages import Beginning
 
 STATUS = SearchAttributeKey.for_keyword("WhorlStatus")
 WORKFLOW = SearchAttributeKey.for_keyword("WhorlWorkflow")

@@ -30,8 +30,8 @@ class ScheduleStarts:
     workers: Workers
 
     def __call__(self, value: dict[str, Any], due: float) -> dict[str, Any]:
-        from whorl.runtimes.temporal.messages import id_of, new_beginning
         from whorl.services.runs import USUAL_URL
+        from whorl.wings.cluster.messages import id_of, new_beginning
 
         schedule = Schedule(**value)
         # The project may lie elsewhere on the machine of a worker.
