@@ -16,7 +16,7 @@ from campaign import IS_CAMPAIGN, SEED
 from skipping import refuse_skip
 from threats import note_rows, take_tallies
 from trusted import TRUSTED
-from whorl.interfaces.testing import pytest_plugin
+from whorl.wings.testing import pytest_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

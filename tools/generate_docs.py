@@ -22,7 +22,7 @@ from whorl.interfaces.http.app import build_app, document
 from whorl.interfaces.operations import OPERATIONS, TOOLS
 from whorl.interfaces.python.events import KINDS, StreamEvent
 from whorl.language import functions
-from whorl.services.testing.format import SCHEMA
+from whorl.wings.testing.format import SCHEMA
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"

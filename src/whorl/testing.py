@@ -12,7 +12,7 @@ With pytest, the fixture `whorl` does the same, and a test that fails shows why 
 
 from __future__ import annotations
 
-from whorl.interfaces.testing.api import Failed, Outcome, Whorl, run
-from whorl.services.testing.running import Call
+from whorl.wings.testing.api import Failed, Outcome, Whorl, run
+from whorl.wings.testing.running import Call
 
 __all__ = ["Call", "Failed", "Outcome", "Whorl", "run"]

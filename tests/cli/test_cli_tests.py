@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from whorl.services.testing.format import SCHEMA
+from whorl.wings.testing.format import SCHEMA
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ import pytest
 import whorl as package
 from whorl.errors import InvalidWorkflow
 from whorl.services.project import Project, find_project
-from whorl.services.testing.files import read_test_file, run_tests
 from whorl.wings.experiments.document import read_experiment
+from whorl.wings.testing.files import read_test_file, run_tests
 
 pytestmark = pytest.mark.threat(row="T20")
 
@@ -160,7 +160,7 @@ OTHERS = {
     "services/files/versions.py": "compares files with what a run kept, and shows none",
     "services/inspecting/live_text.py": "the engine's own: pipes",
     "services/project.py": "the workflow that a person names, and lines of what was read",
-    "services/testing/files.py": "the tests that a person names",
+    "wings/testing/files.py": "the tests that a person names",
     "wings/editor/single_step.py": "the engine's own: pins",
 }
 PARTS = ("dialects", "formats", "providers", "services", "wings")

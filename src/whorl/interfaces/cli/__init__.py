@@ -54,7 +54,7 @@ COMMANDS: CommandTable = {
             "Draw a workflow as text, as SVG or as a Mermaid diagram.",
         ),
         "test": (
-            "whorl.interfaces.cli.commands.files.testing:test",
+            "whorl.wings.testing.commands:test",
             "Run the tests of workflows, or replay a recorded run.",
         ),
         "schema": (

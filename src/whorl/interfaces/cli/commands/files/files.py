@@ -156,7 +156,7 @@ def _experiment_report(project: Project, file: str, *, is_quiet: bool) -> dict[s
 
 def _tests_report(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
     """What a file of tests comes to; its mistakes are raised."""
-    from whorl.services.testing.files import read_test_file
+    from whorl.wings.testing.files import read_test_file
 
     read = read_test_file(project, file)
     if not is_quiet:

@@ -226,8 +226,8 @@ def schema(*, tests: bool, experiment: bool, config: bool) -> None:
       whorl schema --config > whorl.toml.schema.json
     """
     from whorl.dialects.native import native_schema
-    from whorl.services.testing.format import SCHEMA
     from whorl.wings.experiments.document import experiment_schema
+    from whorl.wings.testing.format import SCHEMA
 
     if config:
         from whorl.providers.settings.schema import settings_schema

@@ -100,7 +100,7 @@ def _schemas() -> dict[str, Any]:
     """The schemas by name."""
     from whorl.dialects.native import native_schema
     from whorl.providers.settings.schema import settings_schema
-    from whorl.services.testing.format import SCHEMA
+    from whorl.wings.testing.format import SCHEMA
 
     return {"workflow": native_schema(), "tests": SCHEMA, "config": settings_schema()}
 

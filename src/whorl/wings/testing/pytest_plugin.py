@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from whorl.interfaces.testing.api import Whorl
+    from whorl.wings.testing.api import Whorl
 
 _USED: pytest.StashKey[Whorl] = pytest.StashKey()
 
@@ -20,7 +20,7 @@ _USED: pytest.StashKey[Whorl] = pytest.StashKey()
 @pytest.fixture
 def whorl(request: pytest.FixtureRequest) -> Whorl:
     """Runs workflows with mocks: nothing is called, and no time passes."""
-    from whorl.interfaces.testing.api import Whorl
+    from whorl.wings.testing.api import Whorl
 
     used = request.node.stash[_USED] = Whorl(request.path.parent)
     return used

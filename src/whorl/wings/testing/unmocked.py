@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.settings import Settings
     from whorl.services.replay import Cassette
-    from whorl.services.testing.mocks import Mocks
-    from whorl.services.testing.step_keys import Key
+    from whorl.wings.testing.mocks import Mocks
+    from whorl.wings.testing.step_keys import Key
 
 T = TypeVar("T")
 

@@ -19,8 +19,8 @@ from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
 from whorl.services.files.preflight import check_given
 from whorl.services.records import document, records_of
 from whorl.services.replay import OneKind, simulate
-from whorl.services.testing.mocks import Answer, Mock, Mocks, decision
-from whorl.services.testing.unmocked import Unanswered, open_others
+from whorl.wings.testing.mocks import Answer, Mock, Mocks, decision
+from whorl.wings.testing.unmocked import Unanswered, open_others
 
 if TYPE_CHECKING:
     from whorl import ir
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.journal.journal import LoopRow, RunId
     from whorl.runtimes.simulated import MemoryJournal
-    from whorl.services.testing.unmocked import Setup, UnmockedCalls
+    from whorl.wings.testing.unmocked import Setup, UnmockedCalls
 
 RECORDS_MAX = 100_000
 

@@ -15,16 +15,16 @@ from whorl.interfaces.cli.printing.summary import error_lines, loop_lines
 from whorl.interfaces.cli.terminal import paint, print_lines
 from whorl.services.discovery import candidates
 from whorl.services.inspecting.results import status_words
-from whorl.services.testing.coverage import coverage_of
-from whorl.services.testing.files import is_test_file, read_test_file, run_tests, tests_beside
+from whorl.wings.testing.coverage import coverage_of
+from whorl.wings.testing.files import is_test_file, read_test_file, run_tests, tests_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.services.project import Project
-    from whorl.services.testing.coverage import Coverage
-    from whorl.services.testing.files import Suite, Tested
-    from whorl.services.testing.running import Outcome
+    from whorl.wings.testing.coverage import Coverage
+    from whorl.wings.testing.files import Suite, Tested
+    from whorl.wings.testing.running import Outcome
 
 
 def find_tests(project: Project, files: tuple[str, ...]) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whorl.ir import Condition, Node, Workflow
-    from whorl.services.testing.running import Outcome
+    from whorl.wings.testing.running import Outcome
 
 _LIMIT = "max_iterations"
 _NONE = "no case"

@@ -90,7 +90,7 @@ def test(
     that was never recorded is a miss. The exit code is 0 when nothing has changed. A recording
     holds no secrets: `***` stands for each, unless -i gives it again.
     """
-    from whorl.interfaces.cli.printing.testing import find_tests, test_files
+    from whorl.wings.testing.words import find_tests, test_files
 
     if run is not None and cassette is not None:
         raise UsageError("--run and --cassette exclude each other", help="leave one of them out")
@@ -146,7 +146,7 @@ def _save_test(
     project: Project, which: tuple[str, str], run: str | None, workflow: Workflow, save: str
 ) -> int:
     """Writes a test file with mocks by name; one that is there may hold what people wrote."""
-    from whorl.services.testing.saving import saved_test
+    from whorl.wings.testing.saving import saved_test
 
     if Path(save).exists():
         raise UsageError(f"{save!r} exists", help="name another file")

@@ -17,8 +17,8 @@ from whorl.ir.walk import blocks_of, with_all_nodes
 from whorl.language.schema import fit
 from whorl.lazily import dataclass
 from whorl.providers.task import Usage
-from whorl.services.testing.format import Mistake, Path, check
-from whorl.services.testing.step_keys import (
+from whorl.wings.testing.format import Mistake, Path, check
+from whorl.wings.testing.step_keys import (
     Key,
     Step,
     advice_for,

@@ -9,15 +9,15 @@ from whorl import ir
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.inspecting.results import result_of, workflow_of
 from whorl.services.records import document, records_of
-from whorl.services.testing.checking import COMPUTING
-from whorl.services.testing.format import FORMAT
-from whorl.services.testing.step_keys import Key, parts_of, steps_of
+from whorl.wings.testing.checking import COMPUTING
+from whorl.wings.testing.format import FORMAT
+from whorl.wings.testing.step_keys import Key, parts_of, steps_of
 
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.testing.step_keys import Step
+    from whorl.wings.testing.step_keys import Step
 
 RECORDS_MAX = 100_000
 _LOOP = ("iterations", "exit_reason", "stopped_by")

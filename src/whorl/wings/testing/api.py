@@ -16,17 +16,17 @@ from whorl.interfaces.python.values import LoopResult, Record, Result, Workflow
 from whorl.lazily import dataclass
 from whorl.providers.functions import Tasks
 from whorl.services.replay import cassette_from_text
-from whorl.services.testing.mocks import Mocks
-from whorl.services.testing.running import run_test
-from whorl.services.testing.unmocked import Setup
 from whorl.source.paths import open_file
+from whorl.wings.testing.mocks import Mocks
+from whorl.wings.testing.running import run_test
+from whorl.wings.testing.unmocked import Setup
 
 if TYPE_CHECKING:
     from whorl.interfaces.python.values import Config, FilePath, JsonLike, Runnable
     from whorl.services.replay import Cassette
-    from whorl.services.testing import running
-    from whorl.services.testing.running import Call
-    from whorl.services.testing.step_keys import Key
+    from whorl.wings.testing import running
+    from whorl.wings.testing.running import Call
+    from whorl.wings.testing.step_keys import Key
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ class Outcome(Result):
 
     def why(self) -> str:
         """Why the loops ended, with the conditions and their values in each iteration."""
-        from whorl.interfaces.cli.printing.testing import why_lines
+        from whorl.wings.testing.words import why_lines
 
         return "\n".join(why_lines(self._tested))
 

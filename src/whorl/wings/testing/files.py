@@ -18,22 +18,22 @@ from whorl.ir import Loop
 from whorl.lazily import dataclass
 from whorl.services.configuration.trust import VARIABLE
 from whorl.services.replay import cassette_from_text
-from whorl.services.testing.checking import failures_of
-from whorl.services.testing.format import Mistake, check
-from whorl.services.testing.mocks import Mocks
-from whorl.services.testing.running import run_test
-from whorl.services.testing.step_keys import meant_by
-from whorl.services.testing.unmocked import Setup
 from whorl.source import Document, Mapping, Sequence, plain
 from whorl.source.paths import open_file
+from whorl.wings.testing.checking import failures_of
+from whorl.wings.testing.format import Mistake, check
+from whorl.wings.testing.mocks import Mocks
+from whorl.wings.testing.running import run_test
+from whorl.wings.testing.step_keys import meant_by
+from whorl.wings.testing.unmocked import Setup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.dialects import Reading
     from whorl.services.project import Project
-    from whorl.services.testing.format import Path as Place
-    from whorl.services.testing.running import Outcome
+    from whorl.wings.testing.format import Path as Place
+    from whorl.wings.testing.running import Outcome
 
 ENDINGS = (".test.yaml", ".test.yml", ".test.json")
 FOLDER = "tests"

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.mocking import mock_words
 from whorl.services.inspecting.documents import loop_document
-from whorl.services.testing.step_keys import key_of
+from whorl.wings.testing.step_keys import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.language import Json
-    from whorl.services.testing.running import Outcome
-    from whorl.services.testing.step_keys import Key
+    from whorl.wings.testing.running import Outcome
+    from whorl.wings.testing.step_keys import Key
 
 _SHOWN_MAX = 300
 _REPETITIONS = ("iteration", "item")
