@@ -164,7 +164,7 @@ _PYTHON = ("values", "loading", *_WRITING, "events", "runs", "session", "run_onc
 _MODULES = (
     "errors",
     *(f"interfaces.python.{name}" for name in _PYTHON),
-    *("providers.functions", "providers.task", "language", "interfaces.python.experiments"),
+    *("providers.functions", "providers.task", "language", "wings.experiments.python"),
 )
 
 if not TYPE_CHECKING:

@@ -29,6 +29,8 @@ from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, RunId
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.start_options import Start
+from whorl.wings.cluster import following as module
+from whorl.wings.cluster.following import Following
 from whorl.wings.cluster.limits import check_runnable
 from whorl.wings.cluster.messages import INTENTS_MAX
 from whorl.wings.cluster.mirror import Mirror
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.task import Effect
-    from whorl.runtimes.journal.journal import RunId
     from whorl.wings.cluster.messages import Beginning
     from whorl.wings.cluster.runtime import TemporalRuntime
 
