@@ -48,7 +48,7 @@ def test_the_tests_of_the_guide_pass(
 def test_the_programs_of_examples_pass() -> None:
     """In a process of its own, in which nothing but the plugin knows the fixture."""
     code = (
-        "import sys, pytest; from whorl.interfaces.testing import pytest_plugin as plugin; "
+        "import sys, pytest; from whorl.wings.testing import pytest_plugin as plugin; "
         "heavy = [m for m in sys.modules if m.startswith(('whorl.services', 'whorl.providers'))]; "
         "sys.exit(heavy or pytest.main(['-q', '-p', 'no:whorl', '-p', 'no:cacheprovider', "
         "'-c', '/dev/null', *sys.argv[1:]], plugins=[plugin]))"

@@ -1,18 +1,128 @@
-"""Entry points: what other packages add, loaded by name and only when it is asked for."""
+"""What is added to the core: wings and formats of ours, and entry points of other packages.
+
+A wing or a format is a folder below `wings` or `formats`; its `WING` says what it adds. Nothing of
+it is imported before it is used, and a folder that is not there is not there.
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+import os
+from dataclasses import field
+from functools import cache, cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl.errors import UsageError, did_you_mean
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+# A reference: `module:name`.
+Ref: TypeAlias = str
 Group: TypeAlias = Literal[
     "whorl.tasks", "whorl.providers", "whorl.dialects", "whorl.libraries", "whorl.histories"
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A file or folder by which a project is known; `pattern` must be in a file that is one.
+
+    `sections`, where the mark is a configuration, reads it as sections of whorl.toml.
+    """
+
+    name: str
+    pattern: bytes = b""
+    sections: Ref = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A database with workflows in it: the tables that it is known by, and all that are read."""
+
+    known_by: frozenset[str]
+    tables: tuple[str, ...]
+    take_over: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """A kind of files beside workflows, such as tests.
+
+    They are known by a part of their names, or by a word that is in each and what `claims` says of
+    a text. `check` says what a file comes to. `init` writes the `schema` for files with `ending`.
+    """
+
+    name: str
+    schema: Ref
+    check: Ref
+    infix: str = ""
+    word: str = ""
+    claims: Ref = ""
+    ending: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wing:
+    """What a wing or a format adds to the core."""
+
+    # Commands: the section of the help, where they are, their first lines.
+    commands: Mapping[str, tuple[str, Ref, str]] = field(default_factory=dict)
+    files: tuple[FileKind, ...] = ()
+    routers: tuple[Ref, ...] = ()
+    # What a server does beside its runs, given its state; what `whorl doctor` looks at.
+    jobs: tuple[Ref, ...] = ()
+    checks: tuple[Ref, ...] = ()
+    # Names of Python, and the modules that have them.
+    names: Mapping[str, str] = field(default_factory=dict)
+    # Answers to what the core asks for by name, for there may be nobody who has one.
+    offers: Mapping[str, Ref] = field(default_factory=dict)
+    # Of formats: when they are asked whether a file is theirs, the first ones first.
+    rank: int = 0
+    readers: Mapping[str, Ref] = field(default_factory=dict)
+    libraries: Mapping[str, Ref] = field(default_factory=dict)
+    histories: Mapping[str, Ref] = field(default_factory=dict)
+    marks: tuple[Mark, ...] = ()
+    find_named: Ref = ""
+    databases: tuple[Database, ...] = ()
+
+
+@cache
+def wings() -> tuple[Wing, ...]:
+    return tuple(_found("wings"))
+
+
+@cache
+def formats() -> tuple[Wing, ...]:
+    return tuple(sorted(_found("formats"), key=lambda each: each.rank))
+
+
+def _found(folder: str) -> Iterator[Wing]:
+    root = f"{os.path.dirname(__file__)}/{folder}"
+    for name in sorted(os.listdir(root)) if os.path.isdir(root) else ():
+        if os.path.isfile(f"{root}/{name}/__init__.py"):
+            wing: Wing = vars(import_module(f"whorl.{folder}.{name}"))["WING"]
+            yield wing
+
+
+def joined(tables: Iterable[Mapping[str, Ref]]) -> dict[str, Ref]:
+    return {name: reference for table in tables for name, reference in table.items()}
+
+
+def offered(name: str) -> Any:
+    """What the first wing that has an answer offers under a name; None: there is none."""
+    for wing in wings():
+        if name in wing.offers:
+            return load_reference(wing.offers[name])
+    return None
+
+
+def needed(name: str) -> Any:
+    """The same; raises UsageError where there is none."""
+    if (answer := offered(name)) is None:
+        raise UsageError(f"this installation of whorl has no {name.replace('_', ' ')}", code="W025")
+    return answer
 
 
 class Plugins:
@@ -24,19 +134,19 @@ class Plugins:
 
     def __init__(self, group: Group, built_in: Mapping[str, str]) -> None:
         self.group = group
-        self._built_in = dict(built_in)
+        self.built_in = dict(built_in)
         self._loaded: dict[str, object] = {}
 
     def names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys([*self._built_in, *self._installed]))
+        return tuple(dict.fromkeys([*self.built_in, *self._installed]))
 
     def has(self, name: str) -> bool:
-        return name in self._built_in or name in self._installed
+        return name in self.built_in or name in self._installed
 
     def load(self, name: str, *, code: str = "W022") -> object:
         """What stands behind the name; raises UsageError with the name and the cause."""
         if name not in self._loaded:
-            reference = self._built_in.get(name) or self._installed.get(name)
+            reference = self.built_in.get(name) or self._installed.get(name)
             if reference is None:
                 raise UsageError(
                     f"{self.group} has no {name!r}",
@@ -62,10 +172,8 @@ class Plugins:
         return {entry.name: entry.value for entry in entry_points(group=self.group)}
 
 
-def load_reference(reference: str) -> object:
+def load_reference(reference: Ref) -> object:
     """The object that `module:name` names; raises ImportError."""
-    from importlib import import_module
-
     module_name, _, name = reference.partition(":")
     module = import_module(module_name.strip())
     value: object = vars(module).get(name.strip())

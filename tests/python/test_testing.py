@@ -317,7 +317,7 @@ def test_a_test_that_fails_shows_why_its_loops_ended(pytester: pytest.Pytester) 
     )
     pytester.makeconftest(
         """
-        from whorl.interfaces.testing import pytest_plugin
+        from whorl.wings.testing import pytest_plugin
 
         def pytest_configure(config):
             if not config.pluginmanager.is_registered(pytest_plugin):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from whorl.dialects.files import NamedFile, Names, NoFiles, SourceFiles
 from whorl.errors import Diagnostic, InvalidWorkflow, SeveralWorkflows, Span, did_you_mean
 from whorl.lazily import dataclass
-from whorl.plugins import Plugins
+from whorl.plugins import Plugins, formats, joined
 from whorl.source import Document, Mapping, Sequence
 from whorl.source.report import read_text
 from whorl.source.yaml import read_yaml
@@ -26,14 +26,7 @@ if TYPE_CHECKING:
 CALLED_MAX = 100
 CALL_DEPTH_MAX = 16
 _NAMED_MAX = 30
-_BUILT_IN = {
-    "native": "whorl.dialects.native:NativeReader",
-    "mcp-cli": "whorl.formats.mcp_cli.reader:McpCliReader",
-    "orka": "whorl.formats.orka.reader:OrkaReader",
-    "studio": "whorl.formats.studio:StudioReader",
-    "shodan": "whorl.formats.shodan.reader:ShodanReader",
-    "loom": "whorl.formats.loom:LoomReader",
-}
+_NATIVE = {"native": "whorl.dialects.native:NativeReader"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +76,6 @@ class Reader(Protocol):
         """Reads the file; raises InvalidWorkflow once, with everything that is wrong in it."""
 
 
-# The function libraries of our dialects, by the names under which expressions ask for them.
-LIBRARIES = {
-    "deployment": "whorl.formats.loom.functions.deployment:LIBRARY",
-    "loom": "whorl.formats.loom.expressions:LOOM",
-    "logic": "whorl.formats.loom.expressions:LOGIC",
-    "logic-lenient": "whorl.formats.loom.expressions:LENIENT_LOGIC",
-    "mcp-cli": "whorl.formats.mcp_cli.functions:LIBRARY",
-    "orka": "whorl.formats.orka.functions:LIBRARY",
-    "shodan": "whorl.formats.shodan.functions:LIBRARY",
-    "studio": "whorl.formats.studio.functions:LIBRARY",
-}
-
-
 class History(Protocol):
     """Tells the history of a run in the shape of another system.
 
@@ -112,18 +92,14 @@ class History(Protocol):
     ) -> Json: ...
 
 
-# The shapes in which our dialects tell a run's history, by the names of the systems.
-HISTORIES = {"azure": "whorl.formats.loom.records.history:run_history"}
-
-
 def histories() -> Plugins:
     """The shapes of histories by name, ours first."""
-    return Plugins("whorl.histories", HISTORIES)
+    return Plugins("whorl.histories", joined(each.histories for each in formats()))
 
 
 def dialects() -> Plugins:
     """The readers by the names of their dialects, ours first."""
-    return Plugins("whorl.dialects", _BUILT_IN)
+    return Plugins("whorl.dialects", _NATIVE | joined(each.readers for each in formats()))
 
 
 def reaches_all_steps(dialect: str) -> bool:
@@ -229,9 +205,10 @@ class _Library:
         return called
 
     def _names(self) -> Iterator[str]:
-        yield from [self._dialect] if self._dialect else _BUILT_IN
+        ours = self._plugins.built_in
+        yield from [self._dialect] if self._dialect else ours
         # Other packages are searched for only where a file is of none of ours.
-        yield from () if self._dialect else self._plugins.names()[len(_BUILT_IN) :]
+        yield from () if self._dialect else self._plugins.names()[len(ours) :]
 
     def reader_of(self, document: Document) -> Reader:
         """The first reader that knows a file, ours first; the others behind it are not imported."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import field
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import UsageError, did_you_mean
 from whorl.language.calls import Run
 from whorl.language.faults import LanguageError
 from whorl.language.values import Json, Limits, Value, item_of, member_of, to_result
 from whorl.lazily import dataclass
-from whorl.plugins import Plugins, load_reference
+from whorl.plugins import Plugins, formats, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 Amend: TypeAlias = "Callable[[list[Json], dict[str, Json], float], Amendment]"
 # Reads a source into the tree; the second text is the name of the library for its functions.
 Read: TypeAlias = "Callable[[str, str], Tree]"
-# Where our own libraries are listed; nothing of it is imported before the first one is opened.
-_BUILT_IN = "whorl.dialects.reader:LIBRARIES"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ _CORE_SYNTAXES = ("jinja", "template", "plain")
 @lru_cache(maxsize=1)
 def libraries() -> Plugins:
     """The libraries by name, ours first."""
-    return Plugins("whorl.libraries", cast("Mapping[str, str]", load_reference(_BUILT_IN)))
+    return Plugins("whorl.libraries", joined(each.libraries for each in formats()))
 
 
 def open_library(name: str) -> Library:

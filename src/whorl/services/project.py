@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from whorl.errors import Diagnostic, InvalidWorkflow, StoreError, UsageError, nearest, safe
 from whorl.lazily import dataclass, regex
-from whorl.services.configuration.foreign import find_foreign, is_marked
+from whorl.services.configuration.foreign import find_foreign, is_marked, marks
 from whorl.services.configuration.sources import (
     Configuration,
     line_of,
@@ -141,8 +141,7 @@ class Project:
         if os.path.isfile(file) or not file.strip() or not file.isprintable():
             return file
         from whorl.dialects import ProjectFiles
-        from whorl.dialects.projects import NAMES
-        from whorl.plugins import load_reference
+        from whorl.plugins import formats, load_reference
         from whorl.source.paths import PATH, folders_in
 
         current = Path.cwd()
@@ -150,7 +149,7 @@ class Project:
         near = ""
         for base in dict.fromkeys((current, self.root)):
             files = ProjectFiles(str(base), folders if base == self.root else ())
-            for reference in NAMES:
+            for reference in (each.find_named for each in formats() if each.find_named):
                 find = cast("FindNamed", load_reference(reference))
                 named = list(dict.fromkeys(find(file, files, f"{base}/-")))
                 if len(named) > 1:
@@ -378,7 +377,5 @@ def find_project(
 
 def _is_marked(folder: Path, environment: Mapping[str, str]) -> bool:
     """Whether another system has a project here; what it keeps in the home folder is none."""
-    from whorl.dialects.projects import MARKS
-
     is_home = str(folder) == environment.get("HOME")
-    return not is_home and any(is_marked(folder / mark.name, mark.pattern) for mark in MARKS)
+    return not is_home and any(is_marked(folder, mark) for mark in marks())

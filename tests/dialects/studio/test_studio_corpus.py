@@ -43,7 +43,7 @@ def test_a_bundled_template_loads(path: Path) -> None:
 
 
 def test_what_tells_this_dialect_from_others() -> None:
-    from whorl.formats.studio import StudioReader
+    from whorl.formats.studio.reader import StudioReader
     from whorl.source.json import read_json
 
     def claims(drawn: object) -> bool:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from dataclasses import field
 from typing import TYPE_CHECKING, cast
 
-from whorl.dialects.projects import MARKS, ReadSections, Sections
 from whorl.errors import InvalidWorkflow, UsageError
 from whorl.lazily import dataclass
-from whorl.plugins import load_reference
+from whorl.plugins import formats, load_reference
 from whorl.source.paths import fits_glob, read_start, reason_of, resolve_beside
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterator
     from pathlib import Path
+
+    from whorl.dialects.projects import ReadSections, Sections
+    from whorl.plugins import Mark
 
 _FILES_MAX = 500
 _BYTES_MAX = 1_000_000
@@ -40,26 +42,31 @@ class Foreign:
 
 def find_foreign(folder: Path) -> Path | None:
     """The configuration of another system in a folder."""
-    for mark in MARKS:
-        path = folder / mark.name
-        if mark.sections and is_marked(path, mark.pattern):
-            return path
+    for mark in marks():
+        if mark.sections and is_marked(folder, mark):
+            return folder / mark.name
     return None
 
 
-def is_marked(path: Path, pattern: re.Pattern[bytes] | None) -> bool:
+def marks() -> Iterator[Mark]:
+    """What projects of other systems are known by."""
+    return (mark for each in formats() for mark in each.marks)
+
+
+def is_marked(folder: Path, mark: Mark) -> bool:
     """Whether a file or folder is there, and begins as one that is meant."""
-    if pattern is None:
+    path = folder / mark.name
+    if not mark.pattern:
         return path.exists()
     try:
-        return pattern.search(read_start(path, _LOOKED_AT)) is not None
+        return re.search(mark.pattern, read_start(path, _LOOKED_AT), re.MULTILINE) is not None
     except OSError:
         return False
 
 
 def read_foreign(path: Path) -> Foreign:
     """Raises UsageError W901."""
-    mark = next(mark for mark in MARKS if mark.sections)
+    mark = next(mark for mark in marks() if mark.sections)
     files = _Files(path.parent, path.name)
     sections = cast("ReadSections", load_reference(mark.sections))(files)
     digest = hashlib.sha256(_SHOWN)

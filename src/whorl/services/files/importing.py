@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, cast
 
 import apsw
 
-from whorl.dialects.projects import DATABASES, Database, Row, Taken, TakeOver
 from whorl.errors import UsageError
-from whorl.plugins import load_reference
+from whorl.plugins import formats, load_reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from whorl.dialects.projects import Row, Taken, TakeOver
+    from whorl.plugins import Database
 
 ROWS_MAX = 10_000
 TOTAL_MAX = 50_000_000
@@ -55,7 +57,8 @@ def _rows(connection: apsw.Connection, path: Path) -> tuple[Database, dict[str, 
     # Neither views nor virtual tables, whose rows are computed.
     listed = connection.execute("SELECT name FROM pragma_table_list WHERE type = 'table'")
     names = {str(row[0]) for row in listed}
-    database = next((each for each in DATABASES if each.known_by <= names), None)
+    databases = (each for known in formats() for each in known.databases)
+    database = next((each for each in databases if each.known_by <= names), None)
     if database is None:
         words = f"{str(path)!r} has no workflows of a known program"
         advice = "give a database such as ~/.ai-studio/data.db"

@@ -1,0 +1,240 @@
+"""Reads files with actions: the workflow that a definition means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from whorl import ir
+from whorl.dialects.reader import several_workflows
+from whorl.dialects.reading.texts import called, quoted
+from whorl.errors import Diagnostic, InvalidWorkflow
+from whorl.formats.loom import reference_checks, references, words
+from whorl.formats.loom.action import Location
+from whorl.formats.loom.actions import agents, steps
+from whorl.formats.loom.actions.blocks import read_block
+from whorl.formats.loom.forms import find, find_mapping, is_lenient, secured, text_at
+from whorl.formats.loom.order import order_of
+from whorl.formats.loom.project.connections import read_connections
+from whorl.formats.loom.project.definitions import form_of, forms_of
+from whorl.formats.loom.project.host import limited_run, read_host
+from whorl.formats.loom.project.settings import name_of, values_beside
+from whorl.formats.loom.project.triggers import BODY, read_trigger
+from whorl.formats.loom.texts import LoomContext, computed, fields, jinja, reads_inputs
+from whorl.ir.walk import hides
+from whorl.source import Mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from whorl.dialects.reader import Files, Reading
+    from whorl.formats.loom.order import Order
+    from whorl.formats.loom.project.definitions import Form
+    from whorl.language import Json
+    from whorl.source import Document
+
+
+_RESULT = "result"
+_PARTS = tuple((part, part) for part in (BODY, "headers", "queries"))
+
+
+class LoomReader:
+    """Reads files with `actions`, and templates that hold such a definition."""
+
+    name = "loom"
+    looks_for = "`actions`, `definition.actions` or a template with a workflow, in JSON"
+    # Azure takes JSON with repeated keys, and the last one counts.
+    joined: frozenset[str] | None = frozenset()
+    editing = "whorl.formats.loom.sketch:LoomChanges"
+    linters: ClassVar = {"azure": ("Logic Apps", "whorl.formats.loom.linting:lint_for_azure")}
+    mocking = "whorl.formats.loom.records.mocking:WORDS"
+
+    def claims(self, document: Document) -> bool:
+        """Whether there is a definition in the file."""
+        return form_of(document.root) is not None
+
+    def read(self, document: Document, files: Files) -> Reading:
+        """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
+        context = LoomContext(document, files)
+        form = _choose(context)
+        workflow = _read_definition(context, form)
+        is_stateless = text_at(document.root, "kind").lower() == "stateless"
+        workflow = limited_run(context, workflow, is_stateless=is_stateless)
+        if form.meter.kept:
+            message = f"{form.meter.kept} values such as {form.meter.example} are known only "
+            message += "after the deployment of a template; they stay as they are written"
+            advice = "write the values into the file, or run the deployed definition"
+            context.warn("W023", message, form.definition.span, help=advice)
+        if not context.diagnostics:
+            context.check(workflow)
+            reference_checks.check_references(context, form, workflow)
+        return context.finish(workflow)
+
+
+def _choose(context: LoomContext) -> Form:
+    """The definition that is meant, as it is after the deployment of the template around it."""
+    root = context.document.root
+    first = form_of(root)
+    assert first is not None
+    is_bare = not first.is_template and isinstance(first.definition, Mapping)
+    context.lenient = is_bare and is_lenient(first.block)
+    context.beside = values_beside(context)
+    forms = [first] if is_bare else list(forms_of(root, context.beside))
+    names = {form.name.lower(): form for form in forms}
+    form = forms[0]
+    if len(forms) > 1:
+        chosen = context.files.chosen
+        if chosen.lower() not in names:
+            raise several_workflows([form.name for form in forms], chosen, root.span)
+        form = names[chosen.lower()]
+    form = form if context.lenient else form.deployed()
+    context.lenient = context.lenient or (
+        form.is_template and isinstance(form.definition, Mapping) and is_lenient(form.block)
+    )
+    if find_mapping(form.definition, "actions") is None:
+        message = f"the definition of workflow {form.name!r} is known only after its deployment"
+        advice = "write it into the template, or run the deployed definition"
+        fault = Diagnostic("W007", message, form.definition.span, "no definition", advice)
+        raise InvalidWorkflow([fault])
+    return form
+
+
+def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
+    """The workflow of a definition: its parameters, trigger and variables become inputs."""
+    definition = form.block
+    actions = find_mapping(definition, "actions")
+    assert actions is not None
+    if not form.is_part:
+        _check_spelling(context, definition)
+        if len(actions) == 0:
+            label, advice = "no actions", "write an action, or run another file"
+            message = "the definition has no actions: its runs do nothing"
+            context.warn("W023", message, actions.span, label=label, help=advice)
+    context.static_results = find_mapping(definition, "staticResults")
+    triggers = find_mapping(definition, "triggers") or ()
+    context.triggers = tuple(trigger.name for trigger in triggers)
+    context.is_trigger_secret = any(secured(trigger.value) for trigger in triggers)
+    context.reads_inputs = reads_inputs(definition)
+    context.answering = tuple(steps.responses_in(definition))
+    # Variables are spelled as where they are declared, or else set.
+    for name, variable_type in steps.variables_in(actions):
+        context.setters[name.lower()] += 1
+        if variable_type is None:
+            context.variables.setdefault(name.lower(), name)
+        else:
+            context.variables[name.lower()] = name
+            context.types[name.lower()] = variable_type
+    actions = agents.started_actions(context, actions)
+    context.connections, context.host = read_connections(context), read_host(context)
+    location = Location(read_block)
+    given = references.parameters_of(context, form)
+    trigger = read_trigger(context, definition, location, given)
+    order = order_of(context, actions)
+    body = read_block(context, actions, order, location)
+    # What deals with the failures of a secure action is shown; that action's result is not.
+    others = (name for name in order.last[1:] if not hides(body, name, context.workflows))
+    order = replace(order, last=(*order.last[:1], *others))
+    outputs, hidden = _outputs(context, definition, order, body)
+    workflow = ir.Workflow(
+        name=form.name or name_of(context),
+        dialect="loom",
+        body=body,
+        outputs=outputs,
+        hidden_outputs=hidden,
+        # Whoever called has the response, whatever happens later.
+        early_outputs=tuple(name for name, _ in outputs) if _answers(context, definition) else (),
+        main_input=BODY,
+        recorder="loom",
+        trigger=trigger,
+        answer=_answer(context, definition),
+        is_late=context.answers_later,
+    )
+    # The fields that the schema of a request names: each may be given to the run by name.
+    parts = trigger.gives if trigger else _PARTS
+    trigger_fields = trigger.fields if trigger else ()
+    started_with = (*(name for _, name in parts), *trigger_fields)
+    ports, tables = references.read_names(context, form, workflow, started_with)
+    return replace(
+        workflow,
+        inputs=ports,
+        variables=(
+            *tables,
+            ("$trigger", _trigger(context, parts, trigger_fields)),
+            ("$scopes", ir.Constant({name: [*held] for name, held in context.scopes.items()})),
+        ),
+        words=words.VOCABULARY | {"loops": context.loops} if context.loops else words.VOCABULARY,
+        workflows=tuple(context.workflows.items()),
+    )
+
+
+def _check_spelling(context: LoomContext, definition: Mapping) -> None:
+    """Reports misspelt fields of a definition, its triggers, parameters and outputs."""
+    context.check_spelling(definition, words.OBJECT_FIELDS["definition"], "the definition")
+    for part, kind in (("triggers", "trigger"), ("parameters", "parameter"), ("outputs", "output")):
+        for entry in find_mapping(definition, part) or ():
+            # An output may be any object, unless it says its type or its value.
+            if kind != "output" or (find(entry.value, "type") or find(entry.value, "value")):
+                owner = f"{kind} {entry.name[:60]!r}"
+                context.check_spelling(entry.value, words.OBJECT_FIELDS[kind], owner)
+            if kind == "trigger" and text_at(entry.value, "type").lower() == "request":
+                owner = f"inputs of {kind} {entry.name[:60]!r}"
+                context.check_spelling(
+                    find(entry.value, "inputs"), words.OBJECT_FIELDS["request"], owner
+                )
+
+
+def _trigger(
+    context: LoomContext, parts: Iterable[tuple[str, str]], names: Iterable[str]
+) -> ir.Value:
+    """The record of the trigger: what the run was given."""
+    listed = ", ".join(f"{quoted(name)}: {computed('fact', name).source}" for name in names)
+    body = jinja(called("trigger_body", computed("fact", BODY).source, f"{{ {listed} }}"))
+    given = {part: (name, computed("fact", name)) for part, name in parts if part != "body"}
+    tracking = given.pop("tracking", None)
+    name = context.triggers[0] if context.triggers else "manual"
+    outputs = fields(**dict(given.values()), body=body)
+    tracked = {} if tracking is None else {tracking[0]: computed("tracking_of", tracking[0])}
+    return fields(name=name, status="Succeeded", outputs=outputs, **tracked)
+
+
+def _answer(context: LoomContext, definition: Mapping) -> ir.Value | None:
+    """What whoever called is answered with: the response that came first."""
+    if not context.responses:
+        return None
+    names: list[Json] = [*context.responses]
+    status, headers = (computed("response_part", names, p) for p in ("statusCode", "headers"))
+    triggers = find_mapping(definition, "triggers") or ()
+    options = [text_at(trigger.value, "operationOptions").lower() for trigger in triggers]
+    if not any("suppressworkflowheadersonresponse" in option for option in options):
+        headers = computed("answer_headers", names)
+    return fields(status=status, headers=headers, body=computed("response_of", names))
+
+
+def _answers(context: LoomContext, definition: Mapping) -> bool:
+    """Whether the outputs of a workflow are its response: it names no others."""
+    return bool(context.responses) and not find_mapping(definition, "outputs")
+
+
+def _outputs(
+    context: LoomContext, definition: Mapping, order: Order, body: ir.Block
+) -> tuple[tuple[tuple[str, ir.Value], ...], tuple[str, ...]]:
+    """The outputs that the definition names; else the response, else the last action's result.
+
+    With them the hidden ones: a secure action that is only the last one gives its result to nobody
+    who looks on.
+    """
+    outputs: list[tuple[str, ir.Value]] = []
+    for entry in find_mapping(definition, "outputs") or ():
+        inner = find(entry.value, "value")
+        outputs.append((entry.name, context.value(entry.value if inner is None else inner)))
+    if _answers(context, definition):
+        names: list[Json] = [*context.responses]
+        outputs.append(("body", computed("response_of", names)))
+        parts = ("statusCode", "headers") if context.sends_headers else ("statusCode",)
+        outputs += [(p, computed("response_part", names, p)) for p in parts]
+        is_hidden = any(hides(body, name, context.workflows) for name in context.responses)
+        return tuple(outputs), ("body", *parts) if is_hidden else ()
+    if outputs or not order.last:
+        return tuple(outputs), ()
+    hidden = (_RESULT,) if hides(body, order.last[0], context.workflows) else ()
+    return ((_RESULT, computed("final_of", order.ends)),), hidden
