@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         Token,
         Warned,
     )
-    from whorl.interfaces.python.loading import build, edit, load
+    from whorl.interfaces.python.loading import build, load
     from whorl.interfaces.python.run_once import resume, run, run_sync
     from whorl.interfaces.python.runs import Run
     from whorl.interfaces.python.session import Session
@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     )
     from whorl.language import Json
     from whorl.providers.functions import Call, Tasks, current_call
+    from whorl.wings.editor.python import edit
     from whorl.wings.experiments.python import Experiment, what_if
 
 __all__ = [
@@ -164,7 +165,7 @@ _PYTHON = ("values", "loading", *_WRITING, "events", "runs", "session", "run_onc
 _MODULES = (
     "errors",
     *(f"interfaces.python.{name}" for name in _PYTHON),
-    *("providers.functions", "providers.task", "language", "wings.experiments.python"),
+    *("providers.functions", "providers.task", "language"),
 )
 
 if not TYPE_CHECKING:
@@ -173,7 +174,10 @@ if not TYPE_CHECKING:
         """Imports a public name when it is first used."""
         from importlib import import_module
 
-        for module in _MODULES if name in __all__ else ():
+        from whorl.plugins import wings
+
+        added = (wing.names[name].removeprefix("whorl.") for wing in wings() if name in wing.names)
+        for module in (*added, *_MODULES) if name in __all__ else ():
             names = vars(import_module(f"whorl.{module}"))
             if name in names:
                 return names[name]

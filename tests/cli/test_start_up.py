@@ -31,6 +31,7 @@ atexit.register(lambda: print(*sys.modules, file=open("modules.txt", "w")))
 main(sys.argv[1:])
 """
 
+WINGS = ("automation", "cluster", "editor", "experiments", "testing")
 NEVER = (
     "fastapi",
     "genai_prices",
@@ -115,6 +116,10 @@ def test_help_loads_only_click(folder: Path) -> None:
         "whorl.interfaces.cli.group",
         "whorl.interfaces.cli.terminal",
         "whorl.lazily",
+        "whorl.lazily.constructors",
+        "whorl.plugins",
+        "whorl.wings",
+        *(f"whorl.wings.{name}" for name in WINGS),
     }
     assert "click" in loaded
     assert sorted(loaded & {*NEVER, "apsw", "asyncio", "json", "ssl", "yaml"}) == []

@@ -8,18 +8,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from whorl.errors import UsageError
+from whorl.lazily import dataclass
+from whorl.plugins import needed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
 
     from whorl.errors import StoreError
     from whorl.interpreter.events import Event
     from whorl.interpreter.plan import Plan
     from whorl.interpreter.refused_requests import Refused
     from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.providers.settings import Settings, TemporalSettings
     from whorl.runtimes.journal.forking import Fork
     from whorl.runtimes.journal.journal import Entry, RunId
-    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.runtimes.journal.registry import Registry
+    from whorl.runtimes.sqlite import MemoryRow, SqliteStore
     from whorl.runtimes.start_options import Start
 
 
@@ -96,3 +103,25 @@ def raise_objection(refusal: Refused | None) -> None:
     """Raises what a run has against a request."""
     if refusal is not None:
         raise UsageError(str(refusal), facts=refusal.facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What a runtime on many machines does beside its runs, of which a store here is a mirror.
+
+    `open` is given the providers, the store and what `open_runtime` knows; `refresh` brings what is
+    new into a mirror, `lag` says how many runs it lacks and since when.
+    """
+
+    open: Callable[..., AbstractAsyncContextManager[Runtime]]
+    refresh: Callable[[Settings, Path, Registry], None]
+    lag: Callable[[Settings, Path, Registry], tuple[int, float]]
+    findings: Callable[[TemporalSettings], Coroutine[None, None, list[tuple[str, bool, str]]]]
+    memory: Callable[[TemporalSettings], list[tuple[MemoryRow, list[Json]]]]
+    forget: Callable[[TemporalSettings, str], int]
+
+
+def cluster() -> Cluster:
+    """Raises UsageError where this installation has none."""
+    found: Cluster = needed("cluster")
+    return found

@@ -296,9 +296,9 @@ class Project:
         path = self.mirror if is_mirror else self.store
         registry = self.registry_of(path)
         if is_mirror and not create:
-            from whorl.wings.cluster.service import refresh_mirror
+            from whorl.runtimes.runtime import cluster
 
-            refresh_mirror(self.settings(), path, registry)
+            cluster().refresh(self.settings(), path, registry)
         if not is_mirror and not create and not path.exists():
             raise self._no_store()
         # A file that is still empty is a store that another process is about to fill.

@@ -93,10 +93,10 @@ async def open_runtime(
         url = settings.server.url or USUAL_URL
         check = partial(check_trusted, settings)
         if settings.runtime.kind == "temporal":
-            from whorl.wings.cluster.service import open_cluster
+            from whorl.runtimes.runtime import cluster
 
             yield await stack.enter_async_context(
-                open_cluster(
+                cluster().open(
                     providers,
                     store,
                     redacted=workers.redacted,

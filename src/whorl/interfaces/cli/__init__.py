@@ -29,10 +29,6 @@ COMMANDS: CommandTable = {
             "whorl.interfaces.cli.commands.files.reference:new",
             "Write a workflow file from a template.",
         ),
-        "edit": (
-            "whorl.wings.editor.commands:edit",
-            "Change a workflow file by operations, and nothing else in it.",
-        ),
         "validate": (
             "whorl.interfaces.cli.commands.files.files:validate",
             "Check workflow files and list all mistakes.",
@@ -53,10 +49,6 @@ COMMANDS: CommandTable = {
             "whorl.interfaces.cli.commands.files.files:graph",
             "Draw a workflow as text, as SVG or as a Mermaid diagram.",
         ),
-        "test": (
-            "whorl.wings.testing.commands:test",
-            "Run the tests of workflows, or replay a recorded run.",
-        ),
         "schema": (
             "whorl.interfaces.cli.commands.files.reference:schema",
             "Print the JSON Schema of native files, for editors.",
@@ -68,10 +60,6 @@ COMMANDS: CommandTable = {
     },
     "Run": {
         "run": ("whorl.interfaces.cli.commands.runs.run:run_command", "Run a workflow file."),
-        "try": (
-            "whorl.wings.editor.try_command:try_command",
-            "Run one step, or one iteration of a loop, alone.",
-        ),
         "resume": (
             "whorl.interfaces.cli.commands.runs.pause:resume",
             "Go on after an interruption or a pause; retry what failed.",
@@ -99,14 +87,6 @@ COMMANDS: CommandTable = {
             "Say yes to what a run asks.",
         ),
         "reject": ("whorl.interfaces.cli.commands.runs.steer:reject", "Say no to what a run asks."),
-        "schedule": (
-            "whorl.wings.automation.schedule_commands:schedule",
-            "Let the clock start workflows.",
-        ),
-        "experiment": (
-            "whorl.wings.experiments.commands.experiments:experiment",
-            "Run a workflow over cases and compare variants.",
-        ),
     },
     "Look": {
         "ls": ("whorl.interfaces.cli.commands.runs.lists:ls", "List runs."),
@@ -125,14 +105,6 @@ COMMANDS: CommandTable = {
         ),
         "diff": ("whorl.interfaces.cli.commands.runs.why:diff", "Compare two iterations of a run."),
         "cost": ("whorl.interfaces.cli.commands.runs.lists:cost", "Show what runs cost."),
-        "what-if": (
-            "whorl.wings.experiments.commands.what_if:what_if",
-            "Tell what another stop rule would have done.",
-        ),
-        "judge": (
-            "whorl.wings.experiments.commands.what_if:judge",
-            "Tell how far a judge can be trusted.",
-        ),
         "serve": (
             "whorl.interfaces.cli.commands.project.serving:serve",
             "Serve the page in the browser, and the HTTP API.",
@@ -155,10 +127,6 @@ COMMANDS: CommandTable = {
         "tools": (
             "whorl.interfaces.cli.commands.project.tools:tools",
             "Show what tools of MCP servers say, and accept what changed.",
-        ),
-        "hook": (
-            "whorl.wings.automation.hook_commands:hook",
-            "Make addresses that start workflows, for other systems.",
         ),
         "prune": ("whorl.interfaces.cli.commands.project.store:prune", "Delete old runs."),
         "backup": (
@@ -184,10 +152,6 @@ COMMANDS: CommandTable = {
         "completion": (
             "whorl.interfaces.cli.commands.files.completion:completion",
             "Print what makes a shell complete commands.",
-        ),
-        "worker": (
-            "whorl.wings.cluster.commands:worker",
-            "Do the work of a cluster here.",
         ),
     },
     "": {

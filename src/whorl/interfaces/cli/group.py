@@ -16,6 +16,7 @@ from whorl.errors import Diagnostic, InvalidWorkflow, WhorlError, did_you_mean, 
 from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.terminal import is_colored, ours, paint, say
 from whorl.lazily import later_patterns, regex
+from whorl.plugins import wings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,11 +88,21 @@ class LazyGroup(CommandGroup):
                 made.append(f"--events={EVENTS[0]}" if word == "--events" else word)
         return super().parse_args(ctx, made)
 
+    def sections(self) -> CommandTable:
+        """All commands: those of the core, and behind them those of wings."""
+        made = {section: dict(rows) for section, rows in self.table.items()}
+        for wing in wings():
+            for name, (section, where, words) in wing.commands.items():
+                made[section][name] = (where, words)
+        return made
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for section, rows in self.table.items() if section for name in rows]
+        return [name for section, rows in self.sections().items() if section for name in rows]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        for rows in self.table.values():
+        # Wings are looked at only for what is no command of the core.
+        is_core = any(cmd_name in rows for rows in self.table.values())
+        for rows in (self.table if is_core else self.sections()).values():
             if cmd_name in rows:
                 module, _, name = rows[cmd_name][0].partition(":")
                 if ".runs." in module:
@@ -109,7 +120,7 @@ class LazyGroup(CommandGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the commands by section, without importing them."""
-        for section, rows in self.table.items():
+        for section, rows in self.sections().items():
             if section:
                 with formatter.section(section):
                     formatter.write_dl([(name, words) for name, (_, words) in rows.items()])

@@ -12,7 +12,7 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
@@ -23,12 +23,7 @@ from whorl.interfaces.http.problems import Refusal, refused, register
 from whorl.interfaces.http.roles import check_role
 from whorl.interfaces.http.routes import audit, control, operations, runs, streams, workflows
 from whorl.interfaces.http.state import PROBLEMS, ServerState, check_open
-from whorl.wings.automation import hook_routes as hooks
-from whorl.wings.automation import schedule_routes as schedules
-from whorl.wings.automation import webhook_routes as webhooks
-from whorl.wings.editor import routes as editing
-from whorl.wings.editor import try_routes as tries
-from whorl.wings.experiments import routes as experiments
+from whorl.plugins import load_reference, wings
 
 DESCRIPTION: Final = (
     "Everything that the page does and the commands do. Every request needs "
@@ -89,20 +84,14 @@ def build_app(state: ServerState | None = None) -> FastAPI:
     routers = (
         streams.router,
         workflows.router,
-        editing.router,
-        tries.router,
         control.router,
         runs.router,
         runs.costs_router,
-        experiments.router,
-        experiments.runs_router,
         audit.router,
-        schedules.router,
-        hooks.router,
-        webhooks.router,
         operations.router,
     )
-    for router in (*routers, page):
+    added = (cast("APIRouter", load_reference(each)) for wing in wings() for each in wing.routers)
+    for router in (*routers, *added, page):
         app.include_router(router)
     app.add_api_route("/api/openapi.json", lambda: document(app), include_in_schema=False)
     register(app)
@@ -146,10 +135,9 @@ async def healthz(request: Request) -> Response:
     fault = None if state is None else await operations.store_fault(state)
     if fault is not None:
         return refused(503, fault.code, str(fault), fault.help)
-    known = {"stall_ms": 0.0, "schedules_in_trouble": 0}
-    if state is not None:
-        known = {"stall_ms": state.heartbeat.stall_ms}
-        known["schedules_in_trouble"] = len(state.scheduler.troubles)
+    known = {"stall_ms": 0.0 if state is None else state.heartbeat.stall_ms}
+    for job in () if state is None else state.jobs:
+        known |= job.health()
     return JSONResponse({"status": "ok", **known})
 
 

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from pathlib import Path as FilePath
-from typing import Annotated
+from typing import Annotated, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import quote
 
 from fastapi import Depends, Path, Request
@@ -29,6 +29,7 @@ from whorl.interfaces.status_words import target_of
 from whorl.interpreter.evaluation import call_signature
 from whorl.language import Json
 from whorl.lazily import dataclass
+from whorl.plugins import load_reference, wings
 from whorl.providers.registry import Providers
 from whorl.runtimes.journal.journal import RunId, RunRow
 from whorl.runtimes.journal.sealed_secrets import shown
@@ -44,8 +45,6 @@ from whorl.services.run_driver import Driving
 from whorl.services.runs import keep_to, open_runtime
 from whorl.services.serving.upkeep import Upkeep, watch_file
 from whorl.source.paths import resolve_beside
-from whorl.wings.automation.firing import Scheduler
-from whorl.wings.experiments.server_jobs import Experiments
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _GIVEN_MAX = 300
@@ -77,6 +76,26 @@ PROBLEMS: dict[int | str, dict[str, object]] = {
 log = logging.getLogger("whorl.http")
 
 
+class Job(Protocol):
+    """What a wing does in a server beside its runs."""
+
+    async def work(self) -> None:
+        """Goes on until it is cancelled."""
+
+    def run_left(self) -> None:
+        """A run is not driven any more."""
+
+    def health(self) -> dict[str, float]:
+        """Numbers for `/healthz`."""
+
+    async def close(self) -> None:
+        """The server is being stopped."""
+
+
+J = TypeVar("J")
+MakeJob: TypeAlias = "Callable[[ServerState], Job]"
+
+
 @dataclass(eq=False)
 class ServerState:
     """The state of a server."""
@@ -98,16 +117,12 @@ class ServerState:
         self.heartbeat = Heartbeat()
         self.catalogue = Catalogue(self.project, self.providers.settings.programs)
         self.audit = Audit(self.store)
-        self.scheduler = Scheduler(
-            self.project, self.providers, self.driving, self.catalogue, self.trigger_url
-        )
-        self.experiments = Experiments(self.project, self.providers, self.driving)
+        makers = (cast("MakeJob", load_reference(each)) for wing in wings() for each in wing.jobs)
+        self.jobs = tuple(make(self) for make in makers)
         self._targets: dict[tuple[RunId, str], float | None] = {}
         self._given: dict[RunId, str] = {}
         self._items: dict[RunId, tuple[RunRow, str]] = {}
         self._names: tuple[float, list[str]] = (0.0, [])
-        # When webhooks were called, by name, within the last minute.
-        self.webhook_calls: dict[str, deque[float]] = {}
         # When files were saved.
         self.saved: deque[float] = deque(maxlen=SAVES_MAX)
 
@@ -120,7 +135,12 @@ class ServerState:
         self.watcher.touch(run)
         # It may wait, with a time limit.
         self.upkeep.awake.set()
-        self.scheduler.run_left()
+        for job in self.jobs:
+            job.run_left()
+
+    def job(self, kind: type[J]) -> J:
+        """The job of a wing."""
+        return next(job for job in self.jobs if isinstance(job, kind))
 
     @contextlib.contextmanager
     def listening(self, run: RunId | None) -> Iterator[Listener]:
@@ -235,8 +255,7 @@ async def open_state(project: Project, *, edits: bool = False) -> AsyncIterator[
         beating = asyncio.create_task(state.heartbeat.beat(state.driving))
         tasks = [following, beating]
         tasks.append(asyncio.create_task(state.upkeep.work()))
-        tasks.append(asyncio.create_task(state.scheduler.work()))
-        tasks.append(asyncio.create_task(state.experiments.work()))
+        tasks += [asyncio.create_task(job.work()) for job in state.jobs]
         tasks.append(asyncio.create_task(watch_file(runtime.store)))
         if retention := providers.settings.retention:
             tasks.append(asyncio.create_task(keep_to(retention, project, runtime.store)))
@@ -249,7 +268,8 @@ async def open_state(project: Project, *, edits: bool = False) -> AsyncIterator[
             for task in tasks:
                 task.cancel()
             await state.driving.close()
-            await state.experiments.close()
+            for job in state.jobs:
+                await job.close()
 
 
 def _state(request: Request) -> ServerState:

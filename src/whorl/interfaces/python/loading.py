@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from whorl.errors import InvalidWorkflow, UsageError
 from whorl.interfaces.python.values import Config, Definition, FilePath, Workflow, plain_value
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from whorl.errors import Diagnostic, Span
     from whorl.providers.functions import Tasks
     from whorl.services.project import Project
-    from whorl.wings.editor.kit.edit import Edited
 
 
 _INDENT = 2
@@ -37,23 +36,6 @@ def load(path: FilePath, *, workflow: str = "", config: Config | None = None) ->
     or a table of what would stand in one.
     """
     return workflow_from(project_of(config), path, workflow)
-
-
-def edit(
-    text: str,
-    name: str,
-    operations: Sequence[Mapping[str, object]],
-    *,
-    readers: Literal["rewire", "leave"] = "rewire",
-) -> Edited:
-    """Applies operations to the text of a workflow file, all or none; writes nothing.
-
-    Raises EditRefused, with the line, where one cannot be carried out exactly. `readers` says
-    whether the readers of a step are changed with it.
-    """
-    from whorl.wings.editor.files import edit_text
-
-    return edit_text(project_of(None), text, name, operations, rewires=readers == "rewire")
 
 
 def workflow_from(project: Project, path: Definition | FilePath, name: str = "") -> Workflow:

@@ -193,10 +193,10 @@ class Session:
     @property
     def schedules(self) -> SessionSchedules:
         """The workflows that the clock starts, for a server of this store to fire."""
-        from whorl.wings.automation.python import SessionSchedules
-        from whorl.wings.automation.registry import Schedules
+        from whorl.plugins import needed
 
-        return SessionSchedules(Schedules(self._project, self._opened().store))
+        made: SessionSchedules = needed("schedules")(self._project, self._opened().store)
+        return made
 
     def run(self, run: str = "last") -> Run:
         """A run of the store, without touching it."""

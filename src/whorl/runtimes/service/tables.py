@@ -23,31 +23,17 @@ CREATE TABLE IF NOT EXISTS audit(
     id INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, who TEXT NOT NULL, role TEXT NOT NULL,
     action TEXT NOT NULL, run TEXT NOT NULL, file TEXT NOT NULL, outcome TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS schedules(
-    name TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, root TEXT NOT NULL, file TEXT NOT NULL,
-    named TEXT NOT NULL, rule TEXT NOT NULL, overlap TEXT NOT NULL, backfill INTEGER NOT NULL,
-    inputs TEXT NOT NULL, limits TEXT NOT NULL, trigger TEXT NOT NULL, created_at REAL NOT NULL,
-    paused INTEGER NOT NULL, cursor REAL NOT NULL, fault TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS firings(
-    schedule TEXT NOT NULL, due REAL NOT NULL, state TEXT NOT NULL, run TEXT NOT NULL,
-    reason TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY(schedule, due)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS experiments(
-    name TEXT PRIMARY KEY, root TEXT NOT NULL, file TEXT NOT NULL, budget_usd REAL,
-    generation INTEGER NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL, asked_at REAL NOT NULL,
-    owner TEXT NOT NULL, beat_at REAL NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS firings_open ON firings(due) WHERE state IN ('asked', 'waiting');
 """
 _HAS_TABLE: Final = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
 
 
-async def change(store: SqliteStore, apply: Callable[[apsw.Connection], T]) -> T:
-    """Changes the tables in a transaction; `apply` raises only before it has written anything."""
+async def change(
+    store: SqliteStore, apply: Callable[[apsw.Connection], T], definitions: str = DEFINITIONS
+) -> T:
+    """Changes tables in a transaction; `apply` raises only before it has written anything."""
 
     def made(connection: apsw.Connection) -> T:
-        connection.execute(DEFINITIONS)
+        connection.execute(definitions)
         return apply(connection)
 
     return await store.change(made)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from whorl.errors import ProviderError, UsageError, did_you_mean, safe
-from whorl.ir import Constant, Task
+from whorl.errors import Diagnostic, InvalidWorkflow, ProviderError, UsageError, did_you_mean, safe
+from whorl.ir import Constant, Loop, Task
 from whorl.ir.checks.structure import session_faults
-from whorl.ir.walk import workflows_of
+from whorl.ir.walk import walk, workflows_of
 from whorl.lazily import dataclass, regex
 from whorl.providers.settings.lines import permit_command
 from whorl.services.configuration.trust import check_trusted
@@ -26,6 +26,7 @@ from whorl.services.files.forecasting import MODELS, asked_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.errors import Span
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.registry import Providers
@@ -416,3 +417,38 @@ def stand_in(workflow: Workflow, settings: Settings) -> str:
             return ""
         names |= {repr(safe(one.provider.name)) for one in chosen}
     return f"{SCRIPTED} (provider {', '.join(sorted(names))})"
+
+
+def loops_of(workflow: Workflow) -> Iterator[tuple[str, Loop]]:
+    for path, node in walk(workflow.body):
+        if isinstance(node, Loop):
+            yield path, node
+
+
+def find_loop(workflow: Workflow, name: str, span: Span | None = None) -> Loop:
+    """The loop of a name or path; without one, the only loop or the first outermost."""
+    loops = dict(loops_of(workflow))
+    found = [loop for path, loop in loops.items() if name in (path, loop.name, "")]
+    if not found:
+        words = f"workflow {workflow.name!r} has no loop {name!r}" if name else "there is no loop"
+        advice = did_you_mean(name, list(loops)) or f"its loops: {', '.join(loops) or 'none'}"
+        raise InvalidWorkflow([Diagnostic("X100", words, span, help=advice)])
+    return found[0]
+
+
+def not_explored(workflow: Workflow, name: str) -> str:
+    """Why a loop cannot be explored; or nothing."""
+    loop = find_loop(workflow, name)
+    around = [other for _, other in loops_of(workflow) if other is not loop]
+    inside = [o.name for o in around if any(node is loop for _, node in walk(o.body))]
+    facts = {fact for _, fact in loop.facts}
+    limits = loop.limits
+    if inside:
+        return f"loop {name!r} is inside loop {inside[0]!r}: only outermost loops are explored"
+    if "limit" in facts:
+        return f"iterations of {name!r} are told their limit, so that more would change them"
+    if loop.ask != "never" or loop.on_limit != "finish":
+        return f"a person is asked about {name!r}, or its limit is not a normal end"
+    if any(value is not None for value in (limits.cost_usd, limits.tokens, limits.calls)):
+        return f"loop {name!r} has a budget of its own; give it to the run instead"
+    return ""

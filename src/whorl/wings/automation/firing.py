@@ -40,8 +40,10 @@ from whorl.wings.automation.rules import (
 from whorl.wings.automation.table import Firing, Schedule, ScheduleTable
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Coroutine
 
+    from whorl.interfaces.http.state import ServerState
     from whorl.ir import Workflow
     from whorl.providers.registry import Providers
     from whorl.runtimes.start_options import Start
@@ -90,6 +92,14 @@ class Scheduler:
         self.troubles: dict[str, str] = {}
         self._checked = self._followed = -_CHECK_S
         self._has_waiting = False
+        # When webhooks were called, by name, within the last minute.
+        self.webhook_calls: dict[str, deque[float]] = {}
+
+    def health(self) -> dict[str, float]:
+        return {"schedules_in_trouble": len(self.troubles)}
+
+    async def close(self) -> None:
+        """What is under way ends with the work."""
 
     def run_left(self) -> None:
         """A run is not driven any more: a firing may have waited for that."""
@@ -315,3 +325,9 @@ class Scheduler:
         if given is None:
             return None
         return await asyncio.to_thread(starts_of, workflow, given, self._store.clock())
+
+
+def scheduler_of(state: ServerState) -> Scheduler:
+    return Scheduler(
+        state.project, state.providers, state.driving, state.catalogue, state.trigger_url
+    )

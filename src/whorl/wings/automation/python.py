@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whorl.interfaces.python.values import FilePath, JsonLike
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
     from whorl.wings.automation.registry import Listed
     from whorl.wings.automation.table import Overlap
 
@@ -90,3 +92,7 @@ def _shown(listed: Listed) -> Schedule:
     return Schedule(
         known.name, known.file, listed.words, listed.next, known.paused, listed.trouble, runs
     )
+
+
+def schedules_of(project: Project, store: SqliteStore) -> SessionSchedules:
+    return SessionSchedules(Schedules(project, store))

@@ -7,13 +7,15 @@ import math
 import os
 import re
 import secrets
+from contextlib import closing
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
-from whorl.errors import UsageError, WhorlError
+from whorl.errors import StoreError, UsageError, WhorlError
 from whorl.ir import to_json
 from whorl.ir.codec import content_hash
 from whorl.lazily import dataclass
+from whorl.plugins import needed
 from whorl.providers.redaction import redact
 from whorl.runtimes.sqlite.faults import strange
 from whorl.runtimes.start_options import Start
@@ -22,7 +24,7 @@ from whorl.wings.automation.rules import CODE, POLLED, SUBSCRIPTION, UNDO, rule_
 from whorl.wings.automation.table import Firing, Overlap, Schedule, ScheduleTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from whorl.ir import Workflow
     from whorl.language import Json
@@ -78,9 +80,8 @@ class Schedules:
     @property
     def table(self) -> ScheduleTable:
         if self.store.is_mirror:
-            from whorl.wings.cluster.schedule_registry import cluster_schedules
-
-            return cluster_schedules(self.project, self.store)
+            made: ScheduleTable = needed("cluster_schedules")(self.project, self.store)
+            return made
         return ScheduleTable(self.store)
 
     async def add(self, new: NewSchedule) -> Schedule:
@@ -277,3 +278,16 @@ def prepared(
     )
     start, _ = permitted(reading.workflow, providers, start)
     return reading.workflow, start
+
+
+def findings(project: Project) -> Iterator[tuple[str, bool, str]]:
+    """What `whorl doctor` says of the schedules."""
+    if not (project.store.exists() or project.is_on_cluster):
+        return
+    try:
+        with closing(project.open_store()) as store:
+            for listed in Schedules(project, store).listed():
+                words = listed.trouble or ("paused" if listed.schedule.paused else listed.words)
+                yield f"schedule {listed.schedule.name}", not listed.trouble, words
+    except StoreError as fault:
+        yield "schedules", False, str(fault)

@@ -11,6 +11,7 @@ from whorl.errors import UsageError
 from whorl.interfaces.http.problems import Refusal
 from whorl.interfaces.http.schemas.shared import Closed, Dollars, FileName, JsonValue, WorkflowName
 from whorl.interfaces.http.state import ServerState, State, no_query
+from whorl.wings.automation.firing import Scheduler
 from whorl.wings.automation.registry import Listed, NewSchedule
 
 router = APIRouter(prefix="/api/schedules", tags=["schedules"], dependencies=[Depends(no_query)])
@@ -80,7 +81,7 @@ class Nothing(Closed):
 @router.get("")
 def list_schedules(state: State) -> ScheduleList:
     """The schedules, when each is due, and what happened the last times."""
-    listed = state.scheduler.schedules.listed()
+    listed = state.job(Scheduler).schedules.listed()
     return ScheduleList(schedules=[_item(state, each) for each in listed])
 
 
@@ -100,7 +101,7 @@ async def add_schedule(state: State, new: NewScheduleItem) -> ScheduleItem:
         inputs=new.inputs,
         budget_usd=new.budget_usd,
     )
-    schedules = state.scheduler.schedules
+    schedules = state.job(Scheduler).schedules
     try:
         made = await schedules.add(asked)
     except UsageError as fault:
@@ -114,34 +115,34 @@ async def add_schedule(state: State, new: NewScheduleItem) -> ScheduleItem:
 @router.post("/{schedule}/pause")
 async def pause_schedule(state: State, schedule: KnownName, _: Nothing) -> ScheduleItem:
     """Pauses it: it starts nothing until it is resumed."""
-    await state.scheduler.schedules.table.pause(schedule, paused=True)
+    await state.job(Scheduler).schedules.table.pause(schedule, paused=True)
     return await _changed(state, schedule)
 
 
 @router.post("/{schedule}/resume")
 async def resume_schedule(state: State, schedule: KnownName, _: Nothing) -> ScheduleItem:
     """Resumes it from now on; what was due in the pause is left out."""
-    await state.scheduler.schedules.resume(schedule)
+    await state.job(Scheduler).schedules.resume(schedule)
     return await _changed(state, schedule)
 
 
 @router.post("/{schedule}/run", status_code=202)
 async def run_schedule(state: State, schedule: KnownName, _: Nothing) -> ScheduleItem:
     """Starts its workflow now, also if it is paused; its `overlap` counts."""
-    await state.scheduler.schedules.ask(schedule)
+    await state.job(Scheduler).schedules.ask(schedule)
     return await _changed(state, schedule)
 
 
 @router.delete("/{schedule}")
 async def remove_schedule(state: State, schedule: KnownName) -> Nothing:
     """Deletes it; its runs stay."""
-    await state.scheduler.schedules.table.remove(schedule)
+    await state.job(Scheduler).schedules.table.remove(schedule)
     return Nothing()
 
 
 async def _changed(state: ServerState, name: str) -> ScheduleItem:
-    state.scheduler.awake.set()
-    schedules = state.scheduler.schedules
+    state.job(Scheduler).awake.set()
+    schedules = state.job(Scheduler).schedules
     shown = await asyncio.to_thread(lambda: schedules.show(schedules.table.named(name)))
     return _item(state, shown)
 

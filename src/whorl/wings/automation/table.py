@@ -34,6 +34,19 @@ _REASON_MAX: Final = 500
 _ENDS: Final = "('succeeded', 'failed', 'cancelled')"
 _COLUMNS: Final = """name, id, root, file, named, rule, overlap, backfill, inputs, limits, trigger,
     created_at, paused, cursor, fault"""
+_DEFINITIONS: Final = """
+CREATE TABLE IF NOT EXISTS schedules(
+    name TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, root TEXT NOT NULL, file TEXT NOT NULL,
+    named TEXT NOT NULL, rule TEXT NOT NULL, overlap TEXT NOT NULL, backfill INTEGER NOT NULL,
+    inputs TEXT NOT NULL, limits TEXT NOT NULL, trigger TEXT NOT NULL, created_at REAL NOT NULL,
+    paused INTEGER NOT NULL, cursor REAL NOT NULL, fault TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS firings(
+    schedule TEXT NOT NULL, due REAL NOT NULL, state TEXT NOT NULL, run TEXT NOT NULL,
+    reason TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY(schedule, due)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS firings_open ON firings(due) WHERE state IN ('asked', 'waiting');
+"""
 _ALL: Final = f"SELECT {_COLUMNS} FROM schedules ORDER BY name"
 _PUT: Final = f"INSERT INTO schedules({_COLUMNS}) VALUES({'?,' * 14}?)"
 _ADVANCE: Final = "UPDATE schedules SET cursor = ?3 WHERE id = ?1 AND cursor = ?2 AND NOT paused"
@@ -125,7 +138,7 @@ class ScheduleTable:
                 raise UsageError(f"there are {SCHEDULES_MAX:,} schedules", help="remove some")
             connection.execute(_PUT, _row(schedule))
 
-        await change(self.store, apply)
+        await change(self.store, apply, _DEFINITIONS)
 
     async def mirror(self, schedules: Sequence[Schedule], firings: Sequence[Firing]) -> None:
         """Keeps to what a cluster has; what stands in files stays as it is."""
@@ -138,7 +151,7 @@ class ScheduleTable:
                 row = (firing.schedule, firing.due, firing.state, firing.run, firing.reason)
                 connection.execute(_MIRROR, (*row, firing.at))
 
-        await change(self.store, apply)
+        await change(self.store, apply, _DEFINITIONS)
 
     async def follow(self, wanted: Sequence[Schedule], gone: Sequence[Schedule]) -> None:
         """Keeps to what files say: those that are new or otherwise go on from now."""
@@ -154,7 +167,7 @@ class ScheduleTable:
                 if connection.changes() == 0:
                     connection.execute(f"{_PUT} ON CONFLICT DO NOTHING", _row(schedule))
 
-        await change(self.store, apply)
+        await change(self.store, apply, _DEFINITIONS)
 
     async def remove(self, name: str) -> None:
         known = self.named(name)
@@ -167,7 +180,7 @@ class ScheduleTable:
             connection.execute(f"DELETE FROM firings WHERE schedule IN {own}", (name,))
             connection.execute("DELETE FROM schedules WHERE name = ?", (name,))
 
-        await change(self.store, apply)
+        await change(self.store, apply, _DEFINITIONS)
 
     async def pause(self, name: str, *, paused: bool) -> None:
         """Pauses a schedule, or lets it go on from now: what was due meanwhile is left out."""
@@ -194,7 +207,7 @@ class ScheduleTable:
             connection.execute(_TRIM, (schedule.id,))
             return True
 
-        return await change(self.store, apply)
+        return await change(self.store, apply, _DEFINITIONS)
 
     async def settle(
         self, firing: Firing, state: State, *, run: str = "", reason: str = ""
@@ -231,7 +244,7 @@ class ScheduleTable:
         def apply(connection: apsw.Connection) -> None:
             connection.execute(statement, values)
 
-        await change(self.store, apply)
+        await change(self.store, apply, _DEFINITIONS)
 
 
 def is_taken(name: str) -> UsageError:

@@ -21,6 +21,7 @@ from whorl.runtimes.sqlite.tables.hooks import HookRow
 from whorl.runtimes.start_options import Start
 from whorl.services.files.preflight import check_given, permitted
 from whorl.services.serving.triggers import only_start
+from whorl.wings.automation.firing import Scheduler
 from whorl.wings.automation.hook_routes import body_of
 from whorl.wings.automation.webhooks import CODE, delivery_of, inputs_from, key_of
 
@@ -86,9 +87,10 @@ async def _verified(
 
 def _check_rate(state: ServerState, name: str) -> None:
     most, now = state.providers.settings.server.hooks_per_minute, time.monotonic()
-    if len(state.webhook_calls) >= _NAMES_MAX:
-        state.webhook_calls.clear()
-    times = state.webhook_calls.setdefault(name, deque())
+    calls = state.job(Scheduler).webhook_calls
+    if len(calls) >= _NAMES_MAX:
+        calls.clear()
+    times = calls.setdefault(name, deque())
     while times and times[0] < now - _MINUTE_S:
         times.popleft()
     if len(times) >= most:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from whorl.errors import StoreError, UsageError
+from whorl.runtimes.runtime import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -214,3 +215,13 @@ async def open_worker(
             yield
     finally:
         await providers.close()
+
+
+CLUSTER = Cluster(
+    open_cluster,
+    refresh_mirror,
+    mirror_lag,
+    cluster_findings,
+    cluster_memory,
+    forget_on_cluster,
+)

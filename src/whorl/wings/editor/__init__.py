@@ -1,1 +1,21 @@
 """The editor: pictures of files, operations on them, undo, single steps."""
+
+from whorl.plugins import Wing
+
+WING = Wing(
+    commands={
+        "edit": (
+            "Write",
+            "whorl.wings.editor.commands:edit",
+            "Change a workflow file by operations, and nothing else in it.",
+        ),
+        "try": (
+            "Run",
+            "whorl.wings.editor.try_command:try_command",
+            "Run one step, or one iteration of a loop, alone.",
+        ),
+    },
+    routers=("whorl.wings.editor.routes:router", "whorl.wings.editor.try_routes:router"),
+    names={"edit": "whorl.wings.editor.python"},
+    offers={"editor": "whorl.wings.editor.files:EDITOR"},
+)

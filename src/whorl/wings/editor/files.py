@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from whorl.dialects.files import ENDINGS, UnsavedFiles
 from whorl.dialects.reader import dialects, parse, reader_of
 from whorl.errors import EditRefused, InvalidWorkflow, UsageError
+from whorl.services.files import Editor
 from whorl.source.editing.patches import in_utf16
 from whorl.source.editing.text import BYTES_MAX
 from whorl.source.report import read_text
@@ -303,3 +304,6 @@ def _replace(folder: int, name: str, data: bytes, file: str) -> None:
     finally:
         with suppress(OSError):
             os.unlink(new, dir_fd=folder)
+
+
+EDITOR = Editor(read_file, empty_text, edited_dialects)

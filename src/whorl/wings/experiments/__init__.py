@@ -1,1 +1,41 @@
 """Experiments on loops: trials over cases and variants, what another rule would have done."""
+
+from whorl.plugins import FileKind, Wing
+
+WING = Wing(
+    commands={
+        "experiment": (
+            "Run",
+            "whorl.wings.experiments.commands.experiments:experiment",
+            "Run a workflow over cases and compare variants.",
+        ),
+        "what-if": (
+            "Look",
+            "whorl.wings.experiments.commands.what_if:what_if",
+            "Tell what another stop rule would have done.",
+        ),
+        "judge": (
+            "Look",
+            "whorl.wings.experiments.commands.what_if:judge",
+            "Tell how far a judge can be trusted.",
+        ),
+    },
+    files=(
+        FileKind(
+            "experiment",
+            "whorl.wings.experiments.document:SCHEMA",
+            "whorl.wings.experiments.commands.experiments:check_file",
+            word="experiment",
+            claims="whorl.wings.experiments.document:is_experiment",
+        ),
+    ),
+    routers=(
+        "whorl.wings.experiments.routes:router",
+        "whorl.wings.experiments.routes:runs_router",
+    ),
+    jobs=("whorl.wings.experiments.server_jobs:experiments_of",),
+    names={
+        "Experiment": "whorl.wings.experiments.python",
+        "what_if": "whorl.wings.experiments.python",
+    },
+)

@@ -306,7 +306,7 @@ _EXAMPLES = {
 }
 
 
-def experiment_schema() -> dict[str, Any]:
+def _schema() -> dict[str, Any]:
     """The JSON Schema of experiment files, for editors."""
 
     def described(table: dict[str, tuple[tuple[str, ...], str]]) -> dict[str, Any]:
@@ -341,3 +341,6 @@ def experiment_schema() -> dict[str, Any]:
         "properties": fields,
         "additionalProperties": False,
     }
+
+
+SCHEMA = _schema()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from whorl.errors import UsageError, did_you_mean
 from whorl.ir import Judge
 from whorl.ir.expressions import conditions_in
-from whorl.wings.experiments.variants import find_loop, no_variant
+from whorl.services.files.preflight import find_loop
+from whorl.wings.experiments.variants import no_variant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -34,7 +34,7 @@ from whorl.wings.experiments.schemas import (
     RunLoopQuery,
     VariantItem,
 )
-from whorl.wings.experiments.server_jobs import ExperimentStatus, queue_of, standing_of
+from whorl.wings.experiments.server_jobs import Experiments, ExperimentStatus, queue_of, standing_of
 from whorl.wings.experiments.trials import key_prefix
 from whorl.wings.experiments.what_if.exporting import facts_document
 from whorl.wings.experiments.what_if.query import (
@@ -59,7 +59,7 @@ _LOOK_SHARE = 20
 @router.get("", dependencies=_plain)
 def list_experiments(state: State) -> list[ExperimentItem]:
     """The experiment files of the project, and experiments of which only runs are left."""
-    return [ExperimentItem(**_fields(state, each)) for each in state.experiments.listed()]
+    return [ExperimentItem(**_fields(state, each)) for each in state.job(Experiments).listed()]
 
 
 @router.post("", status_code=202, dependencies=_plain)
@@ -72,7 +72,7 @@ async def run_experiment(state: State, asking: Asking, new: NewExperiment) -> Ex
     own = (await asyncio.to_thread(read_experiment, state.project, path)).budget
     if own is not None and new.budget_usd is not None and new.budget_usd > own:
         asking.check("raise limits")
-    name = await state.experiments.ask(path, budget=new.budget_usd, fresh=new.fresh)
+    name = await state.job(Experiments).ask(path, budget=new.budget_usd, fresh=new.fresh)
     return await _detail(state, name)
 
 
@@ -85,7 +85,7 @@ async def show_experiment(state: State, name: Name) -> ExperimentDetail:
 @router.post("/{name}/stop", status_code=202, dependencies=_plain)
 async def stop_experiment(state: State, name: Name, _: Nothing) -> ExperimentDetail:
     """Begins no more trials; those under way go on to their end. 409: it is not running."""
-    await state.experiments.stop(name)
+    await state.job(Experiments).stop(name)
     return await _detail(state, name)
 
 
@@ -93,7 +93,7 @@ async def stop_experiment(state: State, name: Name, _: Nothing) -> ExperimentDet
             response_class=StreamingResponse)  # fmt: skip
 async def experiment_events(state: State, name: Name) -> Response:
     """`experiment` with an ExperimentDetail whenever that changes."""
-    study = await asyncio.to_thread(state.experiments.study, name)
+    study = await asyncio.to_thread(state.job(Experiments).study, name)
     return streamed(state, None, _Changes(state, study).news)
 
 
@@ -190,7 +190,7 @@ async def facts_of_run(
 
 
 async def _about(state: ServerState, name: str, work: Callable[[Study], T]) -> T:
-    return await asyncio.to_thread(lambda: work(state.experiments.study(name)))
+    return await asyncio.to_thread(lambda: work(state.job(Experiments).study(name)))
 
 
 async def _detail(state: ServerState, name: str) -> ExperimentDetail:
@@ -217,7 +217,7 @@ def _fields(state: ServerState, each: ExperimentStatus) -> dict[str, Any]:
 
 def _described(state: ServerState, study: Study) -> ExperimentDetail:
     experiment = study.experiment
-    standing = standing_of(study, state.experiments.table.all().get(experiment.name))
+    standing = standing_of(study, state.job(Experiments).table.all().get(experiment.name))
     progress = standing.progress
     assert progress is not None
     each = len(experiment.cases) * experiment.repeat

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import UsageError
 from whorl.runtimes.start_options import Start
 from whorl.services.files import preflight
+from whorl.services.files.preflight import loops_of
 from whorl.wings.experiments.graders import Collection, grading_workflow
 from whorl.wings.experiments.running.budget import NOTHING, Budget, Reserved
 from whorl.wings.experiments.running.cost_bounds import Bounds
@@ -27,7 +28,7 @@ from whorl.wings.experiments.trials import (
     outcome_of,
     rows_of,
 )
-from whorl.wings.experiments.variants import asked_again, loops_of, prepare
+from whorl.wings.experiments.variants import asked_again, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -37,6 +37,7 @@ from whorl.wings.experiments.trials import (
 )
 
 if TYPE_CHECKING:
+    from whorl.interfaces.http.state import ServerState
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.journal import RunRow
     from whorl.services.project import Project
@@ -238,6 +239,12 @@ class Experiments:
         conductor.open(budget=asked.budget_usd, generation=asked.generation)
         return conductor
 
+    def run_left(self) -> None:
+        """Each experiment sees that by itself."""
+
+    def health(self) -> dict[str, float]:
+        return {}
+
     async def close(self) -> None:
         """Leaves what is conducted here to others; called once no run is driven any more."""
         for conductor in self._conductors.values():
@@ -351,3 +358,7 @@ def _words(fault: WhorlError) -> str:
     if isinstance(fault, InvalidWorkflow) and fault.diagnostics:
         return fault.diagnostics[0].message
     return str(fault)
+
+
+def experiments_of(state: ServerState) -> Experiments:
+    return Experiments(state.project, state.providers, state.driving)

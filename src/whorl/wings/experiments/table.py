@@ -24,6 +24,13 @@ _REASON_MAX: Final = 500
 _COLUMNS: Final = (
     "name, root, file, budget_usd, generation, state, reason, asked_at, owner, beat_at"
 )
+_DEFINITIONS: Final = """
+CREATE TABLE IF NOT EXISTS experiments(
+    name TEXT PRIMARY KEY, root TEXT NOT NULL, file TEXT NOT NULL, budget_usd REAL,
+    generation INTEGER NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL, asked_at REAL NOT NULL,
+    owner TEXT NOT NULL, beat_at REAL NOT NULL
+) WITHOUT ROWID;
+"""
 _ALL: Final = f"SELECT {_COLUMNS} FROM experiments ORDER BY name"
 _PUT: Final = f"""INSERT INTO experiments({_COLUMNS}) VALUES(?, ?, ?, ?, ?, 'asked', '', ?, '', 0)
     ON CONFLICT(name) DO UPDATE SET root = excluded.root, file = excluded.file,
@@ -75,7 +82,7 @@ class ExperimentTable:
             values = (asked.name, asked.root, asked.file, asked.budget_usd, asked.generation, now)
             connection.execute(_PUT, values)
 
-        await change(self.store, apply)
+        await change(self.store, apply, _DEFINITIONS)
 
     async def claim(self, name: str, owner: str) -> bool:
         """Takes an experiment, or keeps it; False: another process has it, or nobody wants it."""
@@ -101,4 +108,4 @@ class ExperimentTable:
             connection.execute(statement, values)
             return connection.changes() > 0
 
-        return await change(self.store, apply)
+        return await change(self.store, apply, _DEFINITIONS)

@@ -22,13 +22,14 @@ from whorl.ir.walk import walk, with_nodes
 from whorl.language import LanguageError
 from whorl.language import parse as parse_expression
 from whorl.lazily import dataclass
+from whorl.services.files.preflight import find_loop, not_explored
 from whorl.source import Mapping
 from whorl.wings.experiments.cases import check_cases, inputs_given
 from whorl.wings.experiments.checking import check_members, expressions_of, members_of
 from whorl.wings.experiments.document import workflow_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from whorl.dialects import Reading
     from whorl.ir import Node, Workflow
@@ -134,23 +135,6 @@ def with_models(workflow: Workflow, variant: Variant) -> Workflow:
         return replace(node, inputs=Fields((*others, ("model", Constant(model)))))
 
     return replace(workflow, body=with_nodes(workflow.body, change))
-
-
-def loops_of(workflow: Workflow) -> Iterator[tuple[str, Loop]]:
-    for path, node in walk(workflow.body):
-        if isinstance(node, Loop):
-            yield path, node
-
-
-def find_loop(workflow: Workflow, name: str, span: Span | None = None) -> Loop:
-    """The loop of a name or path; without one, the only loop or the first outermost."""
-    loops = dict(loops_of(workflow))
-    found = [loop for path, loop in loops.items() if name in (path, loop.name, "")]
-    if not found:
-        words = f"workflow {workflow.name!r} has no loop {name!r}" if name else "there is no loop"
-        advice = did_you_mean(name, list(loops)) or f"its loops: {', '.join(loops) or 'none'}"
-        raise InvalidWorkflow([Diagnostic("X100", words, span, help=advice)])
-    return found[0]
 
 
 def fails_with(workflow: Workflow, loop: Loop) -> bool:
@@ -301,21 +285,3 @@ def _explored_at(experiment: Experiment, name: str) -> Span:
         [entry.key for entry in named if entry.name == name] if isinstance(named, Mapping) else []
     )
     return keys[0].span if keys else Span(experiment.file, 1, 1)
-
-
-def not_explored(workflow: Workflow, name: str) -> str:
-    """Why a loop cannot be explored; or nothing."""
-    loop = find_loop(workflow, name)
-    around = [other for _, other in loops_of(workflow) if other is not loop]
-    inside = [o.name for o in around if any(node is loop for _, node in walk(o.body))]
-    facts = {fact for _, fact in loop.facts}
-    limits = loop.limits
-    if inside:
-        return f"loop {name!r} is inside loop {inside[0]!r}: only outermost loops are explored"
-    if "limit" in facts:
-        return f"iterations of {name!r} are told their limit, so that more would change them"
-    if loop.ask != "never" or loop.on_limit != "finish":
-        return f"a person is asked about {name!r}, or its limit is not a normal end"
-    if any(value is not None for value in (limits.cost_usd, limits.tokens, limits.calls)):
-        return f"loop {name!r} has a budget of its own; give it to the run instead"
-    return ""

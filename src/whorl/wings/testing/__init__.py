@@ -8,3 +8,24 @@ checking  what a test expects against what came of its run
 coverage  which steps, branches and exits were reached
 saving    a test file that is made from a run
 """
+
+from whorl.plugins import FileKind, Wing
+
+WING = Wing(
+    commands={
+        "test": (
+            "Write",
+            "whorl.wings.testing.commands:test",
+            "Run the tests of workflows, or replay a recorded run.",
+        ),
+    },
+    files=(
+        FileKind(
+            "tests",
+            "whorl.wings.testing.format:SCHEMA",
+            "whorl.wings.testing.commands:check_file",
+            infix=".test.",
+            ending=".test.yaml",
+        ),
+    ),
+)

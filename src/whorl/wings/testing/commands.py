@@ -26,10 +26,12 @@ from whorl.interfaces.cli.options import (
 )
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.source.paths import open_file
+from whorl.wings.testing.files import read_test_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.errors import Diagnostic
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
@@ -262,3 +264,9 @@ def _difference(before: Json, now: Json) -> Iterator[str]:
     old, new = (text.replace("\\n", "\n").splitlines() for text in texts)
     lines = difflib.unified_diff(old, new, "recorded", "now", n=2, lineterm="")
     return (f"  {safe(text)}" for text in lines)
+
+
+def check_file(project: Project, file: str) -> tuple[str, list[Diagnostic]]:
+    """What a file of tests comes to; its mistakes are raised."""
+    words = plural(len(read_test_file(project, file).fields["tests"]), "test")
+    return f"ok ({words}; run them with `whorl test`)", []

@@ -1,6 +1,6 @@
 """The project and its workflows: nothing here runs, starts or fetches anything."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import Field
@@ -15,11 +15,14 @@ from whorl.interfaces.http.views.graph import graph_of
 from whorl.interfaces.operations import allowed, has_role
 from whorl.interfaces.status_words import effects_words, forecast_words
 from whorl.ir import Block, Workflow
+from whorl.plugins import needed
 from whorl.services.discovery import Listed
 from whorl.services.files.forecasting import forecast
 from whorl.services.files.preflight import SCRIPTED, TOY, refusal
 from whorl.services.inspecting.results import workflow_of
-from whorl.wings.editor.files import read_file
+
+if TYPE_CHECKING:
+    from whorl.services.files import Editor
 
 router = APIRouter(prefix="/api", tags=["workflows"])
 
@@ -99,7 +102,8 @@ def show_file_source(
         reading = state.project.read(path, query.named)
     except InvalidWorkflow as fault:
         try:
-            text, _ = read_file(state.project, query.file, broken=asking.sees_broken)
+            editor: Editor = needed("editor")
+            text, _ = editor.read_file(state.project, query.file, broken=asking.sees_broken)
         except UsageError:
             raise fault from None
         return _source(state, "", path, {path: text})

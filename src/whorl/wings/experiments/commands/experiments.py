@@ -31,10 +31,15 @@ from whorl.wings.experiments.commands.run import (
     study_of,
     to_save,
 )
+from whorl.wings.experiments.document import read_experiment
+from whorl.wings.experiments.reporting.notes import warnings
+from whorl.wings.experiments.trials import blocks_of
+from whorl.wings.experiments.variants import prepare
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from whorl.errors import Diagnostic
     from whorl.services.project import Project
     from whorl.wings.experiments.document import Experiment
     from whorl.wings.experiments.server_jobs import Experiments
@@ -342,3 +347,13 @@ def _detach(project: Project, experiment: Experiment, *, fresh: bool, budget: st
     echo(name)
     say(f"it runs in the background; next: {pasted('experiment', 'report', experiment.file)}")
     return 0
+
+
+def check_file(project: Project, file: str) -> tuple[str, list[Diagnostic]]:
+    """What an experiment file comes to, and what is odd in it; its mistakes are raised."""
+    experiment = read_experiment(project, file)
+    blocks = blocks_of(experiment, prepare(project, experiment), project.settings(), 1)
+    found = list(warnings(experiment, (trial for block in blocks for trial in block)))
+    cases, variants = len(experiment.cases), len(experiment.variants)
+    words = f"{plural(cases, 'case')}, {plural(variants, 'variant')}"
+    return f"an experiment, {words}, {plural(experiment.trials, 'trial')}", found

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import ProviderError, UsageError
 from whorl.lazily import dataclass
 from whorl.services.files import forecasting
+from whorl.services.files.preflight import find_loop, loops_of
 from whorl.wings.experiments.running.budget import CostHistory
-from whorl.wings.experiments.variants import find_loop, loops_of, with_loop
+from whorl.wings.experiments.variants import with_loop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whorl.lazily import dataclass
+from whorl.services.files.preflight import find_loop
 from whorl.wings.experiments.results import iteration_names
 from whorl.wings.experiments.running.cost_bounds import Bound
 from whorl.wings.experiments.running.progress import Forecast, Progress
@@ -19,7 +20,6 @@ from whorl.wings.experiments.trials import (
     is_short,
     outcome_of,
 )
-from whorl.wings.experiments.variants import find_loop
 from whorl.wings.experiments.what_if.loop_facts import facts_of
 
 if TYPE_CHECKING:

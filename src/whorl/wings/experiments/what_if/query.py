@@ -17,11 +17,12 @@ from whorl.ir import content_hash, from_json
 from whorl.ir.loop_rules import LoopLimits
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import RunFilter
+from whorl.services.files.preflight import find_loop
 from whorl.services.inspecting.results import result_of
 from whorl.services.replay import cassette_from_run, replay
 from whorl.wings.experiments.reporting.statistics import finite
 from whorl.wings.experiments.trials import unpriced_in
-from whorl.wings.experiments.variants import find_loop, rule_from_text, with_loop
+from whorl.wings.experiments.variants import rule_from_text, with_loop
 from whorl.wings.experiments.what_if.evaluate import answer
 from whorl.wings.experiments.what_if.exporting import atom_names, rule_document
 from whorl.wings.experiments.what_if.facts import Subject, atom_of, atoms_in

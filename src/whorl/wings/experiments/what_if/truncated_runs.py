@@ -24,8 +24,9 @@ from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.start_options import Start
 from whorl.services import steering
 from whorl.services.files import preflight
+from whorl.services.files.preflight import find_loop, not_explored
 from whorl.wings.experiments.trials import VOTES, digest, labels_of
-from whorl.wings.experiments.variants import fails_with, find_loop, not_explored, with_loop
+from whorl.wings.experiments.variants import fails_with, with_loop
 from whorl.wings.experiments.what_if.evaluate import GONE_ON, answer
 from whorl.wings.experiments.what_if.facts import USAGE, Call, votes_in
 

@@ -6,7 +6,7 @@ import os
 import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import click
 
@@ -31,18 +31,23 @@ from whorl.interfaces.cli.options import (
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.diagrams.text import limit_words
 from whorl.interfaces.formatting import table
+from whorl.plugins import load_reference, wings
 from whorl.services.discovery import candidates, is_other
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from whorl.dialects import Reading
+    from whorl.plugins import FileKind
     from whorl.services.files.forecasting import Forecast
     from whorl.services.files.preflight import Unknown
     from whorl.services.project import Project
 
     Reports = list[dict[str, Any]]
+
+# What a file of a kind comes to, and what is odd in it.
+CheckFile: TypeAlias = "Callable[[Project, str], tuple[str, list[Diagnostic]]]"
 
 
 @click.command()
@@ -100,10 +105,8 @@ def _check(
     What is probably no workflow is left out of a folder, and of what is only `known` as one.
     """
     try:
-        if _is_experiment(file):
-            return [_experiment_report(project, file, is_quiet=is_quiet)]
-        if ".test." in Path(file).name and not known:
-            return [_tests_report(project, file, is_quiet=is_quiet)]
+        if (kind := _kind(file, known=known)) is not None:
+            return [_kind_report(project, file, kind, is_quiet=is_quiet)]
         reading = project.read(file, name)
     except InvalidWorkflow as fault:
         if isinstance(fault, SeveralWorkflows) and not name:
@@ -121,48 +124,31 @@ def _check(
     return [_report(project, file, reading, name, is_quiet=is_quiet)]
 
 
-def _is_experiment(file: str) -> bool:
-    path = Path(file)
-    if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
-        return False
-    text = open_file(file)
-    # Most files are none, and need nothing of this.
-    if "experiment" not in text:
-        return False
-    from whorl.wings.experiments.document import is_experiment
+def _kind(file: str, *, known: bool) -> FileKind | None:
+    """The kind of a file that is no workflow; of those that are `known` as one, by its text."""
+    path, text = Path(file), ""
+    kinds = [each for wing in wings() for each in wing.files]
+    if path.suffix in (".yaml", ".yml", ".json") and path.is_file():
+        text = open_file(file)
+    for each in kinds:
+        # Most files are none of these, and need nothing of them.
+        if each.word and each.word in text:
+            claims = cast("Callable[[str, str], bool]", load_reference(each.claims))
+            if claims(text, file):
+                return each
+    return next(
+        (each for each in kinds if each.infix and each.infix in path.name and not known), None
+    )
 
-    return is_experiment(text, file)
 
-
-def _experiment_report(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
-    """What an experiment file comes to; its mistakes are raised."""
-    from whorl.wings.experiments.document import read_experiment
-    from whorl.wings.experiments.reporting.notes import warnings
-    from whorl.wings.experiments.trials import blocks_of
-    from whorl.wings.experiments.variants import prepare
-
-    experiment = read_experiment(project, file)
-    prepared = prepare(project, experiment)
-    blocks = blocks_of(experiment, prepared, project.settings(), 1)
-    found = list(warnings(experiment, (trial for block in blocks for trial in block)))
+def _kind_report(project: Project, file: str, kind: FileKind, *, is_quiet: bool) -> dict[str, Any]:
+    """What a file that is no workflow comes to; its mistakes are raised."""
+    words, found = cast("CheckFile", load_reference(kind.check))(project, file)
     if not is_quiet:
-        cases, variants = len(experiment.cases), len(experiment.variants)
-        words = f"{plural(cases, 'case')}, {plural(variants, 'variant')}"
-        say(f"{safe(file)}: an experiment, {words}, {plural(experiment.trials, 'trial')}")
+        say(f"{safe(file)}: {words}")
         if found:
             show_diagnostics(found, {})
     return {"file": file, "ok": True, "diagnostics": [*map(diagnostic_json, found)]}
-
-
-def _tests_report(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
-    """What a file of tests comes to; its mistakes are raised."""
-    from whorl.wings.testing.files import read_test_file
-
-    read = read_test_file(project, file)
-    if not is_quiet:
-        words = plural(len(read.fields["tests"]), "test")
-        say(f"{safe(file)}: ok ({words}; run them with `whorl test`)")
-    return {"file": file, "ok": True, "diagnostics": []}
 
 
 def _report(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +13,11 @@ from whorl.interfaces.cli.commands.project.start import with_schema_line
 from whorl.interfaces.cli.options import json_option, print_json, write_file
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.formatting import table
+from whorl.plugins import load_reference, needed, wings
 from whorl.templates import TEMPLATES, find, forms, read
+
+if TYPE_CHECKING:
+    from whorl.services.files import Editor
 
 
 @click.command()
@@ -85,19 +90,20 @@ def new(
 
 
 def _list_new() -> None:
-    from whorl.wings.editor.files import edited_dialects
-
     lines = [(row.name, ", ".join(row.dialects), row.description) for row in TEMPLATES]
-    lines += [(f"--empty {name}", name, "the smallest file") for name in edited_dialects()]
+    lines += [(f"--empty {name}", name, "the smallest file") for name in _editor().dialects()]
     print_lines(table(lines))
+
+
+def _editor() -> Editor:
+    editor: Editor = needed("editor")
+    return editor
 
 
 def _write_other(
     name: str | None, more: str | None, empty: str | None, source: str | None, *, force: bool
 ) -> None:
     """Writes an empty file, or a copy of another one."""
-    from whorl.wings.editor.files import empty_text
-
     if more is not None or (empty is not None and source is not None):
         raise UsageError("--empty and --from take one FILE", help="whorl new --empty native a.yaml")
     if source is not None:
@@ -105,7 +111,7 @@ def _write_other(
         file = name or f"{origin.stem}-copy{origin.suffix}"
         text = origin.read_bytes().decode(errors="strict")
     else:
-        text, ending = empty_text(empty or "")
+        text, ending = _editor().empty_text(empty or "")
         file = name or f"new{ending}"
     _write(file, text, force=force)
     say(f"wrote {file}")
@@ -214,10 +220,10 @@ def _functions(names: list[str]) -> list[str]:
 
 
 @click.command()
-@click.option("--tests", is_flag=True, help="Of test files instead.")
-@click.option("--experiment", is_flag=True, help="Of experiment files instead.")
-@click.option("--config", is_flag=True, help="Of whorl.toml instead.")
-def schema(*, tests: bool, experiment: bool, config: bool) -> None:
+@click.option("--tests", "kind", flag_value="tests", help="Of test files instead.")
+@click.option("--experiment", "kind", flag_value="experiment", help="Of experiment files instead.")
+@click.option("--config", "kind", flag_value="config", help="Of whorl.toml instead.")
+def schema(*, kind: str | None) -> None:
     """Print the JSON Schema of native workflow files, for editors. `whorl init` writes them.
 
     \b
@@ -226,14 +232,15 @@ def schema(*, tests: bool, experiment: bool, config: bool) -> None:
       whorl schema --config > whorl.toml.schema.json
     """
     from whorl.dialects.native import native_schema
-    from whorl.wings.experiments.document import experiment_schema
-    from whorl.wings.testing.format import SCHEMA
 
-    if config:
+    if kind == "config":
         from whorl.providers.settings.schema import settings_schema
 
         print_json(settings_schema())
-    elif experiment:
-        print_json(experiment_schema())
+    elif kind is None:
+        print_json(native_schema())
     else:
-        print_json(SCHEMA if tests else native_schema())
+        known = {each.name: each.schema for wing in wings() for each in wing.files}
+        if kind not in known:
+            raise UsageError(f"this installation of whorl has no {kind}", code="W025")
+        print_json(load_reference(known[kind]))

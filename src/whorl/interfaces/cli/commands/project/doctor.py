@@ -9,7 +9,7 @@ import sys
 import time
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import click
 
@@ -17,15 +17,18 @@ from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.terminal import echo, paint, steer
 from whorl.interfaces.formatting import age, bytes_words, table
+from whorl.plugins import load_reference, wings
 from whorl.services.doctor import Finding, configured
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from whorl.providers.settings import Settings
     from whorl.services.project import Project
 
 
+# What a wing looks at: what it is, whether it is good, and words.
+Check: TypeAlias = "Callable[[Project], Iterable[tuple[str, bool, str]]]"
 SQLITE_MIN = (3, 51, 3)
 _CHECKED_QUIETLY = 20_000
 
@@ -95,11 +98,13 @@ def _findings(project: Project) -> Iterator[Finding]:
     yield Finding("commands", True, commands)
     yield Finding("retention", True, _retention(settings))
     if settings.runtime.kind == "temporal":
-        from whorl.wings.cluster.service import cluster_findings
+        from whorl.runtimes.runtime import cluster
 
-        found = asyncio.run(cluster_findings(settings.runtime.temporal))
+        found = asyncio.run(cluster().findings(settings.runtime.temporal))
         yield from (Finding(*each) for each in found)
-    yield from _schedules(project)
+    for reference in (check for wing in wings() for check in wing.checks):
+        check = cast("Check", load_reference(reference))
+        yield from (Finding(*each) for each in check(project))
     yield from asyncio.run(configured(settings, project.store.with_name(FILE_NAME)))
 
 
@@ -132,29 +137,15 @@ def _store(project: Project) -> Finding:
 
 def _lag(project: Project) -> str:
     """How far the mirror was behind before anybody looked."""
-    from whorl.wings.cluster.service import mirror_lag
+    from whorl.runtimes.runtime import cluster
 
-    count, since = mirror_lag(
+    count, since = cluster().lag(
         project.settings(), project.mirror, project.registry_of(project.mirror)
     )
     if not count:
         return "; it had all that has ended on the cluster"
     ended = f"ended on the cluster, up to {age(max(0.0, time.time() - since))} ago"
     return f"; it was behind by {plural(count, 'run')} that {ended}"
-
-
-def _schedules(project: Project) -> Iterator[Finding]:
-    from whorl.wings.automation.registry import Schedules
-
-    if not (project.store.exists() or project.is_on_cluster):
-        return
-    try:
-        with closing(project.open_store()) as store:
-            for listed in Schedules(project, store).listed():
-                words = listed.trouble or ("paused" if listed.schedule.paused else listed.words)
-                yield Finding(f"schedule {listed.schedule.name}", not listed.trouble, words)
-    except StoreError as fault:
-        yield Finding("schedules", False, str(fault))
 
 
 def _checked(done: int, all_of_it: int) -> None:

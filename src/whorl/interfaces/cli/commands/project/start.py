@@ -13,6 +13,7 @@ import click
 from whorl.errors import UsageError
 from whorl.interfaces.cli.options import write_file
 from whorl.interfaces.cli.terminal import echo, say
+from whorl.plugins import FileKind, load_reference, wings
 from whorl.source.links import find_link
 
 _STARTER = """# What workflows of this folder may do, and whom they ask.
@@ -100,14 +101,20 @@ def _schemas() -> dict[str, Any]:
     """The schemas by name."""
     from whorl.dialects.native import native_schema
     from whorl.providers.settings.schema import settings_schema
-    from whorl.wings.testing.format import SCHEMA
 
-    return {"workflow": native_schema(), "tests": SCHEMA, "config": settings_schema()}
+    others = {each.name: load_reference(each.schema) for each in _kinds()}
+    return {"workflow": native_schema(), **others, "config": settings_schema()}
+
+
+def _kinds() -> list[FileKind]:
+    """The other kinds of files that editors are given schemas for."""
+    return [each for wing in wings() for each in wing.files if each.ending]
 
 
 def with_schema_line(text: str, path: Path) -> str:
     """A file with the line by which editors find its schema, where `init` has put schemas."""
-    kind = {".test.yaml": "tests", ".toml": "config"}.get("".join(path.suffixes), "workflow")
+    kinds = {".toml": "config", **{each.ending: each.name for each in _kinds()}}
+    kind = kinds.get("".join(path.suffixes), "workflow")
     for folder in path.resolve().parents if path.suffix in (".yaml", ".toml") else ():
         schema = folder / _SCHEMAS / f"{kind}.json"
         if schema.is_file():

@@ -283,9 +283,9 @@ def memory_rm(project: Project, *, key: str, as_json: bool) -> None:
         advice = did_you_mean(key, keys) or words
         raise UsageError(f"nothing is remembered under {key!r}", help=advice)
     if project.is_on_cluster:
-        from whorl.wings.cluster.service import forget_on_cluster
+        from whorl.runtimes.runtime import cluster
 
-        number = forget_on_cluster(project.settings().runtime.temporal, key)
+        number = cluster().forget(project.settings().runtime.temporal, key)
     else:
         number = _change(project, lambda store: store.forget(key))
     if as_json:
@@ -297,8 +297,8 @@ def memory_rm(project: Project, *, key: str, as_json: bool) -> None:
 def _remembered(project: Project) -> list[tuple[MemoryRow, list[Json]]]:
     """What is remembered under each key, and the newest record of each."""
     if project.is_on_cluster:
-        from whorl.wings.cluster.service import cluster_memory
+        from whorl.runtimes.runtime import cluster
 
-        return cluster_memory(project.settings().runtime.temporal)
+        return cluster().memory(project.settings().runtime.temporal)
     with closing(project.open_store()) as store:
         return [(row, store.memory(row.key)[-1:]) for row in store.memories()]

@@ -142,7 +142,7 @@ def _explored(workflow: Workflow, words: tuple[str, ...]) -> dict[str, int]:
     """The loops to explore, each with how many iterations."""
     explored: dict[str, int] = {}
     for word in words:
-        from whorl.wings.experiments.variants import not_explored
+        from whorl.services.files.preflight import not_explored
 
         name, _, number = word.partition("=")
         if not number.isdigit() or not int(number):
