@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from drawn import ROOT, apply_to, read, refusal_of
 
-from whorl.dialects import ProjectFiles, read_workflow
+from whorl.dialects import read_workflow
 from whorl.dialects.reader import parse
-from whorl.errors import EditRefused
 from whorl.source import plain
-from whorl.wings.editor.kit.edit import Edited, edit
-from whorl.wings.editor.kit.operations import read_operations
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FLAT = """\
 version: 1
@@ -137,28 +131,6 @@ def test_two_levels_are_crossed_one_after_the_other() -> None:
 def test_what_a_rim_cannot_let_through_is_refused(operation: Any, words: str) -> None:
     review = read(ROOT / "examples/shodan/review.yaml")
     assert words in refusal_of(lambda: apply_to(review, operation)).message
-
-
-def test_the_inside_of_a_loop_goes_to_a_file_and_back(tmp_path: Path) -> None:
-    text, files = read(ROOT / "examples/shodan/review.yaml"), ProjectFiles(str(tmp_path))
-    file = str(tmp_path / "a.yaml")
-
-    def applied(text: str, **operation: Any) -> Edited:
-        return edit(text, file, read_operations([operation]), files)
-
-    out = applied(text, operation="extract", at="review-loop", file="body.yaml")
-    (tmp_path / "body.yaml").write_text(out.others["body.yaml"])
-    again = applied(out.text, operation="inline", at="review-loop")
-
-    assert "# Any configured provider" in out.others["body.yaml"]
-    assert "inlineWorkflow" not in out.text
-    assert read_workflow(out.text, file, files).workflow
-    before, after = (
-        plain(parse(each, file).root)["nodes"][0]["data"] for each in (text, again.text)
-    )
-    assert {**before, "workflowRef": None} == {**after, "workflowRef": None}
-    with pytest.raises(EditRefused):
-        applied(text, operation="extract", at="review-loop", file="body.yaml")
 
 
 def test_an_edge_to_a_port_that_is_missing_becomes_no_mistake() -> None:

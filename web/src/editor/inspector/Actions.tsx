@@ -66,7 +66,7 @@ export function WrapForm({ editor, paths }: { editor: Editor; paths: readonly st
 /** Moves steps to a file of their own, which is called in their place; both are saved together. */
 export function ExtractForm({ editor, paths }: { editor: Editor; paths: readonly string[] }) {
   const ending = editor.file.slice(editor.file.lastIndexOf("."));
-  const usual = `${nameOf(paths[0] ?? "")}${editor.dialect === "studio" ? ".json" : ending}`;
+  const usual = `${nameOf(paths[0] ?? "")}${ending}`;
   const [file, setFile] = useState("");
   const [isOpen, setOpen] = useState(false);
   const extract = async () => {

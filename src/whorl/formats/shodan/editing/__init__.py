@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from whorl.dialects.reading.fields import text_of
 from whorl.formats.shodan.editing import palette
 from whorl.formats.shodan.editing.docks import Dock, frame
-from whorl.formats.shodan.editing.files import extract, inline
 from whorl.formats.shodan.editing.loop_ports import LoopPorts
 from whorl.formats.shodan.editing.ports import PortName, side_of
 from whorl.formats.shodan.editing.room import GAP, drawn, uncovered
@@ -18,7 +17,6 @@ from whorl.formats.shodan.graph import COUNT
 from whorl.formats.shodan.ports import USUAL
 from whorl.source import Sequence
 from whorl.source.editing.text import UNKNOWN
-from whorl.wings.editor.kit.bodies import only_node
 from whorl.wings.editor.kit.canvas import CanvasChanges
 from whorl.wings.editor.kit.operations import CONNECTED, UNAVAILABLE, Operation, refuse
 from whorl.wings.editor.kit.sketch import Keys, Sketch, SketchNode, at, joined, number_pair
@@ -300,9 +298,3 @@ class ShodanChanges(CanvasChanges):
                 for field, value in more.items():
                     where = (*level, "nodes", self.ids(level).index(name), field)
                     self.editor.set(list(where), value)
-
-    def make_extract(self, operation: Operation) -> None:
-        extract(self, only_node(self, operation), operation.get("file"))
-
-    def make_inline(self, operation: Operation) -> None:
-        inline(self, self.node(operation.at[0]))

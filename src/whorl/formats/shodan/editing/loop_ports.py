@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import text_of
 from whorl.formats.shodan.editing.sketch import INLINE
+from whorl.lazily import dataclass
 from whorl.source import Sequence
 from whorl.source.editing.text import TAKEN
 from whorl.wings.editor.kit.operations import CONNECTED, READ, refuse
-from whorl.wings.editor.kit.sketch import Keys, PortEdge, at
+from whorl.wings.editor.kit.sketch import Keys, at
 
 if TYPE_CHECKING:
     from whorl.source import Json, Value
@@ -22,6 +23,17 @@ if TYPE_CHECKING:
 
 _MEMBER = re.compile(r"\.([\w-]+)")
 _LEAVE = "change the reader first, or use `readers: leave`"
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    """An edge in the list of a canvas, with the names of its ports; empty: it names none."""
+
+    index: int
+    source: str
+    target: str
+    out: str
+    into: str
 
 
 def _port(item: Value, end: str) -> str:
@@ -64,14 +76,14 @@ class LoopPorts:
     def _drop(self, name: str, index: int) -> None:
         self._editor.cut(self._changes.path((*self._where, "data", name, index)))
 
-    def _edges(self, level: Keys, names: set[str]) -> list[PortEdge]:
+    def _edges(self, level: Keys, names: set[str]) -> list[_Edge]:
         """The edges that touch nodes, the last one first."""
         found = []
         for index, item in reversed(list(enumerate(self._changes.items(level, "edges")))):
             ends = [text_of(at(item, end)) for end in ("source", "target")]
             if names & set(ends):
                 ports = [_port(item, end) for end in ("source", "target")]
-                found.append(PortEdge(index, *ends, *ports))
+                found.append(_Edge(index, *ends, *ports))
         return found
 
     def _type(self, level: Keys, node: str, side: str, port: str) -> str:
@@ -113,7 +125,7 @@ class LoopPorts:
         if (*source, *target) not in same:
             self._changes.append(level, "edges", self._changes.new_edge(level, ends, ports))
 
-    def _turn(self, level: Keys, edge: PortEdge, end: str, node: str, port: str) -> None:
+    def _turn(self, level: Keys, edge: _Edge, end: str, node: str, port: str) -> None:
         """Leads one end of an edge to another node."""
         where = (*level, "edges", edge.index)
         self._editor.set([*where, end], node)
@@ -191,7 +203,7 @@ class LoopPorts:
         field = "output" if where[-2] == "source" else "input"
         self._editor.set([*where[:-1], field], port)
 
-    def _join(self, edge: PortEdge) -> None:
+    def _join(self, edge: _Edge) -> None:
         """An edge to or from the loop becomes one inside of it, by what its mappings say."""
         self._changes.cut_item(self._level, "edges", edge.index)
         if edge.source == self._loop:
@@ -237,7 +249,7 @@ class LoopPorts:
             self._map(edge, names)
         self._carry_nodes(names, inwards=False)
 
-    def _map(self, edge: PortEdge, names: set[str]) -> None:
+    def _map(self, edge: _Edge, names: set[str]) -> None:
         """An edge inside of the loop leads through the rim."""
         if edge.source in names:
             port = edge.into and self._take(self.inside, edge.target, edge.into)
@@ -313,7 +325,7 @@ class LoopPorts:
             self._drop("outputMappings", index)
             self._drop_port("outputs", target)
 
-    def _feeding(self, port: str) -> list[PortEdge]:
+    def _feeding(self, port: str) -> list[_Edge]:
         """The edges that lead to an input of the loop, the last one first."""
         edges = self._edges(self._level, {self._loop})
         return [edge for edge in edges if edge.target == self._loop and edge.into == port]

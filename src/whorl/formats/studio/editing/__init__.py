@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import text_of
 from whorl.formats.studio.editing import palette
-from whorl.formats.studio.editing.calls import extract, inline
 from whorl.formats.studio.editing.sketch import draw, outputs_of
 from whorl.formats.studio.kinds import CLOSED_BY
 from whorl.formats.studio.texts import heads
 from whorl.source.editing.text import UNKNOWN
-from whorl.wings.editor.kit.bodies import only_node
 from whorl.wings.editor.kit.canvas import CanvasChanges
-from whorl.wings.editor.kit.operations import CONNECTED, UNAVAILABLE, Operation, refuse
+from whorl.wings.editor.kit.operations import CONNECTED, Operation, refuse
 from whorl.wings.editor.kit.sketch import Sketch, SketchNode, at, joined
 
 if TYPE_CHECKING:
@@ -221,15 +219,6 @@ class StudioChanges(CanvasChanges):
             end["position"] = {"x": right + 240, "y": points[0][1]}
         self.append((), "nodes", begin)
         self.append((), "nodes", end | {"data": dict(self.new[closing[1]])})
-
-    def make_extract(self, operation: Operation) -> None:
-        extract(self, only_node(self, operation), operation.get("file"))
-
-    def make_inline(self, operation: Operation) -> None:
-        node = self.node(operation.at[0])
-        if node.kind != "subworkflow":
-            self.refuse_at(UNAVAILABLE, f"{node.path!r} does not call another file", node.where)
-        inline(self, node)
 
     def make_unwrap(self, operation: Operation) -> None:
         node = self.node(operation.at[0])

@@ -15,17 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.wings.editor.kit.changes import Changes
-    from whorl.wings.editor.kit.operations import Operation
     from whorl.wings.editor.kit.sketch import Keys
-
-
-def only_node(changes: Changes, operation: Operation) -> SketchNode:
-    """The node that goes to a file, where several cannot."""
-    node = changes.node(operation.at[0])
-    if len(operation.at) > 1:
-        message = "nodes go to files one at a time"
-        changes.refuse_at(UNAVAILABLE, message, node.where, "put them into a loop first")
-    return node
 
 
 def check_new_file(changes: Changes, node: SketchNode, file: str) -> None:

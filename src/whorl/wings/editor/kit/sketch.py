@@ -21,17 +21,6 @@ EdgeKind = Literal["order", "data", "feedback", "branch"]
 
 
 @dataclass(frozen=True, slots=True)
-class PortEdge:
-    """An edge in the list of a canvas, with the names of its ports; empty: it names none."""
-
-    index: int
-    source: str
-    target: str
-    out: str
-    into: str
-
-
-@dataclass(frozen=True, slots=True)
 class SketchNode:
     """A step as it is drawn; `where` are the keys that lead to its text.
 

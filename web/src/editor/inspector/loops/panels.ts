@@ -49,17 +49,12 @@ const WRAPS: Record<string, readonly Wrap[]> = {
 /** The holders that steps of a dialect can be put into. */
 export const wrapsOf = (dialect: string): readonly Wrap[] => WRAPS[dialect] ?? [];
 
-/** The kinds of steps that call a file, by dialect. */
-const CALLS: Record<string, string> = { native: "call", studio: "subworkflow", shodan: "loop" };
-const FIXED = new Set(["input", "output", "note", "exit", "aggregator", "set", "stop", "break", "continue"]);
+const FIXED = new Set(["set", "stop", "break", "continue"]);
 
-/** Whether a step can be moved to a file of its own: of shodan, the inside of an inline loop. */
-export function canExtract(dialect: string, node: SketchNode): boolean {
-  if (dialect === "shodan") return node.kind === "loop" && node.body === "inline";
-  return dialect in CALLS && node.body !== "file" && !FIXED.has(node.kind);
-}
+/** Whether a step can be moved to a file of its own. */
+export const canExtract = (dialect: string, node: SketchNode): boolean => dialect === "native" && node.body !== "file" && !FIXED.has(node.kind);
 
-export const canInline = (dialect: string, node: SketchNode): boolean => node.body === "file" && CALLS[dialect] === node.kind;
+export const canInline = (dialect: string, node: SketchNode): boolean => dialect === "native" && node.body === "file" && node.kind === "call";
 
 const SAID = "until carry collect memory return ask_person each if continueWhile exitWhen inputMappings outputMappings dockSlots exitCondition feedbackMode expression".split(" ");
 
