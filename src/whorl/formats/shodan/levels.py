@@ -17,8 +17,7 @@ from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.fields import text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import InvalidWorkflow, Severity, Span
-from whorl.formats.shodan.graph import COUNT, Edge, Graph, GraphNode, Handle
-from whorl.formats.shodan.parts import PortSpec, object_of
+from whorl.formats.shodan.graph import COUNT, Edge, Graph, GraphNode, Handle, PortSpec, object_of
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar
 

@@ -8,9 +8,8 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import text_of
-from whorl.formats.shodan.graph import COUNT, GraphNode, Handle
+from whorl.formats.shodan.graph import COUNT, GraphNode, Handle, PortSpec, check_part, items_of
 from whorl.formats.shodan.levels import GraphContext, Level, Reference
-from whorl.formats.shodan.parts import PortSpec, check_part, items_of
 from whorl.ir.checks.scopes import suggest
 
 if TYPE_CHECKING:

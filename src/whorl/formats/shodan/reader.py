@@ -11,11 +11,10 @@ from whorl import ir
 from whorl.dialects.reading.fields import Fields, duration_of, scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import InvalidWorkflow, Span
-from whorl.formats.shodan.graph import COUNT, FIELDS, read_graph
+from whorl.formats.shodan.graph import COUNT, FIELDS, check_part, object_of, read_graph, read_ports
 from whorl.formats.shodan.levels import GraphContext, Level, expression, given, output
 from whorl.formats.shodan.loops import read_loop
 from whorl.formats.shodan.nodes import NODE_READERS
-from whorl.formats.shodan.parts import check_part, object_of, read_ports
 from whorl.formats.shodan.ports import check_ports, promised_outputs
 from whorl.ir.checks.scopes import suggest
 from whorl.ir.walk import timed_as_a_whole
@@ -24,8 +23,7 @@ from whorl.source import Document, Entry, Mapping, Scalar, Sequence
 if TYPE_CHECKING:
     from whorl.dialects.files import SourceFiles
     from whorl.dialects.reader import Files, Reading
-    from whorl.formats.shodan.graph import Graph, GraphNode
-    from whorl.formats.shodan.parts import PortSpec
+    from whorl.formats.shodan.graph import Graph, GraphNode, PortSpec
     from whorl.ir.values import PortType
     from whorl.language import Json
     from whorl.source import Value

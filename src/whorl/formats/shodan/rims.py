@@ -1,7 +1,7 @@
-"""Nodes that go into inline loops and out of them: what crosses the rim is mapped through it.
+"""Loops of a graph file in an editor: the picture of them, and nodes that go into them and out.
 
-An edge across the rim becomes a port of the loop, an edge to or from that port, and a mapping; out
-again, the mapping becomes an edge.
+An edge across the rim of an inline loop becomes a port of the loop, an edge to or from that port,
+and a mapping; out again, the mapping becomes an edge.
 """
 
 from __future__ import annotations
@@ -10,16 +10,24 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import text_of
-from whorl.formats.shodan.editing.sketch import INLINE
 from whorl.lazily import dataclass
 from whorl.source import Sequence
 from whorl.source.editing.text import TAKEN
 from whorl.wings.editor.kit.operations import CONNECTED, READ, refuse
-from whorl.wings.editor.kit.sketch import Keys, at
+from whorl.wings.editor.kit.sketch import (
+    Keys,
+    Sketch,
+    SketchEdge,
+    SketchNode,
+    at,
+    joined,
+    number_pair,
+)
 
 if TYPE_CHECKING:
-    from whorl.source import Json, Value
+    from whorl.source import Document, Json, Value
     from whorl.wings.editor.kit.canvas import CanvasChanges
+    from whorl.wings.editor.kit.sketch import Body, EdgeKind
 
 _MEMBER = re.compile(r"\.([\w-]+)")
 _LEAVE = "change the reader first, or use `readers: leave`"
@@ -358,3 +366,218 @@ class LoopPorts:
     def _refuse(self, why: str) -> None:
         message = f"this cannot be moved into or out of the loop {self._loop!r}: {why}"
         self._changes.refuse_at(CONNECTED, message, self._where, "edit the mappings first")
+
+
+# Loops that hold their nodes by `parentId`: edges lead to a port of the rim, and on inside.
+
+_INTERNAL = ":internal"
+_USUAL = {"source": "output", "target": "input"}
+# By how much a rim is larger than the corners of what it holds.
+_LEFT, _TOP, _RIGHT, _BOTTOM = 40, 60, 300, 180
+
+
+def frame(nodes: list[SketchNode]) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Where a rim around nodes stands, and how large it is."""
+    points = [node.position for node in nodes if node.position]
+    left, top = min(x for x, _ in points) - _LEFT, min(y for _, y in points) - _TOP
+    right, bottom = max(x for x, _ in points) + _RIGHT, max(y for _, y in points) + _BOTTOM
+    return {"x": left, "y": top}, {"width": right - left, "height": bottom - top}
+
+
+class Dock:
+    """The rim of one loop, which is named by its level and its id."""
+
+    def __init__(self, changes: CanvasChanges, level: Keys, loop: str) -> None:
+        self._changes = changes
+        self._editor = changes.editor
+        self._level = level
+        self._loop = loop
+
+    def _edges(self) -> list[tuple[int, str, str]]:
+        items = enumerate(self._changes.items(self._level, "edges"))
+        return [(at_, text_of(at(e, "source")), text_of(at(e, "target"))) for at_, e in items]
+
+    def _edge(self, index: int) -> Value | None:
+        return at(self._editor.now.root, *self._level, "edges", index)
+
+    def _port(self, index: int, end: str) -> str:
+        """The name of the port at one end of an edge."""
+        kind, mark, rest = text_of(at(self._edge(index), f"{end}Handle")).partition(":")
+        if kind == "dock":
+            return rest.partition(":")[0]
+        return (rest if mark else kind) or _USUAL[end]
+
+    def enter(self, names: set[str]) -> None:
+        """Leads the edges between nodes that will be inside and others through the rim."""
+        for node, where, _, name in list(self._changes.reading(self._level, names)):
+            if self._changes.rewires and self._changes.id_of(node) not in {*names, self._loop}:
+                words = f"{node.path} reads {name}, and cannot see into {self._loop}"
+                advice = "change the reader first, or use `readers: leave`"
+                self._changes.refuse_at(READ, words, where, advice)
+        for index, source, target in self._edges():
+            if (source in names) != (target in names) and self._loop not in (source, target):
+                self._lead(index, "target" if target in names else "source")
+
+    def _lead(self, index: int, end: str) -> None:
+        """Leads the end of an edge that is inside to a port of the rim, and another one onward."""
+        inner = text_of(at(self._edge(index), end))
+        handle = text_of(at(self._edge(index), f"{end}Handle"))
+        where = [*self._level, "edges", index]
+        port = self._given(inner, end, self._port(index, end), handle)
+        self._editor.set([*where, end], self._loop)
+        self._editor.set([*where, f"{end}Handle"], f"{_USUAL[end]}:{port}")
+
+    def _given(self, node: str, end: str, wanted: str, handle: str) -> str:
+        """The port of the rim that stands for one of a node; made where it is missing."""
+        side = "inputs" if end == "target" else "outputs"
+        word = _USUAL[end]
+        if end == "source":
+            for index, source, target in self._edges():
+                own = text_of(at(self._edge(index), "sourceHandle"))
+                onward = text_of(at(self._edge(index), "targetHandle"))
+                is_same = (source, target, own) == (node, self._loop, handle)
+                if is_same and onward.endswith(_INTERNAL):
+                    return onward.removesuffix(_INTERNAL).partition(":")[2]
+        port = self._new_port(side, wanted)
+        ends = (self._loop, node) if end == "target" else (node, self._loop)
+        edge = self._changes.new_edge(self._level, ends, ("", ""))
+        edge[f"{_other(end)}Handle"] = f"{word}:{port}{_INTERNAL}"
+        if handle:
+            edge[f"{end}Handle"] = handle
+        self._changes.append(self._level, "edges", edge)
+        return port
+
+    def _new_port(self, side: str, wanted: str) -> str:
+        index = self._changes.ids(self._level).index(self._loop)
+        where = (*self._level, "nodes", index, "data", side)
+        listed = at(self._editor.now.root, *where)
+        items = list(listed.items) if isinstance(listed, Sequence) else []
+        if not isinstance(listed, Sequence):
+            self._editor.set(list(where), [])
+        name = self._changes.free_name(wanted, {text_of(at(item, "name")) for item in items})
+        port: Json = {"name": name, "type": "any"}
+        self._editor.insert(self._changes.path(where), len(items), None, port)
+        return name
+
+    def open(self) -> None:
+        """Joins each edge to a port of the rim with those that lead on from it."""
+        found = self._edges()
+        for index, source, target in found:
+            if target == self._loop != source:
+                handle = text_of(at(self._edge(index), "targetHandle"))
+                self._join(index, handle + _INTERNAL if handle else "", found)
+        for index, _, _ in reversed([edge for edge in found if self._loop in edge[1:]]):
+            self._changes.cut_item(self._level, "edges", index)
+
+    def _join(self, index: int, handle: str, found: list[tuple[int, str, str]]) -> None:
+        before = self._edge(index)
+        inward = text_of(at(before, "targetHandle"))
+        wanted = inward.removesuffix(_INTERNAL) if inward.endswith(_INTERNAL) else handle
+        for other, source, target in found:
+            if source != self._loop or target == self._loop or not wanted:
+                continue
+            if text_of(at(self._edge(other), "sourceHandle")) == wanted:
+                ends = text_of(at(before, "source")), target
+                edge = self._changes.new_edge(self._level, ends, ("", ""))
+                for end, item in (("sourceHandle", before), ("targetHandle", self._edge(other))):
+                    if written := text_of(at(item, end)):
+                        edge[end] = written
+                self._changes.append(self._level, "edges", edge)
+
+
+def _other(end: str) -> str:
+    return "source" if end == "target" else "target"
+
+
+# The picture of a graph file: loops around their nodes, whichever way the file holds these.
+
+INLINE = ("data", "inlineWorkflow")
+_DEEP_MAX = 16
+
+
+def draw(document: Document) -> Sketch:
+    drawing = _Drawing(document.root)
+    drawing.level((), "")
+    return Sketch(tuple(drawing.nodes), tuple(drawing.edges))
+
+
+def _items(value: Value | None) -> list[Value]:
+    return list(value.items) if isinstance(value, Sequence) else []
+
+
+class _Drawing:
+    def __init__(self, root: Value) -> None:
+        self._root = root
+        self.nodes: list[SketchNode] = []
+        self.edges: list[SketchEdge] = []
+
+    def level(self, where: Keys, parent: str, depth: int = 0) -> None:
+        """Draws the nodes of a file or of an inline workflow, outer ones before inner ones."""
+        items: dict[str, tuple[int, Value]] = {}
+        for index, item in enumerate(_items(at(self._root, *where, "nodes"))):
+            items.setdefault(text_of(at(item, "id")), (index, item))
+        items.pop("", None)
+        paths = {name: self._path(items, name, parent) for name in items}
+        for name in sorted(items, key=lambda name: paths[name].count("/")):
+            index, item = items[name]
+            self._node(item, (*where, "nodes", index), paths[name])
+        for index, item in enumerate(_items(at(self._root, *where, "edges"))):
+            self._edge(item, (*where, "edges", index), paths)
+        if depth < _DEEP_MAX:
+            for name, (index, item) in items.items():
+                if at(item, *INLINE) is not None:
+                    self.level((*where, "nodes", index, *INLINE), paths[name], depth + 1)
+
+    def _path(self, items: dict[str, tuple[int, Value]], name: str, parent: str) -> str:
+        chain, holder = [name], text_of(at(items[name][1], "parentId"))
+        while holder in items and holder not in chain and _kind(items[holder][1]) == "loop":
+            chain.append(holder)
+            holder = text_of(at(items[holder][1], "parentId"))
+        for each in reversed(chain):
+            parent = joined(parent, each)
+        return parent
+
+    def _node(self, item: Value, where: Keys, path: str) -> None:
+        kind = _kind(item)
+        file = text_of(at(item, "data", "workflowRef" if kind == "loop" else "workflowPath"))
+        body: Body = "file" if file else "none"
+        if kind == "loop" and not file:
+            body = "inline" if at(item, *INLINE) is not None else "members"
+        size = number_pair(at(item, "style"), "width", "height")
+        self.nodes.append(
+            SketchNode(
+                path,
+                kind,
+                where,
+                parent=path.rpartition("/")[0],
+                title=text_of(at(item, "data", "label")),
+                body=body,
+                file=file,
+                position=number_pair(at(item, "position"), "x", "y"),
+                size=size or number_pair(item, "width", "height"),
+                inputs=_ports(item, "inputs"),
+                outputs=_ports(item, "outputs"),
+                value=item,
+                slots={"": (*where, *INLINE, "nodes")} if kind == "loop" else {},
+            )
+        )
+
+    def _edge(self, item: Value, where: Keys, paths: dict[str, str]) -> None:
+        ends = [text_of(at(item, end)) for end in ("source", "target")]
+        if not all(end in paths for end in ends):
+            return
+        handles = [text_of(at(item, f"{end}Handle")) for end in ("source", "target")]
+        kind: EdgeKind = "feedback" if handles[1].startswith("dock:") else "data"
+        ports = [handle.partition(":")[2] if handle.startswith(("output:", "input:")) else handle
+                 for handle in handles]  # fmt: skip
+        usual = ports[0] or "output", ports[1] or "input"
+        self.edges.append(SketchEdge(paths[ends[0]], paths[ends[1]], kind, *usual, where=where))
+
+
+def _kind(item: Value) -> str:
+    return text_of(at(item, "data", "nodeType")) or text_of(at(item, "type"))
+
+
+def _ports(item: Value, side: str) -> tuple[str, ...]:
+    names = (text_of(at(port, "name")) for port in _items(at(item, "data", side)))
+    return tuple(name for name in names if name)

@@ -1,0 +1,662 @@
+"""Graph files in an editor: what operations do to nodes, edges, mappings and loops of any form."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from whorl.dialects.reading.fields import text_of
+from whorl.formats.shodan.functions import TYPES
+from whorl.formats.shodan.graph import COUNT, FIELDS
+from whorl.formats.shodan.ports import USUAL
+from whorl.formats.shodan.rims import INLINE, Dock, LoopPorts, draw, frame
+from whorl.source import Sequence
+from whorl.source.editing.text import TAKEN, UNKNOWN
+from whorl.wings.editor.kit.canvas import CanvasChanges, Row, data_field
+from whorl.wings.editor.kit.operations import CONNECTED, READ, UNAVAILABLE, Operation, refuse
+from whorl.wings.editor.kit.readers import PLACE
+from whorl.wings.editor.kit.sketch import Keys, Sketch, SketchNode, at, joined, number_pair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.source import Document, Json
+    from whorl.wings.editor.kit.changes import FormField
+
+
+# How much room nodes take on a canvas, so that what is new covers none of them.
+
+Box: TypeAlias = tuple[float, float, float, float]
+
+# A node as it is drawn, what a port more adds to it, and what the rim of a loop adds to its inside.
+_NODE = (160, 56)
+_PORT, _HEAD = 20, 30
+_SIDE, _TOP, _BOTTOM = 24, 54, 20
+_LOOP = (220, _NODE[1] + _TOP + _BOTTOM)
+# What is left free between two of them.
+GAP = 40
+
+
+def drawn(sketch: Sketch, node: SketchNode) -> Box:
+    """Where a node begins, and its width and height: of a loop with all that it holds."""
+    x, y = node.position or (0, 0)
+    if node.body in ("none", "file"):
+        ports = max(len(node.inputs), len(node.outputs))
+        return x, y, _NODE[0], max(_NODE[1], _HEAD + _PORT * ports if ports > 2 else 0)
+    width, height = node.size or (0, 0)
+    boxes = [drawn(sketch, one) for one in sketch.inside(node.path)]
+    width, height = max(width, _LOOP[0]), max(height, _LOOP[1])
+    if boxes:
+        # Nodes of an inner workflow have coordinates of their own, which begin below its head.
+        is_own = at(sketch.inside(node.path)[0].value, "parentId") is None
+        left = _SIDE - min(0, *(box[0] for box in boxes)) if is_own else 0
+        top = _TOP - min(0, *(box[1] for box in boxes)) if is_own else 0
+        width = max(width, left + _SIDE + max(box[0] + box[2] for box in boxes))
+        height = max(height, top + _BOTTOM + max(box[1] + box[3] for box in boxes))
+    return x, y, width, height
+
+
+def uncovered(sketch: Sketch, into: str, x: float, y: float) -> float:
+    """How far down a new loop has to stand so that it lies over no other node."""
+    beside = [drawn(sketch, node) for node in sketch.inside(into) if node.position]
+    for left, top, width, height in sorted(beside, key=lambda box: box[1]):
+        is_beside = left < x + _LOOP[0] + GAP and x < left + width + GAP
+        if is_beside and top < y + _LOOP[1] and y < top + height:
+            y = top + height + GAP
+    return y
+
+
+# A port of a node is renamed with all that names it: edges, mappings, conditions and texts.
+
+# Who names a port: the node, the keys of the text, and from where to where in it.
+_Reader: TypeAlias = "tuple[SketchNode, Keys, int, int]"
+_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*")
+# Texts that name ports in a language of their own, which is not read here.
+_FOREIGN = ("code", "outputSchema")
+# By side of a node: the side of the nodes inside of a loop that stand for it.
+_INSIDE = {
+    "inputs": ("outputs", ("interface-input", "trigger")),
+    "outputs": ("inputs", ("interface-output",)),
+}
+
+
+def side_of(port: str) -> tuple[str, str]:
+    """Which list a port stands in, and its name: `input:task` is the input `task`."""
+    kind, _, name = port.partition(":")
+    return {"input": "inputs", "output": "outputs"}.get(kind, ""), name
+
+
+class PortName:
+    """The name of one port, wherever it is written."""
+
+    def __init__(self, changes: CanvasChanges, node: SketchNode, side: str, name: str) -> None:
+        self._changes = changes
+        self._node = node
+        self._level = changes.level(node)
+        self._id = changes.id_of(node)
+        self._slug = "_".join(node.title.lower().split())
+        self._side = side
+        self._name = name
+        self._kind = side.removesuffix("s")
+
+    def _at(self, *keys: str | int) -> str:
+        return text_of(at(self._changes.editor.now.root, *keys))
+
+    def _listed(self, where: Keys) -> int:
+        listed = at(self._changes.editor.now.root, *where)
+        return len(listed) if isinstance(listed, Sequence) else 0
+
+    def _data(self, *keys: str | int) -> Keys:
+        return (*self._node.where, "data", *keys)
+
+    def rename(self, new: str) -> list[tuple[SketchNode, Keys]]:
+        """Writes another name everywhere; gives the texts and fields of nodes that named it."""
+        self._check(new)
+        changes, readers = self._changes, list(self._readers()) if self._changes.rewires else []
+        texts: dict[Keys, str] = {}
+        for _, where, start, end in sorted(readers, key=lambda one: -one[2]):
+            text = texts.get(where, self._at(*where))
+            texts[where] = text[:start] + new + text[end:]
+        for where, text in texts.items():
+            changes.editor.set(list(where), text)
+        changes.editor.set(list(self._own()), new)
+        found = [(node, where) for node, where, _, _ in readers]
+        return [(node, where) for node, where in found if where[: len(node.where)] == node.where]
+
+    def _own(self) -> Keys:
+        """Where the port is declared."""
+        listed = self._data(self._side)
+        places = ((*listed, index, "name") for index in range(self._listed(listed)))
+        own = next((where for where in places if self._at(*where) == self._name), None)
+        if own is None:
+            message = f"{self._id!r} does not declare the {self._kind} {self._name[:60]!r}"
+            advice = "name a port that it declares"
+            self._changes.refuse_at(UNKNOWN, message, self._node.where, advice)
+        return own
+
+    def _check(self, new: str) -> None:
+        self._own()
+        changes, node = self._changes, self._node
+        where = self._data(self._side)
+        names = [self._at(*where, index, "name") for index in range(self._listed(where))]
+        if new in names or not _NAME.fullmatch(new):
+            message = f"an {self._kind} cannot be called {new[:60]!r}"
+            changes.refuse_at(TAKEN, message, node.where, "choose another name, without spaces")
+        word = re.compile(rf"(?<![\w-]){re.escape(self._name)}(?![\w-])")
+        foreign = [name for name in _FOREIGN if word.search(self._at(*self._data(name)))]
+        if node.kind == "function" and self._at(*self._data("file")):
+            foreign.append("file")
+        parents = (self._at(*where, index, "arrayParent") for index in range(len(names)))
+        is_list = self._name in parents or any(one.startswith(f"{self._name}[") for one in names)
+        if changes.rewires and (foreign or is_list):
+            what = (
+                f"{foreign[0]!r} of {self._id} may name" if foreign else "other ports are parts of"
+            )
+            message = f"{what} {self._name!r}"
+            advice = "change the reader first, or use `readers: leave`"
+            changes.refuse_at(READ, message, self._data(foreign[0]) if foreign else where, advice)
+
+    def _readers(self) -> Iterator[_Reader]:
+        """Who names the port, but for where it is declared."""
+        yield from self._edges()
+        if self._node.kind == "loop":
+            yield from self._own_mappings()
+            yield from self._faces()
+        yield from self._mappings_around()
+        for node in self._changes.sketch.nodes:
+            yield from self._texts(node)
+
+    def _found(self, node: SketchNode, where: Keys, prefix: str) -> _Reader:
+        return node, where, len(prefix), len(prefix) + len(self._name)
+
+    def _edges(self) -> Iterator[_Reader]:
+        """The handles of edges, those inside of a rim included: `input:task:internal`."""
+        for index, item in enumerate(self._changes.items(self._level, "edges")):
+            for end, usual in (("source", "output"), ("target", "input")):
+                if text_of(at(item, end)) != self._id:
+                    continue
+                handle = text_of(at(item, f"{end}Handle"))
+                kind, mark, _ = handle.partition(":")
+                prefix = f"{kind}:" if mark else ""
+                fits = (kind if mark else usual) == self._kind
+                if fits and handle.removesuffix(":internal") == f"{prefix}{self._name}":
+                    where = (*self._level, "edges", index, f"{end}Handle")
+                    yield self._found(self._node, where, prefix)
+
+    def _own_mappings(self) -> Iterator[_Reader]:
+        is_input = self._side == "inputs"
+        rows = self._data("inputMappings" if is_input else "outputMappings")
+        places = [self._data("forEach", "items")] if is_input else []
+        for index in range(self._listed(rows)):
+            if not is_input:
+                places.append((*rows, index, "target"))
+            elif self._at(*rows, index, "source", "type") == "outer":
+                places.append((*rows, index, "source", "name"))
+        for where in places:
+            if self._at(*where) == self._name:
+                yield self._found(self._node, where, "")
+
+    def _faces(self) -> Iterator[_Reader]:
+        """The nodes inside of a loop that stand for its ports."""
+        side, kinds = _INSIDE[self._side]
+        for node in self._changes.sketch.inside(self._node.path):
+            if node.kind in kinds:
+                face = PortName(self._changes, node, side, self._name)
+                yield from face._readers()
+                where = face._data(side)
+                for index in range(face._listed(where)):
+                    if self._at(*where, index, "name") == self._name:
+                        yield self._found(node, (*where, index, "name"), "")
+
+    def _mappings_around(self) -> Iterator[_Reader]:
+        """The loop around the node names its ports in mappings and conditions."""
+        for node in self._changes.sketch.nodes:
+            for where in self._changes.mentions(self._level, node):
+                text = self._at(*where)
+                if where[-1] == "output" and self._side == "outputs":
+                    if text == f"{self._id}.{self._name}":
+                        yield self._found(node, where, f"{self._id}.")
+                elif where[-1] == "node" and text == self._id:
+                    own = (*where[:-1], self._kind)
+                    if self._at(*own) == self._name:
+                        yield self._found(node, own, "")
+
+    def _texts(self, node: SketchNode) -> Iterator[_Reader]:
+        """The placeholders of a node's own texts that read the port."""
+        heads = self._heads(node)
+        if not heads:
+            return
+        for where, text in self._changes.texts_of(node):
+            for match in PLACE.finditer(text):
+                content = match[1].strip()
+                head = next((one for one in heads if self._reads(content, one)), None)
+                if head is not None:
+                    start = match.start(1) + match[1].index(content) + len(head)
+                    yield node, where, start, start + len(self._name)
+
+    def _reads(self, content: str, head: str) -> bool:
+        rest = content[len(head) + len(self._name) :]
+        return content.startswith(head + self._name) and (not rest or rest[0] in ".[")
+
+    def _heads(self, node: SketchNode) -> list[str]:
+        """What stands before the name where a node's text reads the port; none where it cannot."""
+        if node.path == self._node.path:
+            return ["inputs.", ""] if self._side == "inputs" else []
+        is_inside = node.path.startswith(f"{self._node.path}/")
+        if is_inside != (self._side == "inputs") or node.where[: len(self._level)] != self._level:
+            return []
+        names = {self._id, self._slug} - {""}
+        hidden = set(self._changes.ids(self._changes.level(node)))
+        is_beside = self._changes.level(node) == self._level
+        is_read = {name for name in names if is_beside or name not in hidden}
+        # An input of the node itself comes first.
+        return [f"{name}." for name in is_read - set(node.inputs)]
+
+
+# What can be added to a graph file: the types of nodes with what a new one says, their forms.
+
+_CONDITION: dict[str, Json] = {"output": "work.result", "operator": "!=", "value": "done"}
+
+
+def _data(kind: str, label: str, **fields: Json) -> dict[str, Json]:
+    return {"nodeType": kind, "label": label, **fields}
+
+
+NEW: dict[str, Any] = {
+    "trigger": _data("trigger", "Start", triggerType="manual"),
+    "agent": _data("agent", "Agent", runner="demo", prompt="Say hello."),
+    "shell": _data("shell", "Shell", script="echo hello"),
+    "function": _data(
+        "function",
+        "Function",
+        code="return {result: 1}",
+        outputs=[{"name": "result", "type": "any"}],
+    ),
+    "constant": _data("constant", "Constant", valueType="string", value="text"),
+    "workdir": _data("workdir", "Folder", path="."),
+    "wire": _data("wire", "Wire"),
+    "component": _data("component", "Component", workflowPath="other.yaml"),
+    "loop": _data(
+        "loop",
+        "Loop",
+        maxIterations=5,
+        continueWhile=_CONDITION,
+        inputMappings=[],
+        outputMappings=[],
+        inlineWorkflow={"nodes": [], "edges": []},
+    ),
+    "interface-input": _data("interface-input", "Input"),
+    "interface-output": _data("interface-output", "Output"),
+    "interface-continue": _data("interface-continue", "Continue"),
+}
+GROUPS: dict[str, tuple[str, ...]] = {
+    "START": ("trigger",),
+    "WORK": ("agent", "shell", "function", "constant", "workdir", "wire", "component"),
+    "LOGIC": ("loop",),
+    "INTERFACE": ("interface-input", "interface-output", "interface-continue"),
+}
+TITLES: dict[str, str] = {}
+NEEDS = {"shell": "[allow] commands", "agent": "[allow] commands, for agent programs"}
+_STARTS, _MODELS, _WORKS, _VALUES, _LOOPS, _RIMS = (
+    "#2f5a3c", "#2a4a7a", "#6a4a1f", "#3f5060", "#4a2a6a", "#4a5560"
+)  # fmt: skip
+LOOKS = {
+    "trigger": ("play", _STARTS),
+    "agent": ("bot", _MODELS),
+    "shell": ("terminal", _WORKS),
+    "function": ("code", _WORKS),
+    "constant": ("hash", _VALUES),
+    "workdir": ("folder", _VALUES),
+    "wire": ("minus", _VALUES),
+    "component": ("workflow", _WORKS),
+    "loop": ("repeat", _LOOPS),
+    "interface-input": ("log-in", _RIMS),
+    "interface-output": ("circle-dot", _RIMS),
+    "interface-continue": ("skip-forward", _RIMS),
+}
+# What a new node can be connected by; ports of any name can be declared.
+PORTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    kind: ((), USUAL.get(kind, ())) for kind in NEW
+}
+PORTS |= {"wire": (("value",), USUAL["wire"]), "agent": (("prompt",), USUAL["agent"])}
+PORTS["function"] = ((), ("result",))
+EMPTY = """\
+version: 1
+metadata:
+  name: new
+nodes:
+  - id: start
+    type: trigger
+    position: {x: 0, y: 0}
+    data:
+      nodeType: trigger
+      label: Start
+      triggerType: manual
+  - id: write
+    type: agent
+    position: {x: 240, y: 0}
+    data:
+      nodeType: agent
+      label: Write
+      runner: demo
+      prompt: "{{ inputs.input }}"
+      inputs: [{name: input, type: string}]
+      outputs: [{name: output, type: string}]
+edges:
+  - {id: e1, source: start, target: write, sourceHandle: "output:text", targetHandle: "input:input"}
+"""
+_FIELDS: dict[str, Row] = {
+    "label": ("Label", "text", None),
+    "triggerType": ("Start", ("manual", "cron", "idle"), "manual"),
+    "cron": ("Schedule", "text", None),
+    "idleMinutes": ("Idle minutes", "number", None),
+    "runner": ("Runner", "text", "claude-code"),
+    "model": ("Model", "text", None),
+    "prompt": ("Prompt", "long text", None),
+    "promptFiles": ("Prompt files", "json", None),
+    "outputSchema": ("Answer schema", "long text", None),
+    "path": ("Folder", "text", None),
+    "script": ("Script", "long text", None),
+    "commands": ("Commands, in older files", "json", None),
+    "scriptFiles": ("Script files", "json", None),
+    "code": ("Code", "long text", None),
+    "file": ("File with the code", "text", None),
+    "timeout": ("Timeout in seconds", "number", None),
+    "valueType": ("Type", TYPES[:4], None),
+    "value": ("Value", "json", None),
+    "workflowPath": ("Workflow", "text", None),
+    "componentRef": ("Component", "text", None),
+    "workflowRef": ("Inner workflow, in a file", "text", None),
+    "continueWhile": ("Continue while", "json", None),
+    "maxIterations": ("Max iterations", "number", None),
+    "inputMappings": ("Input mappings", "json", None),
+    "outputMappings": ("Output mappings", "json", None),
+    "dockSlots": ("Slots", "json", None),
+    "forEach": ("For each", "json", None),
+    "exitWhen": ("Exit when", "json", None),
+    "inputs": ("Inputs", "json", None),
+    "outputs": ("Outputs", "json", None),
+    "continueOnFailure": ("Continue on failure", "boolean", False),
+}
+_RARE = ("commands", "forEach", "exitWhen", "dockSlots", "timeout", "continueOnFailure")
+
+
+def form_of(kind: str) -> list[FormField]:
+    names = (name for name in FIELDS[kind] if name != "inlineWorkflow")
+    return [
+        data_field(name, _FIELDS[name], is_rare=name in _RARE)
+        for name in ("label", *names, "inputs", "outputs", "continueOnFailure")
+    ]
+
+
+_OUTPUT = re.compile(r"[\w-]+\.[\w-]+")
+
+
+class ShodanChanges(CanvasChanges):
+    size_at = ("style",)
+    new, groups, titles, needs = NEW, GROUPS, TITLES, NEEDS
+    looks, ports, empty = LOOKS, PORTS, EMPTY
+    names_ports = True
+
+    @classmethod
+    def form_of(cls, kind: str) -> list[FormField]:
+        return form_of(kind)
+
+    @classmethod
+    def draw(cls, document: Document) -> Sketch:
+        return draw(document)
+
+    def handle(self, end: str, port: str) -> str | None:
+        usual = "output" if end == "source" else "input"
+        if not port or port == usual:
+            return None
+        return port if port.partition(":")[0] in ("dock", "input", "output") else f"{usual}:{port}"
+
+    def check_edge(
+        self, level: Keys, ends: tuple[str, str], ports: tuple[str, str], target: SketchNode
+    ) -> None:
+        if "dock:" in ports[1]:
+            return
+        edges = [edge for edge in self.sketch.edges if edge.target == target.path]
+        wanted = ports[1].removeprefix("input:") or "input"
+        if any(edge.to_port == wanted for edge in edges) and not self._is_list(target, wanted):
+            message = f"the input {wanted!r} of {target.path!r} has an edge already"
+            advice = "remove that one first, or give the node an input for each"
+            self.refuse_at(CONNECTED, message, target.where, advice)
+        if ":internal" not in ports[0] and "dock:" not in ports[0]:
+            super().check_edge(level, ends, ports, target)
+
+    def _is_list(self, node: SketchNode, port: str) -> bool:
+        listed = at(self.editor.now.root, *node.where, "data", "inputs")
+        for item in listed.items if isinstance(listed, Sequence) else ():
+            if text_of(at(item, "name")) == port:
+                return text_of(at(item, "type")) in ("array", "files", "list")
+        return False
+
+    def head_of(self, node: SketchNode, content: str, names: set[str]) -> tuple[int, str] | None:
+        head, dot, _ = content.strip().partition(".")
+        # An input of the node itself comes first.
+        if not dot or head not in names or head == "inputs" or head in node.inputs:
+            return None
+        return content.index(head), head
+
+    def given(self, node: SketchNode) -> Iterator[tuple[str, str]]:
+        yield from self._ports(node, "inputs")
+        if node.parent:
+            yield COUNT, "number"
+
+    def gives(self, node: SketchNode) -> Iterator[tuple[str, str]]:
+        name, ports = self.id_of(node), dict.fromkeys(USUAL.get(node.kind, ()), "any")
+        for port, word in (ports | dict(self._ports(node, "outputs"))).items():
+            yield f"{name}.{port}", word
+
+    def _ports(self, node: SketchNode, side: str) -> Iterator[tuple[str, str]]:
+        listed = at(self.editor.now.root, *node.where, "data", side)
+        for item in listed.items if isinstance(listed, Sequence) else ():
+            word = text_of(at(item, "type")) or "any"
+            yield text_of(at(item, "name")), "text" if word == "string" else word
+
+    def mentions(self, level: Keys, node: SketchNode) -> Iterator[Keys]:
+        """The mappings and conditions of a loop name the nodes inside of it."""
+        data = (*node.where, "data")
+        is_inline = (*node.where, *INLINE) == level
+        if node.kind != "loop" or not (is_inline or self.level(node) == level):
+            return
+        for name in ("continueWhile", "exitWhen"):
+            yield (*data, name, "output")
+        for name in ("inputMappings", "outputMappings"):
+            listed = at(self.editor.now.root, *data, name)
+            for index in range(len(listed) if isinstance(listed, Sequence) else 0):
+                yield from ((*data, name, index, side, "node") for side in ("source", "target"))
+
+    def make_rename(self, operation: Operation) -> None:
+        port = operation.get("port")
+        if port is None:
+            super().make_rename(operation)
+            return
+        node, (side, name) = self.node(operation.at[0]), side_of(port)
+        if not side:
+            raise refuse(UNKNOWN, f"{port[:60]!r} is not a port", "write input:NAME or output:NAME")
+
+        def change() -> None:
+            found = PortName(self, node, side, name).rename(operation.get("name"))
+            self.list_readers(found)
+
+        if self.rewires:
+            self.checked(change, is_strict=True)
+        else:
+            change()
+        self.outcome.select = [node.path]
+
+    def make_add(self, operation: Operation) -> None:
+        into = operation.get("into")
+        level, more = ((), {}) if not into else self._inside(self.node(into))
+        node = self.new_node(level, operation)
+        place = operation.get("place")
+        if node["type"] == "loop" and place is not None:
+            x, y = (place.get(axis, 0) for axis in "xy")
+            node["position"] = {"x": x, "y": uncovered(self.sketch, into, x, y)}
+        self.append(level, "nodes", {**node, **more})
+        name = str(node["id"])
+        if operation.get("on_edge"):
+            self.split(level, operation.get("on_edge"), name, name)
+        self.outcome.select = [joined(into, name)]
+
+    def free_position(self, level: Keys) -> dict[str, Json]:
+        """Right of all others, however wide what stands there is drawn."""
+        nodes = (node for node in self.sketch.nodes if self.level(node) == level and node.position)
+        boxes = [drawn(self.sketch, node) for node in nodes if not at(node.value, "parentId")]
+        right = max((x + max(width + GAP, 240) for x, _, width, _ in boxes), default=0)
+        return {"x": right, "y": max((y for _, y, _, _ in boxes), default=0)}
+
+    def _inside(self, loop: SketchNode) -> tuple[Keys, dict[str, Json]]:
+        """The level inside of a loop, and what a node there has beside its own fields."""
+        if loop.kind != "loop" or loop.body == "file":
+            self.refuse_at(UNKNOWN, f"{loop.path!r} has no nodes in this file", loop.where)
+        if loop.body == "inline":
+            return (*loop.where, *INLINE), {}
+        others = [at(self.editor.now.root, *node.where) for node in self.sketch.inside(loop.path)]
+        is_bound = any(at(item, "extent") is not None for item in others)
+        more: dict[str, Json] = {"extent": "parent"} if is_bound else {}
+        return self.level(loop), {"parentId": self.id_of(loop), **more}
+
+    def make_move(self, operation: Operation) -> None:
+        into, place = operation.get("into"), operation.get("place")
+        nodes = [self.node(path) for path in operation.at]
+        for node in nodes:
+            if into == node.path or into.startswith(f"{node.path}/"):
+                self.refuse_at(UNKNOWN, "a node cannot be moved into itself", node.where)
+        if len({node.parent for node in nodes}) > 1:
+            raise refuse(UNKNOWN, "the nodes do not all have the same parent")
+        names = {self.id_of(node) for node in nodes}
+        parent = nodes[0].parent
+        change = partial(self._move, parent, into, names)
+        # A loop that is left empty is a file in the making.
+        is_emptied = bool(parent) and len(self.sketch.inside(parent)) == len(nodes)
+        (change if is_emptied else partial(self.soundly, change))()
+        for name in names if place is not None else ():
+            fields = {"at": joined(into, name), **{axis: place.get(axis, 0) for axis in "xy"}}
+            self.make_place(Operation("place", fields))
+        self.outcome.select = [joined(into, self.id_of(node)) for node in nodes]
+
+    def _move(self, parent: str, into: str, names: set[str]) -> None:
+        """Moves nodes out of the loops that they leave, one after the other, then inwards."""
+        while parent and not (into == parent or into.startswith(f"{parent}/")):
+            self._cross(self.node(parent), names, inwards=False)
+            parent = self.node(parent).parent
+        while parent != into:
+            rest = into.removeprefix(f"{parent}/" if parent else "")
+            parent = f"{parent}/{rest.partition('/')[0]}" if parent else rest.partition("/")[0]
+            self._cross(self.node(parent), names, inwards=True)
+
+    def _cross(self, loop: SketchNode, names: set[str], *, inwards: bool) -> None:
+        """Moves nodes across the rim of one loop, in the way that the loop holds its nodes."""
+        level, more = self._inside(loop)
+        if level != self.level(loop):
+            rim = LoopPorts(self, self.level(loop), self.id_of(loop))
+            (rim.enter if inwards else rim.leave)(names)
+            return
+        for name in names:
+            where = (*level, "nodes", self.ids(level).index(name))
+            for field in ("parentId", "extent"):
+                if inwards and field in more:
+                    self.editor.set([*where, field], more[field])
+                elif at(self.editor.now.root, *where, field) is not None:
+                    self.editor.unset([*where, field], keeps=len(where))
+            self._shift(where, loop, -1 if inwards else 1)
+
+    def _shift(self, where: Keys, loop: SketchNode, sign: int) -> None:
+        """A place inside of a loop counts from the corner of the loop."""
+        old = number_pair(at(self.editor.now.root, *where, "position"), "x", "y")
+        for axis, number, corner in zip("xy", old or (), loop.position or (), strict=False):
+            self.editor.set([*where, "position", axis], number + sign * corner)
+
+    def make_wrap(self, operation: Operation) -> None:
+        if operation.get("kind") not in ("repeat", "loop"):
+            raise refuse(UNKNOWN, "nodes are wrapped in a loop", "known: repeat")
+        nodes = [self.node(path) for path in operation.at]
+        parent, names = nodes[0].parent, {self.id_of(node) for node in nodes}
+        if len({node.parent for node in nodes}) > 1:
+            raise refuse(UNKNOWN, "the nodes do not all have the same parent")
+        level = self.level(nodes[0])
+        given = {"kind": "loop", "name": operation.get("name") or "loop"}
+        loop = self.new_node(level, Operation("add", given))
+        data: dict[str, Json] = {**self.new["loop"], **self._loop_fields(operation, nodes)}
+        loop["data"] = data
+        points = [node.position for node in nodes if node.position]
+        name = str(loop["id"])
+
+        def change() -> None:
+            self.append(level, "nodes", loop)
+            LoopPorts(self, level, name).enter(names)
+
+        def change_dock() -> None:
+            first = min(self.ids(level).index(each) for each in names)
+            self.append(level, "nodes", loop, first)
+            Dock(self, level, name).enter(names)
+            self._cross(self.node(joined(parent, name)), names, inwards=True)
+
+        if any(node.body == "members" for node in self.sketch.nodes if node.kind == "loop"):
+            # A file keeps the form of loops that it has.
+            for field in ("inlineWorkflow", "inputMappings", "outputMappings"):
+                data.pop(field, None)
+            if len(points) == len(nodes):
+                loop["position"], loop["style"] = frame(nodes)
+            if parent:
+                loop |= self._inside(self.node(parent))[1]
+            self.soundly(change_dock)
+        else:
+            if points and "position" in loop:
+                loop["position"] = {"x": min(x for x, _ in points), "y": min(y for _, y in points)}
+            self.soundly(change)
+        self.outcome.select = [joined(parent, name)]
+
+    def _loop_fields(self, operation: Operation, nodes: list[SketchNode]) -> dict[str, Json]:
+        """The fields of a new loop; `until` and `at_most` say what they say of any loop."""
+        given = dict(operation.get("fields", {}))
+        most, until = given.pop("at_most", None), given.pop("until", None)
+        if most is not None:
+            given["maxIterations"] = most
+        if until is not None:
+            if not _OUTPUT.fullmatch(str(until)):
+                raise refuse(
+                    UNKNOWN, f"{str(until)[:60]!r} does not name an output", "write NODE.OUTPUT"
+                )
+            given["continueWhile"] = {"output": until, "operator": "!=", "value": True}
+        last = nodes[-1]
+        output = next(iter([*last.outputs, *USUAL.get(last.kind, ())]), "output")
+        usual: Json = {"output": f"{self.id_of(last)}.{output}", "operator": "!=", "value": "done"}
+        return {"continueWhile": usual, **given}
+
+    def make_unwrap(self, operation: Operation) -> None:
+        loop = self.node(operation.at[0])
+        if loop.kind != "loop" or loop.body == "file":
+            message = f"{loop.path!r} has no nodes in this file"
+            self.refuse_at(UNAVAILABLE, message, loop.where)
+        level, name = self.level(loop), self.id_of(loop)
+        is_inline = loop.body == "inline"
+        members = {self.id_of(node) for node in self.sketch.inside(loop.path)}
+        names = set(self.ids((*loop.where, *INLINE))) if is_inline else members
+
+        def change() -> None:
+            if is_inline:
+                LoopPorts(self, level, name).leave(names)
+            else:
+                Dock(self, level, name).open()
+                self._cross(self.node(loop.path), names, inwards=False)
+                self._hand_on(loop, names)
+            self.cut_nodes(level, {name})
+
+        self.soundly(change)
+        self.outcome.select = [joined(loop.parent, each) for each in names]
+
+    def _hand_on(self, loop: SketchNode, names: set[str]) -> None:
+        """Nodes that leave a loop stand in the one that is around it."""
+        if loop.parent:
+            around = self.node(loop.parent)
+            level, more = self._inside(around)
+            for name in names if level == self.level(loop) else ():
+                for field, value in more.items():
+                    where = (*level, "nodes", self.ids(level).index(name), field)
+                    self.editor.set(list(where), value)
