@@ -8,7 +8,7 @@ import pytest
 
 from whorl import templates
 from whorl.dialects import NoFiles
-from whorl.formats.studio.kinds import fields_of_type
+from whorl.formats.studio.canvas import fields_of_type
 from whorl.wings.editor.kit.edit import edit, open_text
 from whorl.wings.editor.kit.operations import read_operations
 from whorl.wings.editor.kit.palette import changes_of, palette

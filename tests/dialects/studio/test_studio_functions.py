@@ -8,9 +8,9 @@ import pytest
 
 from stopwatch import within
 from whorl.dialects.reading.texts import quoted
+from whorl.formats.studio.canvas import LIBRARY
 from whorl.formats.studio.functions.transforms import PIPES, find_path, read_path
-from whorl.formats.studio.kinds import LIBRARY
-from whorl.formats.studio.pipes import read_script
+from whorl.formats.studio.texts import read_script
 from whorl.interpreter.constructs.loops.measuring import comparable, similarity
 from whorl.language import (
     EvaluationError,

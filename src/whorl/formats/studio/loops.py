@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading.texts import called, quoted
-from whorl.formats.studio.kinds import LOOP_PORTS
-from whorl.formats.studio.regions import continue_targets
+from whorl.formats.studio.canvas import LOOP_PORTS, continue_targets
 from whorl.formats.studio.scope import expression, field_of, value_of
 from whorl.formats.studio.texts import NodeReader, is_written
 
 if TYPE_CHECKING:
-    from whorl.formats.studio.regions import Region
+    from whorl.formats.studio.canvas import Region
     from whorl.formats.studio.scope import Scope
 
 

@@ -13,10 +13,9 @@ from whorl.dialects.native.tasks.shell import PREFIX
 from whorl.dialects.native.tasks.shell import read_script as read_shell
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import did_you_mean
-from whorl.formats.studio.kinds import RESULTS
-from whorl.formats.studio.pipes import piped, read_script
+from whorl.formats.studio.canvas import RESULTS
 from whorl.formats.studio.scope import expression, value_of
-from whorl.formats.studio.texts import is_written
+from whorl.formats.studio.texts import is_written, piped, read_script
 from whorl.ir.checks.scopes import suggest
 from whorl.language import LanguageError
 from whorl.source import Mapping, Scalar, plain

@@ -9,7 +9,7 @@ from whorl import ir
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.fields import number_of, text_of
 from whorl.formats.studio import loops, outside, steps
-from whorl.formats.studio.kinds import CLOSED_BY, ENDINGS, TRIGGERS, TYPES, VOCABULARY
+from whorl.formats.studio.canvas import CLOSED_BY, ENDINGS, TRIGGERS, TYPES, VOCABULARY
 from whorl.formats.studio.scope import expression, read_scope, value_of
 from whorl.formats.studio.texts import NodeReader
 from whorl.source import Mapping, Scalar, Sequence, plain
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.dialects.reader import Files, Reading
-    from whorl.formats.studio.canvas import CanvasNode
-    from whorl.formats.studio.regions import Region
+    from whorl.formats.studio.canvas import CanvasNode, Region
     from whorl.formats.studio.scope import Scope
     from whorl.source import Document
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.reading.texts import called, quoted
 from whorl.formats.studio import canvas as canvases
-from whorl.formats.studio.kinds import LIBRARY, MAIN_FIELDS, RESULTS
-from whorl.formats.studio.regions import (
+from whorl.formats.studio.canvas import (
+    LIBRARY,
+    MAIN_FIELDS,
+    RESULTS,
     Region,
     Regions,
     find_deciders,

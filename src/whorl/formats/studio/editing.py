@@ -1,0 +1,524 @@
+"""Canvas files in an editor: the container between a loop and its exit, and what changes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whorl.dialects.files import NoFiles
+from whorl.dialects.reader import files_beside
+from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading.fields import text_of
+from whorl.errors import InvalidWorkflow
+from whorl.formats.studio.canvas import CLOSED_BY, LOOP_PORTS, RESULTS, fields_of_type, read_drawn
+from whorl.formats.studio.texts import heads
+from whorl.source import Mapping, Sequence
+from whorl.source.editing.text import UNKNOWN
+from whorl.wings.editor.kit.canvas import CanvasChanges, Row, data_field
+from whorl.wings.editor.kit.operations import CONNECTED, Operation, refuse
+from whorl.wings.editor.kit.sketch import Sketch, SketchEdge, SketchNode, at, joined, number_pair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.formats.studio.canvas import Canvas, Edge, Regions
+    from whorl.source import Document, Json, Value
+    from whorl.wings.editor.kit.changes import FormField
+
+
+# The picture of a canvas: nodes as they stand, a container around what lies before an exit.
+
+
+def draw(document: Document) -> Sketch:
+    nodes = at(document.root, "nodes")
+    if not isinstance(document.root, Mapping) or not isinstance(nodes, Sequence):
+        return Sketch()
+    context = ReadContext(document, files_beside(NoFiles(), document.file))
+    try:
+        canvas, feedback, regions = read_drawn(context)
+    except InvalidWorkflow:
+        return Sketch()
+    paths = _paths(canvas, regions)
+    drawn = _nodes(nodes, canvas, regions, paths)
+    back = {id(edge) for edge in feedback}
+    edges = _edges(at(document.root, "edges"), [*canvas.edges, *feedback], paths, back)
+    return Sketch(tuple(drawn), tuple(edges))
+
+
+def _paths(canvas: Canvas, regions: Regions) -> dict[str, str]:
+    """The path of each node: below the loop that it stands in."""
+
+    def path(name: str) -> str:
+        around = regions.around.get(name)
+        return joined(path(around.start) if around is not None else "", name)
+
+    return {name: path(name) for name in canvas.nodes}
+
+
+def _nodes(
+    items: Sequence, canvas: Canvas, regions: Regions, paths: dict[str, str]
+) -> list[SketchNode]:
+    found: dict[str, SketchNode] = {}
+    for index, item in enumerate(items):
+        name = text_of(at(item, "id"))
+        node = canvas.nodes.get(name)
+        if node is None or paths[name] in found:
+            continue
+        around = regions.around.get(name)
+        region = regions.by_start.get(name)
+        kind = text_of(at(item, "type"))
+        found[paths[name]] = SketchNode(
+            paths[name],
+            kind,
+            ("nodes", index),
+            parent=paths[around.start] if around is not None else "",
+            title=text_of(at(item, "data", "label")) or name,
+            body="members" if region is not None else "file" if kind == "subworkflow" else "none",
+            file=_file(item) if kind == "subworkflow" else "",
+            position=number_pair(at(item, "position"), "x", "y"),
+            size=number_pair(item, "width", "height"),
+            inputs=() if kind == "input" else ("input",),
+            outputs=outputs_of(kind, node.branches),
+            value=item,
+            slots={"": ("nodes",)} if kind in CLOSED_BY else {},
+        )
+    return sorted(found.values(), key=lambda node: node.path.count("/"))
+
+
+def _file(item: Value) -> str:
+    """The file that a node calls, by the rule of the reader."""
+    name = text_of(at(item, "data", "workflowId")) or text_of(at(item, "data", "workflowName"))
+    return name if not name or name.endswith((".json", ".yaml", ".yml")) else f"{name}.json"
+
+
+def outputs_of(kind: str, branches: list[str]) -> tuple[str, ...]:
+    if kind == "router":
+        return tuple(branches)
+    if kind == "loop":
+        return tuple(LOOP_PORTS["outputs"])
+    return () if kind == "output" else ("output", *RESULTS.get(kind, ()))
+
+
+def _edges(
+    items: Value | None, edges: list[Edge], paths: dict[str, str], back: set[int]
+) -> Iterator[SketchEdge]:
+    by_place = {(edge.span.line, edge.span.column): edge for edge in edges}
+    for index, item in enumerate(items if isinstance(items, Sequence) else ()):
+        source = at(item, "source")
+        edge = by_place.get((source.span.line, source.span.column)) if source is not None else None
+        if edge is None:
+            continue
+        kind = "feedback" if id(edge) in back else "branch" if edge.branch else "data"
+        yield SketchEdge(
+            paths[edge.source],
+            paths[edge.target],
+            kind,  # type: ignore[arg-type]
+            edge.source_handle,
+            edge.target_handle,
+            edge.branch or "",
+            ("edges", index),
+        )
+
+
+# What can be added to a canvas: the types of nodes in the public system's groups, their forms.
+
+NEW: dict[str, Any] = {
+    "input": {"name": "task", "dataType": "text"},
+    "output": {"name": "text"},
+    "llm": {"prompt": "{{input}}"},
+    "router": {"mode": "llm", "prompt": "{{input}}", "branches": ["done", "continue"]},
+    "transform": {"mode": "template", "template": "{{input}}"},
+    "tool": {"serverName": "server", "toolName": "tool"},
+    "approval": {"message": "Continue?"},
+    "subworkflow": {"workflowName": "other"},
+    "http_request": {"method": "GET", "url": "https://example.org"},
+    "file_glob": {"pattern": "*.txt"},
+    "file_read": {"path": "input.txt"},
+    "file_write": {"path": "output.txt", "content": "{{input}}"},
+    "shell_exec": {"command": "echo hello"},
+    "validator": {"schema": {"type": "object"}},
+    "iterator": {"mode": "sequential"},
+    "aggregator": {"strategy": "array"},
+    "loop": {"maxIterations": 3, "exitCondition": "max_iterations", "feedbackMode": "replace"},
+    "exit": {},
+    "note": {"label": "Note"},
+}
+GROUPS: dict[str, tuple[str, ...]] = {
+    "IO": ("input", "output"),
+    "AI": ("llm", "router"),
+    "TOOLS": ("tool", "subworkflow", "http_request", "shell_exec"),
+    "FILES": ("file_glob", "file_read", "file_write"),
+    "LOGIC": ("approval", "transform", "validator", "iterator", "aggregator", "loop", "exit"),
+    "MORE": ("note",),
+}
+TITLES = {"llm": "LLM", "http_request": "HTTP request"}
+NEEDS = {"shell_exec": "[allow] commands", "tool": "[mcp]", "file_write": "[allow] files"}
+_ENDS, _MODELS, _TOOLS, _FILES, _LOGIC, _LOOPS, _NOTES = (
+    "#2f5a3c", "#2a4a7a", "#6a4a1f", "#3f5060", "#6a3a4a", "#4a2a6a", "#4a5560"
+)  # fmt: skip
+LOOKS = {
+    "input": ("log-in", _ENDS),
+    "output": ("circle-dot", _ENDS),
+    "llm": ("message-square", _MODELS),
+    "router": ("split", _MODELS),
+    "tool": ("wrench", _TOOLS),
+    "subworkflow": ("workflow", _TOOLS),
+    "http_request": ("globe", _TOOLS),
+    "shell_exec": ("terminal", _TOOLS),
+    "file_glob": ("folder-search", _FILES),
+    "file_read": ("file-text", _FILES),
+    "file_write": ("file-pen", _FILES),
+    "approval": ("user-check", _LOGIC),
+    "transform": ("braces", _LOGIC),
+    "validator": ("check-check", _LOGIC),
+    "iterator": ("list", _LOOPS),
+    "aggregator": ("combine", _LOOPS),
+    "loop": ("repeat", _LOOPS),
+    "exit": ("log-out", _LOOPS),
+    "note": ("sticky-note", _NOTES),
+}
+PORTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    kind: (
+        () if kind in ("input", "note") else ("input",),
+        outputs_of(kind, NEW[kind].get("branches", [])),
+    )
+    for kind in NEW
+}
+EMPTY = """\
+{
+  "name": "new",
+  "nodes": [
+    {"id": "task", "type": "input", "position": {"x": 0, "y": 0}, "data": {"name": "task"}},
+    {"id": "write", "type": "llm", "position": {"x": 240, "y": 0}, "data": {"prompt": "{{input}}"}},
+    {"id": "text", "type": "output", "position": {"x": 480, "y": 0}, "data": {"name": "text"}}
+  ],
+  "edges": [
+    {"id": "e1", "source": "task", "target": "write"},
+    {"id": "e2", "source": "write", "target": "text"}
+  ]
+}
+"""
+_CONTENTS = ("text", "json", "csv", "binary")
+# By field, or by type and field.
+_FIELDS: dict[str, Row] = {
+    "label": ("Label", "text", None),
+    "name": ("Name", "text", None),
+    "inputName": ("Name, in older files", "text", None),
+    "dataType": ("Type", ("text", "number", "boolean", "json", "file", "array"), None),
+    "default": ("Default", "json", None),
+    "defaultValue": ("Default, in older files", "json", None),
+    "format": ("Format", "text", None),
+    "provider": ("Provider", "text", None),
+    "model": ("Model", "text", None),
+    "systemPrompt": ("System prompt", "long text", None),
+    "prompt": ("Prompt", "long text", None),
+    "temperature": ("Temperature", "number", None),
+    "maxTokens": ("Max tokens of the answer", "number", None),
+    "sessionMode": ("Conversation", ("stateless", "session"), "stateless"),
+    "maxHistory": ("Max messages to keep", "number", 20),
+    "streaming": ("Stream the answer", "boolean", True),
+    "router.mode": ("Decided by", ("llm", "pattern"), None),
+    "branches": ("Branches", "json", None),
+    "toolName": ("Tool", "text", None),
+    "serverName": ("Server", "text", None),
+    "approval": ("Approval", ("auto", "ask", "always", "deny"), "auto"),
+    "toolInput": ("Inputs", "json", None),
+    "workflowId": ("Workflow ID", "text", None),
+    "workflowName": ("Workflow", "text", None),
+    "url": ("Address", "text", None),
+    "method": ("Method", ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"), "GET"),
+    "headers": ("Headers", "json", None),
+    "body": ("Body", "long text", None),
+    "auth": ("Authentication", ("none", "bearer", "basic", "api_key"), "none"),
+    "authTokenSettingsKey": ("Secret name", "text", None),
+    "authHeader": ("Header for the secret", "text", None),
+    "maxResponseBytes": ("Max answer size in bytes", "number", None),
+    "command": ("Command", "long text", None),
+    "workingDir": ("Folder", "text", None),
+    "shell": ("Shell", "text", "bash"),
+    "envVars": ("Environment", "json", None),
+    "directory": ("Folder", "text", None),
+    "pattern": ("Pattern", "text", None),
+    "file_glob.mode": ("Read as", (*_CONTENTS, "paths"), "text"),
+    "file_read.mode": ("Read as", _CONTENTS, "text"),
+    "file_write.mode": ("Write as", _CONTENTS, "text"),
+    "recursive": ("Include subfolders", "boolean", False),
+    "maxFiles": ("Max files", "number", None),
+    "maxSize": ("Max file size in MB", "number", None),
+    "sortBy": ("Sort by", ("name", "modified", "size"), "name"),
+    "sortOrder": ("Order", ("asc", "desc"), "asc"),
+    "path": ("File", "text", None),
+    "delimiter": ("Delimiter", "text", None),
+    "hasHeader": ("First line has the column names", "boolean", True),
+    "content": ("Content", "long text", None),
+    "writeMode": (
+        "If the file exists",
+        ("overwrite", "append", "create", "create_new"),
+        "overwrite",
+    ),
+    "createDirs": ("Create missing folders", "boolean", True),
+    "message": ("Question", "long text", None),
+    "showData": ("Show the input", "boolean", True),
+    "transform.mode": ("Mode", ("template", "jsonpath", "script"), "template"),
+    "template": ("Template", "long text", None),
+    "inputs": ("Inputs", "json", None),
+    "schema": ("Schema", "json", None),
+    "failOnError": ("Fail if the value is not valid", "boolean", False),
+    "iterator.mode": ("Process the items", ("sequential", "parallel"), "sequential"),
+    "expression": ("Items", "expression", None),
+    "maxConcurrency": ("Items at the same time", "number", 1),
+    "strategy": ("Collect as", ("array", "concat", "merge"), "array"),
+    "separator": ("Separator", "text", None),
+    "maxIterations": ("Max iterations", "number", None),
+    "exitCondition": (
+        "Exit", ("max_iterations", "evaluator", "stable_output"), "max_iterations"
+    ),
+    "stabilityThreshold": ("Stability threshold", "number", None),
+    "feedbackMode": ("Feedback", ("replace", "append"), "replace"),
+}  # fmt: skip
+_HELP = {
+    "maxIterations": "from 1 to 50",
+    "stabilityThreshold": "from 0 to 1: how similar two outputs in a row must be (stable_output)",
+    "exitCondition": "evaluator: a router of the body decides by its branches done and continue",
+    "feedbackMode": "what the next iteration gets: the last output, or all so far",
+}
+
+
+def form_of(kind: str) -> list[FormField]:
+    return [_field(kind, name) for name in fields_of_type(kind)]
+
+
+def _field(kind: str, name: str) -> FormField:
+    row = _FIELDS.get(f"{kind}.{name}") or _FIELDS[name]
+    return data_field(name, row, words=_HELP.get(name, ""), is_rare="older" in row[0])
+
+
+# An edge: its index, source and target.
+_Link = tuple[int, str, str]
+# How far the end of a new container stands from its beginning, and how wide a node is.
+_WIDE, _NODE_WIDE = 480, 240
+# What a placeholder means before any node does.
+_RESERVED = frozenset({"input", "inputs", "item", "index", "total", "iteration"})
+
+
+_TYPES = dict.fromkeys(
+    ("count", "index", "total", "status", "exit_code", "size", "bytes"), "number"
+)
+_TYPES |= dict.fromkeys(("response", "content", "stdout", "stderr", "path"), "text")
+_TYPES |= {"valid": "boolean", "iterations": "list", "items": "list", "files": "list"}
+
+
+class StudioChanges(CanvasChanges):
+    new, groups, titles, needs = NEW, GROUPS, TITLES, NEEDS
+    looks, ports, empty = LOOKS, PORTS, EMPTY
+
+    @classmethod
+    def form_of(cls, kind: str) -> list[FormField]:
+        return form_of(kind)
+
+    @classmethod
+    def draw(cls, document: Document) -> Sketch:
+        return draw(document)
+
+    def handle(self, end: str, port: str) -> str | None:
+        usual = "output" if end == "source" else "input"
+        return port if port and port != usual else None
+
+    def head_of(self, node: SketchNode, content: str, names: set[str]) -> tuple[int, str] | None:
+        ids = set(self.ids(()))
+        for head, _ in heads(content):
+            if head in _RESERVED:
+                return None
+            if head in ids:
+                return (content.index(head), head) if head in names else None
+        return None
+
+    def given(self, node: SketchNode) -> Iterator[tuple[str, str]]:
+        yield "input", "any"
+        for each in self.sketch.nodes:
+            if each.kind == "input":
+                name = text_of(at(self.editor.now.root, *each.where, "data", "name"))
+                yield f"inputs.{name or self.id_of(each)}", "any"
+        if node.parent:
+            around = self.node(node.parent)
+            yield from ((name, "number") for name in ("iteration", "index", "total"))
+            yield from [("item", "any")] if around.kind == "iterator" else ()
+
+    def gives(self, node: SketchNode) -> Iterator[tuple[str, str]]:
+        name = self.id_of(node)
+        for output in outputs_of(node.kind, ["output"]):
+            yield f"{name}.{output}", _TYPES.get(output, "any")
+
+    def sees(self, node: SketchNode, other: SketchNode) -> bool:
+        # Outside of a container its end stands for it.
+        is_end = other.kind in CLOSED_BY.values() and bool(other.parent)
+        return super().sees(node, self.node(other.parent) if is_end else other)
+
+    def make_add(self, operation: Operation) -> None:
+        node = self.new_node((), operation)
+        name, kind = str(node["id"]), str(node["type"])
+        last, position = name, node.get("position")
+        if kind in CLOSED_BY and operation.get("on_edge") and isinstance(position, dict):
+            # The nodes at both ends of a short edge stand where the container would.
+            x, y = position["x"], position["y"]
+            assert isinstance(x, int | float)
+            assert isinstance(y, int | float)
+            position["y"] = self.below_others((), x, y, _WIDE + _NODE_WIDE)
+        self.append((), "nodes", node)
+        if kind in CLOSED_BY:
+            last = self.free_name(CLOSED_BY[kind], set(self.ids(())))
+            closing: dict[str, Json] = {"id": last, "type": CLOSED_BY[kind]}
+            if isinstance(position, dict):
+                x, y = position["x"], position["y"]
+                assert isinstance(x, int | float)
+                closing["position"] = {"x": x + _WIDE, "y": y}
+            self.append((), "nodes", closing | {"data": dict(self.new[CLOSED_BY[kind]])})
+            self.append((), "edges", self.new_edge((), (name, last), ("", "")))
+        if operation.get("on_edge"):
+            self.split((), operation.get("on_edge"), name, last)
+        self._select(name)
+
+    def _select(self, name: str) -> None:
+        # Edges decide what holds a node, and so its path.
+        self.outcome.select = [each.path for each in self.sketch.nodes if self.id_of(each) == name]
+
+    def make_move(self, operation: Operation) -> None:
+        """Membership is made by edges: a node that leaves its container leaves its edges."""
+        place = operation.get("place")
+        for path in operation.at:
+            node = self.node(path)
+            if node.parent != operation.get("into"):
+                touching = list(self.edges_at((), self.id_of(node)))
+                if len(touching) > 2:
+                    message = (
+                        f"{path!r} has {len(touching)} edges now; remove those that you do not want"
+                    )
+                    self.refuse_at(CONNECTED, message, node.where)
+                self.bridge((), self.id_of(node))
+            if place is not None:
+                now = self.sketch.node(joined("", self.id_of(node))) or self.node(path)
+                fields = {"at": now.path, **{axis: place.get(axis, 0) for axis in "xy"}}
+                self.make_place(Operation("place", fields))
+
+    def make_wrap(self, operation: Operation) -> None:
+        written = operation.get("kind")
+        kind = {"repeat": "loop", "each": "iterator"}.get(written, written)
+        if kind not in CLOSED_BY:
+            raise refuse(UNKNOWN, f"nodes cannot be wrapped in {kind!r}", "known: repeat, each")
+        nodes = [self.node(path) for path in operation.at]
+        fields = dict(operation.get("fields", {}))
+        if "until" in fields:
+            raise refuse(UNKNOWN, "a loop of a canvas ends by its exitCondition", "set that field")
+        if "at_most" in fields:
+            fields["maxIterations"] = fields.pop("at_most")
+        given = {"kind": kind, "name": operation.get("name"), "fields": fields}
+        begin = self.new_node((), Operation("add", given))
+        opening = str(begin["id"])
+        end = self.free_name(CLOSED_BY[kind], {*self.ids(()), opening})
+        borders = self._borders(nodes)
+
+        def change() -> None:
+            self._put_around(nodes, begin, (end, CLOSED_BY[kind]))
+            self._lead_through(borders, opening, end)
+
+        self.soundly(change)
+        self._select(opening)
+
+    def _borders(self, nodes: list[SketchNode]) -> tuple[list[_Link], list[_Link], list[str]]:
+        """The edges into some nodes, those out of them, and the nodes themselves."""
+        inside = [
+            self.id_of(each)
+            for each in self.sketch.nodes
+            if any(each.path == n.path or each.path.startswith(f"{n.path}/") for n in nodes)
+        ]
+        links = self._links()
+        entering = [link for link in links if link[2] in inside and link[1] not in inside]
+        leaving = [link for link in links if link[1] in inside and link[2] not in inside]
+        if len({source for _, source, _ in entering}) > 1:
+            advice = "merge them with a transform first"
+            self.refuse_at(CONNECTED, "more than one value comes in", nodes[0].where, advice)
+        return entering, leaving, inside
+
+    def _lead_through(
+        self, borders: tuple[list[_Link], list[_Link], list[str]], opening: str, closing: str
+    ) -> None:
+        """Leads what comes in through the beginning of a container, and out by its end."""
+        entering, leaving, inside = borders
+        links = self._links()
+        firsts = [name for name in inside if name not in [link[2] for link in links]]
+        lasts = [name for name in inside if name not in [link[1] for link in links]]
+        inner: list[dict[str, Json]] = []
+        for index, _, target in entering:
+            handle = self._turn(index, "target", opening)
+            inner.append({"source": opening, "target": target, **handle})
+        for index, source, _ in leaving:
+            handle = self._turn(index, "source", closing)
+            inner.append({"source": source, "target": closing, **handle})
+        inner += [{"source": opening, "target": name} for name in ([] if entering else firsts)]
+        inner += [{"source": name, "target": closing} for name in ([] if leaving else lasts)]
+        for edge in inner:
+            self._add_edge(edge)
+
+    def _turn(self, index: int, end: str, name: str) -> dict[str, Json]:
+        """Leads one end of an edge to another node; gives the handle that it had there."""
+        field = f"{end}Handle"
+        handle = text_of(at(self.editor.now.root, "edges", index, field))
+        self.editor.set(["edges", index, end], name)
+        if not handle:
+            return {}
+        self.editor.unset(["edges", index, field], keeps=2)
+        return {field: handle}
+
+    def _links(self) -> list[_Link]:
+        return [
+            (index, text_of(at(item, "source")), text_of(at(item, "target")))
+            for index, item in enumerate(self.items((), "edges"))
+        ]
+
+    def _add_edge(self, edge: dict[str, Json]) -> None:
+        ends = str(edge["source"]), str(edge["target"])
+        if ends not in [(source, target) for _, source, target in self._links()]:
+            self.append((), "edges", {**self.new_edge((), ends, ("", "")), **edge})
+
+    def _put_around(
+        self, nodes: list[SketchNode], begin: dict[str, Json], closing: tuple[str, str]
+    ) -> None:
+        """Adds the two ends of a container left and right of what it will hold."""
+        points = [node.position for node in nodes if node.position]
+        end: dict[str, Json] = {"id": closing[0], "type": closing[1]}
+        if points and len(points) == len(nodes):
+            left, right = min(x for x, _ in points), max(x for x, _ in points)
+            begin["position"] = {"x": left - 240, "y": points[0][1]}
+            end["position"] = {"x": right + 240, "y": points[0][1]}
+        self.append((), "nodes", begin)
+        self.append((), "nodes", end | {"data": dict(self.new[closing[1]])})
+
+    def make_unwrap(self, operation: Operation) -> None:
+        node = self.node(operation.at[0])
+        opening = self.id_of(node)
+        closing = next((self.id_of(each) for each in self.sketch.inside(node.path)
+                        if each.kind == CLOSED_BY.get(node.kind)), "")  # fmt: skip
+        if not closing:
+            self.refuse_at(UNKNOWN, f"{opening!r} is not a container", node.where)
+
+        def change() -> None:
+            self._join(opening, closing)
+            self._join(closing, opening)
+            self.cut_nodes((), {opening, closing})
+
+        self.soundly(change)
+
+    def _join(self, name: str, other: str) -> None:
+        """Connects what comes into a node with what it leads to, past the other end."""
+        items, links = self.items((), "edges"), self._links()
+        befores = [items[index] for index, source, target in links if target == name != source]
+        behinds = [items[index] for index, source, target in links if source == name != target]
+        for before in befores:
+            for behind in behinds:
+                ends = {"source": text_of(at(before, "source")),
+                        "target": text_of(at(behind, "target"))}  # fmt: skip
+                if other in ends.values():
+                    continue
+                handles = {"sourceHandle": text_of(at(before, "sourceHandle")),
+                           "targetHandle": text_of(at(behind, "targetHandle"))}  # fmt: skip
+                kept = {field: text for field, text in handles.items() if text}
+                self._add_edge({**ends, **kept})
