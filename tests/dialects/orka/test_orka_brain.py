@@ -8,8 +8,9 @@ import pytest
 from orka_runs import run
 from test_orka_memory import perform
 
-from whorl.formats.orka.brain import episodes, learning, skills
-from whorl.formats.orka.brain.features import features, likeness, overlap
+from whorl.formats.orka import brain as learning
+from whorl.formats.orka import episodes
+from whorl.formats.orka.brain import features, likeness, overlap
 from whorl.providers.task import Request
 from whorl.runtimes.sqlite import SqliteStore
 
@@ -145,7 +146,7 @@ def test_one_kind_of_skill_is_never_taken_for_another(brain: Brain) -> None:
     assert anti["skill_type"] == "anti_pattern"
     assert "anti-pattern" in anti["skill_tags"]
     assert len(brain.records) == 3
-    only = brain(skills.find, {**task, "skill_types": ["anti_pattern"], "min_score": 0.1})
+    only = brain(learning.find, {**task, "skill_types": ["anti_pattern"], "min_score": 0.1})
     assert only["skill_name"] == anti["skill_name"]
     assert "order" in only["internal_reasoning"]
 
@@ -181,7 +182,7 @@ def test_payloads_are_read_in_every_form(brain: Brain, payload: Json) -> None:
 
 @pytest.mark.parametrize("payload", ["(" * 5_000, "{" * 5_000, "{'a': 9" + "9" * 9_000 + "}"])
 def test_hostile_payloads_are_texts(brain: Brain, payload: str) -> None:
-    assert "confidence" in brain(skills.find, payload)
+    assert "confidence" in brain(learning.find, payload)
 
 
 def test_a_confidence_that_is_no_number_is_warned_of(brain: Brain) -> None:
@@ -193,8 +194,8 @@ def test_a_confidence_that_is_no_number_is_warned_of(brain: Brain) -> None:
 
 def test_skills_expire(brain: Brain) -> None:
     brain(learning.learn, SOLVED)
-    assert brain(skills.find, NEXT, at=NOW + 190 * HOUR_S)["skill_name"]
-    assert "skill_name" not in brain(skills.find, NEXT, at=NOW + 210 * HOUR_S)
+    assert brain(learning.find, NEXT, at=NOW + 190 * HOUR_S)["skill_name"]
+    assert "skill_name" not in brain(learning.find, NEXT, at=NOW + 210 * HOUR_S)
     assert brain.records == []
 
 
@@ -208,18 +209,18 @@ def test_skills_transfer_to_another_domain(brain: Brain) -> None:
     }
     brain(learning.learn, known)
     task = "How do I clean up corrupt entries before merging duplicate customer records?"
-    found = brain(skills.find, {"task": task, "domain": "crm", "min_score": 0.2})
+    found = brain(learning.find, {"task": task, "domain": "crm", "min_score": 0.2})
 
     assert found["skill_name"] == "Validate-Before-Dedup"
     assert found["semantic_score"] > 0.2
     assert "remove_structures" in found["adaptations"]
     stranger = {"task": "draw a cat", "domain": "art", "min_score": 0.2}
-    assert brain(skills.find, stranger)["all_candidates"] == []
+    assert brain(learning.find, stranger)["all_candidates"] == []
 
 
 def test_feedback_about_nothing_known(brain: Brain) -> None:
-    assert "transfer_success" not in brain(skills.feedback, {})
-    value = brain(skills.feedback, {"skill_id": "ghost"})
+    assert "transfer_success" not in brain(learning.feedback, {})
+    value = brain(learning.feedback, {"skill_id": "ghost"})
 
     assert value["transfer_success"] is False
     assert "ghost" in brain.warning
@@ -227,7 +228,7 @@ def test_feedback_about_nothing_known(brain: Brain) -> None:
 
 def test_failures_make_a_skill_less_sure(brain: Brain) -> None:
     skill = brain(learning.learn, SOLVED)["skill_id"]
-    value = brain(skills.feedback, {"skill_id": skill, "success": "false"})
+    value = brain(learning.feedback, {"skill_id": skill, "success": "false"})
 
     assert value["confidence"] == "0.612"
     assert cast("Any", brain.records)[0]["success_rate"] == 0.5
@@ -238,7 +239,7 @@ def test_advice_for_a_scout(brain: Brain) -> None:
     brain(learning.learn_path, {**task, "path": ["classify", "answer"], "score": 0.8})
     brain(learning.learn_anti, {**task, "what_failed": "escalate at once", "why": "costly"})
     paths = [["classify", "answer"], ["answer"], ["escalate"]]
-    boosts = brain(skills.advise, None, question="answer this ticket", paths=paths)
+    boosts = brain(learning.advise, None, question="answer this ticket", paths=paths)
 
     assert boosts[0] > 0
     assert boosts[1] == 0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.formats.orka.brain.features import overlap
-from whorl.formats.orka.brain.payload import (
+from whorl.formats.orka.brain import (
     Fields,
     count,
     flag,
     listed,
     number,
     number_in,
+    overlap,
     payload_of,
     table,
     text,

@@ -1,0 +1,632 @@
+"""Learning: what became of a task is kept as a skill, or counts as a use of one that is known.
+
+The functions `learn...` are `Amend`s, as `find`, `feedback` and `advise` are.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from ast import literal_eval
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from whorl.formats.orka.outputs import object_in, texts_in
+from whorl.language.libraries import Amendment
+from whorl.language.values import to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from whorl.language import Json
+
+
+# What a brain is given: objects in whatever form agents hand them over, and their fields.
+
+Fields: TypeAlias = "dict[str, Json]"
+
+_UNWRAPPED_MAX = 3
+_LITERAL_MAX = 65_536
+
+
+def table(value: Json) -> Fields:
+    return value if isinstance(value, dict) else {}
+
+
+def payload_of(value: Json) -> Fields:
+    """What an operation is about: an object, one that a text holds, or what an agent said."""
+    for _ in range(_UNWRAPPED_MAX):
+        if not isinstance(value, str):
+            break
+        parsed = cast("Json", object_in(value)) or _literal(value)
+        if parsed is None:
+            return {"response": value} if value.strip() else {}
+        value = parsed
+    return table(value)
+
+
+def _literal(written: str) -> Json:
+    """The value that a text is in JSON, or as Python prints it; null where it is none."""
+    if len(written) > _LITERAL_MAX or written.lstrip()[:1] not in ("{", '"', "'"):
+        return None
+    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        found: Json = json.loads(json.dumps(literal_eval(written.strip()), allow_nan=False))
+        return found
+    return None
+
+
+def text(payload: Fields, *names: str, default: str = "") -> str:
+    """The first of these fields that is a text or a number, as text."""
+    for name in names:
+        value = payload.get(name)
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and value != "":
+            return str(value)
+    return default
+
+
+def number(payload: Fields, *names: str, default: float) -> tuple[float, str]:
+    """The first of these fields that is there, from 0 to 1, and what to warn of if it is none."""
+    for name in names:
+        value = payload.get(name)
+        if value is None or value == "":
+            continue
+        try:
+            found = float(value) if isinstance(value, str | int | float) else math.nan
+        except ValueError:
+            found = math.nan
+        if math.isfinite(found):
+            return min(1.0, max(0.0, found)), ""
+        return (
+            default,
+            f"{name!r} is {to_text(value)[:60]!r}, which is not a number, so {default} is used",
+        )
+    return default, ""
+
+
+def flag(payload: Fields, name: str, *, default: bool = True) -> bool:
+    value = payload.get(name)
+    if value is None or value == "":
+        return default
+    return str(value).strip().lower() not in ("false", "0", "no")
+
+
+def count(payload: Fields, name: str, default: int, most: int) -> int:
+    try:
+        return min(most, max(1, int(float(str(payload.get(name))))))
+    except (ValueError, OverflowError):
+        return default
+
+
+def listed(value: Json, mark: str = ",") -> list[str]:
+    """The texts of a list, of one that is written as text, or of objects that have an id."""
+    if isinstance(value, str):
+        return [part.strip().strip("\"'[]") for part in value.split(mark) if part.strip("\"'[] ")]
+    items = value if isinstance(value, list) else []
+    names = ("id", "name", "node_id", "agent_id", "action")
+    texts = (text(item, *names) if isinstance(item, dict) else to_text(item) for item in items)
+    return [found for found in texts if found]
+
+
+def items(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def number_in(value: Json) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+# What a task is like: structures and patterns by keywords, its words, and how alike two are.
+
+STRUCTURES = {
+    "decomposition": "break down|split|decompose|divide|parts|components",
+    "sequential": "then|step by step|first|next|after|sequence|pipeline",
+    "parallel": "simultaneously|parallel|concurrent|fork|at the same time",
+    "aggregation": "combine|merge|aggregate|join|collect|summarize",
+    "comparison": "compare|versus|difference|contrast|better|worse",
+    "transformation": "convert|transform|translate|map|rewrite|format",
+    "filtering": "filter|select|extract|pick|remove|exclude|subset",
+    "routing": "route|direct|if|decide|branch|choose|switch",
+    "iteration": "repeat|loop|iterate|until|converge|refine",
+    "validation": "validate|verify|check|confirm|ensure|test|assess",
+}
+PATTERNS = {
+    "analysis": "analyze|understand|examine|investigate|break down|study",
+    "synthesis": "synthesize|combine|integrate|build|compose|create from",
+    "evaluation": "evaluate|judge|assess|rate|score|quality|review",
+    "generation": "generate|create|write|produce|draft|compose",
+    "classification": "classify|categorize|label|sort|type|group",
+    "extraction": "extract|find|locate|identify|pull out|retrieve",
+    "reasoning": "reason|deduce|conclude|infer|logic|because|therefore",
+    "planning": "plan|schedule|organize|prioritize|strategy|roadmap",
+    "optimization": "optimize|improve|enhance|best|efficient|faster",
+    "abstraction": "abstract|generalize|pattern|principle|concept",
+}
+_OUTPUTS = {"json": "structured", "object": "structured", "structured": "structured"}
+_OUTPUTS |= {"list": "list", "array": "list", "bool": "boolean", "boolean": "boolean"}
+_OUTPUTS |= {"number": "numeric", "numeric": "numeric", "score": "numeric"}
+_LONG = 1_000
+_WORD = re.compile(r"[^\W_]{3,}")
+# Endings that the forms of one word differ by, the longest first.
+_ENDINGS = ("ation", "ating", "ated", "ate", "ing", "ion", "ied", "ie", "ed", "e", "y")
+_COMMON = frozenset(
+    [
+        "the",
+        "and",
+        "for",
+        "from",
+        "with",
+        "that",
+        "this",
+        "are",
+        "was",
+        "were",
+        "how",
+        "what",
+        "when",
+        "which",
+        "who",
+        "will",
+        "you",
+        "your",
+        "not",
+        "has",
+        "have",
+        "into",
+        "its",
+        "can",
+        "does",
+        "into",
+        "any",
+        "all",
+        "out",
+        "our",
+        "but",
+    ]
+)
+
+
+def features(task: str, description: str, shown: Json, output_format: str = "") -> dict[str, Json]:
+    """The features of a task; a keyword counts anywhere in its texts, even inside of a word."""
+    text = f"{task} {description} {shown if isinstance(shown, str) else ''}".lower()
+    structures = _named_in(text, STRUCTURES)
+    patterns = _named_in(text, PATTERNS)
+    return {
+        "structures": [*structures],
+        "patterns": [*patterns],
+        "input": _shape_of(shown, text),
+        "output": _OUTPUTS.get(output_format.strip().lower(), "text"),
+        "complexity": min(10, 3 + min(3, len(structures)) + min(3, len(patterns))),
+    }
+
+
+def _named_in(text: str, table: dict[str, str]) -> list[str]:
+    return [name for name, words in table.items() if any(word in text for word in words.split("|"))]
+
+
+def _shape_of(shown: Json, text: str) -> str:
+    if isinstance(shown, list):
+        return "list"
+    if isinstance(shown, dict):
+        return "structured"
+    if not text.strip():
+        return "unknown"
+    return "long_text" if len(text) > _LONG else "single_text"
+
+
+def likeness(one: dict[str, Json], other: dict[str, Json]) -> float:
+    """How alike two tasks are built, from 0 to 1."""
+    score = 0.0
+    for name in ("structures", "patterns"):
+        score += 0.35 * _shared(texts_in(one.get(name)), texts_in(other.get(name)))
+    for name in ("input", "output"):
+        score += 0.15 * (one.get(name) == other.get(name))
+    return round(score, 4)
+
+
+def _shared(one: Iterable[str], other: Iterable[str]) -> float:
+    first, second = set(one), set(other)
+    return len(first & second) / len(first | second) if first | second else 0.0
+
+
+def adaptations(source: dict[str, Json], target: dict[str, Json]) -> dict[str, Json]:
+    """What differs between the task that a skill comes from and the one that it is wanted for."""
+    found: dict[str, Json] = {}
+    for name in ("input", "output"):
+        before, after = source.get(name), target.get(name)
+        if before != after:
+            advice = f"turn {after} into {before}, or change the steps so that they take {after}"
+            found[f"{name}_adaptation"] = {"from": before, "to": after, "suggestion": advice}
+    had, wanted = texts_in(source.get("structures")), texts_in(target.get("structures"))
+    for name, listed, others in (
+        ("add_structures", wanted, had),
+        ("remove_structures", had, wanted),
+    ):
+        if differing := [part for part in listed if part not in others]:
+            found[name] = [*differing]
+    before, after = source.get("complexity"), target.get("complexity")
+    if isinstance(before, int) and isinstance(after, int) and abs(before - after) > 2:
+        found["complexity"] = {"from": before, "to": after}
+    return found
+
+
+def overlap(wanted: str, text: str) -> float:
+    """How much of the words of one text another one has, by their stems."""
+    asked, there = _stems(wanted), _stems(text)
+    if not asked or not there:
+        return 0.0
+    # Of two texts of very different lengths the shorter one decides.
+    return round(len(asked & there) / math.sqrt(len(asked) * min(len(asked), len(there))), 4)
+
+
+def _stems(text: str) -> set[str]:
+    words = set(_WORD.findall(text.lower())) - _COMMON
+    return {_stem(word) for word in words}
+
+
+def _stem(word: str) -> str:
+    word = word.removesuffix("s") if len(word) > 3 else word
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+STEPS_MAX = 8
+_ACTION_MAX = 60
+_LIKE_ENOUGH = 0.7
+_SENTENCE = re.compile(r"[^.!?\n]{20,400}")
+# Words by which a sentence tells what to do, besides those of the tables.
+_OTHERS = (
+    "add apply ask assign avoid call change clean close compute configure copy count define "
+    "delete deploy describe design detect document download estimate execute explain export "
+    "fetch fix gather handle implement import install list load measure monitor move normalize "
+    "notify open parse prepare present process propose provide publish read record replace "
+    "report request resolve respond restart save search send separate set show solve start stop "
+    "store submit suggest train update upload use wait weigh"
+)
+_ACTIONS = frozenset(
+    word
+    for table in (STRUCTURES, PATTERNS)
+    for words in table.values()
+    for word in words.split("|")
+    if " " not in word and len(word) > 3
+) | frozenset(_OTHERS.split())
+
+
+def learn(records: list[Json], given: Fields, now: float) -> Amendment:
+    """Keeps the steps of an answer as a skill, or counts a use of one that is like it."""
+    payload = payload_of(given.get("payload"))
+    response = text(payload, "response")
+    steps = _steps(payload)
+    if not steps:
+        return _nothing("there is nothing to learn: the answer has no steps and names no actions")
+    quality, warning = number(payload, "confidence", default=0.5)
+    task = text(payload, "task", default=response[:200])
+    found = features(task, text(payload, "input_description", default=response[:100]), None)
+    new: Fields = {
+        "skill_type": "procedural",
+        "name": text(payload, "skill_name"),
+        "steps": [*steps],
+        "features": found,
+        "confidence": round(min(0.7, 0.5 + 0.2 * quality), 4),
+        "description": response[:400],
+        **_about(payload, task, found),
+    }
+    domain, patterns = str(new["domain"]), texts_in(found["patterns"])
+    kind = "-".join([*patterns[:1], *texts_in(found["structures"])[:1]]) or "steps"
+    return _kept(records, given, new, now, warning, usual=f"procedural:{domain}:{kind}")
+
+
+def learn_recipe(records: list[Json], given: Fields, now: float) -> Amendment:
+    """Keeps which agents did a task, and how they were put together."""
+    payload = payload_of(given.get("payload"))
+    agents = listed(payload.get("agents"))
+    pattern = text(payload, "pattern", "strategy", default="sequential")
+    quality, warning = number(payload, "quality", "confidence", default=0.7)
+    new = _run_by(payload, agents, "execution_recipe", min(0.7, 0.5 + 0.2 * quality))
+    new["recipe"] = {"pattern": pattern, "agents": [*agents], "total_agents": len(agents)}
+    usual = f"recipe:{new['domain']}:{pattern}-{'+'.join(agents[:3])}"
+    return _kept(records, given, new, now, warning, usual=usual, same="agents")
+
+
+def learn_path(records: list[Json], given: Fields, now: float) -> Amendment:
+    """Keeps a path of agents that a scout has chosen."""
+    payload = payload_of(given.get("payload"))
+    agents = listed(payload.get("path_nodes") or payload.get("path"), "→")
+    score, warning = number(payload, "score", "confidence", default=0.5)
+    new = _run_by(payload, agents, "graph_path", min(0.8, score))
+    new["recipe"] = {
+        "pattern": "graphscout-path",
+        "agents": [*agents],
+        "total_agents": len(agents),
+        "graphscout_score": score,
+        "budget_used": table(payload.get("budget_used")),
+    }
+    usual = f"path:{new['domain']}:{'→'.join(agents[:4])}"
+    return _kept(records, given, new, now, warning, usual=usual, same="agents")
+
+
+def learn_anti(records: list[Json], given: Fields, now: float) -> Amendment:
+    """Keeps what went wrong, so that it is warned of."""
+    payload = payload_of(given.get("payload"))
+    failed = text(payload, "what_failed", "response")
+    if not failed:
+        return _nothing("there is nothing to learn: 'what_failed' is empty")
+    why, severity = text(payload, "why", "reason", default="unknown"), text(payload, "severity")
+    task = text(payload, "task", default=failed[:200])
+    found = features(task, failed[:100], None)
+    new: Fields = {
+        "skill_type": "anti_pattern",
+        "name": text(payload, "skill_name"),
+        "steps": [_cut(f"avoid: {failed}")],
+        "features": found,
+        "confidence": 0.9,
+        "success_rate": 0.0,
+        "anti_signals": [why],
+        "description": f"{failed[:300]} ({why[:90]})",
+        **_about(payload, task, found, "anti-pattern", severity or "warning"),
+    }
+    slug = re.sub(r"[^a-z0-9]+", "-", failed.lower()).strip("-")[:40]
+    return _kept(records, given, new, now, "", usual=f"anti:{new['domain']}:{slug}", same="name")
+
+
+def _run_by(payload: Fields, agents: list[str], kind: str, confidence: float) -> Fields:
+    """A skill that says which agents run."""
+    task = text(payload, "task", default="unknown")
+    found = features(task, "", None, text(payload, "output_format"))
+    return {
+        "skill_type": kind,
+        "name": text(payload, "skill_name"),
+        "steps": [*agents],
+        "features": found,
+        "confidence": round(confidence, 4),
+        "description": f"{task[:300]}: {' → '.join(agents)}"[:400],
+        "is_lesson": flag(payload, "success"),
+        **_about(payload, task, found),
+    }
+
+
+def _about(payload: Fields, task: str, found: Fields, *tags: str) -> Fields:
+    domain = text(payload, "domain", default="general")
+    named = [*texts_in(found["structures"]), *texts_in(found["patterns"]), domain, *tags]
+    return {"domain": domain, "task": task[:400], "tags": [*dict.fromkeys(named)]}
+
+
+def _steps(payload: Fields) -> list[str]:
+    written = payload.get("steps")
+    steps = written if isinstance(written, list) else []
+    names = ("action", "agent_id", "description", "result", "name")
+    texts = (text(step, *names) if isinstance(step, dict) else to_text(step) for step in steps)
+    if found := [_cut(step) for step in texts if step.strip()]:
+        return found
+    spoken = max(text(payload, "response"), text(payload, "internal_reasoning"), key=len)
+    sentences = (sentence.strip() for sentence in _SENTENCE.findall(spoken[:20_000]))
+    acting = (s for s in sentences if len(s) >= 20 and not _ACTIONS.isdisjoint(s.lower().split()))
+    return [_cut(sentence) for sentence in acting][:STEPS_MAX]
+
+
+def _cut(action: str) -> str:
+    action = " ".join(action.split())
+    return action if len(action) <= _ACTION_MAX else f"{action[: _ACTION_MAX - 1]}…"
+
+
+def _nothing(why: str) -> Amendment:
+    return Amendment({"response": why, "confidence": "0.0", "internal_reasoning": why})
+
+
+def _kept(
+    records: list[Json],
+    given: Fields,
+    new: Fields,
+    now: float,
+    warning: str,
+    *,
+    usual: str,
+    same: str = "",
+) -> Amendment:
+    """A new skill, or the one of its kind that it is a use of.
+
+    The name that a file gives decides; else what the skills do (`same`), or what they are like.
+    """
+    kept, gone = skills_in(records, now)
+    of_kind = [skill for skill in kept if skill["skill_type"] == new["skill_type"]]
+    is_lesson = bool(new.pop("is_lesson", True))
+    if name := new["name"]:
+        found = next((skill for skill in of_kind if skill["name"] == name), None)
+    elif same:
+        alike = "steps" if same == "agents" else "name"
+        new["name"] = usual
+        matching = (s for s in of_kind if s[alike] == new[alike] and s["domain"] == new["domain"])
+        found = next(matching, None)
+    else:
+        new["name"] = usual
+        scored = [(likeness(table(s["features"]), table(new["features"])), s) for s in of_kind]
+        likest = max(scored, key=lambda pair: pair[0], default=(0.0, None))
+        found = likest[1] if likest[0] >= _LIKE_ENOUGH else None
+    if found is not None:
+        skill = used(found, now, success=is_lesson)
+        why = f"it is a use of {skill['name']!r}, which is known"
+    elif not is_lesson or not new["steps"]:
+        return _nothing("nothing was learned: it did not succeed, or names no agents")
+    else:
+        fresh: Fields = {"usage_count": 1, "success_rate": 1.0, "transfers": [], "created_at": now}
+        skill = renewed({"id": given.get("key"), **fresh, **new, "updated_at": now}, now)
+        why = f"it is new: {' → '.join(texts_in(skill['steps']))}"
+    value: Fields = {
+        "response": f"Learned {skill['name']}: {why}",
+        "confidence": str(skill["confidence"]),
+        "internal_reasoning": why,
+        **facts(skill),
+    }
+    return Amendment(value, skill, gone, warning)
+
+
+# Skills: ways of doing something that were learnt, found again by what a task is like.
+#
+# `find`, `feedback` and `advise` are `Amend`s: they are given the records that are kept, what an
+# agent asks for, and the time; they change nothing themselves.
+
+TRANSFERS_MAX = 50
+_WEEK_S = 168 * 3_600.0
+
+
+def skills_in(records: list[Json], now: float) -> tuple[list[Fields], frozenset[str]]:
+    """The skills that have not expired, and the ids of those that have."""
+    known = [record for record in map(table, records) if "skill_type" in record]
+    gone = {str(s["id"]) for s in known if isinstance(t := s.get("expires_at"), float) and t <= now}
+    return [skill for skill in known if skill["id"] not in gone], frozenset(gone)
+
+
+def facts(skill: Fields) -> Fields:
+    """What templates read of a skill."""
+    return {
+        "skill_id": skill["id"],
+        "skill_name": skill["name"],
+        "skill_type": skill["skill_type"],
+        "skill_steps": skill["steps"],
+        "skill_tags": skill["tags"],
+    }
+
+
+def used(skill: Fields, now: float, *, success: bool) -> Fields:
+    """A skill after one more use; one that went well makes it surer, and lets it live longer."""
+    confidence, uses = number_in(skill["confidence"]), int(number_in(skill["usage_count"]))
+    rate = (number_in(skill["success_rate"]) * uses + success) / (uses + 1)
+    change = 0.05 * (1 - confidence) if success else -0.1 * confidence
+    changed: Fields = {
+        **skill,
+        "confidence": round(confidence + change, 4),
+        "usage_count": uses + 1,
+        "success_rate": round(rate, 4),
+        "updated_at": now,
+    }
+    return renewed(changed, now) if success else changed
+
+
+def renewed(skill: Fields, now: float) -> Fields:
+    uses, confidence = number_in(skill["usage_count"]), number_in(skill["confidence"])
+    life_s = _WEEK_S * (1 + math.log2(max(1.0, uses))) * (0.5 + confidence)
+    return {**skill, "expires_at": now + life_s}
+
+
+def find(records: list[Json], given: Fields, now: float) -> Amendment:
+    """The skills that fit a task, the best first."""
+    payload = payload_of(given.get("payload"))
+    kept, gone = skills_in(records, now)
+    types, domain = texts_in(payload.get("skill_types")), text(payload, "domain_filter")
+    response = text(payload, "response")
+    task = text(payload, "task", default=response[:200])
+    wanted = features(task, text(payload, "input_description", default=response[:100]), None)
+    about = f"{task} {text(payload, 'domain')} {text(payload, 'input_description')}"
+    least = number(payload, "min_score", default=0.5)[0]
+    scored: list[tuple[float, Fields, Fields]] = []
+    for skill in kept:
+        if (types and skill["skill_type"] not in types) or (domain and skill["domain"] != domain):
+            continue
+        scores = _scores(skill, wanted, about)
+        if (total := number_in(scores["combined_score"])) >= least:
+            scored.append((total, skill, scores))
+    scored.sort(key=lambda row: -row[0])
+    scored = scored[: count(payload, "top_k", 3, 100)]
+    candidates: list[Json] = [
+        {"skill_name": skill["name"], "score": total, "reasoning": _why(skill, scores)}
+        for total, skill, scores in scored
+    ]
+    if not scored:
+        why = f"none of {len(kept)} skills fits this task with a score of at least {least:g}"
+        nothing: Fields = {"response": why, "confidence": "0.0", "internal_reasoning": why}
+        return Amendment({**nothing, "all_candidates": []}, None, gone)
+    total, skill, scores = scored[0]
+    steps = " → ".join(texts_in(skill["steps"]))
+    value: Fields = {
+        "response": f"Recalled {skill['name']} (score {total:.2f}): {steps}",
+        "confidence": str(total),
+        "internal_reasoning": _why(skill, scores),
+        **facts(skill),
+        **scores,
+        "adaptations": adaptations(table(skill["features"]), wanted),
+        "all_candidates": candidates,
+    }
+    return Amendment(value, None, gone)
+
+
+def _scores(skill: Fields, wanted: Fields, about: str) -> Fields:
+    structural = likeness(table(skill["features"]), wanted)
+    known = " ".join(map(to_text, (skill["task"], skill["domain"], skill["description"])))
+    semantic = overlap(about, f"{known} {' '.join(texts_in(skill['steps']))}")
+    history = [table(transfer).get("success") for transfer in items(skill["transfers"])]
+    transfer = history.count(True) / len(history) if history else 0.5
+    total = 0.35 * structural + 0.25 * semantic + 0.25 * transfer
+    total += 0.15 * number_in(skill["confidence"])
+    if semantic < 0.1 and structural < 0.6:
+        total = 0.0
+    return {
+        "combined_score": round(total, 4),
+        "structural_score": structural,
+        "semantic_score": semantic,
+    }
+
+
+def _why(skill: Fields, scores: Fields) -> str:
+    words = f"structure {scores['structural_score']}, words {scores['semantic_score']}"
+    if signals := texts_in(skill.get("anti_signals")):
+        words += f"; to be avoided, because: {'; '.join(signals)}"
+    return f"{skill['name']} fits by {words}"
+
+
+def feedback(records: list[Json], given: Fields, now: float) -> Amendment:
+    """Counts how a skill did where it was used."""
+    payload = payload_of(given.get("payload"))
+    wanted = text(payload, "skill_id")
+    kept, gone = skills_in(records, now)
+    found = next((skill for skill in kept if skill["id"] == wanted), None)
+    if found is None:
+        why = "'skill_id' is empty: name the skill that the feedback is about"
+        if wanted:
+            why = f"there is no skill with the id {wanted[:60]!r}"
+        value: Fields = {"response": why, "confidence": "0.0", "internal_reasoning": why}
+        if wanted:
+            value |= {"skill_id": wanted, "transfer_success": False}
+        return Amendment(value, None, gone, why if wanted else "")
+    success = flag(payload, "success")
+    transfer: Fields = {
+        "domain": text(payload, "domain"),
+        "task": text(payload, "task", "skill_name")[:400],
+        "success": success,
+        "adaptations": table(payload.get("adaptations")),
+        "at": now,
+    }
+    transfers = [*items(found["transfers"]), transfer][-TRANSFERS_MAX:]
+    skill = used({**found, "transfers": transfers}, now, success=success)
+    well = "well" if success else "badly"
+    value = {
+        "response": f"{skill['name']} did {well}; its confidence is {skill['confidence']}",
+        "confidence": str(skill["confidence"]),
+        "internal_reasoning": f"{len(transfers)} uses are known",
+        "skill_id": skill["id"],
+        "skill_name": skill["name"],
+        "transfer_count": len(transfers),
+        "transfer_success": success,
+    }
+    return Amendment(value, skill, gone)
+
+
+def advise(records: list[Json], given: Fields, now: float) -> Amendment:
+    """For each of some paths, what skills say for it or against it, from -1 to 1."""
+    kept, gone = skills_in(records, now)
+    question = text(given, "question")
+    boosts: list[Json] = []
+    for path in items(given.get("paths")):
+        agents = texts_in(path)
+        boost = 0.0
+        for skill in kept:
+            weight = max(0.2, overlap(str(skill["task"]), question))
+            weight *= number_in(skill["confidence"])
+            steps = texts_in(skill["steps"])
+            if skill["skill_type"] in ("graph_path", "execution_recipe"):
+                boost += weight * number_in(skill["success_rate"]) * (steps == agents)
+            elif skill["skill_type"] == "anti_pattern":
+                boost -= weight * any(agent in str(skill["description"]) for agent in agents)
+        boosts.append(round(min(1.0, max(-1.0, boost)), 4))
+    return Amendment(boosts, None, gone)
