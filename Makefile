@@ -58,8 +58,9 @@ campaign: .venv/.developed
 security: .venv/.clustered
 	$(BIN)/python tools/security.py $(ROWS) $(if $(FULL),--full) $(if $(SHARE),--share $(SHARE))
 
-# Before every commit: lint, types, contracts, and the tests near what was changed.
+# Before every commit: lint, types, contracts, budgets of lines, and the tests near the change.
 check: lint
+	$(BIN)/python tools/budget.py
 	$(BIN)/python tools/near.py
 
 # The workflows of the repository and its action: their shape, and what is dangerous in them.

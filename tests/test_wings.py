@@ -24,7 +24,7 @@ FACES = {"wings/testing": ("testing.py",)}
 # and a cluster keeps schedules.
 MADE_OF = {
     "wings/automation": r"whorl\.wings\.cluster\.",
-    "wings/editor": r"whorl\.formats\.\w+\.(sketch|editing|palette)",
+    "wings/editor": r"whorl\.formats\.\w+\.(editing|palette|rims|sketch)",
 }
 FLOW = """
 whorl: 1
