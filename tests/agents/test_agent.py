@@ -97,18 +97,21 @@ def test_codex_answers_with_its_last_message(tmp_path: Path) -> None:
 
 def test_codex_counts_each_call_by_itself(tmp_path: Path) -> None:
     stand_in = codex(
-        tmp_path, play(codex_says("a", tokens=(100, 10))), play(codex_says("b", tokens=(250, 30)))
+        tmp_path,
+        *(play(codex_says("a", tokens=count)) for count in ((100, 10), (250, 30), (250, 31))),
     )
 
     first = perform(stand_in, CODEX)
     second = perform(stand_in, CODEX, session=str(first.detail["session"]))
+    third = perform(stand_in, CODEX, session=str(second.detail["session"]))
     unknown = perform(stand_in, CODEX, session="t-1")
 
     assert (first.usage.input_tokens, first.usage.output_tokens) == (100, 10)
     assert (second.usage.input_tokens, second.usage.output_tokens) == (150, 20)
     assert second.detail["session"] == "t-1:250:30"
+    assert (third.usage.input_tokens, third.usage.output_tokens) == (0, 1)
     # Where nobody knows what was counted before, all of it counts: never too little.
-    assert (unknown.usage.input_tokens, unknown.usage.output_tokens) == (250, 30)
+    assert (unknown.usage.input_tokens, unknown.usage.output_tokens) == (250, 31)
 
 
 def test_codex_costs_what_its_model_costs(tmp_path: Path) -> None:

@@ -401,8 +401,17 @@ def test_a_provider_is_checked_with_its_key(form: Format) -> None:
             events(delta("word " * 400_000, "stop")),
             *("text/event-stream", "word " * 400_000, ["word " * 400_000]),
         ),
+        (
+            b'data: {"choices":[{"delta":{"content":"all"},"finish_reason":"stop"}]}\n',
+            *("text/event-stream", "all", ["all"]),
+        ),
     ],
-    ids=["half an emoji in each of two events", "a lone surrogate", "a line as long as a reply"],
+    ids=[
+        "half an emoji in each of two events",
+        "a lone surrogate",
+        "a line as long as a reply",
+        "no empty line behind the last event",
+    ],
 )
 def test_unusual_texts(body: bytes, kind: str, value: str, texts: list[str]) -> None:
     reply, _, said = perform(OPENAI, answering(body, kind=kind))

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import whorl
+from waiting import PATIENCE_S
+from whorl.runtimes.journal.journal import RunId
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from whorl.interpreter.events import Event
-    from whorl.runtimes.journal.journal import RunId
 
 pytestmark = pytest.mark.usefixtures("place")
 
@@ -209,6 +210,27 @@ async def test_the_result_of_a_run_that_another_session_goes_on_with() -> None:
         done, _ = await asyncio.wait({waiting}, timeout=0.05)
         turns.may_go_on.set()
         assert [str(len(done)), (await waiting).status] == ["0", "succeeded"]
+
+
+async def test_entries_of_a_run_come_while_another_session_drives_it() -> None:
+    tasks, seen = whorl.Tasks(), [asyncio.Event() for _ in range(20)]
+
+    async def turn(number: int) -> int:
+        await seen[number - 1].wait()
+        return number
+
+    tasks.add("turn", turn)
+    kinds: list[str] = []
+    async with whorl.Session(tasks=tasks) as first, whorl.Session(tasks=tasks) as second:
+        run = await first.start(counting())
+        async with asyncio.timeout(PATIENCE_S):
+            async for entry in second._opened().runtime.follow(RunId(run.id)):
+                kinds.append(entry.event.kind)
+                # Each turn goes on when this has seen that it began.
+                if entry.event.kind == "task.started":
+                    seen[kinds.count("task.started") - 1].set()
+        assert (await run.result()).status == "succeeded"
+    assert kinds[-1] == "run.finished"
 
 
 async def test_an_answer_reaches_the_question_that_it_names_and_no_other() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 from journal_makers import event, iteration, new_run, started
 
 from whorl.errors import InternalError, StoreError
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.tables.progress import RunRecord
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.interpreter.events import Event
-    from whorl.runtimes.journal.journal import RunId
 
 
 class _Failing:
@@ -176,3 +177,20 @@ def test_a_store_that_cannot_be_begun_says_so(store: SqliteStore) -> None:
             await store.append(run, owner, iteration(1))
 
     asyncio.run(write())
+
+
+def test_who_comes_takes_the_dead_off_the_list_and_nobody_else(
+    store: SqliteStore, path: Path
+) -> None:
+    asyncio.run(started(store))
+    assert store._writer is not None
+    connection = store._writer._connection
+    dead = "SELECT 2147483000, 0, boot, namespace, beat_at, beat_monotonic FROM processes"
+    columns = "pid, started, boot, namespace, beat_at, beat_monotonic"
+    connection.execute(f"INSERT INTO processes({columns}) {dead}")
+    another = SqliteStore(path)
+    asyncio.run(another.create(new_run("run-9"), event("run.started")))
+    asyncio.run(another.claim(RunId("run-9")))
+    pids = [row[0] for row in connection.execute("SELECT pid FROM processes")]
+    another.close()
+    assert pids == [os.getpid()] * 2

@@ -34,6 +34,7 @@ from whorl.wings.cluster.following import Following
 from whorl.wings.cluster.limits import check_runnable
 from whorl.wings.cluster.messages import INTENTS_MAX
 from whorl.wings.cluster.mirror import Mirror
+from whorl.wings.cluster.streams import _new_part
 from whorl.wings.cluster.values.payloads import new_key
 from whorl.wings.cluster.workers.worker import working
 
@@ -462,3 +463,13 @@ def test_a_run_that_somebody_follows_again_ends_nothing(monkeypatch: pytest.Monk
     monkeypatch.setattr(module, "LOOK_S", 0.0)
     monkeypatch.setattr(module, "client_of", lambda server: None)
     asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "new"),
+    [("", "a draft", "a draft"), ("a dr", "a draft", "aft"), ("one two", "two three", " three"),
+     ("one", "two", "two"), ("same", "same", "")],
+)  # fmt: skip
+def test_only_what_is_new_of_a_streamed_text_is_shown(before: str, text: str, new: str) -> None:
+    """A heartbeat has the end of what was streamed."""
+    assert _new_part(before, text) == new
