@@ -61,7 +61,7 @@ def commands_page() -> str:
     lines.append("\n## Exit codes\n\n| code | what it means |\n|---|---|\n")
     lines += [f"| {code} | {words} |\n" for code, words in EXITS.items()]
     with click.Context(group, info_name="whorl") as context:
-        for section, rows in COMMANDS.items():
+        for section, rows in group.sections().items():
             if not section:
                 continue
             lines.append(f"\n## {section}\n")

@@ -9,6 +9,7 @@ import click
 from command_line import POLISH, Whorl
 
 from whorl.interfaces.cli import COMMANDS
+from whorl.interfaces.cli.group import build_group
 from whorl.interfaces.cli.paste_options import same_command
 
 if TYPE_CHECKING:
@@ -217,7 +218,8 @@ def test_project_is_found_upwards(
 
 
 def test_every_command_has_help_with_an_example(whorl: Whorl) -> None:
-    for name in (name for rows in COMMANDS.values() for name in rows if name != "drive"):
+    sections = build_group(COMMANDS).sections()
+    for name in (name for rows in sections.values() for name in rows if name != "drive"):
         usage = whorl(name, "--help").ends(0).out.partition("Usage:")[2]
         assert f"whorl {name}" in usage.partition("\n")[2]
 
