@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-from whorl.language import Expression, Json, LanguageError, MappingScope, evaluate
+from whorl.language import (
+    EvaluationError,
+    Expression,
+    Json,
+    LanguageError,
+    LimitExceeded,
+    MappingScope,
+    evaluate,
+)
 
 ORDERS = """<?xml version="1.0"?>
 <orders xmlns:x="urn:x">
@@ -77,6 +87,55 @@ def test_xpath_gives_elements_as_xml() -> None:
 def test_xpath_that_is_not_valid(path: str) -> None:
     with pytest.raises(LanguageError):
         found(path)
+
+
+def test_xpath_begins_at_the_document() -> None:
+    assert found("count(orders/order) + count(./orders) * 10") == 12.0
+    assert found("orders/order[item/@price = 10]/@id | orders/*/b/text()") == ["2", "below"]
+
+
+def test_xpath_keeps_how_elements_and_texts_were_written() -> None:
+    source = "@string(xpath(xml('<r><a></a><b/><c><![CDATA[<]]></c></r>'), 'r/*'))"
+    contents = evaluate(Expression("logic", source), SCOPE)
+
+    for each in ("PGE+PC9hPg==", "PGIgLz4=", "PGM+PCFbQ0RBVEFbPF1dPjwvYz4="):
+        assert each in str(contents)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *('document("/etc/passwd")', 're:test("a", "a")', 'id("1")', 'key("a", "b")'),
+        *("//namespace::*", "$orders", "//undeclared:a"),
+    ],
+)
+def test_xpath_has_nothing_but_its_core(path: str) -> None:
+    with pytest.raises(EvaluationError):
+        found(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("//a[//a]", "//a[preceding-sibling::a]", "//a = //r", "//a | //r", "//a//a//a"),
+        *("//a/..", "//a[ancestor::r]", "contains(/r, /r/a)", "1" + " + 1" * 2_000),
+        "concat(" + "/, " * 900 + "/)",
+        "(" * 33 + "1" + ")" * 33,
+    ],
+)
+def test_the_work_of_xpath_is_limited(path: str) -> None:
+    scope = MappingScope({"$variables": {"wide": "<r>" + "<a>text</a>" * 9_000 + "</r>"}})
+    with pytest.raises(LimitExceeded):
+        evaluate(Expression("logic", f"@xpath(xml(variables('wide')), '{path}')"), scope)
+
+
+def test_without_its_extra_xpath_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lxml", None)
+
+    assert value("@json(xml('<a>1</a>'))") == {"a": "1"}
+    with pytest.raises(EvaluationError, match="needs the extra `xslt`") as caught:
+        found("//item")
+    assert "pip install 'whorl[xslt]'" in str(caught.value.help)
 
 
 @pytest.mark.parametrize(

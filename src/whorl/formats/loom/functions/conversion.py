@@ -267,7 +267,7 @@ def _xml(run: Run, value: Value) -> Value:
     return to_xml(run, value)
 
 
-@XML_FUNCTIONS("xpath(xml, xpath)", "what an XPath expression finds in XML")
+@XML_FUNCTIONS("xpath(xml, xpath)", "what an XPath expression finds in XML, by the extra `xslt`")
 def _xpath(run: Run, value: Value, path: Value) -> Value:
     from whorl.formats.loom.functions.xpath import select
 

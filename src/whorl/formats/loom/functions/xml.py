@@ -1,6 +1,7 @@
 """XML as a tree of nodes, from and to JSON by the rules of Newtonsoft (`@attribute`, `#text`).
 
-It is read with limits and no document type, and written as .NET writes it.
+It is read with limits and no document type, and written as .NET writes it. The parser is Python's:
+lxml says neither what was a CDATA section nor whether an element was closed at once.
 """
 
 from __future__ import annotations
@@ -38,15 +39,13 @@ _IN_ATTRIBUTE = str.maketrans(
 class Node:
     """A node of a document; `closed` means that an element is written `<a />`.
 
-    The XML declaration is an instruction. XPath makes attributes nodes of their own; the position
-    is theirs.
+    The XML declaration is an instruction.
     """
 
-    kind: Literal["element", "text", "cdata", "comment", "instruction", "attribute"]
+    kind: Literal["element", "text", "cdata", "comment", "instruction"]
     name: str = ""
     text: str = ""
     parent: Node | None = None
-    position: int = 0
     attributes: dict[str, str] = field(default_factory=dict)
     children: list[Node] = field(default_factory=list)
     closed: bool = False

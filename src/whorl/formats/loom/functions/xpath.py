@@ -1,297 +1,211 @@
-"""XPath 1.0 over our XML nodes, read into functions: location paths, predicates and operators."""
+"""XPath 1.0 over XML by lxml; its work is reckoned before, since nothing can interrupt it."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+import sys
+from typing import TYPE_CHECKING
 
-from whorl.formats.loom.functions import xpath_values as values
-from whorl.formats.loom.functions.xml import Node, parse_xml, wrapped, xml_text
+from whorl.formats.loom.functions.xml import Node, parse_xml, wrapped, write_xml, xml_text
 from whorl.formats.loom.values.arguments import text, wrong
 from whorl.formats.loom.values.printing import is_xml
 from whorl.language.faults import EvaluationError, LimitExceeded
-from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from whorl.language.calls import Run
     from whorl.language.values import Value
 
-
-_SOURCE_MAX = 8_192
+_SOURCE_MAX = 4_096
 _DEPTH_MAX = 32
-_STEPS_MAX = 64
+# A step pays for 256 pieces of work: 200,000 steps are about a second.
+_PIECES = 8
+# They may compare each character of a text with each of another one.
+_SEARCHES = frozenset(("contains", "substring-before", "substring-after", "translate"))
+_FUNCTIONS = _SEARCHES | {
+    *("boolean", "ceiling", "concat", "count", "false", "floor", "last", "local-name", "name"),
+    *("namespace-uri", "normalize-space", "not", "number", "position", "round", "starts-with"),
+    *("string", "string-length", "substring", "sum", "true"),
+}
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<literal>"[^"]*"|'[^']*')
-      |(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)
-      |(?P<mark>//|::|!=|<=|>=|\.\.|[/()\[\],@.|+\-=<>*])
-      |(?P<name>[^\W\d][\w.-]*(?::(?:[^\W\d][\w.-]*|\*))?))""",
+    r"""(?P<literal>"[^"]*"|'[^']*')|(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)
+      |(?P<axis>[^\W\d][\w.-]*(?=\s*::))
+      |(?P<test>(?:node|text|comment|processing-instruction)\s*\(\s*(?:"[^"]*"|'[^']*')?\s*\))
+      |(?P<name>[^\W\d][\w.-]*(?::(?:[^\W\d][\w.-]*|\*))?)(?P<call>(?=\s*\())?
+      |(?P<mark>//|::|!=|<=|>=|\.\.|\S)""",
     re.VERBOSE,
 )
-# After one of these, or at the start, a name is a name and a star stands for any name.
-_BEFORE_OPERAND = frozenset(("@", "::", "(", "[", ",", "/", "//", "operator"))
-# From the loosest to the tightest; each level is read in terms of the next.
-_LEVELS: tuple[tuple[str, ...], ...] = (
-    ("or",),
-    ("and",),
-    ("=", "!="),
-    ("<", "<=", ">", ">="),
-    ("+", "-"),
-    ("*", "div", "mod"),
-)
-_OPERATORS = frozenset(symbol for level in _LEVELS for symbol in level) - {"*"} | {"|"}
+_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+# What stands before an operand, and what before the name of a node.
+_BEGINNINGS = frozenset(("(", "[", ",", "|", "operator", "comparison"))
+_BEFORE_NAMES = _BEGINNINGS | {"/", "//", "::", "@"}
+_NAMED_OPERATORS = frozenset(("*", "and", "or", "div", "mod"))
+_NARROW_AXES = frozenset(("child", "self", "attribute"))
 
 
 def select(run: Run, value: Value, path: Value) -> Value:
     """Return what an expression gives: elements in envelopes, texts as strings, or one value."""
     if not is_xml(value):
         raise wrong("xpath", 0, "be an XML object", value)
-    root = parse_xml(run, xml_text(run, value))
-    compute = _Parser(text("xpath", 1, path)).read()
-    outcome = compute(values.Context(run, root, {}, root))
+    expression = text("xpath", 1, path)
+    document = parse_xml(run, xml_text(run, value))
+    if expression.strip() in ("/", "."):
+        return [wrapped(run, document)]
+    outcome = _evaluate(run, expression, document)
+    if isinstance(outcome, str):
+        run.check_text(len(outcome), "xpath")
     if not isinstance(outcome, list):
         return outcome
     run.check_items(len(outcome), "xpath")
-    return [
-        wrapped(run, node) if node.kind == "element" else values.node_text(run, node)
-        for node in outcome
-    ]
+    return [wrapped(run, each) if isinstance(each, Node) else each for each in outcome]
 
 
-class _Token(NamedTuple):
-    """One word; the kind of a mark is the mark itself."""
-
-    kind: str
-    text: str
-    start: int
-
-
-def _tokenize(source: str) -> list[_Token]:
-    """Split an expression into words; the last one is `end`."""
-    if len(source) > _SOURCE_MAX:
-        raise LimitExceeded(f"XPath expression is longer than {_SOURCE_MAX} characters")
-    tokens: list[_Token] = []
-    position = 0
-    while source[position:].strip():
-        match = _TOKEN.match(source, position)
-        if match is None:
-            raise EvaluationError(
-                f"the XPath expression {source[:60]!r} is not valid at position '{position}'"
-            )
-        kind = str(match.lastgroup)
-        word, start = match[kind], match.start(kind)
-        is_operand = not tokens or tokens[-1].kind in _BEFORE_OPERAND
-        if kind == "mark":
-            kind = "operator" if word in _OPERATORS or (word == "*" and not is_operand) else word
-        elif kind == "name" and word in _OPERATORS and not is_operand:
-            kind = "operator"
-        tokens.append(_Token(kind, word, start))
-        position = match.end()
-    # Two of them: a look at the word behind the last one finds the end, too.
-    return [*tokens, *[_Token("end", "", len(source))] * 2]
-
-
-class _Parser:
-    """Reads an expression into a function of its context."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self.tokens = _tokenize(source)
-        self.position = 0
-        self.depth = 0
-
-    @property
-    def token(self) -> _Token:
-        return self.tokens[self.position]
-
-    def read(self) -> values.Compute:
-        compute = self._level(0)
-        self._take("end")
-        return compute
-
-    def _advance(self) -> _Token:
-        token = self.token
-        self.position += token.kind != "end"
-        return token
-
-    def _take(self, kind: str) -> _Token:
-        if self.token.kind != kind:
-            raise self._unexpected()
-        return self._advance()
-
-    def _unexpected(self) -> EvaluationError:
-        shown = self.token.text or "the end"
-        return EvaluationError(
-            f"the XPath expression {self.source[:60]!r} is not valid: {shown!r} is not expected "
-            f"at position '{self.token.start}'"
-        )
-
-    def _accept(self, *symbols: str) -> str:
-        """Return which of some operators follows, and go past it."""
-        follows = self.token.kind == "operator" and self.token.text in symbols
-        return self._advance().text if follows else ""
-
-    def _level(self, level: int) -> values.Compute:
-        if level == len(_LEVELS):
-            return self._unary()
-        self.depth += level == 0
-        if self.depth > _DEPTH_MAX:
-            raise LimitExceeded(f"XPath is nested more than {_DEPTH_MAX} levels deep")
-        left = self._level(level + 1)
-        while symbol := self._accept(*_LEVELS[level]):
-            left = _joined(symbol, left, self._level(level + 1))
-        self.depth -= level == 0
-        return left
-
-    def _unary(self) -> values.Compute:
-        negations = 0
-        while self._accept("-"):
-            negations += 1
-        parts = [self._path()]
-        while self._accept("|"):
-            parts.append(self._path())
-        value = parts[0] if len(parts) == 1 else _union(parts)
-        if not negations:
-            return value
-        return lambda context: (-1) ** negations * values.as_number(context.run, value(context))
-
-    def _path(self) -> values.Compute:
-        following = self.tokens[self.position + 1].kind
-        if self.token.kind == "/" and following not in ("name", "*", "@", ".", ".."):
-            self._advance()
-            return lambda context: [context.root]
-        steps: list[_Step] = []
-        is_absolute = self.token.kind in ("/", "//")
-        start: values.Compute | None = None
-        is_call = self.token.kind == "name" and following == "("
-        if self.token.kind in ("(", "literal", "number") or (
-            is_call and self.token.text not in values.KINDS
-        ):
-            start = self._primary()
-            while self.token.kind == "[":
-                start = _filtered(start, self._enclosed("[", "]"))
-            if self.token.kind not in ("/", "//"):
-                return start
-        elif not is_absolute:
-            steps.append(self._step())
-        while self.token.kind in ("/", "//"):
-            if self._advance().kind == "//":
-                steps.append(_Step("descendant-or-self", values.node_test("", "node", "")))
-            steps.append(self._step())
-        if len(steps) > _STEPS_MAX:
-            raise LimitExceeded(f"XPath has a path of more than {_STEPS_MAX} steps")
-        origin = start or (lambda context: [context.root if is_absolute else context.node])
-        return lambda context: _walk(context, values.only_nodes(origin(context)), steps)
-
-    def _primary(self) -> values.Compute:
-        if self.token.kind == "(":
-            return self._enclosed("(", ")")
-        token = self._advance()
-        if token.kind in ("literal", "number"):
-            value = token.text[1:-1] if token.kind == "literal" else float(token.text)
-            return lambda context: value
-        self._take("(")
-        arguments: list[values.Compute] = []
-        while self.token.kind != ")":
-            if arguments:
-                self._take(",")
-            arguments.append(self._level(0))
-        self._take(")")
-        return values.calling(token.text, arguments)
-
-    def _enclosed(self, start: str, end: str) -> values.Compute:
-        self._take(start)
-        inner = self._level(0)
-        self._take(end)
-        return inner
-
-    def _step(self) -> _Step:
-        if self.token.kind in (".", ".."):
-            axis = "self" if self._advance().kind == "." else "parent"
-            return _Step(axis, values.node_test(axis, "node", ""))
-        axis = "child"
-        if self.token.kind == "@":
-            self._advance()
-            axis = "attribute"
-        elif self.token.kind == "name" and self.tokens[self.position + 1].kind == "::":
-            axis = self._advance().text
-            self._advance()
-            if axis not in values.AXES:
-                raise EvaluationError(f"XPath has no axis {axis!r}")
-        if self.token.kind not in ("name", "*"):
-            raise self._unexpected()
-        name, argument = self._advance().text, None
-        if self.token.kind == "(":
-            self._advance()
-            argument = self._advance().text[1:-1] if self.token.kind == "literal" else ""
-            self._take(")")
-        step = _Step(axis, values.node_test(axis, name, argument))
-        while self.token.kind == "[":
-            step = replace(step, predicates=(*step.predicates, self._enclosed("[", "]")))
-        return step
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """One step of a path: where to go, what to keep of it."""
-
-    axis: str
-    test: Callable[[Node], bool]
-    predicates: tuple[values.Compute, ...] = ()
-
-    def take(self, context: values.Context, node: Node) -> list[Node]:
-        """Return the nodes that the step leads to, in the order of its axis."""
-        if self.axis.endswith("sibling") and node.kind != "attribute":
-            # To find its own place among them, a node passes its siblings.
-            context.run.spend(len(node.parent.children) >> 1 if node.parent else 4)
-        nodes: list[Node] = []
-        for candidate in values.AXES[self.axis](node):
-            context.run.spend(4)
-            if self.test(candidate):
-                nodes.append(candidate)
-        for predicate in self.predicates:
-            nodes = _kept(context, nodes, predicate)
-        return nodes
-
-
-def _walk(context: values.Context, nodes: list[Node], steps: list[_Step]) -> list[Node]:
-    for step in steps:
-        nodes = values.ordered(
-            context, [target for node in nodes for target in step.take(context, node)]
-        )
-    return nodes
-
-
-def _kept(context: values.Context, nodes: list[Node], predicate: values.Compute) -> list[Node]:
-    kept: list[Node] = []
-    for position, node in enumerate(nodes, 1):
-        context.run.spend(4)
-        outcome = predicate(replace(context, node=node, position=position, size=len(nodes)))
-        if outcome == position if isinstance(outcome, float) else values.as_boolean(outcome):
-            kept.append(node)
-    return kept
-
-
-def _union(parts: list[values.Compute]) -> values.Compute:
-    return lambda context: values.ordered(
-        context, [node for part in parts for node in values.only_nodes(part(context))]
+def _evaluate(run: Run, expression: str, document: Node) -> list[Node | str] | str | float | bool:
+    try:
+        from lxml import etree
+    except ImportError:
+        raise EvaluationError(
+            "xpath needs the extra `xslt`, which is not installed",
+            help="install it with `pip install 'whorl[xslt]'`",
+        ) from None
+    source = write_xml(document)
+    elements, nodes, depth = _counted(document)
+    reader = _Reader(expression, nodes, depth)
+    run.spend(reader.read() * (nodes + reader.texts(len(source))) >> _PIECES)
+    declared = {
+        name[6:]: uri
+        for element in elements
+        for name, uri in element.attributes.items()
+        if name.startswith("xmlns:")
+    }
+    parser = etree.XMLParser(
+        encoding="utf-8",
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        strip_cdata=False,
     )
+    try:
+        root = etree.fromstring(source.encode("utf-8", "replace"), parser)
+        own = dict(zip(root.iter("*"), elements, strict=True))
+        found = root.getroottree().xpath(reader.rewritten, namespaces=declared, smart_strings=False)
+    except etree.XMLSyntaxError as error:
+        raise EvaluationError(f"the value is not valid XML: {error}") from None
+    except (etree.XPathError, ValueError) as error:
+        reason = f"the XPath expression {expression[:60]!r} is not valid: {error}"
+        raise EvaluationError(reason) from None
+    if isinstance(found, str | float | bool):
+        return found
+    return [each if isinstance(each, str) else own.get(each) or each.text or "" for each in found]
 
 
-def _filtered(start: values.Compute, predicate: values.Compute) -> values.Compute:
-    return lambda context: _kept(context, values.only_nodes(start(context)), predicate)
+def _counted(document: Node) -> tuple[list[Node], int, int]:
+    """Return the elements in their order, how many nodes there are and how deep they lie."""
+    elements: list[Node] = []
+    nodes = depth = 1
+    waiting = [(child, 1) for child in reversed(document.children)]
+    while waiting:
+        node, level = waiting.pop()
+        nodes += 1 + len(node.attributes)
+        depth = max(depth, level)
+        if node.kind == "element":
+            elements.append(node)
+        waiting.extend((child, level + 1) for child in reversed(node.children))
+    return elements, nodes, depth
 
 
-def _joined(symbol: str, left: values.Compute, right: values.Compute) -> values.Compute:
-    sides = (left, right)
-    if symbol in ("or", "and"):
-        decide = any if symbol == "or" else all
-        return lambda context: decide(values.as_boolean(side(context)) for side in sides)
-    if symbol in values.ARITHMETIC:
-        compute = values.ARITHMETIC[symbol]
-        return lambda context: compute(
-            *[values.as_number(context.run, side(context)) for side in sides]
-        )
-    return lambda context: values.compare(context.run, symbol, left(context), right(context))
+class _Reader:
+    """Reads an expression: what it calls, and how often it may come to each node at most.
+
+    `visits` is that number for the path that is read, `contexts` for what stands before the
+    brackets that are open. A path begins at the document, and for lxml at the root element:
+    `rewritten` says where.
+    """
+
+    def __init__(self, expression: str, nodes: int, depth: int) -> None:
+        if len(expression) > _SOURCE_MAX:
+            raise LimitExceeded(f"XPath expression is longer than {_SOURCE_MAX} characters")
+        self.expression = expression
+        self.nodes = nodes
+        self.depth = depth
+        # Of nodes that lie in each other all descendants are found, and joined pair by pair.
+        self.spread = depth * (1 + (nodes >> 6))
+        self.contexts = [1]
+        self.visits = self.most = self.needle = 1
+        self.searches = False
+        self.nested = self.done = 0
+        self.before = "("
+        self.rewritten = ""
+
+    def read(self) -> int:
+        """Return how often each node may be looked at."""
+        count = 1
+        for token in _TOKEN.finditer(self.expression):
+            count += 1
+            self._take(str(token.lastgroup), token["name"] or token[0], token.start())
+        self.rewritten += self.expression[self.done :]
+        # Texts that are joined grow with each part.
+        return self.most * count * (count if "concat" in self.expression else 1)
+
+    def texts(self, length: int) -> int:
+        """Return what looking at the texts of all nodes takes: an inner text counts again."""
+        return ((length * self.depth >> 5) + 1) * (min(self.needle, length) if self.searches else 1)
+
+    def _visit(self, visits: int) -> None:
+        self.visits = visits
+        self.most = max(self.most, visits)
+
+    def _together(self) -> int:
+        """Return how often a node is among those that a path has come to: once for each context."""
+        return self.contexts[-1] * self.nodes if len(self.contexts) > 1 else 1
+
+    def _take(self, kind: str, word: str, start: int) -> None:
+        if self.before not in _BEFORE_NAMES and word in _NAMED_OPERATORS:
+            self.before = "operator"
+            return
+        self._check(kind, word)
+        if self.before in _BEGINNINGS:
+            self._begin(kind, word, start)
+        elif word in ("/", "//"):
+            self._visit(min(self.visits, self._together()) * (self.spread if word == "//" else 1))
+        if kind == "axis" and word not in _NARROW_AXES:
+            self._visit(self.visits * (self.spread if word[:4] == "desc" else self.nodes))
+        elif word == "..":
+            self._visit(self.visits * self.nodes)
+        elif word == "[":
+            self.contexts.append(self.visits)
+        elif word == "]" and len(self.contexts) > 1:
+            self.visits = self.contexts.pop()
+        elif word == ")":
+            self.visits = self._together()
+        self.before = word if kind == "mark" else kind
+        if word in _COMPARISONS or word in ("+", "-"):
+            self.before = "comparison" if word in _COMPARISONS else "operator"
+
+    def _check(self, kind: str, word: str) -> None:
+        if kind == "call" and word not in _FUNCTIONS:
+            names = ", ".join(sorted(_FUNCTIONS))
+            raise EvaluationError(f"XPath has no function {word!r}", help=f"it has {names}")
+        if (kind, word) == ("axis", "namespace"):
+            raise EvaluationError(f"XPath has no axis {word!r}")
+        self.nested += (word in ("(", "[")) - (word in (")", "]"))
+        if self.nested > _DEPTH_MAX:
+            raise LimitExceeded(f"XPath is nested more than {_DEPTH_MAX} levels deep")
+        self.searches = self.searches or word in _SEARCHES
+        if kind == "literal":
+            self.needle = max(self.needle, len(word))
+        elif self.before == "," and kind != "number":
+            # It may be any text of the document.
+            self.needle = sys.maxsize
+
+    def _begin(self, kind: str, word: str, start: int) -> None:
+        """Begin an operand: a path from the document, one from the context, or a value."""
+        is_value = kind in ("literal", "number", "call") or word == "-"
+        if self.before == "|" or (self.before == "comparison" and not is_value):
+            # Each node on the left meets each one on the right.
+            self._visit(self.visits * self.nodes)
+        self._visit(self._together() if word in ("/", "//") else self.contexts[-1])
+        is_step = kind in ("axis", "test", "name") or word in ("*", "@", ".", "..")
+        if is_step and len(self.contexts) == 1:
+            self.rewritten += self.expression[self.done : start] + "/"
+            self.done = start
