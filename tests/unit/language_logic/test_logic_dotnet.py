@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from whorl.formats.loom.values.datetimes import WINDOWS_ZONES
+from whorl.formats.loom.values.formats import WINDOWS_ZONES
 from whorl.language import Expression, Json, LanguageError, MappingScope, evaluate
 
 NOWHERE = MappingScope({"$now": 0})

@@ -1,19 +1,29 @@
-"""Looking into the objects of a file: keys in any case, secrets, and whose rules it follows."""
+"""The words of a file, its objects and its values: how they are read, and whose rules hold."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
+from dataclasses import field
 from typing import TYPE_CHECKING
 
-from whorl.dialects.reading.fields import text_of
-from whorl.formats.loom.words import CONNECTORS, OWN
-from whorl.source import Mapping, Scalar, Sequence
+from whorl import ir
+from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading.fields import check_spelling, duration_of, text_of, words
+from whorl.dialects.reading.texts import called, read_tree
+from whorl.language import LanguageError, parse
+from whorl.lazily import dataclass
+from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
+    from whorl.errors import Span
+    from whorl.ir.nodes import Wanted
     from whorl.ir.values import PortType
-    from whorl.source import Value
+    from whorl.language import Json
+    from whorl.source import Entry, Value
 
 
 _DEPTH_MAX = 30
@@ -121,3 +131,478 @@ def secrets_in(parameters: Value | None) -> dict[str, PortType]:
     entries = parameters if isinstance(parameters, Mapping) else ()
     kinds = {e.name.lower(): _SECURE.get(text_at(e.value, "type").lower()) for e in entries}
     return {name: kind for name, kind in kinds.items() if kind is not None}
+
+
+# The words of the dialect: types of actions with their fields, statuses, limits, events.
+
+LIBRARY = "loom"
+
+# The types that only this dialect has: a file that uses one follows the seed's rules.
+OWN = frozenset({"ai", "actor", "activity", "while", "dountil", "retry", "parallel", "condition"})
+LOOPS = frozenset({"until", "while", "dountil"})
+# The types that hold other actions; Azure has no inputs of theirs.
+HOLDING = LOOPS | {"if", "condition", "switch", "foreach", "scope", "parallel"}
+# The types that set variables.
+SETTING = frozenset({"setvariable", "incrementvariable", "decrementvariable"})
+SETTING |= {"appendtoarrayvariable", "appendtostringvariable"}
+CONNECTORS = frozenset(
+    words(
+        """apiconnection apiconnectionwebhook apiconnectionnotification apimanagement
+        openapiconnection openapiconnectionwebhook serviceprovider function invokefunction
+        httpwebhook sendtobatch javascriptcode csharpscriptcode powershellcode xslt xmlvalidation
+        xmlcompose xmlparse liquid flatfileencoding flatfiledecoding
+        integrationaccountartifactlookup parsedocument chunktext
+        parsedocumentwithmetadata chunktextwithmetadata swiftmtencode swiftmtdecode
+        rosettanetdecode rosettanetwaitforresponse agent agenthandoff swiftencode
+        swiftdecode rosettanetencode as2decode as2encode x12decode x12encode edifactencode
+        edifactdecode datamapper batch nestedagent mcpclienttool"""
+    )
+)
+TYPES = (SETTING | HOLDING | OWN | CONNECTORS).union(
+    words("compose wait delay terminate response parsejson query select join table expression"),
+    words("initializevariable http workflow"),
+)
+
+# The fields that any action may have, in the order in which advice names them.
+COMMON = words(
+    """type kind name inputs runAfter runtimeConfiguration operationOptions trackedProperties
+    correlation conditions limit description metadata retry retryPolicy timeout circuitBreaker
+    rateLimit"""
+)
+_IF = ("condition", "expression", "actions", "then", "else")
+FIELDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(LOOPS, ("condition", "expression", "actions", "delay")),
+    "retry": ("action",),
+    "if": _IF,
+    "condition": _IF,
+    "switch": ("on", "expression", "cases", "default"),
+    "foreach": ("foreach", "items", "actions"),
+    "scope": ("actions",),
+    "parallel": ("actions", "branches"),
+    "http": ("method", "uri", "url", "headers", "queries", "query", "body", "cookie"),
+    "ai": ("model", "prompt", "system", "systemPrompt", "temperature", "maxTokens", "context"),
+    "actor": ("actorType", "actorVersion", "actorId", "actor", "method", "args", "input"),
+    "activity": ("activityType", "activityName", "activity", "input"),
+    "wait": ("interval", "until"),
+    "agent": ("tools", "modelConfigurations", "parameters"),
+    **dict.fromkeys((*SETTING, "initializevariable"), words("name variableName value variables")),
+}
+
+# The fields of objects that stand in actions.
+_RETRY = words(
+    """type count interval maxInterval maximumInterval minimumInterval on httpStatusCodes
+    maxAttempts initialDelay maxDelay backoffMultiplier retryableErrors"""
+)
+PART_FIELDS = {
+    "limit": ("count", "timeout"),
+    "delay": ("interval",),
+    "retry": _RETRY,
+    "retryPolicy": _RETRY,
+}
+# The fields of `inputs` of the types that hand nothing else on.
+INPUT_FIELDS: dict[str, tuple[str, ...]] = {
+    "http": (*FIELDS["http"], "authentication", "retryPolicy"),
+    "ai": (*FIELDS["ai"], "input", "message", "retry", "retryPolicy"),
+    "response": words("statusCode headers body schema"),
+    "terminate": words("runStatus runError"),
+    "parsejson": words("content schema"),
+    "query": words("from where"),
+    "select": words("from select"),
+    "join": words("from joinWith"),
+    "table": words("from format columns"),
+    **dict.fromkeys(("wait", "delay"), words("interval until count unit")),
+    **dict.fromkeys(SETTING, words("name variableName value")),
+    "initializevariable": ("variables",),
+}
+# The fields of other objects of a file.
+OBJECT_FIELDS = {
+    "definition": words(
+        """contentVersion parameters triggers actions outputs staticResults description metadata
+        name version kind"""
+    ),
+    "trigger": words(
+        """type kind inputs recurrence conditions runtimeConfiguration operationOptions splitOn
+        splitOnConfiguration correlation description metadata evaluatedRecurrence"""
+    ),
+    "request": words("schema method relativePath"),
+    "parameter": words("type defaultValue value allowedValues metadata"),
+    "output": words("type value description metadata"),
+    "variable": words("name type value"),
+    "interval": words("count unit"),
+    "case": words("case actions"),
+    "column": words("header value"),
+    "runError": words("code message"),
+    "runtimeConfiguration": words(
+        "concurrency paginationPolicy contentTransfer secureData staticResult requestOptions"
+    ),
+    "concurrency": words("runs repetitions maximumWaitingRuns"),
+}
+# What `operationOptions` may hold.
+OPTIONS = words(
+    """Asynchronous DisableAsyncPattern DisableAutomaticDecompression EnableSchemaValidation
+    FailWhenLimitsReached IncludeAuthorizationHeadersInOutputs Sequential SingleInstance
+    SuppressWorkflowHeaders SuppressWorkflowHeadersOnResponse"""
+)
+
+# The statuses that `runAfter` names.
+RUN_AFTER: dict[str, Wanted] = {
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "skipped": "skipped",
+    "timedout": "timed_out",
+    "timeout": "timed_out",
+    "cancelled": "cancelled",
+    "canceled": "cancelled",
+    "aborted": "cancelled",
+}
+# The variables that a loop of the seed gives to its actions.
+LOOP_NAMES = ("loopIndex", "loopResult", "loopCount", "loopStartTime")
+
+
+def is_of_a_loop(name: str) -> bool:
+    """Whether a variable bears the name of one that a loop gives."""
+    return f"_{name.lower()}".endswith(tuple(f"_{word.lower()}" for word in LOOP_NAMES))
+
+
+LOOP_WORDS: Json = {
+    "limits": {
+        "max_iterations": "Loop exceeded maximum iterations: {iterations}; raise limit.count",
+        "timeout": "Loop timeout after {ms}ms; raise limit.timeout",
+    }
+}
+AZURE_LOOP_WORDS: Json = {
+    "limits": {
+        "max_iterations": "the loop reached its limit.count of {iterations} iterations",
+        "timeout": "the loop reached its limit.timeout of {ms} ms",
+    }
+}
+
+# The dialect's own words for what a run tells, as data that the interfaces can print.
+VOCABULARY: dict[str, Json] = {
+    # An event for each iteration, filled from the facts of the notes about it.
+    "events": {
+        "iteration_finished": {
+            "event": "loop:iteration",
+            "fields": {
+                "workflowId": "run",
+                "actionName": "node",
+                "loopType": "loop.type",
+                "iteration": "index",
+                "conditionResult": "checked",
+                "result": "told.result",
+                "duration": "duration_ms",
+                "timestamp": "time_text",
+            },
+        }
+    },
+    # What `status` prints about a run, line by line.
+    "status": [
+        "Workflow: {workflow}",
+        "Status: {status}",
+        "Current Action: {loop} ({type})",
+        "  Iteration: {number}/{limit}",
+        "  Condition: {condition}",
+        "  Duration: {seconds}s",
+        "  Last Result: {result}",
+    ],
+}
+
+
+# JSON values with expressions in their strings and keys, conditions, durations and retries.
+
+_NAMED = re.compile(
+    r"""\b(variables|body|outputs)\(\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)")\s*\)""", re.IGNORECASE
+)
+# An expression ends at a brace that stands in no literal of it; `@@{` is none.
+_PLACEHOLDER = re.compile(
+    r"""@(?P<escaped>@\{)|@\{(?P<inner>(?:'[^']*+'?|"[^"]*+"?|[^'"}])*+)\}?"""
+)
+_READS_INPUTS = re.compile(
+    r"""\bresult\(|\[\s*['"]inputs['"]\s*\]|\.inputs\b|\bactions?\([^()]*['"]inputs['"]""",
+    re.IGNORECASE,
+)
+# What changes by itself, such as results of actions.
+READS_RESULTS = re.compile(
+    r"\b(?:body|outputs|actions|items?|result|action|iterationIndexes|utcNow|rand|guid)\(",
+    re.IGNORECASE,
+)
+_VALUE_DEPTH_MAX = 40
+_UNITS_S = {
+    "millisecond": 0.001,
+    "second": 1,
+    "minute": 60,
+    "hour": 3_600,
+    "day": 86_400,
+    "week": 604_800,
+    "month": 2_592_000,
+}
+
+
+def jinja(source: str) -> ir.Expression:
+    """An expression of the engine over names that it gives, such as `it`."""
+    return ir.Expression("jinja", source, LIBRARY)
+
+
+IT = jinja("it")
+
+
+def computed(function: str, *arguments: Json | ir.Expression) -> ir.Expression:
+    """The call of a function of this dialect; `it` is given by name, everything else as JSON."""
+    written = [a.source if isinstance(a, ir.Expression) else _literal(a) for a in arguments]
+    return jinja(called(function, *written))
+
+
+def _literal(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def fields(**values: ir.Value | Json) -> ir.Fields:
+    """An object; what is no value of the IR is a constant."""
+    kinds = (ir.Constant, ir.Expression, ir.Items, ir.Fields)
+    made = {k: v if isinstance(v, kinds) else ir.Constant(v) for k, v in values.items()}
+    return ir.Fields(tuple(made.items()))
+
+
+def bodied(value: ir.Value) -> ir.Value:
+    """Outputs that have nothing but a body."""
+    return fields(body=value)
+
+
+def has_expression(text: str) -> bool:
+    """Whether a string is more than a literal."""
+    return len(text) > 1 and (text[0] == "@" or "@{" in text)
+
+
+def is_expression(value: Value | None) -> bool:
+    return isinstance(value, Scalar) and isinstance(value.value, str) and has_expression(value.text)
+
+
+def names_read(text: str, *functions: str) -> list[tuple[str, str]]:
+    """The names that a string hands to functions, such as `variables`, each behind the function."""
+    return [
+        (function.lower(), single.replace("''", "'") or double.replace('""', '"'))
+        for function, single, double in _NAMED.findall(text)
+        if function.lower() in functions
+    ]
+
+
+def variables_read(text: str) -> list[str]:
+    return [name for _, name in names_read(text, "variables")]
+
+
+def reads_inputs(value: Value | None) -> bool:
+    """Whether an expression somewhere in a value reads what actions were given."""
+    return any(_READS_INPUTS.search(scalar.text) for scalar in scalars_in(value))
+
+
+def scalars_in(value: Value | None) -> list[Scalar]:
+    """All strings of a value; of its keys those that are expressions."""
+    match value:
+        case Scalar():
+            return [value] if isinstance(value.value, str) else []
+        case Sequence():
+            return [scalar for item in value for scalar in scalars_in(item)]
+        case Mapping():
+            scalars = []
+            for entry in value:
+                if has_expression(entry.name):
+                    scalars.append(entry.key)
+                scalars.extend(scalars_in(entry.value))
+            return scalars
+    return []
+
+
+def as_term(value: Scalar) -> str:
+    """A scalar of a file as a part of an expression."""
+    return text_term(value.value) if isinstance(value.value, str) else _literal(value.value)
+
+
+def text_term(text: str) -> str:
+    """A string of a file as a part of an expression: literal, expression, or both."""
+    if not has_expression(text):
+        return quote(text)
+    if text.startswith("@@"):
+        return quote(text[1:])
+    if text[0] == "@" and text[1] != "{":
+        return text[1:]
+    parts: list[str] = []
+    end = 0
+    for match in _PLACEHOLDER.finditer(text):
+        literal = text[end : match.start()] + (match["escaped"] or "")
+        parts += [quote(literal)] if literal else []
+        parts += [match["inner"]] if match["escaped"] is None else []
+        end = match.end()
+    if end < len(text):
+        parts.append(quote(text[end:]))
+    return f"concat({', '.join(parts)})"
+
+
+def _parses(syntax: str, text: str) -> bool:
+    try:
+        parse(ir.Expression(syntax, text))
+    except LanguageError:
+        return False
+    return True
+
+
+def quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def json_text(value: Value) -> str:
+    return _literal(plain(value))
+
+
+@dataclass(slots=True)
+class LoomContext(ReadContext):
+    """What the readers of the parts of one file share.
+
+    A lenient file follows the seed's rules (what is missing is null, actions run in the order in
+    which they stand), any other one follows Azure's. Names are kept in lower case.
+    """
+
+    lenient: bool = False
+    # The variables: the spelling of whoever declares or sets them; their types where declared.
+    variables: dict[str, str] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    # How many actions declare or set each.
+    setters: Counter[str] = field(default_factory=Counter)
+    # Where each name of an action stands first.
+    named: dict[str, Span] = field(default_factory=dict)
+    # The names of what starts the workflow.
+    triggers: tuple[str, ...] = ()
+    # Whether some expression reads what actions were given.
+    reads_inputs: bool = False
+    # The loops by path, with the words that their authors wrote.
+    loops: dict[str, Json] = field(default_factory=dict)
+    # The values of parameters in a file beside this one.
+    beside: Mapping | None = None
+    # The app settings that workflows need which this one calls.
+    settings: list[str] = field(default_factory=list)
+    # What answers in place of an action, by the name that its settings give.
+    static_results: Mapping | None = None
+    is_trigger_secret: bool = False
+    # The names of the actions inside of each scope and loop, and the responses, as they are read.
+    scopes: dict[str, list[str]] = field(default_factory=dict)
+    responses: list[str] = field(default_factory=list)
+    # All responses of the definition, wherever they stand.
+    answering: tuple[str, ...] = ()
+    sends_headers: bool = False
+    # The agents of the definition; others may hand over to them.
+    agents: dict[str, Entry] = field(default_factory=dict)
+    # Whether the caller is not to wait for a response, but to fetch it.
+    answers_later: bool = False
+    # What connections lead to; None where the project has no file of them.
+    connections: Mapping | None = None
+    # The actions that declare variables.
+    declaring: set[str] = field(default_factory=set)
+    # The limits of the host, by name in lower case.
+    host: dict[str, float] = field(default_factory=dict)
+
+    def variable(self, name: str) -> str:
+        return self.variables.get(name.lower(), name)
+
+    def expression(self, scalar: Scalar, source: str | None = None) -> ir.Expression:
+        """The expression of a string of the file; `source` where it is made of the string."""
+        syntax = "logic-lenient" if self.lenient else "logic"
+        if source is not None and is_expression(scalar) and not _parses(syntax, scalar.text):
+            # A mistake is told in the author's own words.
+            source = None
+        made = ir.Expression(syntax, scalar.text if source is None else source)
+        if source is None and scalar.lines is not None:
+            self.places.remember(made, scalar)
+        else:
+            self.places.remember_part(made, scalar.span)
+        return made
+
+    def value(self, value: Value | None) -> ir.Value:
+        """A JSON value whose strings and keys may hold expressions."""
+
+        def read(scalar: Scalar) -> ir.Value:
+            text = scalar.value
+            if isinstance(text, str) and not self.lenient and is_deployed(text):
+                # Only Azure knows what it is; the expressions in it are parts of texts there.
+                return ir.Constant(text)
+            return self.expression(scalar) if is_expression(scalar) else ir.Constant(text)
+
+        def read_key(key: Scalar) -> str | ir.Expression:
+            return self.expression(key) if has_expression(key.text) else key.text
+
+        return read_tree(value, read, read_key=read_key, folds=True)
+
+    def condition(self, value: Value, *, inverted: bool = False) -> ir.Expression:
+        """The expression of a condition; inverted, it is true where the condition is not.
+
+        A condition is a string, or an object of functions: `{"and": [{"equals": ["@a", 1]}]}`.
+        """
+        if isinstance(value, Scalar):
+            text = value.text if isinstance(value.value, str) else f"@{as_term(value)}"
+            if text.startswith("@{") and text.endswith("}") and text.find("@{", 2) < 0:
+                text = f"@{text[2:-1]}"
+            elif not text.startswith("@"):
+                text = f"@{text}"
+            if inverted:
+                return self.expression(value, f"@not({text[1:]})")
+            return self.expression(value, None if text == value.text else text)
+        term = self._condition_term(value, 0)
+        return self.expression(Scalar("", value.span), f"@not({term})" if inverted else f"@{term}")
+
+    def _condition_term(self, value: Value, depth: int) -> str:
+        if isinstance(value, Scalar):
+            return as_term(value)
+        if isinstance(value, Mapping) and len(value) > 0 and depth < _VALUE_DEPTH_MAX:
+            calls = [self._condition_call(entry.name, entry.value, depth) for entry in value]
+            if all(calls):
+                return calls[0] if len(calls) == 1 else f"and({', '.join(calls)})"
+        if any("@" in scalar.text for scalar in scalars_in(value)) or depth >= _VALUE_DEPTH_MAX:
+            message = "an array or object with expressions cannot stand in a condition"
+            label = "not a value of a condition"
+            advice = "compute it in a Compose action, and compare its outputs"
+            self.report("W007", message, value.span, label=label, help=advice)
+        return f"json({quote(json_text(value))})"
+
+    def _condition_call(self, function: str, value: Value, depth: int) -> str:
+        """A call of a function; empty where the value cannot be what a function is given."""
+        if isinstance(value, Sequence):
+            terms = [self._condition_term(item, depth + 1) for item in value]
+            if not terms:
+                return {"and": "true", "or": "false"}.get(function.lower(), f"{function}()")
+            return f"{function}({', '.join(terms)})"
+        if isinstance(value, Mapping) or function.lower() in ("not", "empty"):
+            return f"{function}({self._condition_term(value, depth + 1)})"
+        return ""
+
+    def seconds(self, value: Value | None, default: float) -> float:
+        """A duration such as PT5S in seconds; reports anything else."""
+        duration = duration_of(value)
+        if duration is not None or value is None:
+            return default if duration is None else duration
+        advice = "write PT5S or PT1H"
+        self.report("W007", "this is not a duration", value.span, label="no duration", help=advice)
+        return default
+
+    def check_spelling(self, item: Value | None, names: Collection[str], owner: str) -> bool:
+        """Whether no field of an object is misspelt; reports those that are."""
+        if not isinstance(item, Mapping):
+            return True
+        entries = tuple(entry for entry in item if entry.name[:1] not in "$@")
+        return check_spelling(self, Mapping(entries, item.span), names, owner, ignore_case=True)
+
+    def interval(self, value: Value | None) -> ir.Value | None:
+        """An interval `{count, unit}` as seconds."""
+        if isinstance(value, Scalar) and isinstance(value.value, str):
+            if has_expression(value.value):
+                return self.expression(value)
+            return ir.Constant(self.seconds(value, 0))
+        if not self.check_spelling(value, OBJECT_FIELDS["interval"], "an interval"):
+            return None
+        count, unit = find(value, "count"), text_at(value, "unit").lower().rstrip("s") or "second"
+        if not isinstance(count, Scalar) or unit not in _UNITS_S:
+            span = value.span if value is not None else self.document.root.span
+            advice = 'write {"count": 5, "unit": "second"}; units are '
+            advice += "second, minute, hour, day, week"
+            self.report("W007", "this is not an interval", span, label="no interval", help=advice)
+            return None
+        if is_expression(count):
+            return self.expression(count, f"@mul(int({text_term(count.text)}), {_UNITS_S[unit]})")
+        return ir.Constant(self.seconds(count, 0) * _UNITS_S[unit])

@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import duration_of
 from whorl.errors import Diagnostic
-from whorl.formats.loom.actions.control import actions_in, set_in
-from whorl.formats.loom.actions.steps import declared, variable_set
-from whorl.formats.loom.forms import INNER, find, text_at
+from whorl.formats.loom.control import actions_in, declared, set_in, variable_set
+from whorl.formats.loom.forms import (
+    INNER,
+    LOOPS,
+    OWN,
+    SETTING,
+    find,
+    is_of_a_loop,
+    scalars_in,
+    text_at,
+    variables_read,
+)
 from whorl.formats.loom.project.definitions import forms_of
-from whorl.formats.loom.texts import scalars_in, variables_read
-from whorl.formats.loom.words import LOOPS, OWN, SETTING, is_of_a_loop
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:

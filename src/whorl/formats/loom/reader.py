@@ -9,18 +9,25 @@ from whorl import ir
 from whorl.dialects.reader import several_workflows
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import Diagnostic, InvalidWorkflow
-from whorl.formats.loom import reference_checks, references, words
-from whorl.formats.loom.action import Location
-from whorl.formats.loom.actions import agents, steps
-from whorl.formats.loom.actions.blocks import read_block
-from whorl.formats.loom.forms import find, find_mapping, is_lenient, secured, text_at
-from whorl.formats.loom.order import order_of
-from whorl.formats.loom.project.connections import read_connections
+from whorl.formats.loom import blocks, control, forms, references
+from whorl.formats.loom.action import Location, order_of
+from whorl.formats.loom.blocks import read_block
+from whorl.formats.loom.external_actions import limited_run, read_connections, read_host
+from whorl.formats.loom.forms import (
+    LoomContext,
+    computed,
+    fields,
+    find,
+    find_mapping,
+    is_lenient,
+    jinja,
+    reads_inputs,
+    secured,
+    text_at,
+)
 from whorl.formats.loom.project.definitions import form_of, forms_of
-from whorl.formats.loom.project.host import limited_run, read_host
 from whorl.formats.loom.project.settings import name_of, values_beside
-from whorl.formats.loom.project.triggers import BODY, read_trigger
-from whorl.formats.loom.texts import LoomContext, computed, fields, jinja, reads_inputs
+from whorl.formats.loom.triggers import BODY, read_trigger
 from whorl.ir.walk import hides
 from whorl.source import Mapping
 
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from whorl.dialects.reader import Files, Reading
-    from whorl.formats.loom.order import Order
+    from whorl.formats.loom.action import Order
     from whorl.formats.loom.project.definitions import Form
     from whorl.language import Json
     from whorl.source import Document
@@ -47,7 +54,7 @@ class LoomReader:
     joined: frozenset[str] | None = frozenset()
     editing = "whorl.formats.loom.sketch:LoomChanges"
     linters: ClassVar = {"azure": ("Logic Apps", "whorl.formats.loom.linting:lint_for_azure")}
-    mocking = "whorl.formats.loom.records.mocking:WORDS"
+    mocking = "whorl.formats.loom.records.history:WORDS"
 
     def claims(self, document: Document) -> bool:
         """Whether there is a definition in the file."""
@@ -67,7 +74,7 @@ class LoomReader:
             context.warn("W023", message, form.definition.span, help=advice)
         if not context.diagnostics:
             context.check(workflow)
-            reference_checks.check_references(context, form, workflow)
+            references.check_references(context, form, workflow)
         return context.finish(workflow)
 
 
@@ -115,16 +122,16 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     context.triggers = tuple(trigger.name for trigger in triggers)
     context.is_trigger_secret = any(secured(trigger.value) for trigger in triggers)
     context.reads_inputs = reads_inputs(definition)
-    context.answering = tuple(steps.responses_in(definition))
+    context.answering = tuple(control.responses_in(definition))
     # Variables are spelled as where they are declared, or else set.
-    for name, variable_type in steps.variables_in(actions):
+    for name, variable_type in control.variables_in(actions):
         context.setters[name.lower()] += 1
         if variable_type is None:
             context.variables.setdefault(name.lower(), name)
         else:
             context.variables[name.lower()] = name
             context.types[name.lower()] = variable_type
-    actions = agents.started_actions(context, actions)
+    actions = blocks.started_actions(context, actions)
     context.connections, context.host = read_connections(context), read_host(context)
     location = Location(read_block)
     given = references.parameters_of(context, form)
@@ -162,24 +169,24 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
             ("$trigger", _trigger(context, parts, trigger_fields)),
             ("$scopes", ir.Constant({name: [*held] for name, held in context.scopes.items()})),
         ),
-        words=words.VOCABULARY | {"loops": context.loops} if context.loops else words.VOCABULARY,
+        words=forms.VOCABULARY | {"loops": context.loops} if context.loops else forms.VOCABULARY,
         workflows=tuple(context.workflows.items()),
     )
 
 
 def _check_spelling(context: LoomContext, definition: Mapping) -> None:
     """Reports misspelt fields of a definition, its triggers, parameters and outputs."""
-    context.check_spelling(definition, words.OBJECT_FIELDS["definition"], "the definition")
+    context.check_spelling(definition, forms.OBJECT_FIELDS["definition"], "the definition")
     for part, kind in (("triggers", "trigger"), ("parameters", "parameter"), ("outputs", "output")):
         for entry in find_mapping(definition, part) or ():
             # An output may be any object, unless it says its type or its value.
             if kind != "output" or (find(entry.value, "type") or find(entry.value, "value")):
                 owner = f"{kind} {entry.name[:60]!r}"
-                context.check_spelling(entry.value, words.OBJECT_FIELDS[kind], owner)
+                context.check_spelling(entry.value, forms.OBJECT_FIELDS[kind], owner)
             if kind == "trigger" and text_at(entry.value, "type").lower() == "request":
                 owner = f"inputs of {kind} {entry.name[:60]!r}"
                 context.check_spelling(
-                    find(entry.value, "inputs"), words.OBJECT_FIELDS["request"], owner
+                    find(entry.value, "inputs"), forms.OBJECT_FIELDS["request"], owner
                 )
 
 

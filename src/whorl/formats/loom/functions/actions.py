@@ -1,23 +1,19 @@
-"""Functions of JSON actions: results of loops, branches and scopes, and operations on arrays.
+"""Functions of JSON actions: results of loops, branches and agents, contents and arrays.
 
 What an action gives is `{body, ...}`, but for a *bare* one, which gives its value as it is.
 """
 
 from __future__ import annotations
 
+import html
 from typing import TYPE_CHECKING, TypeAlias
 
-from whorl.formats.loom.functions.contents import (
-    checked_content,
-    http_outputs,
-    joined,
-    parsed,
-    table_of,
-    transformed,
-    trigger_body,
-)
-from whorl.formats.loom.values.arguments import find_key
+from whorl.formats.loom.functions.collections import join
+from whorl.formats.loom.values import arguments
+from whorl.formats.loom.values.arguments import find_key, json_text, type_name
+from whorl.language.core.conversion import from_json
 from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.language.schema import STEPS_MAX, misfits
 from whorl.language.signatures import FunctionEntry
 from whorl.language.values import UNDEFINED, Limits, kind_of, measure
 
@@ -25,8 +21,260 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from whorl.language.calls import Run
+    from whorl.language.schema import SchemaError
     from whorl.language.values import Json, Value
 
+
+# Functions of agents: what a model said and wants, what its tools gave, and who goes on.
+
+# About so many characters are a token.
+_TOKEN = 4
+
+
+def agent_calls(run: Run, asked: str) -> list[Value]:
+    """The tools that a model wants."""
+    reply = fact(run, asked)
+    calls = reply.get("calls") if isinstance(reply, dict) else None
+    return calls if isinstance(calls, list) else []
+
+
+def agent_done(run: Run, asked: str) -> Value:
+    """Whether a model wants no tool."""
+    return not agent_calls(run, asked)
+
+
+def agent_tool(run: Run, agent: str, call: str) -> Value:
+    """The tool that is called, behind the agent that has it."""
+    wanted = fact(run, call)
+    name = wanted.get("name") if isinstance(wanted, dict) and "error" not in wanted else ""
+    return f"{fact(run, agent)}/{name}"
+
+
+def agent_result(run: Run, call: str, tool: str) -> Value:
+    """What became of a call, for the model that made it."""
+    wanted, record = fact(run, call), record_of(run, tool)
+    assert isinstance(wanted, dict)
+    entry: dict[str, Value] = {"role": "tool", "id": wanted.get("id")}
+    if "error" in wanted:
+        return entry | {"error": wanted["error"]}
+    if isinstance(error := record.get("error"), dict):
+        return entry | {"error": error.get("message")}
+    return entry | {"value": record.get("outputs")}
+
+
+def agent_turns(run: Run, turns: str, names: list[str]) -> Value:
+    """What was said so far, with what the model said last and what its tools gave."""
+    asked, used, result = names
+    before, reply, results = fact(run, turns), fact(run, asked), fact(run, used)
+    assert isinstance(before, list)
+    turn = reply.get("turn") if isinstance(reply, dict) else None
+    rows = results if isinstance(results, list) else []
+    run.spend(len(before) + len(rows))
+    return [*before, turn, *(row.get(result) for row in rows if isinstance(row, dict))]
+
+
+def agent_recent(run: Run, turns: str, kept: dict[str, int]) -> Value:
+    """What was said so far, without the oldest of it where that is more than an agent keeps."""
+    history = fact(run, turns)
+    assert isinstance(history, list)
+    return history[_oldest(run, history, kept) :]
+
+
+def agent_left(run: Run, turns: str, kept: dict[str, int], most: int) -> Value:
+    """How often a model may still answer, counted from the oldest turn that it is told."""
+    history = fact(run, turns)
+    assert isinstance(history, list)
+    dropped = history[: _oldest(run, history, kept)]
+    return max(1, most - sum(not _is_result(turn) for turn in dropped))
+
+
+def _oldest(run: Run, history: list[Value], kept: dict[str, int]) -> int:
+    """Where what is kept begins: a tool's result is of use with the turn that asked for it only."""
+    begins = [index for index, turn in enumerate(history) if not _is_result(turn)]
+    tokens, messages = kept.get("tokens"), kept.get("messages")
+    size, first = 0, len(history)
+    while first > 0:
+        size += len(json_text(run, history[first - 1])) // _TOKEN if tokens else 0
+        if (tokens and size > tokens) or (messages and len(history) - first >= messages):
+            break
+        first -= 1
+    return next((begin for begin in begins if begin >= first), begins[-1] if begins else 0)
+
+
+def _is_result(turn: Value) -> bool:
+    return isinstance(turn, dict) and turn.get("role") == "tool"
+
+
+def agent_after(run: Run, agent: str, asked: str, handovers: Value) -> Value:
+    """The agent that goes on: the last one that was handed over to, or the same."""
+    own = fact(run, agent)
+    assert isinstance(handovers, dict)
+    calls = [call for call in agent_calls(run, asked) if isinstance(call, dict)]
+    keys = [f"{own}/{call.get('name')}" for call in calls if "error" not in call]
+    return next((handovers[key] for key in reversed(keys) if key in handovers), own)
+
+
+def agent_outputs(run: Run, results: Value, asked: str) -> Value:
+    """What an agent gives: its last words, and how often it was asked."""
+    given = results if isinstance(results, dict) else {}
+    reply, loop = given.get(asked), given.get("loop")
+    words = reply.get("content") if isinstance(reply, dict) else reply
+    count = loop.get("iterations") if isinstance(loop, dict) else None
+    return {"body": words, "lastAssistantMessage": words, "iterations": count}
+
+
+# What actions make of contents: calls and answers, JSON, arrays as texts and tables.
+
+_MISFITS_SHOWN = 3
+_QUOTED = (",", '"', "\n", "\r")
+
+
+def parsed(run: Run, answer: Value) -> Value:
+    """An answer that is a JSON object or array as that, and any other as it is."""
+    if not isinstance(answer, str):
+        return answer
+    inner = answer.strip()
+    if inner.startswith("```"):
+        inner = inner.strip("`").removeprefix("json").strip()
+    if not inner.startswith(("{", "[")):
+        return answer
+    try:
+        return from_json(run, inner)
+    except EvaluationError:
+        return answer
+
+
+def checked_content(run: Run, inputs: dict[str, Value]) -> Value:
+    """JSON content, parsed where it is a text, and checked against its schema."""
+    assert isinstance(inputs, dict)
+    content, schema = inputs.get("content"), inputs.get("schema")
+    if arguments.is_envelope(content):
+        content = arguments.content_bytes(run, content).decode("utf-8-sig", "replace")
+    value = from_json(run, content) if isinstance(content, str) else content
+    if not schema:
+        return value
+    run.weigh(value)
+    faults = [_fault_text(misfit) for misfit in misfits(schema, value)]  # type: ignore[arg-type]
+    if faults:
+        more = f" (and {len(faults) - _MISFITS_SHOWN} more)" if len(faults) > _MISFITS_SHOWN else ""
+        raise EvaluationError(
+            f"The schema validation failed. {'; '.join(faults[:_MISFITS_SHOWN])}{more}"
+        )
+    return value
+
+
+def _fault_text(misfit: SchemaError) -> str:
+    """What does not fit a schema, in the words of Logic Apps where it has some."""
+    words = misfit.words
+    if misfit.rule == "required":
+        words = f"Required properties are missing from object: {misfit.wanted[0]}"
+    elif misfit.rule == "type":
+        wanted = ", ".join(name.capitalize() for name in misfit.wanted)
+        words = f"Invalid type. Expected {wanted} but got {type_name(misfit.value)}"
+    elif misfit.rule == "steps":
+        words = f"The check of the schema takes more than {STEPS_MAX} steps"
+    return f"{words}. Path '{misfit.path[1:].lstrip('.')}'"
+
+
+def http_outputs(run: Run, reply: Value) -> Value:
+    """The reply of a web service as outputs; content that is no JSON and no text is wrapped."""
+    if not isinstance(reply, dict) or "status" not in reply:
+        return {"statusCode": 200, "body": reply}
+    headers = reply.get("headers")
+    outputs: dict[str, Value] = {"statusCode": reply.get("status"), "headers": headers}
+    body = reply.get("body")
+    if body == "":
+        return outputs
+    if arguments.is_envelope(body):
+        return outputs | {"body": unfolded(run, body)}
+    written = headers.get("content-type") if isinstance(headers, dict) else None
+    kind = written.partition(";")[0].strip().lower() if isinstance(written, str) else ""
+    is_text = kind.startswith("text/") or not kind
+    if not isinstance(body, str) or (is_text and "encoding" not in reply):
+        return outputs | {"body": body}
+    if kind == "application/json" or kind.endswith("+json"):
+        return outputs | {"body": body}
+    content = (
+        arguments.decode(run, body) if "encoding" in reply else body.encode("utf-8", "replace")
+    )
+    wrapped = arguments.envelope(content, str(written or arguments.OCTETS))
+    return outputs | {"body": unfolded(run, wrapped)}
+
+
+def unfolded(run: Run, wrapped: dict[str, Value]) -> Value:
+    """Content with the values of a form, or the parts of a message, where it is such."""
+    written = str(wrapped["$content-type"])
+    kind, content = written.partition(";")[0].strip().lower(), arguments.content_bytes(run, wrapped)
+    if kind == "application/x-www-form-urlencoded":
+        text = content.decode("utf-8", "replace")
+        return {**wrapped, "$formdata": arguments.form_pairs(run, text)}
+    if kind.startswith("multipart/"):
+        return {**wrapped, "$multipart": arguments.multipart_bodies(run, content, written)}
+    return wrapped
+
+
+def transformed(run: Run, made: Value) -> Value:
+    """What a map made: XML or HTML as content of its type, and a text as it is."""
+    if not isinstance(made, dict) or not isinstance(text := made.get("text"), str):
+        return made
+    kind = {"xml": "application/xml", "html": "text/html"}.get(str(made.get("method")))
+    return arguments.envelope(text.encode(), f"{kind}; charset=utf-8") if kind else text
+
+
+def trigger_body(run: Run, body: Value, given: Value) -> Value:
+    """What a run was started with: its body, or else the fields that it was given."""
+    if body is not None and body is not UNDEFINED:
+        return unfolded(run, body) if arguments.is_envelope(body) else parsed(run, body)
+    if not isinstance(given, dict):
+        return None
+    fields = {name: value for name, value in given.items() if value is not None}
+    return fields or None
+
+
+def joined(run: Run, inputs: dict[str, Value]) -> Value:
+    """The items of an array as one text."""
+    assert isinstance(inputs, dict)
+    return join(run, inputs.get("from"), inputs.get("joinWith"))
+
+
+def table_of(run: Run, inputs: dict[str, Value]) -> str:
+    """An array of objects as a table, in HTML or CSV."""
+    assert isinstance(inputs, dict)
+    rows = inputs.get("rows")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise EvaluationError(f"a table needs an array of objects, not {kind_of(rows)}")
+    objects = [row for row in rows if isinstance(row, dict)]
+    headers = list(dict.fromkeys(name for row in objects for name in row))
+    cells = len(rows) * max(1, len(headers))
+    run.check_items(cells, "table")
+    run.spend(cells)
+    lines = [
+        headers,
+        *([arguments.print_text(run, row.get(name)) for name in headers] for row in objects),
+    ]
+    if str(inputs.get("format")).upper() == "CSV":
+        text = "".join(",".join(map(_cell, line)) + "\r\n" for line in lines)
+    else:
+        text = _html(lines)
+    run.check_text(len(text), "table")
+    return text
+
+
+def _cell(text: str) -> str:
+    is_plain = not any(mark in text for mark in _QUOTED)
+    return text if is_plain else '"' + text.replace('"', '""') + '"'
+
+
+def _html(lines: list[list[str]]) -> str:
+    head = "".join(f"<th>{html.escape(text)}</th>" for text in lines[0])
+    body = "".join(
+        f"<tr>{''.join(f'<td>{html.escape(text)}</td>' for text in line)}</tr>"
+        for line in lines[1:]
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+if TYPE_CHECKING:
     # The last actions of a block: the name of each, and whether it is bare.
     Ends: TypeAlias = list[tuple[str, bool]]
 
@@ -252,3 +500,8 @@ def entries_of(
 
 
 ACTION_FUNCTIONS = tuple(entries_of(_BORROWING, _COMPUTING))
+_OF_AGENTS = (
+    *(agent_result, agent_turns, agent_after, agent_outputs, agent_tool, agent_done),
+    *(agent_recent, agent_left),
+)
+AGENT_FUNCTIONS = tuple(entries_of((agent_calls,), _OF_AGENTS))

@@ -11,9 +11,9 @@ import operator
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from whorl.formats.loom.values import arguments, numbers, printing
+from whorl.formats.loom.values import arguments, formats
 from whorl.formats.loom.values.arguments import Number, not_valid, number, wrong
-from whorl.formats.loom.values.cultures import culture_of
+from whorl.formats.loom.values.formats import culture_of
 from whorl.language.core.conversion import finite, refuse_constant, without_surrogates
 from whorl.language.faults import LimitExceeded
 from whorl.language.values import INTEGER_MAX
@@ -35,7 +35,7 @@ XML_FUNCTIONS = arguments.Family("xml")
 _LOCALE = "en-US"
 _SHOWN_MAX = 40
 
-CONVERSION("string(value)", "the value as text; objects and arrays as JSON")(printing.print_text)
+CONVERSION("string(value)", "the value as text; objects and arrays as JSON")(arguments.print_text)
 
 
 def _parsed(function: str, value: Value, number: Made | None) -> Made:
@@ -47,7 +47,7 @@ def _parsed(function: str, value: Value, number: Made | None) -> Made:
 
 
 def _read_whole(text: str) -> float | None:
-    return numbers.read_float(text, culture_of(_LOCALE), trailing=False)
+    return formats.read_float(text, culture_of(_LOCALE), trailing=False)
 
 
 @CONVERSION("int(value:numeric)", "a text or number as a whole number")
@@ -67,14 +67,14 @@ def _to_float(run: Run, value: str | Number, locale: Value) -> float:
     if not isinstance(value, str):
         return float(value)
     culture = culture_of(_LOCALE if locale is None else arguments.text("float", 1, locale))
-    return _parsed("float", value, numbers.read_float(value, culture))
+    return _parsed("float", value, formats.read_float(value, culture))
 
 
 @CONVERSION("decimal(value:numeric)", "a number that keeps its decimal places")
 def _to_decimal(run: Run, value: str | Number) -> Decimal:
     if not isinstance(value, str):
-        return numbers.to_decimal(value)
-    return _parsed("decimal", value, numbers.read_decimal(value, culture_of(_LOCALE)))
+        return formats.to_decimal(value)
+    return _parsed("decimal", value, formats.read_decimal(value, culture_of(_LOCALE)))
 
 
 @CONVERSION("bool(value)", "true or false, from a number or a text")
@@ -96,19 +96,19 @@ def _is_int(run: Run, text: str) -> bool:
 @CONVERSION("isFloat(text, locale?:str)", "whether a text is a number")
 def _is_float(run: Run, value: Value, locale: str | None) -> bool:
     culture = culture_of(locale or "")
-    return numbers.read_float(arguments.text("isFloat", 0, value), culture) is not None
+    return formats.read_float(arguments.text("isFloat", 0, value), culture) is not None
 
 
 @CONVERSION("json(value)", "the value in a JSON text or in XML")
 def _from_json(run: Run, value: Value) -> Value:
     if value is None:
         return {}
-    if printing.is_envelope(value):
-        if printing.is_xml(value):
+    if arguments.is_envelope(value):
+        if arguments.is_xml(value):
             from whorl.formats.loom.functions.xml import json_of_xml
 
             return json_of_xml(run, value)
-        value = printing.content_text(run, value)
+        value = arguments.content_text(run, value)
     if not isinstance(value, str):
         raise wrong("json", None, "be a string or an XML", value)
     run.check_text(len(value), "json")
@@ -160,7 +160,7 @@ def _calculate(function: str, kinds: Operations, run: Run, left: Value, right: V
     first, second = number(function, 0, left), number(function, 1, right)
     integers, floats, decimals = kinds
     if isinstance(first, Decimal) or isinstance(second, Decimal):
-        return numbers.to_decimal(decimals(numbers.to_decimal(first), numbers.to_decimal(second)))
+        return formats.to_decimal(decimals(formats.to_decimal(first), formats.to_decimal(second)))
     if isinstance(first, int) and isinstance(second, int):
         return arguments.within_integers(function, integers(first, second))
     return floats(float(first), float(second))
@@ -182,16 +182,16 @@ def _float_quotient(left: float, right: float) -> float:
 # By function: on integers, on floats and on decimals. A product of floats that is too large is
 # infinite in Python as in .NET.
 _ARITHMETIC: tuple[tuple[str, Operations, str], ...] = (
-    ("add", (operator.add, operator.add, numbers.DECIMAL.add), "the sum of two numbers"),
+    ("add", (operator.add, operator.add, formats.DECIMAL.add), "the sum of two numbers"),
     (
         "sub",
-        (operator.sub, operator.sub, numbers.DECIMAL.subtract),
+        (operator.sub, operator.sub, formats.DECIMAL.subtract),
         "the first number minus the second",
     ),
-    ("mul", (operator.mul, operator.mul, numbers.DECIMAL.multiply), "the product of two numbers"),
+    ("mul", (operator.mul, operator.mul, formats.DECIMAL.multiply), "the product of two numbers"),
     (
         "div",
-        (_quotient, _float_quotient, numbers.DECIMAL.divide),
+        (_quotient, _float_quotient, formats.DECIMAL.divide),
         "the quotient; for two integers without the fraction",
     ),
     (
@@ -199,7 +199,7 @@ _ARITHMETIC: tuple[tuple[str, Operations, str], ...] = (
         (
             lambda left, right: left - right * _quotient(left, right),
             lambda left, right: math.fmod(left, right) if math.isfinite(left) else math.nan,
-            numbers.DECIMAL.remainder,
+            formats.DECIMAL.remainder,
         ),
         "the remainder of a division; it has the sign of the dividend",
     ),
@@ -220,7 +220,7 @@ def _extreme(function: str, choose: Callable[..., Number], run: Run, values: lis
     given = [number(function, place, item) for place, item in enumerate(items)]
     best = choose(given)
     if any(isinstance(each, Decimal) for each in given):
-        return numbers.to_decimal(best)
+        return formats.to_decimal(best)
     return float(best) if any(isinstance(each, float) for each in given) else best
 
 
@@ -252,7 +252,7 @@ def _format_number(run: Run, value: Value, form: Value, locale: str | None) -> s
     culture = culture_of(_LOCALE if locale is None else locale)
     subject = number("formatNumber", 0, value)
     try:
-        return numbers.format_number(run, subject, arguments.text("formatNumber", 1, form), culture)
+        return formats.format_number(run, subject, arguments.text("formatNumber", 1, form), culture)
     except InvalidOperation:
         raise not_valid("formatNumber", "the number is too large for this format") from None
 
@@ -269,7 +269,7 @@ def _xml(run: Run, value: Value) -> Value:
 
 @XML_FUNCTIONS("xpath(xml, xpath)", "what an XPath expression finds in XML, by the extra `xslt`")
 def _xpath(run: Run, value: Value, path: Value) -> Value:
-    from whorl.formats.loom.functions.xpath import select
+    from whorl.formats.loom.functions.xml import select
 
     return select(run, value, path)
 
@@ -292,9 +292,9 @@ def _decode_value(run: Run, text: str) -> str:
 @XML_FUNCTIONS("encodeXmlName(text:str)", "a text encoded as a valid XML name")
 def _encode_name(run: Run, text: str) -> str:
     run.check_text(len(text) * 7, "encodeXmlName")
-    return printing.encode_name(text)
+    return arguments.encode_name(text)
 
 
 XML_FUNCTIONS("decodeXmlName(text:str)", "the text of an encoded XML name")(
-    lambda run, text: printing.decode_name(text)
+    lambda run, text: arguments.decode_name(text)
 )

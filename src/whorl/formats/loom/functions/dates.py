@@ -1,38 +1,321 @@
-"""The date functions. Now is what the scope says under `$now`, so a replay gives the same dates.
+"""The date functions and their formats.
 
-A result is in the round-trip format unless another is asked for, and ends in `Z` if the input was
-in UTC or had an offset.
+Now is what the scope says under `$now`, so a replay gives the same dates. A result is in the round-
+trip format unless another is asked for, and ends in `Z` if the input was in UTC or had an offset.
 """
 
 from __future__ import annotations
 
+import re
+from datetime import date
 from typing import TYPE_CHECKING
 
-from whorl.formats.loom.values import datetimes
+from whorl.formats.loom.values import formats
 from whorl.formats.loom.values.arguments import Family, not_valid, text, whole
-from whorl.formats.loom.values.cultures import culture_of
-from whorl.formats.loom.values.date_formats import format_moment, parse_exactly, parse_moment
+from whorl.formats.loom.values.formats import DAY, HOUR, MINUTE, SECOND, Moment, checked, culture_of
 from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
+    from whorl.formats.loom.values.formats import Culture
     from whorl.language.calls import Run
     from whorl.language.values import Value
 
 
+# Dates written and read by .NET formats: a letter like `D`, or a pattern like `yyyy-MM-dd`.
+
+_FORMAT_MAX = 1_000
+_PIECE = re.compile(
+    r"""(?P<quoted>'[^']*'|"[^"]*")|\\(?P<escaped>.)|%(?=[A-Za-z])"""
+    r"""|(?P<letters>(?P<letter>[dfFghHKmMstyz])(?P=letter)*)|(?P<other>.)""",
+    re.DOTALL,
+)
+_ROUND_TRIP = "yyyy-MM-dd'T'HH:mm:ss.fffffffK"
+# Formats that are the same in every culture, which then is the invariant one.
+_FIXED = {
+    **dict.fromkeys("oO", _ROUND_TRIP),
+    **dict.fromkeys("rR", "ddd, dd MMM yyyy HH:mm:ss 'GMT'"),
+    "s": "yyyy-MM-dd'T'HH:mm:ss",
+    "u": "yyyy-MM-dd HH:mm:ss'Z'",
+}
+
+
+def _pattern_of(form: str, culture: Culture) -> tuple[str, Culture]:
+    """Return the pattern that a format stands for, and the culture that it is written in."""
+    if len(form) > _FORMAT_MAX:
+        raise EvaluationError(f"a date format has at most {_FORMAT_MAX} characters")
+    if len(form) != 1:
+        return form or _ROUND_TRIP, culture
+    if form in _FIXED:
+        return _FIXED[form], culture_of("")
+    mark = culture.short_time.lstrip("Hh")[0]
+    long_time = culture.short_time.replace("mm", f"mm{mark}ss", 1)
+    month_day = re.sub(r",? ?y+|dddd,? ?", "", culture.long_date).strip(" ,")
+    patterns = {
+        "d": culture.short_date,
+        "D": culture.long_date,
+        "t": culture.short_time,
+        "T": long_time,
+        "f": f"{culture.long_date} {culture.short_time}",
+        **dict.fromkeys("FU", f"{culture.long_date} {long_time}"),
+        "g": f"{culture.short_date} {culture.short_time}",
+        "G": f"{culture.short_date} {long_time}",
+        **dict.fromkeys("mM", month_day),
+        **dict.fromkeys("yY", "MMMM yyyy"),
+    }
+    if form not in patterns:
+        raise EvaluationError(
+            f"the date format {form!r} is not valid", help="use one such as 'yyyy-MM-dd' or 'o'"
+        )
+    return patterns[form], culture
+
+
+def format_moment(moment: Moment, form: str, culture: Culture) -> str:
+    pattern, culture = _pattern_of(form, culture)
+    out: list[str] = []
+    for piece in _PIECE.finditer(pattern):
+        if piece["letters"]:
+            written = _written(piece["letters"], moment, culture)
+            if not written and piece["letter"] == "F" and out and out[-1] == ".":
+                out.pop()
+            out.append(written)
+        else:
+            out.append(_literal(piece))
+    return "".join(out)
+
+
+def _literal(piece: re.Match[str]) -> str:
+    return piece["quoted"][1:-1] if piece["quoted"] else piece["escaped"] or piece["other"] or ""
+
+
+def _names(culture: Culture) -> dict[str, tuple[str, ...]]:
+    """The names that letters of a pattern stand for."""
+    return {
+        "ddd": culture.short_days,
+        "dddd": culture.days,
+        "MMM": culture.short_months,
+        "MMMM": culture.months,
+        "t": tuple(half[:1] for half in culture.halves),
+        "tt": culture.halves,
+    }
+
+
+# The letters of a time: what it is a part of, and the unit.
+_CLOCK = {"H": (DAY, HOUR), "m": (HOUR, MINUTE), "s": (MINUTE, SECOND)}
+
+
+def _written(letters: str, moment: Moment, culture: Culture) -> str:
+    """What letters of a pattern stand for."""
+    letter, count, time = letters[0], len(letters), moment.time
+    if letter in _CLOCK:
+        whole, unit = _CLOCK[letter]
+        return str(time % whole // unit).zfill(min(count, 2))
+    if letter == "h":
+        return str((time // HOUR + 11) % 12 + 1).zfill(min(count, 2))
+    if letter in "fF":
+        if count > 7:
+            raise EvaluationError("a date format has at most 7 places of a second")
+        places = f"{time % SECOND:07d}"[:count]
+        return places if letter == "f" else places.rstrip("0")
+    if letter in "Kzg":
+        zone = {1: "+0", 2: "+00"}.get(count, "+00:00")
+        return {"K": "Z" * moment.utc, "z": zone, "g": "A.D."}[letter]
+    day = moment.date
+    if letter == "y":
+        return str(day.year % 100 if count <= 2 else day.year).zfill(count)
+    if letter in "dM" and count <= 2:
+        return str(day.day if letter == "d" else day.month).zfill(count)
+    index = {"d": day.isoweekday() % 7, "M": day.month - 1, "t": time >= DAY // 2}[letter]
+    return _names(culture)[letters[: 2 if letter == "t" else 4]][index]
+
+
+_TEXT_MAX = 200
+_TIME = (
+    r"(?:[T\s]\s*(?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})"
+    r"(?:[.,](?P<fraction>\d{1,9}))?)?\s*(?P<half>[AaPp]\.?[Mm]\.?)?)?"
+    r"\s*(?P<zone>[Zz]|GMT|UTC|[+-]\d{1,2}(?::?\d{2})?)?\s*\Z"
+)
+_ISO = re.compile(r"\s*(?P<year>\d{4})-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2}))?" + _TIME)
+_COMPACT = re.compile(
+    r"\s*(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})T(?P<hour>\d{2})(?P<minute>\d{2})"
+    r"(?P<second>\d{2})(?P<fraction>)?(?P<half>)?(?P<zone>Z)?\s*\Z"
+)
+_NUMBERS = re.compile(
+    r"\s*(?P<first>\d{1,4})(?P<mark>[/.-])(?P<second_part>\d{1,2})(?P=mark)(?P<third>\d{1,4})"
+    + _TIME
+)
+_WORDS = re.compile(
+    r"\s*(?:(?P<weekday>[^\W\d]+\.?),?\s+)?(?:(?P<day>\d{1,2})\.?[\s-]+(?:de\s+|den\s+)?"
+    r"(?P<month>[^\W\d]+\.?)|(?P<month_first>[^\W\d]+\.?)\s+(?P<day_after>\d{1,2}))"
+    r"(?:,?[\s-]+(?:de\s+)?(?P<year>\d{4}))" + _TIME
+)
+
+
+def parse_moment(text: str, culture: Culture) -> Moment:
+    """Read a date, with or without a time and a zone."""
+    if len(text) > _TEXT_MAX:
+        raise _not_a_date(text)
+    if match := _ISO.match(text) or _COMPACT.match(text):
+        return _moment(text, (match["year"], match["month"], match["day"] or "1"), match)
+    if match := _NUMBERS.match(text):
+        parts = (match["first"], match["second_part"], match["third"])
+        if len(parts[0]) < 4:
+            # The three numbers are in the order that the culture writes them in.
+            order = re.sub(r"[^dMy]", "", re.sub(r"(.)\1+", r"\1", culture.short_date))
+            fields = dict(zip(order if order[0] != "y" else "dMy", parts, strict=False))
+            parts = _full_year(fields["y"]), fields["M"], fields["d"]
+        return _moment(text, parts, match)
+    if match := _WORDS.match(text):
+        month = _month_number(match["month"] or match["month_first"], culture)
+        if month:
+            day = match["day"] or match["day_after"]
+            return _moment(text, (match["year"], str(month), day), match)
+    raise _not_a_date(text)
+
+
+def _full_year(year: str) -> str:
+    if len(year) > 2:
+        return year
+    # .NET reads two digits as a year from 1950 to 2049.
+    return str(int(year) + (2000 if int(year) < 50 else 1900))
+
+
+def _month_number(name: str, culture: Culture) -> int:
+    wanted = name.lower().rstrip(".")
+    for names in (culture.months, culture.short_months):
+        folded = [month.lower().rstrip(".") for month in names]
+        if wanted in folded:
+            return folded.index(wanted) + 1
+    return 0
+
+
+def _moment(text: str, day: tuple[str, str, str], match: re.Match[str]) -> Moment:
+    hour = int(match["hour"] or 0)
+    if match["half"]:
+        if not 1 <= hour <= 12:
+            raise _not_a_date(text)
+        hour = hour % 12 + 12 * (match["half"][0] in "Pp")
+    year, month, number = map(int, day)
+    time = (hour, int(match["minute"] or 0), int(match["second"] or 0))
+    return _in_utc(text, (year, month, number), time, (match["fraction"] or "")[:7], match["zone"])
+
+
+def _in_utc(
+    text: str,
+    day: tuple[int, int, int],
+    time: tuple[int, int, int],
+    fraction: str,
+    zone: str | None,
+) -> Moment:
+    """Return the moment of a day and a time, in UTC where there is a zone."""
+    hour, minute, second = time
+    try:
+        days = date(*day).toordinal() - 1
+    except (ValueError, OverflowError):
+        raise _not_a_date(text) from None
+    ticks = days * DAY + hour * HOUR + minute * MINUTE + second * SECOND
+    ticks += int(fraction.ljust(7, "0"))
+    # A zone such as `Z` or `+02:00`.
+    digits = zone[1:].replace(":", "") if zone and zone[0] in "+-" else "0"
+    hours, minutes = (digits, "0") if len(digits) <= 2 else (digits[:-2], digits[-2:])
+    if hour > 23 or max(minute, second, int(minutes)) > 59 or int(hours) > 14:
+        raise _not_a_date(text)
+    if zone is None:
+        return Moment(ticks, utc=False)
+    offset = int(hours) * HOUR + int(minutes) * MINUTE
+    return Moment(checked(ticks + offset if zone[0] == "-" else ticks - offset), utc=True)
+
+
+def _not_a_date(text: str) -> EvaluationError:
+    return EvaluationError(
+        f"the value {text[:60]!r} is not a valid date or time",
+        help="write it as 2026-01-31T12:00:00Z",
+    )
+
+
+# What the letters of a pattern match; names of days and months are matched by the culture.
+_FIELDS = {
+    **dict.fromkeys("dMyHhms", r"\d{1,2}"),
+    **{letter * 2: r"\d{2}" for letter in "dMyHhms"},
+    "yyyy": r"\d{4}",
+    "K": r"Z|[+-]\d{2}:\d{2}|",
+    "z": r"[+-]\d{1,2}",
+    "zz": r"[+-]\d{2}",
+    "zzz": r"[+-]\d{2}:\d{2}",
+}
+
+
+def parse_exactly(text: str, form: str, culture: Culture) -> Moment:
+    """Read a date that is written by a pattern."""
+    pattern, culture = _pattern_of(form, culture)
+    if len(text) > _TEXT_MAX:
+        raise _not_a_date(text)
+    fields: list[str] = []
+    out: list[str] = []
+    for piece in _PIECE.finditer(pattern):
+        if piece["letters"]:
+            # Each part of a date once: reading then cannot try ways without end.
+            values = [field for field in fields if field not in ("ddd", "dddd")]
+            if any(field[0] == piece["letter"] for field in values):
+                raise EvaluationError(f"the date format has {piece['letters']!r} twice")
+            fields.append(piece["letters"])
+            out.append(f"({_field(piece['letters'], culture)})")
+        else:
+            out.append(re.escape(_literal(piece)))
+    match = re.fullmatch("".join(out), text.strip(), re.IGNORECASE)
+    if match is None:
+        raise _not_a_date(text)
+    return _assembled(text, dict(zip(fields, match.groups(), strict=True)), culture)
+
+
+def _field(letters: str, culture: Culture) -> str:
+    names = _names(culture)
+    if letters in names:
+        return "|".join(re.escape(name) for name in names[letters])
+    if letters[0] in "fF" and len(letters) <= 7:
+        return rf"\d{{{len(letters)}}}" if letters[0] == "f" else rf"\d{{0,{len(letters)}}}"
+    if letters not in _FIELDS:
+        raise EvaluationError(f"the date format {letters!r} cannot be read")
+    return _FIELDS[letters]
+
+
+def _assembled(text: str, fields: dict[str, str], culture: Culture) -> Moment:
+    def value(*letters: str, default: int = 0) -> int:
+        digits = next((fields[each] for each in letters if each in fields), None)
+        return int(digits) if digits else default
+
+    name = fields.get("MMMM") or fields.get("MMM")
+    month = _month_number(name, culture) if name else value("M", "MM")
+    year = next((_full_year(fields[each]) for each in ("yyyy", "yy", "y") if each in fields), "1")
+    hour = value("H", "HH", "h", "hh")
+    half = fields.get("tt") or fields.get("t")
+    if half:
+        afternoon = half.lower().startswith(culture.halves[1][:1].lower())
+        hour = hour % 12 + 12 * (afternoon and half[:1].lower() != culture.halves[0][:1].lower())
+    fraction = next((part for name, part in fields.items() if name[0] in "fF"), "")
+    zone = next((fields[each] for each in ("K", "z", "zz", "zzz") if fields.get(each)), None)
+    return _in_utc(
+        text,
+        (int(year), month or 1, value("d", "dd", default=1)),
+        (hour, value("m", "mm"), value("s", "ss")),
+        fraction,
+        zone.upper() if zone else None,
+    )
+
+
 _UNITS = {
-    "second": datetimes.SECOND,
-    "minute": datetimes.MINUTE,
-    "hour": datetimes.HOUR,
-    "day": datetimes.DAY,
-    "week": 7 * datetimes.DAY,
+    "second": formats.SECOND,
+    "minute": formats.MINUTE,
+    "hour": formats.HOUR,
+    "day": formats.DAY,
+    "week": 7 * formats.DAY,
 }
 _MONTHS = {"month": 1, "year": 12}
 _AMOUNT_MAX = 10**13
 
 
-def _read(function: str, place: int | None, value: Value) -> datetimes.Moment:
+def _read(function: str, place: int | None, value: Value) -> formats.Moment:
     try:
         return parse_moment(text(function, place, value), culture_of("en-US"))
     except EvaluationError as error:
@@ -46,25 +329,25 @@ def _read(function: str, place: int | None, value: Value) -> datetimes.Moment:
 
 
 def _zone(function: str, place: int | None, name: Value) -> ZoneInfo:
-    return datetimes.zone_named(text(function, place, name))
+    return formats.zone_named(text(function, place, name))
 
 
 DATES = Family("date", moment=_read, zone=_zone)
 
 
-def _write(function: str, moment: datetimes.Moment, form: Value, locale: Value = None) -> str:
+def _write(function: str, moment: formats.Moment, form: Value, locale: Value = None) -> str:
     """Write a result by the format that an argument says."""
     culture = culture_of("en-US" if locale is None else text(function, None, locale))
     return format_moment(moment, "o" if form is None else text(function, None, form), culture)
 
 
-def _now(function: str, run: Run) -> datetimes.Moment:
+def _now(function: str, run: Run) -> formats.Moment:
     seconds = run.lookup("$now")
     if not isinstance(seconds, int | float):
         raise EvaluationError(
             f"The template language function {function!r} cannot be used here: there is no time"
         )
-    return datetimes.from_epoch(seconds)
+    return formats.from_epoch(seconds)
 
 
 DATES("utcNow(format?)", "the current time, in UTC", reads="$now")(
@@ -72,7 +355,7 @@ DATES("utcNow(format?)", "the current time, in UTC", reads="$now")(
 )
 
 
-def _add(function: str, ticks: int, run: Run, moment: datetimes.Moment, *given: Value) -> str:
+def _add(function: str, ticks: int, run: Run, moment: formats.Moment, *given: Value) -> str:
     amount, form = given
     return _write(function, moment.plus(_amount(function, amount) * ticks), form)
 
@@ -92,7 +375,7 @@ def _amount(function: str, value: Value) -> int:
     return amount
 
 
-def _moved(function: str, moment: datetimes.Moment, amount: int, unit: Value) -> datetimes.Moment:
+def _moved(function: str, moment: formats.Moment, amount: int, unit: Value) -> formats.Moment:
     name = text(function, None, unit).lower().removesuffix("s")
     if name in _MONTHS:
         return moment.plus_months(amount * _MONTHS[name])
@@ -126,12 +409,12 @@ for _name, _parameters, _sign, _doc in (
 @DATES("convertToUtc(timestamp:moment, zone:zone, format?)", "a time of a time zone, in UTC")
 @DATES("convertFromUtc(timestamp:moment, zone:zone, format?)", "a time in UTC, in a time zone")
 def _convert_utc(
-    function: str, run: Run, moment: datetimes.Moment, zone: ZoneInfo, form: Value
+    function: str, run: Run, moment: formats.Moment, zone: ZoneInfo, form: Value
 ) -> str:
     if function == "convertFromUtc":
-        moment = datetimes.in_zone(moment, zone)
+        moment = formats.in_zone(moment, zone)
     elif not moment.utc:
-        moment = datetimes.from_zone(moment, zone)
+        moment = formats.from_zone(moment, zone)
     return _write(function, moment, form)
 
 
@@ -139,15 +422,15 @@ def _convert_utc(
     "convertTimeZone(timestamp:moment, from, to, format?)",
     "a time of one zone, in another zone; Windows names such as 'Pacific Standard Time'",
 )
-def _convert(run: Run, moment: datetimes.Moment, source: Value, target: Value, form: Value) -> str:
+def _convert(run: Run, moment: formats.Moment, source: Value, target: Value, form: Value) -> str:
     if not moment.utc:
-        moment = datetimes.from_zone(moment, _zone("convertTimeZone", 1, source))
-    local = datetimes.in_zone(moment, _zone("convertTimeZone", 2, target))
+        moment = formats.from_zone(moment, _zone("convertTimeZone", 1, source))
+    local = formats.in_zone(moment, _zone("convertTimeZone", 2, target))
     return _write("convertTimeZone", local, form)
 
 
 DATES("dateDifference(start:moment, end:moment)", "the span between two times")(
-    lambda run, start, end: datetimes.format_span(end.ticks - start.ticks, "")
+    lambda run, start, end: formats.format_span(end.ticks - start.ticks, "")
 )
 DATES("dayOfWeek(timestamp:moment)", "the day of the week, from Sunday, which is 0")(
     lambda run, moment: moment.date.isoweekday() % 7
@@ -158,16 +441,16 @@ DATES("dayOfYear(timestamp:moment)", "the day of the year")(
 )
 
 
-@DATES("startOfHour(timestamp:moment, format?)", "the full hour before", datetimes.HOUR)
-@DATES("startOfDay(timestamp:moment, format?)", "midnight before", datetimes.DAY)
-def _start_of(function: str, ticks: int, run: Run, moment: datetimes.Moment, form: Value) -> str:
-    return _write(function, datetimes.Moment(moment.ticks - moment.ticks % ticks, moment.utc), form)
+@DATES("startOfHour(timestamp:moment, format?)", "the full hour before", formats.HOUR)
+@DATES("startOfDay(timestamp:moment, format?)", "midnight before", formats.DAY)
+def _start_of(function: str, ticks: int, run: Run, moment: formats.Moment, form: Value) -> str:
+    return _write(function, formats.Moment(moment.ticks - moment.ticks % ticks, moment.utc), form)
 
 
 @DATES("startOfMonth(timestamp:moment, format?)", "the first day of its month")
-def _start_of_month(run: Run, moment: datetimes.Moment, form: Value) -> str:
-    days = moment.ticks // datetimes.DAY - moment.date.day + 1
-    return _write("startOfMonth", datetimes.Moment(days * datetimes.DAY, moment.utc), form)
+def _start_of_month(run: Run, moment: formats.Moment, form: Value) -> str:
+    days = moment.ticks // formats.DAY - moment.date.day + 1
+    return _write("startOfMonth", formats.Moment(days * formats.DAY, moment.utc), form)
 
 
 DATES("ticks(timestamp:moment)", "the number of 100 ns ticks since the year 1")(
@@ -193,5 +476,5 @@ def _parse_date_time(run: Run, source: str, locale: str | None, form: Value) -> 
 
 @DATES("formatTimeSpan(span, format?, locale?)", "a time span in another format")
 def _format_time_span(run: Run, value: Value, form: Value, locale: Value) -> str:
-    span = datetimes.read_span(text("formatTimeSpan", 0, value))
-    return datetimes.format_span(span, "" if form is None else text("formatTimeSpan", 1, form))
+    span = formats.read_span(text("formatTimeSpan", 0, value))
+    return formats.format_span(span, "" if form is None else text("formatTimeSpan", 1, form))

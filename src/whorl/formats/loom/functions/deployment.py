@@ -13,9 +13,8 @@ from base64 import b32encode
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from whorl.formats.loom.functions import strings
-from whorl.formats.loom.values.arguments import Family, not_valid, text, wrong
-from whorl.formats.loom.values.printing import print_text
+from whorl.formats.loom.functions import collections
+from whorl.formats.loom.values.arguments import Family, not_valid, print_text, text, wrong
 from whorl.language.libraries import Library
 from whorl.language.values import UNDEFINED
 
@@ -79,7 +78,7 @@ def _given(run: Run, name: str) -> Value:
 def _concat(run: Run, values: list[Value]) -> Value:
     arrays = [value for value in values if isinstance(value, list)]
     if not arrays or len(arrays) < len(values):
-        return strings.concat(run, values)
+        return collections.concat(run, values)
     run.check_items(sum(map(len, arrays)), "concat")
     return [item for array in arrays for item in array]
 
@@ -127,12 +126,12 @@ def _uri(run: Run, base: str, relative: str) -> str:
 
 @DEPLOYMENT("guid(text, ...)", "an id that is the same for the same texts")
 def _guid(run: Run, values: list[Value]) -> str:
-    return str(uuid.uuid5(_GUIDS, strings.concat(run, values, "-", "guid")))
+    return str(uuid.uuid5(_GUIDS, collections.concat(run, values, "-", "guid")))
 
 
 @DEPLOYMENT("uniqueString(text, ...)", "13 characters that are the same for the same texts")
 def _unique(run: Run, values: list[Value]) -> str:
-    joined = strings.concat(run, values, "-", "uniqueString")
+    joined = collections.concat(run, values, "-", "uniqueString")
     return b32encode(hashlib.sha256(joined.encode()).digest()).decode()[:13].lower()
 
 

@@ -5,12 +5,16 @@ A template may hold several definitions, also in templates inside of it.
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import text_of
+from whorl.errors import Diagnostic, InvalidWorkflow
 from whorl.formats.loom.forms import (
+    TYPES,
     find,
     find_mapping,
     is_deployed,
@@ -18,17 +22,311 @@ from whorl.formats.loom.forms import (
     secrets_in,
     text_at,
 )
-from whorl.formats.loom.project.deployment import Meter, Template
-from whorl.formats.loom.words import TYPES
+from whorl.language import Expression, LanguageError, MappingScope, evaluate_metered, free_names
 from whorl.lazily import dataclass
-from whorl.source import Entry, Mapping, Scalar, Sequence
+from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.errors import Span
     from whorl.ir.values import PortType
     from whorl.language import Json
     from whorl.source import Value
+
+
+# Deployment templates: `[parameters('x')]` is computed before anything runs, and keeps its type.
+#
+# What a template cannot know by itself (a parameter without a value, a secret) is asked for when
+# the workflow runs: `[parameters('x')]` is then `@parameters('x')`. What only Azure knows stays as
+# it is written.
+
+_LIBRARY = "deployment"
+# All strings of a file are computed on this much: what its author wrote is far below it.
+_FUEL_MAX = 1_000_000
+_MEMBERS_DEPTH_MAX = 40
+_VARIABLE = re.compile(
+    r"\[\s*variables\(\s*'((?:[^']|'')+)'\s*\)((?:\.\w+|\[\s*'[^']+'\s*\])*)\s*\]", re.IGNORECASE
+)
+# What a name stands for, in an expression; a text has its quotes doubled, and no such names.
+_NAMED = re.compile(r"\b(parameters|variables)\(\s*'([^']+)'\s*\)", re.IGNORECASE)
+_KEY = re.compile(r"\w[^.\[\]']*")
+_PARAMETERS, _VARIABLES = "$parameters", "$variables"
+_GIVEN = "$given("
+# Azure takes no longer expressions.
+_SOURCE_MAX = 8_192
+_MARK = re.compile(r"@@\{|@\{|(?<=.)''(?=.)|.", re.DOTALL)
+_TOKEN = re.compile(r"'(?:[^']|'')*+'|[(),\[\]]|[^'(),\[\]]++")
+
+
+@dataclass(slots=True)
+class Meter:
+    """What all templates of a file share: the steps that are left, and what could not be known."""
+
+    fuel: int = _FUEL_MAX
+    kept: int = 0
+    example: str = ""
+    depth: int = 0
+    # Formulas that are parameters of the run, since it cannot write them itself.
+    hoisted: list[str] = field(default_factory=list)
+
+    def spend(self, steps: int, span: Span) -> None:
+        self.fuel -= steps
+        if self.fuel < 0:
+            message = "the values of this template take too many steps to compute"
+            advice = "let variables refer to each other less often"
+            raise InvalidWorkflow([Diagnostic("W002", message, span, "one too many", advice)])
+
+
+@dataclass(slots=True, kw_only=True)
+class Template:
+    """The parameters and variables of a template, each computed when it is first asked for.
+
+    `given` are the values of parameters that stand outside, `before` the templates around this one
+    that are deployed first. Names are kept in lower case. Without `is_template` there are no names,
+    and strings in brackets are only known to be what is left of a template.
+    """
+
+    is_template: bool = False
+    declared: dict[str, Entry] = field(default_factory=dict)
+    variables: dict[str, Entry] = field(default_factory=dict)
+    given: dict[str, Value] = field(default_factory=dict)
+    before: tuple[Template, ...] = ()
+    secrets: dict[str, PortType] = field(default_factory=dict)
+    meter: Meter = field(default_factory=Meter)
+    _sources: dict[str, str] = field(default_factory=dict)
+    _values: dict[tuple[str, str], Json | LanguageError] = field(default_factory=dict)
+
+    def secret_value(self, name: str) -> Json:
+        """The value of a secret, for the input of that name; None where it has none."""
+        value = self._written(_PARAMETERS, name.lower())
+        return None if value is None else plain(value)
+
+    def deploy(self, value: Value, *, runs: bool = False) -> Value:
+        """A value as it is after the deployment. Raises InvalidWorkflow for one without an end.
+
+        `runs`: it stands where expressions are evaluated in a run, which may be given what is not
+        known.
+        """
+        self.meter.spend(1, value.span)
+        match value:
+            case Scalar():
+                return self._deploy_text(value, runs) if isinstance(value.value, str) else value
+            case Sequence():
+                return Sequence(tuple(self.deploy(i, runs=runs) for i in value), value.span)
+            case Mapping():
+                entries = tuple(
+                    Entry(self._key(e.key), self.deploy(e.value, runs=runs)) for e in value
+                )
+                return Mapping(entries, value.span)
+
+    def _key(self, key: Scalar) -> Scalar:
+        made = self._deploy_text(key, runs=False) if key.text[:1] == "[" else key
+        return made if isinstance(made, Scalar) and isinstance(made.value, str) else key
+
+    def _deploy_text(self, scalar: Scalar, runs: bool) -> Value:
+        text = scalar.text
+        if self.is_template and text[:2] == "[[" and text[-1] == "]":
+            return Scalar(text[1:], scalar.span)
+        if not is_deployed(text):
+            return scalar
+        if (written := self._variable_part(text)) is not None:
+            return self._nested(written, runs)
+        value = self._compute(text, scalar.span)
+        if not isinstance(value, LanguageError):
+            return self._tree(value, scalar.span)
+        if runs and (later := self._later(text)):
+            return Scalar(later, scalar.span)
+        if runs or not self.source(text):
+            self.meter.kept += 1
+            self.meter.example = self.meter.example or text[:60]
+        return scalar
+
+    def _nested(self, value: Value, runs: bool) -> Value:
+        self.meter.depth += 1
+        try:
+            if self.meter.depth > _MEMBERS_DEPTH_MAX:
+                self.meter.spend(_FUEL_MAX, value.span)
+            return self.deploy(value, runs=runs)
+        finally:
+            self.meter.depth -= 1
+
+    def _variable_part(self, text: str) -> Value | None:
+        """The part of the file that a string names, `[variables('x').y]`: it keeps its places."""
+        match = _VARIABLE.fullmatch(text)
+        value = self._written(_VARIABLES, match[1].replace("''", "'").lower()) if match else None
+        for key in _KEY.findall(match[2]) if match else ():
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return value if isinstance(value, Mapping | Sequence) else None
+
+    def _written(self, table: str, name: str) -> Value | None:
+        """What the file says about a name, before it is computed by this template."""
+        if table == _PARAMETERS and name in self.given:
+            return self.given[name]
+        entry = (self.declared if table == _PARAMETERS else self.variables).get(name)
+        value = None if entry is None else entry.value
+        if table == _PARAMETERS and isinstance(value, Mapping):
+            value = value.get("defaultValue")
+        for template in self.before:
+            value = None if value is None else template.deploy(value)
+        return value
+
+    def _compute(self, text: str, span: Span) -> Json | LanguageError:
+        expression = Expression("logic", f"@{text[1:-1].strip()}", _LIBRARY)
+        try:
+            names = free_names(expression)
+        except LanguageError as error:
+            return error
+        tables: dict[str, dict[str, Json]] = {_PARAMETERS: {}, _VARIABLES: {}}
+        for used in names:
+            if used.name in tables and used.path and isinstance(used.path[0], str):
+                name = used.path[0]
+                value = self._value(used.name, name.lower(), span)
+                if not isinstance(value, LanguageError):
+                    tables[used.name][name] = value
+        value, steps = evaluate_metered(expression, MappingScope(dict(tables)), self.meter.fuel)
+        self.meter.spend(steps, span)
+        return value
+
+    def _value(self, table: str, name: str, span: Span) -> Json | LanguageError:
+        """The value of a name; an error where it is not known, or leads back to itself."""
+        key = (table, name)
+        if key not in self._values:
+            self._values[key] = LanguageError("has no value, or leads back to itself")
+            written = self._written(table, name)
+            if written is not None and not (table == _PARAMETERS and name in self.secrets):
+                self._values[key] = self._settled(written)
+        value = self._values[key]
+        if isinstance(value, list | dict | str):
+            self.meter.spend(1 + len(value) // 64, span)
+        return value
+
+    def _settled(self, written: Value) -> Json | LanguageError:
+        self.meter.depth += 1
+        try:
+            if self.meter.depth > _MEMBERS_DEPTH_MAX:
+                return LanguageError("leads through too many names")
+            text = written.text if isinstance(written, Scalar) else ""
+            if is_deployed(text) and self._variable_part(text) is None:
+                return self._compute(text, written.span)
+            return plain(self.deploy(written))
+        finally:
+            self.meter.depth -= 1
+
+    def source(self, text: str) -> str:
+        """A formula that can be computed once the run is given what is asked for; else empty.
+
+        What is known stands in it as it is, what is asked for as `$given('name')`.
+        """
+        if text not in self._sources:
+            # One that leads back to itself has none.
+            self._sources[text] = ""
+            self.meter.depth += 1
+            source = _NAMED.sub(self._inlined, text[1:-1].strip())
+            self.meter.depth -= 1
+            is_asking = self.is_template and _GIVEN in source and len(source) <= _SOURCE_MAX
+            names = _names_of(source, _LIBRARY) if is_asking else None
+            if names is not None and not {_PARAMETERS, _VARIABLES} & names:
+                self._sources[text] = source
+        return self._sources[text]
+
+    def _inlined(self, match: re.Match[str]) -> str:
+        table, name = f"${match[1].lower()}", match[2].lower()
+        value = self._values.get((table, name), LanguageError("is not known"))
+        if table == _PARAMETERS and self.is_asked_for(name):
+            return f"{_GIVEN}{_quoted(self.declared[name].name)})"
+        if isinstance(value, LanguageError):
+            written = self._written(table, name) if self.meter.depth < _MEMBERS_DEPTH_MAX else None
+            inner = written.text if isinstance(written, Scalar) else ""
+            return (self.source(inner) if is_deployed(inner) else "") or match[0]
+        return _quoted(value) if isinstance(value, str) else f"json({_quoted(json.dumps(value))})"
+
+    def _later(self, text: str) -> str:
+        """The string that a run evaluates in place of a formula; empty where only Azure can.
+
+        A text of the formula may be a part of an expression.
+        """
+        source = self.source(text)
+        if "@{" not in source and "'@" not in source:
+            return f"@{self._term(source)}" if source else ""
+        parts = _parts(source)
+        pairs = [(part, "") if part[:1] == "'" else ("", self._term(part)) for part in parts]
+        return _spliced(pairs) if len(parts) > 1 else ""
+
+    def _term(self, source: str) -> str:
+        """A formula as the run may write it; else the parameter of a name of its own that it is."""
+        own = source.replace(_GIVEN, "parameters(")
+        if _names_of(own, "") is not None:
+            return own
+        self.meter.hoisted.append(source)
+        return f"parameters({_quoted(source)})"
+
+    def is_asked_for(self, name: str) -> bool:
+        """Whether a parameter of the template is an input of the run: nothing else has a value."""
+        lowered = name.lower()
+        return lowered in self.secrets or (
+            lowered in self.declared and self._written(_PARAMETERS, lowered) is None
+        )
+
+    def _tree(self, value: Json, span: Span) -> Value:
+        self.meter.spend(1, span)
+        if isinstance(value, list):
+            return Sequence(tuple(self._tree(item, span) for item in value), span)
+        if isinstance(value, dict):
+            entries = (Entry(Scalar(k, span), self._tree(v, span)) for k, v in value.items())
+            return Mapping(tuple(entries), span)
+        return Scalar(value, span)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _names_of(source: str, library: str) -> set[str] | None:
+    """The tables that a formula reads; None where it cannot be computed with a library."""
+    try:
+        return {used.name for used in free_names(Expression("logic", f"@{source}", library))}
+    except LanguageError:
+        return None
+
+
+def _parts(source: str) -> list[str]:
+    """What a formula puts together to a text: the arguments of `concat`, or itself."""
+    if not source.lower().startswith("concat(") or source[-1] != ")":
+        return [source]
+    parts, depth = [""], 0
+    for token in _TOKEN.findall(source[len("concat(") : -1]):
+        depth += (token in ("(", "[")) - (token in (")", "]"))
+        if token == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += token
+    return [inner for part in parts for inner in _parts(part.strip())]
+
+
+def _spliced(parts: list[tuple[str, str]]) -> str:
+    """A string with expressions, of texts and terms; empty where a term would be code in one."""
+    made, quote, is_wrapped = "", -1, False
+    is_inside = is_whole = parts[0][0][1:2] == "@" and parts[0][0][2:3] not in ("@", "{")
+    for text, term in parts:
+        if term and (made.endswith("@") or (is_inside and quote < 0)):
+            return ""
+        if term and is_inside:
+            made = made if is_wrapped else f"{made[:quote]}concat({made[quote:]}"
+            is_wrapped = True
+            made += f"', {term}, '"
+        elif term:
+            made += f"@{{{term}}}"
+        for mark in _MARK.findall(text[1:-1].replace("''", "'")):
+            if mark == "'" and is_inside:
+                mark += ")" * is_wrapped
+                quote, is_wrapped = (-1 if quote >= 0 else len(made)), False
+            elif mark == "@{" and quote < 0:
+                is_inside = True
+            elif mark == "}" and quote < 0:
+                is_inside = is_whole
+            made += mark
+    return made
 
 
 _DEPTH_MAX = 30

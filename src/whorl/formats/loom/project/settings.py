@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.errors import InvalidWorkflow, Span
-from whorl.formats.loom.forms import find_mapping
-from whorl.formats.loom.texts import scalars_in
+from whorl.formats.loom.forms import find_mapping, scalars_in
 from whorl.source import plain
 
 if TYPE_CHECKING:
     from whorl.dialects.files import SourceFiles
-    from whorl.formats.loom.texts import LoomContext
+    from whorl.formats.loom.forms import LoomContext
     from whorl.ir.values import PortType
     from whorl.language import Json
     from whorl.source import Document, Mapping, Value

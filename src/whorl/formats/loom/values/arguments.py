@@ -1,15 +1,21 @@
-"""What functions check about their arguments, in the words of Logic Apps, and their tables."""
+"""The arguments of functions, checked in the words of Logic Apps; how values are printed."""
 
 from __future__ import annotations
 
+import base64
+import json
+import math
+import re
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from struct import unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
+from urllib.parse import parse_qsl
 
 from whorl.language import signatures
 from whorl.language.faults import EvaluationError
-from whorl.language.values import INTEGER_MAX, UNDEFINED
+from whorl.language.values import INTEGER_MAX, UNDEFINED, kind_of, measure, to_result, well_formed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
@@ -17,7 +23,7 @@ if TYPE_CHECKING:
 
     from whorl.language.calls import Run
     from whorl.language.signatures import FunctionEntry
-    from whorl.language.values import Value
+    from whorl.language.values import Json, Limits, Value
 
 
 Number: TypeAlias = int | float | Decimal
@@ -265,3 +271,257 @@ def identity(value: Value) -> Hashable:
     if isinstance(value, int | float | Decimal):
         return ("boolean" if isinstance(value, bool) else "number", value)
     return value if isinstance(value, str) else None
+
+
+# Values as text: what `@{}`, `concat`, `string` and `join` print, and what leaves the language.
+#
+# Booleans print as `True` and `False`, but as JSON does inside an array or object; a float prints
+# without `.0`, but with it inside. An object that holds content (`$content-type`, `$content`)
+# prints as its content.
+
+OCTETS = "application/octet-stream"
+XML = "application/xml;charset=utf-8"
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}\Z")
+# Names of text encodings that content may have; a decoder is never looked up by a name from data.
+_CHARSETS_TEXT = (
+    "utf-8=utf-8 utf8=utf-8 us-ascii=ascii ascii=ascii iso-8859-1=latin-1 latin1=latin-1 "
+    "windows-1252=cp1252 utf-16=utf-16 utf-16le=utf-16-le utf-16be=utf-16-be utf-32=utf-32"
+)
+_CHARSETS = dict(pair.split("=") for pair in _CHARSETS_TEXT.split())
+
+_WIDE = re.compile("[\U00010000-\U0010ffff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def envelope(content: bytes, content_type: str = OCTETS) -> dict[str, Value]:
+    return {"$content-type": content_type, "$content": encode(content)}
+
+
+def is_envelope(value: Value) -> TypeGuard[dict[str, Value]]:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("$content-type"), str)
+        and isinstance(value.get("$content"), str)
+    )
+
+
+def is_xml(value: Value) -> TypeGuard[dict[str, Value]]:
+    if not is_envelope(value):
+        return False
+    kind = str(value["$content-type"]).partition(";")[0].strip().lower()
+    return kind in ("application/xml", "text/xml") or kind.endswith("+xml")
+
+
+def content_bytes(run: Run, value: dict[str, Value]) -> bytes:
+    return decode(run, str(value["$content"]))
+
+
+def content_text(run: Run, value: dict[str, Value]) -> str:
+    return decode_text(content_bytes(run, value), charset(str(value["$content-type"])))
+
+
+def decode_text(content: bytes, encoding: str) -> str:
+    """Decode bytes; what is not text in that encoding becomes U+FFFD."""
+    text = content.decode(encoding, "replace")
+    return text.removeprefix("\ufeff") if encoding == "utf-8" else text
+
+
+def charset(content_type: str) -> str:
+    """Return the Python name of the encoding that a content type gives, UTF-8 if none."""
+    if any("=" not in parameter for parameter in content_type.split(";")[1:]):
+        raise EvaluationError(f"the content type {content_type!r} is not valid")
+    return charset_named(["utf-8", *_parameter(content_type, "charset")][-1].lower())
+
+
+def _parameter(content_type: str, name: str) -> list[str]:
+    """Return the values that a content type gives for a parameter."""
+    pairs = (parameter.partition("=") for parameter in content_type.split(";")[1:])
+    return [value.strip().strip('"') for key, _, value in pairs if key.strip().lower() == name]
+
+
+def charset_named(name: str) -> str:
+    encoding = _CHARSETS.get(name.lower())
+    if encoding is None:
+        raise EvaluationError(f"the character set {name!r} is not supported")
+    return encoding
+
+
+def to_units(text: str) -> str:
+    """Return a text with one character for each unit of UTF-16, as .NET counts and cuts it."""
+    if text.isascii() or _WIDE.search(text) is None:
+        return text
+    content = text.encode("utf-16-le", "surrogatepass")
+    return "".join(map(chr, unpack(f"<{len(content) // 2}H", content)))
+
+
+def of_units(units: str) -> str:
+    """Return the text of some units; what is left of a character that was cut is U+FFFD."""
+    if units.isascii() or _SURROGATE.search(units) is None:
+        return units
+    return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def encode(content: bytes) -> str:
+    return base64.b64encode(content).decode("ascii")
+
+
+def decode(run: Run, text: str) -> bytes:
+    """Read base64, white space aside."""
+    run.check_text(len(text), "base64")
+    compact = "".join(text.split())
+    if not _BASE64.match(compact) or len(compact) % 4:
+        raise EvaluationError(
+            "the value is not a valid base64 string", help="base64 has 4 characters for 3 bytes"
+        )
+    return base64.b64decode(compact)
+
+
+_NAME_START = "A-Z_a-z\u00c0-\u02ff\u0370-\u1fff\u2c00-\ud7ff:"
+_NOT_IN_NAME = re.compile(rf"[^{_NAME_START}\-.0-9\u00b7\u0300-\u036f]")
+
+
+def encode_name(name: str) -> str:
+    """Return a name that XML allows: other characters become `_x0020_`."""
+    encoded = _NOT_IN_NAME.sub(lambda match: f"_x{ord(match[0]):04X}_", name)
+    if encoded and not re.match(f"[{_NAME_START}]", encoded):
+        encoded = f"_x{ord(encoded[0]):04X}_{encoded[1:]}"
+    return encoded
+
+
+def decode_name(name: str) -> str:
+    """Return the name that `encode_name` was given."""
+    decoded = re.sub(r"_x([0-9A-Fa-f]{4})_", lambda match: chr(int(match[1], 16)), name)
+    return well_formed(decoded)
+
+
+_PARTS_MAX = 1_000
+
+
+def form_pairs(run: Run, text: str) -> list[Value]:
+    """Return the pairs of a form, in order."""
+    run.check_text(len(text), "form")
+    pairs = parse_qsl(text, keep_blank_values=True)
+    run.check_items(len(pairs), "form")
+    return [{"key": key, "value": value} for key, value in pairs]
+
+
+def multipart_bodies(run: Run, content: bytes, content_type: str) -> list[Value]:
+    """Return the parts of a message; each has headers and wrapped content."""
+    boundary = next(iter(_parameter(content_type, "boundary")), "")
+    if not boundary:
+        raise EvaluationError("the content has several parts but does not name a boundary")
+    run.spend(len(content) >> 6)
+    mark = b"--" + boundary.encode("utf-8", "replace")
+    parts = content.split(mark)[1:]
+    run.check_items(len(parts), "message")
+    bodies: list[Value] = []
+    for part in parts[:_PARTS_MAX]:
+        if part.startswith(b"--"):
+            break
+        head, _, body = part.removeprefix(b"\r\n").partition(b"\r\n\r\n")
+        lines = (line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n"))
+        headers = {name.strip().lower(): value.strip() for name, mark, value in lines if mark}
+        wrapped = envelope(body.removesuffix(b"\r\n"), headers.get("content-type") or OCTETS)
+        bodies.append({"headers": headers, "body": wrapped})
+    return bodies
+
+
+_ESCAPED = str.maketrans({"\u0085": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+
+
+def print_text(run: Run, value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None or value is UNDEFINED:
+        return ""
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return float_text(value)
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if is_envelope(value):
+        return content_text(run, value)
+    if isinstance(value, list | dict):
+        return json_text(run, value)
+    raise EvaluationError(f"{kind_of(value)} cannot be printed")
+
+
+def json_text(run: Run, value: Value) -> str:
+    """Write a value as compact JSON."""
+    parts = measure(value, run.limits, run.text_max)
+    run.spend(parts)
+    run.spend_since(2, parts)
+    written = _json_of(value)
+    run.check_text(len(written), "JSON")
+    return written
+
+
+def _json_of(value: Value) -> str:
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, list):
+        return f"[{','.join([_json_of(item) for item in value])}]"
+    if isinstance(value, dict):
+        return f"{{{','.join([f'{quoted(key)}:{_json_of(item)}' for key, item in value.items()])}}}"
+    if not isinstance(value, float | Decimal):
+        return json.dumps(None if value is UNDEFINED else value)
+    shown = float_text(value) if isinstance(value, float) else format(value, "f")
+    if not math.isfinite(value):
+        return quoted(shown)
+    return shown if any(mark in shown for mark in ".E") else f"{shown}.0"
+
+
+def quoted(text: str) -> str:
+    written = json.dumps(text, ensure_ascii=False)
+    return written if written.isascii() else written.translate(_ESCAPED)
+
+
+def float_text(number: float) -> str:
+    """Write a float as .NET does: the shortest digits that give it back."""
+    if not math.isfinite(number):
+        return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+    sign, digits, exponent = Decimal(repr(number)).as_tuple()
+    assert isinstance(exponent, int)
+    shown = "".join(map(str, digits)).rstrip("0") or "0"
+    point = len(digits) + exponent if number else 1
+    minus = "-" * sign
+    if -4 < point <= 15:
+        if point <= 0:
+            return f"{minus}0.{'0' * -point}{shown}"
+        whole, places = shown[:point].ljust(point, "0"), shown[point:]
+        return f"{minus}{whole}.{places}" if places else minus + whole
+    mantissa = shown[0] + (f".{shown[1:]}" if len(shown) > 1 else "")
+    return f"{minus}{mantissa}E{'+' if point > 0 else '-'}{abs(point - 1):02d}"
+
+
+def pay(run: Run, value: Value) -> Value:
+    """Pay for the length of a value; numbers without end are values here."""
+    if isinstance(value, str):
+        if len(value) > 63:
+            run.check_text(len(value), "expression")
+    elif isinstance(value, list | dict):
+        run.check_items(len(value), "expression")
+    return value
+
+
+def to_plain_json(value: Value, limits: Limits) -> Json:
+    """Turn a result into JSON: a decimal becomes a float, a float without end its name."""
+    if not isinstance(value, list | dict | float | Decimal):
+        return to_result(value, limits)
+    if isinstance(value, list | dict):
+        measure(value, limits)
+    return _plain(value)
+
+
+def _plain(value: Value) -> Json:
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return float_text(value)
+    return None if value is UNDEFINED else value  # type: ignore[return-value]

@@ -1,33 +1,132 @@
-"""Agents: a model that is asked again and again, and whose tools are actions of the file.
-
-An agent is a loop. In each iteration a model is asked, and the tools that it wants are carried out
-one after the other; the loop ends when it wants none. Agents that others hand over to take part in
-the loop of the first one: the conversation goes on, with another model, other words and tools.
-"""
+"""Blocks of actions: each is read by its type; agents and code are read here, too."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.formats.loom.actions.control import limits_of
-from whorl.formats.loom.external_actions import task_of
-from whorl.formats.loom.forms import find, find_mapping, text_at
-from whorl.formats.loom.order import order_of
+from whorl.errors import did_you_mean
+from whorl.formats.loom import control, external_actions, forms
+from whorl.formats.loom.action import Action, Location, order_of, read_policy
+from whorl.formats.loom.control import limits_of
+from whorl.formats.loom.external_actions import connected, limited, read_connector, task_of
+from whorl.formats.loom.forms import (
+    IT,
+    bodied,
+    computed,
+    fields,
+    find,
+    find_mapping,
+    has_expression,
+    jinja,
+    quote,
+    secured,
+    text_at,
+    text_term,
+)
 from whorl.formats.loom.references import CALL
-from whorl.formats.loom.texts import IT, bodied, computed, fields, has_expression, jinja
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from whorl.formats.loom.action import Action
-    from whorl.formats.loom.texts import LoomContext
+    from whorl.formats.loom.action import Order
+    from whorl.formats.loom.forms import LoomContext
     from whorl.ir.nodes import Wanted
     from whorl.language import Json
     from whorl.source import Entry, Value
+
+
+# Actions that run code of the file: inline JavaScript, and transformations of XML.
+
+# How long code may run, and as much as Azure lets it.
+TIME_S = 15.0
+_READ = re.compile(
+    r"""workflowContext\s*\??\.\s*(?:
+        actions\s*(?:\??\.\s*([A-Za-z_$][\w$]*)|(?:\?\.)?\s*\[\s*(['"`])(.+?)\2\s*\])
+        |(trigger|workflow)\b)""",
+    re.VERBOSE,
+)
+# What of a map is not run here, and why.
+_NOT_RUN = (
+    (
+        re.compile(r"<(?:\w+:)?(?:stylesheet|transform)\b[^>]*?\sversion\s*=\s*['\"][23]"),
+        "maps in XSLT 2.0 and 3.0, as the data mapper makes them, are not run here",
+    ),
+    (
+        re.compile(r"<\w+:script\b[^>]*\slanguage\s*="),
+        "its map has scripts in it, which are not run here",
+    ),
+)
+_MAPS = ("Artifacts/Maps/", "../Artifacts/Maps/")
+
+
+def read_javascript(action: Action) -> ir.Node:
+    """Runs code, which sees the actions that it names, the trigger and the run."""
+    code = action.setting("code")
+    if not isinstance(code, Scalar):
+        advice = 'write "inputs": {"code": "return workflowContext.trigger.outputs.body"}'
+        action.missing("has no code", "no code", advice)
+        code = Scalar("", action.span)
+    entries: dict[str, ir.Value] = {
+        "code": action.context.value(code),
+        "inputs": ir.Fields((("workflowContext", _workflow_context(action, code)),)),
+        "name": ir.Constant(action.name),
+        "sealed": ir.Constant(True),
+    }
+    task = task_of(action, "javascript", entries, computed("returned", IT))
+    return replace(task, timeout_s=TIME_S)
+
+
+def _workflow_context(action: Action, code: Scalar) -> ir.Fields:
+    """The parts of the workflow's state that code reads, and those that it is said to need."""
+    found = _READ.findall(code.text)
+    needed = find(action.inputs, "explicitDependencies")
+    listed = find(needed, "actions")
+    names = [dotted or quoted for dotted, _, quoted, _ in found if dotted or quoted]
+    items = listed if isinstance(listed, Sequence) else ()
+    names += [item.text for item in items if isinstance(item, Scalar)]
+    records = {name: f"@actions({quote(name)})" for name in names}
+    parts = {part for *_, part in found if part}
+    if text_at(needed, "includeTrigger").lower() == "true":
+        parts.add("trigger")
+    read = ((name, action.context.expression(code, source)) for name, source in records.items())
+    others = ((part, action.context.expression(code, f"@{part}()")) for part in sorted(parts))
+    return ir.Fields((("actions", ir.Fields(tuple(read))), *others))
+
+
+def read_xslt(action: Action) -> ir.Node:
+    """Transforms XML by a map of the project; one that is not in it is asked for as a connector."""
+    place = find(action.inputs, "map", "name")
+    place = place or find(action.inputs, "integrationAccount", "map", "name")
+    name = place.text if isinstance(place, Scalar) else ""
+    is_plain = bool(name) and not has_expression(name) and "/" not in name
+    endings = ("", ".xslt", ".xsl") if is_plain else ()
+    names = [f"{folder}{name}{ending}" for ending in endings for folder in _MAPS]
+    reference = action.context.files.find(names) if names else None
+    if place is None or reference is None or reference not in names:
+        return read_connector(action)
+    file, text = action.context.files.text(reference, place.span)
+    action.context.sources[file] = text
+    if why := next((words for pattern, words in _NOT_RUN if pattern.search(text)), ""):
+        return read_connector(action, why)
+    content = action.setting("content")
+    given = action.context.value(content)
+    if isinstance(content, Scalar) and has_expression(content.text):
+        given = action.context.expression(content, f"@string({text_term(content.text)})")
+    entries = {"content": given, "map": ir.Constant(text), "name": ir.Constant(name)}
+    return task_of(action, "xslt", entries, bodied(computed("transformed", IT)))
+
+
+# Agents: a model that is asked again and again, and whose tools are actions of the file.
+#
+# An agent is a loop. In each iteration a model is asked, and the tools that it wants are carried
+# out one after the other; the loop ends when it wants none. Agents that others hand over to take
+# part in the loop of the first one: the conversation goes on, with another model, other words and
+# tools.
 
 COUNT = 100
 HANDOFF = "agenthandoff"
@@ -277,3 +376,135 @@ def _server_call(action: Action, tool: _Tool) -> ir.Task:
     parts = {name: jinja(f'fact("{CALL}").{name}') for name in ("tool", "arguments", "pin")}
     inputs = fields(server=tool.name, **parts)
     return ir.Task(name=f"{action.name}_{tool.name}", kind="tool", inputs=inputs)
+
+
+_READERS: dict[str, Callable[[Action], ir.Node]] = {
+    "compose": lambda action: ir.Compute(
+        name=action.name, value=action.context.value(action.inputs)
+    ),
+    **dict.fromkeys(("wait", "delay"), control.read_wait),
+    "terminate": control.read_terminate,
+    "response": control.read_response,
+    **dict.fromkeys(("parsejson", "query", "select", "join", "table"), control.read_operation),
+    "expression": control.read_time,
+    "initializevariable": control.read_initialize,
+    **dict.fromkeys(forms.SETTING, control.read_set),
+    "http": external_actions.read_http,
+    "ai": external_actions.read_ask,
+    **dict.fromkeys(("actor", "activity"), external_actions.read_operator_task),
+    "workflow": external_actions.read_call,
+    **dict.fromkeys(forms.CONNECTORS, external_actions.read_connector),
+    "javascriptcode": read_javascript,
+    "xslt": read_xslt,
+    "agent": read_agent,
+    HANDOFF: read_handoff,
+    **dict.fromkeys(("if", "condition"), control.read_if),
+    "switch": control.read_switch,
+    "foreach": control.read_foreach,
+    **dict.fromkeys(("scope", "parallel"), control.read_scope),
+    **dict.fromkeys(forms.LOOPS, control.read_loop),
+}
+
+
+def read_block(
+    context: LoomContext, actions: Mapping, order: Order, location: Location
+) -> ir.Block:
+    """The block of some actions, each behind all that it waits for."""
+    nodes: list[ir.Node] = []
+    for entry in actions:
+        node = _read_entry(context, entry, location)
+        if node is not None:
+            place = f"{entry.key.span.line}:{entry.key.span.column}"
+            nodes.append(replace(node, after=order.after[entry.name], place=place))
+    return ir.Block(tuple(nodes))
+
+
+def _read_entry(context: LoomContext, entry: Entry, location: Location) -> ir.Node | None:
+    fields, span = entry.value, entry.key.span
+    context.count_step(span)
+    if not isinstance(fields, Mapping):
+        message = f"action {entry.name!r} is an object"
+        advice = 'write {"type": "compose", "inputs": ...}'
+        context.report("W007", message, fields.span, label="no object", help=advice)
+        return None
+    kind = text_at(fields, "type").lower()
+    action = Action(context, entry.name, kind, fields, span, location)
+    context.places.remember_node(action.path, span)
+    context.places.remember_field(action.path, "at_most", (find(fields, "limit") or fields).span)
+    # Actions are known by their names everywhere in a definition, wherever they stand.
+    first = context.named.setdefault(action.name.lower(), span)
+    if first is not span:
+        message = f"there are two actions {action.name!r}; expressions see the one that ran last"
+        advice = f"the other one is at line {first.line}; Azure refuses this: give one another name"
+        tell = context.warn if context.lenient else context.report
+        tell("W012", message, span, label="used twice", help=advice)
+    action.check()
+    return _read_retry(action) if kind == "retry" else _read_action(action)
+
+
+def _read_action(action: Action) -> ir.Node:
+    """The node of an action, without its place in the order."""
+    reader = _READERS.get(action.type, _read_unknown)
+    node = external_actions.read_static_result(action) or reader(action)
+    if action.type == "response" and isinstance(node, ir.Compute):
+        action.context.answers_later |= "asynchronous" in action.options
+        node = replace(node, answers=True)
+    retry, timeout_s = action.retry(), action.timeout_s()
+    if retry is not None:
+        node = replace(node, retry=retry)
+    if timeout_s is not None:
+        node = replace(node, timeout_s=timeout_s)
+    if isinstance(node, ir.Task) and node.kind == "connector":
+        node = connected(action, node)
+    node = limited(action, node) if action.context.host else node
+    if secure := secured(action.fields):
+        node = _secured(node, secure)
+    return replace(node, echo=_echo(action)) if action.context.reads_inputs else node
+
+
+def _secured(node: ir.Node, secure: set[str]) -> ir.Node:
+    """The node of an action with secure inputs or outputs; a computation gives what it is given."""
+    if isinstance(node, ir.Stop):
+        return replace(node, message=ir.Constant("the reason is secure and is not shown"))
+    is_hidden = "outputs" in secure or isinstance(node, ir.Compute | ir.Assign)
+    return replace(node, secure_outputs=is_hidden)
+
+
+def _read_unknown(action: Action) -> ir.Node:
+    context, kind = action.context, find(action.fields, "type")
+    if kind is None:
+        message = f"action {action.name!r} has no type"
+        context.report("W006", message, action.span, label="no type")
+    else:
+        written = text_at(action.fields, "type")
+        message = f"action {action.name!r} has the unknown type {written!r}"
+        near = did_you_mean(action.type, sorted(forms.TYPES))
+        advice = near or "a type such as compose, http, ai, until, foreach"
+        context.report("W009", message, kind.span, label="unknown type", help=advice)
+    return action.nothing()
+
+
+def _echo(action: Action) -> ir.Value | None:
+    """What an action was given, as far as others may read it."""
+    inputs = external_actions.given_inputs(action)
+    if inputs is None or "inputs" in secured(action.fields) or action.type in forms.HOLDING:
+        return None
+    if isinstance(inputs, Mapping):
+        shown = tuple(e for e in inputs if e.name.lower() not in ("authentication", "retrypolicy"))
+        inputs = Mapping(shown, inputs.span)
+    return action.context.value(inputs)
+
+
+def _read_retry(action: Action) -> ir.Node:
+    """An action that is tried again: the node is the inner action under the outer name."""
+    inner = action.setting("action")
+    if not isinstance(inner, Mapping):
+        advice = 'write "action": {"type": "http", "inputs": {"uri": "..."}}'
+        action.missing("needs the action that it tries again", "no action", advice)
+        return action.nothing()
+    held = replace(action, type=text_at(inner, "type").lower(), fields=inner)
+    held.check()
+    node = _read_action(held)
+    return replace(
+        node, retry=action.retry() or read_policy(action.context, Mapping((), action.span))
+    )

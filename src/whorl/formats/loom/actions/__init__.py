@@ -1,1 +1,0 @@
-"""Actions, read by their types: control, variables and data, agents, code."""

@@ -1,0 +1,620 @@
+"""Actions that control or compute: branches, loops and scopes, variables, data, answers.
+
+Loops are `until`, `while` and `doUntil` by the seed's rules, and Azure's `Until` by Azure's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from whorl import ir
+from whorl.dialects.reading.fields import text_of
+from whorl.errors import Span, did_you_mean
+from whorl.formats.loom import forms
+from whorl.formats.loom.action import EnclosingLoop, order_of
+from whorl.formats.loom.forms import SETTING, find, find_mapping, text_at
+from whorl.ir.walk import is_hidden, walk
+from whorl.language import LanguageError, MappingScope, evaluate_metered, parse
+from whorl.source import Entry, Mapping, Scalar, Sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.formats.loom.action import Action, Location, Order
+    from whorl.ir.loop_rules import Fact
+    from whorl.language import Json
+    from whorl.source import Value
+
+AZURE_CONCURRENCY = 20
+CONCURRENCY_MAX = 50
+COUNT, COUNT_MAX = 60, 1_000
+TIME_S, TIME_MAX_S = 3_600.0, 86_400.0
+_FUEL = 10_000
+# What a loop tells its actions, at its place.
+_FACTS: tuple[Fact, ...] = ("index", "latest", "number", "previous", "started_at")
+
+
+def actions_in(part: Value | None, alone: str) -> Mapping:
+    """The actions of a part: under `actions`, as they stand, or a single one that has no name."""
+    if not isinstance(part, Mapping):
+        return Mapping((), part.span if part is not None else Span("", 1, 1))
+    if isinstance(find(part, "type"), Scalar):
+        # The name of an action that sets a variable is the variable's.
+        sets = "variable" in text_at(part, "type").lower()
+        name = "" if sets else text_at(part, "name")
+        return Mapping((Entry(Scalar(name or alone, part.span), part),), part.span)
+    for name in ("actions", "steps"):
+        inner = find_mapping(part, name)
+        if inner is not None:
+            return inner
+    is_block = all(isinstance(entry.value, Mapping) for entry in part)
+    return part if is_block else Mapping((), part.span)
+
+
+def _read_body(
+    action: Action, part: Value | None, location: Location, alone: str
+) -> tuple[ir.Block, Order]:
+    """The actions of a part, with their order."""
+    actions = actions_in(part, alone)
+    order = order_of(action.context, actions, parallel=location.is_parallel)
+    action.context.scopes.setdefault(action.name, []).extend(entry.name for entry in actions)
+    return location.read_block(action.context, actions, order, location), order
+
+
+def _inside(action: Action) -> Location:
+    return replace(action.location, path=action.path, is_parallel=False)
+
+
+def _missing(action: Action, name: str, example: str) -> None:
+    action.missing(f"needs {name!r}", f"no {name}", f'write "{name}": "{example}"')
+
+
+def _read_case(
+    action: Action, part: Value | None, name: str, slot: str, alone: str
+) -> tuple[ir.Case, list[Json]]:
+    """A case of a branch, and the ends of its actions."""
+    location = replace(_inside(action), path=f"{action.path}@{slot}")
+    body, order = _read_body(action, part, location, alone)
+    return ir.Case(name, body), order.ends
+
+
+def read_if(action: Action) -> ir.Node:
+    condition = action.setting("condition", "expression")
+    yes, no = action.setting("actions", "then"), action.setting("else")
+    if condition is None:
+        _missing(action, "condition", "@equals(1, 1)")
+        condition = Scalar(False, action.span)
+    then, then_ends = _read_case(action, yes, "true", "case.true", f"{action.name}_then")
+    other, other_ends = _read_case(action, no, "false", "default", f"{action.name}_else")
+    return ir.Branch(
+        name=action.name,
+        cases=(replace(then, when=action.context.condition(condition)),),
+        default=other,
+        shape=forms.bodied(
+            forms.computed("taken_of", forms.IT, {"true": then_ends, "false": other_ends})
+        ),
+    )
+
+
+def read_switch(action: Action) -> ir.Node:
+    subject = action.setting("on", "expression")
+    if subject is None:
+        _missing(action, "on", "@body('think').action")
+    cases: list[ir.Case] = []
+    ends: dict[str, Json] = {}
+    written, default = action.setting("cases"), action.setting("default")
+    for entry in written if isinstance(written, Mapping) else ():
+        name = entry.name
+        case, ends[name] = _read_case(action, entry.value, name, f"case.{name}", name)
+        wanted, kind = find(entry.value, "case"), find(entry.value, "type")
+        # It may be a single action, or actions by their names.
+        if kind is None and (wanted or find(entry.value, "actions")):
+            owner = f"case {name[:60]!r} of {action.name!r}"
+            action.context.check_spelling(entry.value, forms.OBJECT_FIELDS["case"], owner)
+        is_stated = isinstance(wanted, Scalar) and not isinstance(kind, Scalar)
+        value = ir.Constant(wanted.value if is_stated else name)  # type: ignore[union-attr]
+        cases.append(replace(case, equals=value))
+    other: ir.Case | None = None
+    if default is not None:
+        alone = f"{action.name}_default"
+        other, ends["default"] = _read_case(action, default, "default", "default", alone)
+    return ir.Branch(
+        name=action.name,
+        subject=action.context.value(subject),
+        cases=tuple(cases),
+        default=other,
+        shape=forms.bodied(forms.computed("taken_of", forms.IT, ends)),
+    )
+
+
+def read_foreach(action: Action) -> ir.Node:
+    items = action.setting("foreach", "items")
+    if items is None:
+        _missing(action, "foreach", "@body('fetch').items")
+    location = replace(_inside(action), is_in_each=True)
+    body, order = _read_body(action, action.setting("actions"), location, f"{action.name}_item")
+    return ir.ForEach(
+        name=action.name,
+        items=action.context.value(items),
+        body=body,
+        item_name="$item",
+        concurrency=_concurrency(action),
+        shape=forms.bodied(forms.computed("each_last", forms.IT, order.ends)),
+    )
+
+
+def _concurrency(action: Action) -> int:
+    is_sequential = "sequential" in text_at(action.fields, "operationOptions").lower()
+    if is_sequential or (action.location.is_in_each and action.is_azure):
+        return 1
+    wanted = action.configuration("concurrency", "repetitions")
+    if isinstance(wanted, Scalar) and isinstance(wanted.value, int):
+        return max(1, min(wanted.value, CONCURRENCY_MAX))
+    return AZURE_CONCURRENCY if action.is_azure else 1
+
+
+def read_scope(action: Action) -> ir.Node:
+    """A block of actions; those of a `parallel` run side by side unless `runAfter` orders them."""
+    location = replace(_inside(action), is_parallel=action.type == "parallel")
+    part = action.setting("actions", "branches")
+    body, order = _read_body(action, part, location, f"{action.name}_action")
+    shape = forms.bodied(forms.computed("results_of", forms.IT, {**order.bare}))
+    return ir.Group(name=action.name, body=body, shape=shape)
+
+
+def read_loop(action: Action) -> ir.Node:
+    """A loop; the key `condition` or `expression` says whose rules it follows."""
+    context, written = action.context, action.setting("condition")
+    is_azure = written is None and action.setting("expression") is not None
+    condition = action.setting("expression") if is_azure else written
+    if condition is None:
+        message = f"loop {action.name!r} needs a condition"
+        advice = "write \"condition\": \"@equals(variables('status'), 'complete')\""
+        context.report("W006", message, action.span, label="no condition", help=advice)
+        condition = Scalar(True, action.span)
+    alone = f"{action.name}_action"
+    own = find(action.fields, "name")
+    also = own.value if isinstance(own, Scalar) and isinstance(own.value, str) else action.name
+    ends = order_of(context, actions_in(action.setting("actions"), alone)).ends
+    names = tuple(dict.fromkeys((action.name, also)))
+    loop = EnclosingLoop(names, f"loop:{action.path}", ends)
+    location = replace(_inside(action), loops=(*action.location.loops, loop))
+    body, _ = _read_body(action, action.setting("actions"), location, alone)
+    if not is_azure:
+        _warn_of_variables(action, condition)
+    shown = condition.text if isinstance(condition, Scalar) else forms.json_text(condition)
+    # What the author calls the loop and its condition, for those who look at it run.
+    kind = action.type.replace("dountil", "doUntil")
+    context.loops[action.path] = {"type": kind, "condition": shown}
+    delay = action.setting("delay")
+    delay = find(delay, "interval") or delay
+    is_failing = not is_azure or "failwhenlimitsreached" in action.options
+    failure = ir.IterationFailure("continue", last_counts=True)
+    return ir.Loop(
+        name=action.name,
+        body=body,
+        until=_until(action, condition, None if is_azure else body),
+        check="between" if is_azure or action.type == "dountil" else "before",
+        limits=limits_of(action, is_azure),
+        on_limit="finish" if not is_failing else "time_out" if is_azure else "fail",
+        words=forms.AZURE_LOOP_WORDS if is_azure else forms.LOOP_WORDS,
+        delay=context.interval(delay) if delay else None,
+        on_iteration_failure=failure if is_azure else ir.IterationFailure(),
+        facts=tuple((f"{loop.place}:{fact.removesuffix('_at')}", fact) for fact in _FACTS),
+        bind=_bound(location, is_azure),
+        tells_after=_result(action, ends, body),
+        # The result of the last iteration, how many there were, and why they ended.
+        shape=forms.fields(
+            body=forms.computed("last_of", forms.IT, loop.ends),
+            iterations=forms.jinja("it.loop.iterations"),
+            exitReason=forms.jinja("it.loop.exit_reason"),
+        ),
+    )
+
+
+def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
+    """When the loop stops; by the seed's rules not by what a failed action of the body left."""
+    context = action.context
+    test = context.condition(condition, inverted=action.type == "while")
+    inside = {node.name.lower() for _, node in walk(body)} if body is not None else set()
+    reads = {
+        f"$settled({forms.quote(name)}, {forms.quote(function)})": None
+        for scalar in forms.scalars_in(condition)
+        for function, name in forms.names_read(scalar.text, "body", "outputs")
+        if name.lower() in inside
+    }
+    if not reads or test.source[1:2] in "@{":
+        return ir.When(test)
+    try:
+        parse(test)
+    except LanguageError:
+        # It is told as it is written.
+        return ir.When(test)
+    prefix = f"if(and({', '.join(reads)}), "
+    guarded = ir.Expression(test.syntax, f"@{prefix}{test.source[1:]}, false)")
+    if isinstance(condition, Scalar) and test.source == condition.text:
+        context.places.remember(guarded, condition, -len(prefix))
+    else:
+        context.places.remember_part(guarded, condition.span)
+    return ir.When(guarded, test.source)
+
+
+def _result(action: Action, ends: list[Json], body: ir.Block) -> tuple[tuple[str, ir.Value], ...]:
+    """The result of an iteration, unless the action that gives it keeps it to itself."""
+    names = [end[0] for end in ends if isinstance(end, list)]
+    last = [node for node in body.nodes if node.name in names]
+    if not last or any(is_hidden(node, action.context.workflows) for node in last):
+        return ()
+    return (("result", forms.computed("own_result", [*ends])),)
+
+
+def _bound(location: Location, is_azure: bool) -> tuple[tuple[str, ir.Value], ...]:
+    indexes: dict[str, ir.Value] = {}
+    names: dict[str, ir.Value] = {}
+    values: dict[str, ir.Value] = {}
+    for loop in location.loops:
+        facts = (
+            forms.computed("fact", f"{loop.place}:index"),
+            forms.computed("last_before", f"{loop.place}:previous", loop.ends),
+            forms.computed("fact", f"{loop.place}:number"),
+            forms.computed("milliseconds", f"{loop.place}:started"),
+        )
+        values = dict(zip(forms.LOOP_NAMES, facts, strict=True))
+        for name in loop.names:
+            indexes[name] = forms.computed("fact", f"{loop.place}:latest")
+            names |= {f"{name}_{word}": value for word, value in values.items()}
+    # The names alone are those of the innermost loop.
+    loops = () if is_azure else (("$loop", forms.fields(**names, **values)),)
+    return (("$iterations", forms.fields(**indexes)), *loops)
+
+
+def limits_of(action: Action, is_azure: bool, usual: int = COUNT) -> ir.LoopLimits:
+    context = action.context
+    limit = action.setting("limit")
+    count, time = find(limit, "count"), find(limit, "timeout")
+    limits = context.files.limits
+    iterations: int | ir.Expression = int(limits.get("iterations", usual))
+    time_s: float | ir.Expression = limits.get("time", TIME_S)
+    if isinstance(count, Scalar) and forms.is_expression(count):
+        iterations = context.expression(count, f"@int({forms.text_term(count.text)})")
+    elif isinstance(count, Scalar):
+        iterations = _count(action, count, is_azure)
+    if isinstance(time, Scalar) and forms.has_expression(time.text):
+        time_s = context.expression(time)
+    elif time is not None:
+        time_s = context.seconds(time, TIME_S)
+        if time_s > TIME_MAX_S and not is_azure:
+            message = f"Loop timeout exceeds system limit: {TIME_MAX_S * 1_000:.0f}"
+            advice = "these are milliseconds; write PT24H or less"
+            context.report("W015", message, time.span, label="too long", help=advice)
+    return ir.LoopLimits(iterations=iterations, time_s=time_s, interrupts=not is_azure)
+
+
+def _count(action: Action, count: Scalar, is_azure: bool) -> int:
+    value = count.value
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        message = f"limit.count of loop {action.name!r} is a whole number of at least 1"
+        action.context.report("W007", message, count.span, label="no count", help="write 60")
+        return COUNT
+    if value > COUNT_MAX and not is_azure:
+        message = f"Loop count exceeds system limit: {COUNT_MAX}"
+        advice = f"write {COUNT_MAX} or less; nest loops if more are needed"
+        action.context.report("W015", message, count.span, label="too many", help=advice)
+    return value
+
+
+def _warn_of_variables(action: Action, condition: Value) -> None:
+    """Warns of variables that no action of the loop sets, and of those that end it at once."""
+    sources = [scalar.text for scalar in forms.scalars_in(condition)]
+    spelled = {name for source in sources for name in forms.variables_read(source)}
+    read = {name.lower() for name in spelled}
+    if not read or any(map(forms.READS_RESULTS.search, sources)):
+        return
+    if any(map(forms.is_of_a_loop, read)):
+        return
+    listed = ", ".join(map(repr, sorted(spelled)))
+    if not read & set_in(action.setting("actions")):
+        message = f"no action of loop {action.name!r} changes {listed}"
+        advice = 'set it in the loop: {"type": "setVariable", "name": ..., "value": ...}'
+        action.context.warn("W023", message, condition.span, label="never changes", help=advice)
+    elif action.type != "dountil" and _is_over_at_start(action, condition, spelled):
+        message = f"variable {listed} is null at the start, so loop {action.name!r} ends before "
+        message += "its first iteration"
+        advice = f"set it before the loop, or with `-i {min(spelled)}=VALUE`"
+        advice = "did you mean doUntil? Or " * (action.type == "until") + advice
+        action.context.warn("W023", message, condition.span, label="over at once", help=advice)
+
+
+def _is_over_at_start(action: Action, condition: Value, names: set[str]) -> bool:
+    """Whether a loop ends where the variables that only its own actions set are null."""
+    inside = Counter(name.lower() for name, _ in variables_in(action.setting("actions")))
+    if any(action.context.setters[name.lower()] != inside[name.lower()] for name in names):
+        return False
+    test = action.context.condition(condition, inverted=action.type == "while")
+    scope = MappingScope({"$variables": dict.fromkeys(names), "$loop": {}})
+    return evaluate_metered(test, scope, _FUEL)[0] is True
+
+
+def set_in(value: Value | None) -> set[str]:
+    """The variables that actions set, in lower case."""
+    return {name.lower() for name, _ in variables_in(value)}
+
+
+# Actions that compute, wait, answer, end the run, or set variables.
+
+_ENDS: dict[str, Literal["succeeded", "failed", "cancelled"]] = {
+    "failed": "failed",
+    "succeeded": "succeeded",
+    "cancelled": "cancelled",
+    "canceled": "cancelled",
+}
+# The kinds of an action that computes a time: its function, and the settings that it hands to it.
+_TIMES = {
+    "currenttime": "utcNow",
+    "converttimezone": "convertTimeZone baseTime sourceTimeZone destinationTimeZone formatString",
+    "addtotime": "addToTime baseTime interval timeUnit",
+    "subtractfromtime": "subtractFromTime baseTime interval timeUnit",
+    "getpasttime": "getPastTime interval timeUnit",
+    "getfuturetime": "getFutureTime interval timeUnit",
+    "indexof": "indexOf text searchText",
+    "substring": "substring text startPosition length",
+}
+# The types of variables, each with its values and the first one of a variable that has none.
+_TYPES: dict[str, tuple[type, Json]] = {
+    "string": (str, ""),
+    "array": (list, []),
+    "integer": (int, 0),
+    "float": (float, 0.0),
+    "boolean": (bool, False),
+    "object": (dict, None),
+}
+_SAME_TYPES = {"int": "integer", "bool": "boolean"}
+Variable = tuple["Value", str, str]
+Operation = Literal["set", "append", "join", "add"]
+_OPERATIONS: dict[str, Operation] = {
+    "setvariable": "set",
+    "appendtoarrayvariable": "append",
+    "appendtostringvariable": "join",
+    "incrementvariable": "add",
+    "decrementvariable": "add",
+}
+
+
+def read_wait(action: Action) -> ir.Node:
+    until = find(action.setting("until"), "timestamp")
+    if until is not None:
+        return ir.Wait(name=action.name, until=action.context.value(until))
+    duration = action.context.interval(action.setting("interval") or action.inputs)
+    return ir.Wait(name=action.name, duration=duration or ir.Constant(0))
+
+
+def read_terminate(action: Action) -> ir.Node:
+    """Ends the run, or the one that its workflow was called for: its caller goes on."""
+    error, written = action.setting("runError"), action.setting("runStatus")
+    status = _ENDS.get(text_of(written).strip().lower() or "failed")
+    if status is None:
+        message = f"{text_of(written)[:60]!r} is not a status that a run can end with"
+        advice = "write Succeeded, Failed or Cancelled"
+        span = (written or action.fields).span
+        action.context.report("W007", message, span, label="unknown status", help=advice)
+    code, message_ = (action.context.value(find(error, name)) for name in ("code", "message"))
+    return ir.Stop(
+        name=action.name, status=status or "failed", message=message_, code=code, ends="workflow"
+    )
+
+
+def read_response(action: Action) -> ir.Node:
+    """Answers whoever started the run; the first answer is the run's output."""
+    action.context.responses.append(action.name)
+    written = {name: find(action.inputs, name) for name in ("statusCode", "headers", "body")}
+    entries = [(k, action.context.value(v)) for k, v in written.items() if v is not None]
+    action.context.sends_headers |= written["headers"] is not None
+    others = [name for name in action.context.answering if name != action.name]
+    shape = forms.computed("answered_once", forms.IT, [*others]) if others else None
+    return ir.Compute(name=action.name, value=ir.Fields(tuple(entries)), shape=shape)
+
+
+def responses_in(value: Value | None, is_block: bool = False) -> Iterator[str]:
+    """The names of the actions that answer whoever started the run."""
+    for entry in value if isinstance(value, Mapping) else ():
+        if is_block and text_at(entry.value, "type").lower() == "response":
+            yield entry.name
+        yield from responses_in(entry.value, entry.name.lower() == "actions")
+
+
+def read_operation(action: Action) -> ir.Node:
+    """An operation on data: what is computed, of which items, and what becomes of it."""
+    over: ir.Value | None = None
+    keep: ir.Expression | None = None
+    become: ir.Value = forms.IT
+    value: ir.Value = _expression(action, "@item()")
+    if action.type == "parsejson":
+        value = ir.Fields(tuple((name, action.value(name)) for name in ("content", "schema")))
+        become = forms.computed("checked_content", forms.IT)
+    elif action.type == "join":
+        value = ir.Fields((("from", _items(action)), ("joinWith", action.value("joinWith"))))
+        become = forms.computed("joined", forms.IT)
+    elif action.type == "select":
+        value, over = action.value("select"), _items(action)
+    elif action.type == "query":
+        where = action.setting("where")
+        if not isinstance(where, Scalar):
+            _missing_steps(action, "where", '"@greater(item(), 1)"')
+            where = Scalar("@true", action.span)
+        over, keep = _items(action), action.context.expression(where)
+    else:
+        columns = action.setting("columns")
+        if isinstance(columns, Sequence):
+            written = [column for column in columns if isinstance(column, Mapping)]
+            cells = [action.context.value(find(column, "value")) for column in written]
+            headers = [text_at(column, "header") for column in written]
+            value = ir.Fields(tuple(zip(headers, cells, strict=True)))
+        form = "CSV" if text_of(action.setting("format")).upper() == "CSV" else "HTML"
+        become = forms.jinja(f'table_of({{"rows": it, "format": "{form}"}})')
+        over = _items(action)
+    shape = forms.bodied(become)
+    return ir.Compute(name=action.name, value=value, over=over, keep=keep, shape=shape)
+
+
+def read_time(action: Action) -> ir.Node:
+    call = _TIMES.get(text_at(action.fields, "kind").lower())
+    if call is None:
+        message = f"{action.name!r} has an unknown kind"
+        advice = f"the kinds are {', '.join(_TIMES)}"
+        action.context.report("W009", message, action.span, label="unknown kind", help=advice)
+        return action.nothing()
+    function, *names = call.split()
+    given = [action.setting(name) for name in names]
+    terms = ", ".join(forms.as_term(value) for value in given if isinstance(value, Scalar))
+    source = f"@{function}({terms})"
+    return ir.Compute(name=action.name, value=forms.bodied(_expression(action, source)))
+
+
+def _items(action: Action) -> ir.Value:
+    items = action.setting("from")
+    if items is None:
+        _missing_steps(action, "from", "\"@body('Fetch')\"")
+    return action.context.value(items)
+
+
+def _missing_steps(action: Action, name: str, example: str) -> None:
+    advice = f'write "inputs": {{"{name}": {example}}}'
+    action.missing(f"needs {name!r}", "missing", advice)
+
+
+def _expression(action: Action, source: str) -> ir.Expression:
+    """An expression that stands where the action stands."""
+    return action.context.expression(Scalar("", action.span), source)
+
+
+def declared(variables: Value | None) -> list[Variable]:
+    """The variables of a list, each with its name and its type, which is empty if not known."""
+    items = variables if isinstance(variables, Sequence) else ()
+    named = [(item, text_at(item, "name"), text_at(item, "type").lower()) for item in items]
+    return [
+        (item, name, kind if (kind := _SAME_TYPES.get(written, written)) in _TYPES else "")
+        for item, name, written in named
+        if name
+    ]
+
+
+def variables_in(value: Value | None) -> Iterator[tuple[str, str | None]]:
+    """The variables that actions somewhere in a value set or declare, these with their types."""
+    queue = [value]
+    for part in queue:
+        if isinstance(part, Mapping):
+            kind = text_at(part, "type").lower()
+            if kind == "initializevariable":
+                variables = find(part, "inputs", "variables") or find(part, "variables")
+                yield from ((name, written) for _, name, written in declared(variables))
+            elif kind in SETTING:
+                yield variable_set(part), None
+            queue.extend(entry.value for entry in part)
+
+
+def variable_set(action: Mapping) -> str:
+    name = text_at(action, "inputs", "name")
+    return name or text_at(action, "variableName") or text_at(action, "name")
+
+
+def read_initialize(action: Action) -> ir.Node:
+    action.context.declaring.add(action.name)
+    sets: list[tuple[str, ir.Value]] = []
+    for item, name, kind in declared(action.setting("variables")):
+        value, written = find(item, "value"), find(item, "type")
+        if written is not None and not kind:
+            message = f"variable {name!r} has the unknown type {text_of(written)[:60]!r}"
+            advice = did_you_mean(text_of(written), _TYPES) or f"the types are {', '.join(_TYPES)}"
+            action.context.report("W009", message, written.span, label="unknown type", help=advice)
+        given = action.context.value(value)
+        if given == ir.Constant(None) and kind:
+            given = ir.Constant(_TYPES[kind][1])
+        elif kind:
+            given = _typed(action, name, value, given)
+        sets.append((action.context.variable(name), given))
+    if not sets:
+        advice = 'write "inputs": {"variables": [{"name": "n", "type": "integer", "value": 0}]}'
+        action.missing("names no variable", "no variables", advice)
+    return _assign(action, sets, "set")
+
+
+def read_set(action: Action) -> ir.Node:
+    """Sets, increments or appends to a variable."""
+    name = variable_set(action.fields)
+    if not name:
+        advice = 'write "inputs": {"name": "n", "value": 1}'
+        action.missing("names no variable", "no name", advice)
+    name = action.context.variable(name)
+    value = action.setting("value")
+    operation = _OPERATIONS[action.type]
+    given = action.context.value(value)
+    place = value if isinstance(value, Scalar) else Scalar("", action.span)
+    if operation == "join" and isinstance(value, Scalar) and forms.is_expression(value):
+        # What is appended to a text is printed by the rules of `@{}`.
+        given = action.context.expression(value, f"@string({forms.text_term(value.text)})")
+    elif operation == "add" and value is None:
+        given = ir.Constant(1)
+    elif operation in ("add", "set"):
+        given = _typed(action, name, value, given)
+    if action.type == "decrementvariable":
+        given = _negative(action, place, given)
+    if action.is_azure and name.lower() not in action.context.types:
+        # In Azure's files a variable is declared before it is set, or given to the run.
+        term = "1" if value is None else _term(value)
+        given = action.context.expression(place, f"@$declared({forms.quote(name)}, {term})")
+    return _assign(action, [(name, given)], operation)
+
+
+def _typed(action: Action, name: str, value: Value | None, given: ir.Value) -> ir.Value:
+    """A value that is checked against the type of its variable where it cannot be seen here."""
+    context = action.context
+    kind = context.types.get(name.lower(), "")
+    if not kind or value is None:
+        return given
+    if isinstance(given, ir.Constant):
+        is_typed = type(given.value) is _TYPES[kind][0] or (context.lenient and given.value is None)
+    else:
+        is_typed = (kind, type(given)) in (("array", ir.Items), ("object", ir.Fields))
+    if is_typed:
+        return given
+    check = "$typedOrNull" if context.lenient else "$typed"
+    place = value if isinstance(value, Scalar) else Scalar("", value.span)
+    source = f"@{check}({forms.quote(name)}, {forms.quote(kind)}, {_term(value)})"
+    return context.expression(place, source)
+
+
+def _term(value: Value) -> str:
+    if isinstance(value, Scalar):
+        return forms.as_term(value)
+    # Only its type counts: what is inside is of no interest to a variable of another type.
+    return "json('[]')" if isinstance(value, Sequence) else "json('{}')"
+
+
+def _negative(action: Action, place: Scalar, given: ir.Value) -> ir.Value:
+    if isinstance(given, ir.Constant):
+        is_number = isinstance(given.value, int | float) and not isinstance(given.value, bool)
+        return ir.Constant(-given.value) if is_number else given  # type: ignore[operator]
+    if not isinstance(given, ir.Expression):
+        # An array or object: adding it fails, and says why.
+        return given
+    term = given.source[1:] if given.source.startswith("@$") else forms.text_term(place.text)
+    return action.context.expression(place, f"@sub(0, {term})")
+
+
+def _assign(action: Action, sets: list[tuple[str, ir.Value]], operation: Operation) -> ir.Node:
+    """The node; what it gives is the variable's name and its value, or the item that was appended.
+
+    An array that grows in a loop would otherwise be kept as often as it grows.
+    """
+    shape = forms.bodied(forms.IT)
+    if len(sets) == 1:
+        name = sets[0][0]
+        value = forms.computed("last_of", forms.IT, [[name, True]])
+        if operation == "append":
+            value = forms.computed("appended", forms.IT, name)
+        shape = forms.bodied(forms.fields(name=name, value=value))
+    return ir.Assign(name=action.name, sets=tuple(sets), operation=operation, shape=shape)
