@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,18 @@ from typing import Any
 import pytest
 
 from cli.terminals import Terminal
-from experiments.guess import EXPERIMENT, FILE, FLOW, GRADE, PLAIN, SCORE, change, run_json, whorl
+from experiments.guess import (
+    EXPERIMENT,
+    FILE,
+    FLOW,
+    GRADE,
+    PLAIN,
+    SCORE,
+    advised,
+    run_json,
+    whorl,
+)
+from experiments.served import ALONE, Billed, recorded
 from waiting import wait_until
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.wings.experiments.progress_words import progress_lines
@@ -211,18 +224,6 @@ def test_where_a_judge_and_labels_differ_is_told_with_its_words() -> None:
     assert (labelled["results"], labelled["wrong_yes"][:2]) == (12, [9, 9])
 
 
-def test_a_loop_that_continues_a_conversation_is_not_reopened() -> None:
-    change("at_most: 2", "at_most: 2\n      session: continue")
-    Path(FILE).write_text(PLAIN)
-    run_json("experiment", "run", FILE)
-
-    refused = whorl("what-if", FILE, "--at-most", "4", "--extend", "--budget", "9")
-
-    assert refused.exit_code == 2
-    assert "X107" in refused.stderr
-    assert "explore: {polish: 4}" in refused.stderr
-
-
 @pytest.mark.slow
 def test_a_gate_compares_with_what_another_experiment_found() -> None:
     other = "old.experiment.yaml"
@@ -298,3 +299,52 @@ def test_facts_may_be_deleted_or_broken_at_any_time_and_are_stale_with_their_gra
     assert is_mended
     assert kept.exists()
     assert other["curve"]["last"] == pytest.approx([n / 2 for n in wanted["curve"]["last"]])
+
+
+def test_an_experiment_under_way_is_not_deleted(
+    billed: Billed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process runs it, and waits for its first answer."""
+    recorded(billed, cases=2)
+    has_begun, may_answer, real = threading.Event(), threading.Event(), billed.answer
+
+    def answer(asked: dict[str, Any]) -> dict[str, Any] | None:
+        has_begun.set()
+        may_answer.wait()
+        return real(asked)
+
+    monkeypatch.setattr(billed, "answer", answer)
+    child = os.fork()
+    if child == 0:
+        code = 70
+        try:
+            code = whorl("experiment", "run", FILE, "--fresh").exit_code
+        finally:
+            os._exit(code)
+    has_begun.wait()
+
+    refused = whorl("experiment", "rm", "guess")
+    may_answer.set()
+    os.waitpid(child, 0)
+    (listed,) = run_json("experiment", "ls")
+    removed = whorl(*advised(refused.stderr))
+
+    assert refused.exit_code == 2
+    assert "error[W905]: experiment 'guess' has" in refused.stderr
+    assert "under way" in refused.stderr
+    assert listed["runs"] == 4
+    assert removed.exit_code == 0
+    assert run_json("experiment", "ls") == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", [("--at-most", "5"), ("--at-most", "1"), ("--return", "first")])
+def test_a_rule_that_is_named_has_its_row(billed: Billed, given: tuple[str, ...]) -> None:
+    recorded(billed, ALONE + "explore: {polish: 5}\n", cases=4)
+
+    told = whorl("what-if", FILE, *given).stdout
+
+    swept = run_json("what-if", FILE, *given)
+    assert len(swept["rules"]) == 2
+    assert all(f" {rule['rule']}  " in told for rule in swept["rules"])
+    assert "4 exploring runs of up to 5 iterations" in told

@@ -194,7 +194,6 @@ def test_what_the_outside_fails_is_resumed_three_times_and_then_left_out() -> No
     "words",
     [
         ("what-if", FILE),
-        ("what-if", FILE, "--at-most", "3", "--extend", "--budget", "1"),
         ("experiment", "report", FILE, "--save", "baseline.json"),
     ],
     ids=" ".join,

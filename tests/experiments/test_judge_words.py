@@ -164,7 +164,8 @@ def test_every_share_of_a_judge_names_what_it_is_a_share_of() -> None:
     asked = ("judge", FILE, "--against", "right")
 
     found, told = run_json(*asked), whorl(*asked).stdout
-    whorl(*asked, "--votes", "3", "--budget", "5")
+    change("of: write}", "of: write, votes: 3}")
+    run_json("experiment", "run", FILE)
     voted, voted_told = run_json(*asked), whorl(*asked).stdout
 
     results, agreed = found["results"], found["agreed"]
@@ -178,7 +179,7 @@ def test_every_share_of_a_judge_names_what_it_is_a_share_of() -> None:
     assert found["loop_runs"] == 3
 
     assert set(voted["votes"]) == {"1", "3"}
-    assert voted["loop"]["yours"][1] < voted["loop"]["3"][1]
+    assert voted["loop"]["1"][1] < voted["loop"]["yours"][1]
     base = voted["voted"]
     assert (base["results"], base["cases"], base["votes"]) == (15, 3, 3)
     assert base["differing"] == round(voted["not_unanimous"] * 15)
@@ -188,7 +189,7 @@ def test_every_share_of_a_judge_names_what_it_is_a_share_of() -> None:
     )
     assert "  any 1 of these 3 votes: accuracy " in voted_told
     assert "  all 3 votes: accuracy " in voted_told
-    assert "each verdict by 1 vote" in voted_told.splitlines()[0]
+    assert "each verdict by 3 votes" in voted_told.splitlines()[0]
 
 
 def test_shares_of_votes_are_those_of_results_that_have_them_all() -> None:

@@ -9,10 +9,7 @@ import pytest
 
 from experiments.guess import FILE, PLAIN, dies_at, run_json, whorl
 from experiments.served import ALONE, EACH_USD, JUDGED, LOOP, Billed, ran, served
-from whorl.wings.experiments.what_if.facts import Call
-from whorl.wings.experiments.what_if.truncated_runs import mean_usd
 
-LONGER = ("what-if", FILE, "--until", "iteration >= 5", "--at-most", "5", "--extend")
 # The worst case of a trial is known: three answers of 4,000 tokens cost $1.20.
 LIMITED = LOOP.replace('iteration }}"}', 'iteration }}", max_tokens: 4000}')
 
@@ -61,41 +58,6 @@ def test_trials_that_become_dearer_stay_within_the_budget(billed: Billed, budget
     assert found["spent_usd"] == pytest.approx(spent)
     assert (more, whole["done"]) == (0, 12)
     assert {row["iterations"] for row in whole["rows"]} == {3}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("grows_by", [0, 60])
-def test_iterations_recorded_later_need_what_they_cost(billed: Billed, grows_by: int) -> None:
-    billed.tokens = 100
-    limited(billed, cases=4)
-    run_json("experiment", "run", FILE)
-    before, billed.grows_by = billed.billed_usd, grows_by
-
-    done = whorl(*LONGER, "--budget", "0.85")
-
-    assert "not recorded" not in done.stderr
-    assert billed.billed_usd - before <= 0.85
-    assert "nothing to record" in whorl(*LONGER, "--budget", "1").stderr
-
-
-def test_what_recording_more_will_cost_is_told_by_what_was_recorded(billed: Billed) -> None:
-    billed.tokens = 100
-    limited(billed, cases=4)
-    run_json("experiment", "run", FILE)
-    before = billed.billed_usd
-
-    told = whorl(*LONGER, "--budget", "9").stderr
-
-    found = re.search(r"8 iterations to record, about \$([0-9.]+)", told)
-    assert found is not None, told
-    assert float(found[1]) == pytest.approx(billed.billed_usd - before, abs=0.011)
-
-
-def test_calls_in_doubt_are_in_no_mean() -> None:
-    known, open_ = Call(usage={"cost_usd": 0.01}), Call(usage={"cost_usd": 5.0}, is_in_doubt=True)
-
-    assert mean_usd([known, open_, known]) == pytest.approx(0.01)
-    assert mean_usd([open_]) == 0.0
 
 
 def forecast(text: str) -> float:

@@ -27,7 +27,6 @@ from whorl.wings.experiments.document import read_experiment
 from whorl.wings.experiments.results import Study
 from whorl.wings.experiments.server_jobs import standing_of
 
-LATER = ("what-if", FILE, "--at-most", "4", "--extend")
 NO_AMOUNTS = ("-3", "+-1", "nan", "inf", "+nan", "five")
 
 
@@ -39,11 +38,6 @@ def test_what_is_no_amount_of_dollars_is_told_before_anything_runs() -> None:
             assert done.exit_code == 2
             assert "is not an amount of dollars such as 5 or +5" in done.stderr
     assert not Path(".whorl/whorl.db").exists()
-    Path("cases.csv").write_text("n\n1\n")
-    run_json(*run)
-    for amount in ("nan", "inf", "-1"):
-        done = whorl(*LATER, "--budget", amount)
-        assert (done.exit_code, "W900" in done.stderr) == (2, True)
 
 
 JUDGED = 'grade: {good: {judge: "It is short", of: "{{ outputs.text }}", votes: 3}}\n'
@@ -283,37 +277,6 @@ def test_costs_with_calls_in_doubt_are_marked() -> None:
     assert marked in told
     assert any("calls in doubt" in words for words in swept)
     assert "in doubt, as reserved)" in asked
-
-
-NESTED = """
-whorl: 1
-name: guess
-inputs: {n: integer}
-steps:
-  polish:
-    repeat:
-      until: "false"
-      at_most: 1
-      steps:
-        tries:
-          repeat: {until: "false", at_most: INNER, steps: {write: {ask: "Guess {{ n }}"}}}
-outputs: {text: "{{ polish.tries.write }}"}
-"""
-
-
-def test_what_recording_more_iterations_may_cost_has_all_of_an_inner_loop() -> None:
-    def most(inner: int) -> float:
-        Path("guess.yaml").write_text(NESTED.replace("INNER", str(inner)))
-        store = ("--store", f"inner{inner}")
-        run_json("experiment", "run", FILE, *store)
-        asked = ("what-if", FILE, "--at-most", "2", "--extend", "--budget", "0", *store)
-        told = whorl(*asked).stderr
-        assert "3 iterations to record, about $" in told
-        return float(told.partition(", about $")[2].partition(";")[0])
-
-    judged(PLAIN.replace(JUDGED, FREE).replace(VARIANTS, ""))
-
-    assert most(4) == pytest.approx(4 * most(1), rel=0.1)
 
 
 @pytest.mark.parametrize("price", ["", "[prices.other]\ninput = 0\noutput = 0\n"])

@@ -11,7 +11,6 @@ from experiments.guess import (
     EXPERIMENT,
     FILE,
     GRADE,
-    SCORE,
     SHORT_YES,
     advised,
     change,
@@ -31,7 +30,6 @@ ASKED = (
     ("what-if", FILE),
     ("what-if", "guess"),
     ("what-if", FILE, "--at-most", "3"),
-    ("what-if", FILE, "--at-most", "3", "--extend", "--budget", "1"),
     ("experiment", "report", FILE, "--save", "baseline.json"),
     ("experiment", "report", FILE, "--cases", "longer"),
     ("judge", FILE, "good", "--against", "right"),
@@ -180,7 +178,7 @@ def test_python_says_what_to_call_first() -> None:
         (("judge", FILE, "good", "--against", "none.csv"), "none.csv"),
         (("judge", FILE, "good", "--against", "right", "--variant", "longr"), "no variant 'longr'"),
         (("what-if", FILE, "--variant", "longr"), "no variant 'longr'"),
-        (("what-if", FILE, "--loop", "polsh", "--extend", "--budget", "1"), "no loop 'polsh'"),
+        (("what-if", FILE, "--loop", "polsh"), "no loop 'polsh'"),
         (("experiment", "report", FILE, "--cases", "longr"), "no variant 'longr'"),
         (("experiment", "gate", FILE, "--variant", "longr", "--against", "base"), "'longr'"),
         (("experiment", "gate", FILE, "--against", "longr"), "did you mean 'longer'?"),
@@ -195,17 +193,3 @@ def test_a_wrong_name_is_told_before_any_run(words: tuple[str, ...], said: str) 
     assert "--variant" not in words or "did you mean 'longer'" in done.stderr
     assert "X109" not in done.stderr
     assert not Path(".whorl/whorl.db").exists()
-
-
-def test_votes_are_not_paid_for_where_nobody_can_judge_them() -> None:
-    """The label file is not there: nothing is recorded for it."""
-    change(SCORE, 'until: [{judge: {question: "It is short", of: write}}]')
-    change(", return: best", "", FILE)
-    run_json("experiment", "run", FILE)
-    before = len(run_json("ls", "--all"))
-
-    for against in ("none.csv", "rihgt"):
-        words = ("judge", FILE, "polish", "--against", against, "--votes", "3", "--budget", "5")
-        assert whorl(*words).exit_code == 2
-
-    assert len(run_json("ls", "--all")) == before

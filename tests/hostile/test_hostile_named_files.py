@@ -153,7 +153,6 @@ OTHERS = {
     "services/backup.py": "a folder, so that a copy in it lasts",
     "wings/experiments/document.py": "the experiment that a person names",
     "wings/experiments/labels.py": "the labels that a person names",
-    "wings/experiments/running/lock.py": "the engine's own: a lock",
     "wings/experiments/what_if/facts.py": "the engine's own: what was computed before",
     "wings/editor/files.py": "the workflow that a person edits, by a stricter rule",
     "services/files/importing.py": "the database that a person names",

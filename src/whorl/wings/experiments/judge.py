@@ -243,7 +243,7 @@ def _of_loop(
             found = facts_of(
                 study.store, outcome.run, atoms_in([loop.until]), loop=loop.name, keep_results=True
             )
-            for facts in map(study.later_votes.added_to, found[:1]):
+            for facts in found[:1]:
                 rows = {row.number: row for row in facts.iterations}
                 for number, seen in _names(study, workflow, loop, outcome, facts):
                     votes = votes_in(rows[number].calls, atom)

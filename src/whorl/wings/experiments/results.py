@@ -24,7 +24,6 @@ from whorl.wings.experiments.trials import (
     generation_of,
     is_steered,
     is_trial,
-    is_voting,
     key_prefix,
     rows_of,
 )
@@ -41,7 +40,6 @@ from whorl.wings.experiments.what_if.loop_facts import facts_of
 from whorl.wings.experiments.what_if.outputs import IterationOutputs
 from whorl.wings.experiments.what_if.rule_results import NO_GRADE
 from whorl.wings.experiments.what_if.sweep import Sweep, default_rules, sweep_of
-from whorl.wings.experiments.what_if.truncated_runs import LaterVotes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -92,8 +90,6 @@ class Study:
         self.rows = rows_of(self.store, self.experiment.name, generation)
         self.collection = Collection(self.store, self.experiment, self.rows, generation)
         self._graded: list[list[Graded]] | None = None
-        votes = {key: row for key, row in self.rows.items() if is_voting(key)}
-        self.later_votes = LaterVotes(self.store, votes, self.prefix)
 
     @property
     def graded(self) -> list[list[Graded]]:
@@ -238,7 +234,7 @@ class Study:
             made = Subject(facts, grades, case.id, group, solved, name, failed)
             subjects.append(replace(made, is_priced=not outcome.unpriced))
         cache.write()
-        return [replace(s, facts=self.later_votes.added_to(s.facts)) for s in subjects]
+        return subjects
 
     @property
     def prefix(self) -> str:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.variants import Prepared
 
 PREFIX = EXPERIMENT
-VOTES = "votes-"
 ENDED = ("succeeded", "failed", "cancelled")
 # So often what the outside has failed is tried again.
 RESUMES_MAX = 3
@@ -126,18 +125,13 @@ def key_prefix(name: str, generation: int | None = None) -> str:
 
 
 def is_trial(key: str) -> bool:
-    """Whether the run of this key is a trial; gradings and votes say what they are in theirs."""
+    """Whether the run of this key is a trial; gradings say what they are in theirs."""
     return "-" not in key.rpartition(":")[2]
 
 
 def is_grading(key: str) -> bool:
     """Whether the run of this key grades a result."""
     return key.rpartition(":")[2].startswith("grade-")
-
-
-def is_voting(key: str) -> bool:
-    """Whether the run of this key asks a judge for votes on a result."""
-    return key.rpartition(":")[2].startswith(VOTES)
 
 
 def blocks_of(
@@ -280,15 +274,6 @@ def is_short(store: SqliteStore, row: RunRow) -> bool:
             case "run.finished":
                 error = body.get("error") or {}
     return is_cut(error) or bool(refused - explored)
-
-
-def cut_usd(store: SqliteStore, row: RunRow) -> float:
-    """What the answer has cost that a budget has cut last, where a run has failed of that."""
-    if row.status != "failed" or not is_short(store, row):
-        return 0.0
-    ends = (entry.event.body for entry in store.read(row.id, kinds=frozenset({"task.failed"})))
-    cut = [body for body in ends if is_cut(_fields(body.get("error")))]
-    return amount_in(_fields(cut[-1].get("usage")).get("cost_usd")) if cut else 0.0
 
 
 def _fields(value: Any) -> dict[str, Any]:

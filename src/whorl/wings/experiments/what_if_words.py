@@ -36,7 +36,6 @@ def sweep_lines(
     title = f"{safe(experiment.name)}: loop {sweep.loop} of {safe(variant or experiment.baseline)}"
     runs, most = plural(sweep.runs, "run"), experiment.explore.get(sweep.loop)
     if most is not None:
-        # They may have been extended.
         most = max([most, *map(len, sweep.curve.values())])
         runs = f"{plural(sweep.runs, 'exploring run')} of up to {plural(most, 'iteration')}"
     rules = plural(len(sweep.rules) + len(sweep.not_ranked), "rule")

@@ -11,7 +11,6 @@ from xml.sax.saxutils import escape, quoteattr
 from whorl.errors import plural, safe
 from whorl.interfaces.formatting import (
     dollars,
-    dollars_at_most,
     dollars_if_known,
     line,
     number_if_known,
@@ -27,23 +26,11 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.reporting.report import Report
     from whorl.wings.experiments.reporting.statistics import Estimate
     from whorl.wings.experiments.reporting.variant import VariantReport
-    from whorl.wings.experiments.running.cost_bounds import Bound
 
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
 _LISTED, _QUOTED_MAX = 12, 74
 # From so much on, a score tells something of the grade, and tells it fairly.
 _WEAK, _FAIR = 0.2, 0.6
-
-
-def missing_line(what: str, count: int, most: Bound, about_usd: float, left_usd: float) -> str:
-    """What recording iterations or votes that are missing will cost, and at most."""
-    about = f", about {dollars(about_usd)}" if about_usd else ""
-    words = f"{plural(count, what)} to record{about}"
-    budget = dollars(left_usd)
-    if not most.is_limit or most.cost_usd > left_usd:
-        return f"{words}; at most {budget}, the budget"
-    limit = dollars_at_most(most.cost_usd) if most.cost_usd else dollars(0.0)
-    return f"{words}, at most {limit}; budget {budget}"
 
 
 def span(estimate: Estimate | None, sign: str = "") -> str:

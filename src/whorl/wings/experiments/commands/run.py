@@ -14,25 +14,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from whorl.errors import UsageError, plural
-from whorl.interfaces.cli.paste_options import given_options, same_command
+from whorl.interfaces.cli.paste_options import given_options
 from whorl.interfaces.cli.terminal import cleaned, say, steer
 from whorl.interfaces.formatting import dollars
 from whorl.wings.experiments import progress_words, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
-    from whorl.providers.registry import Providers
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
-    from whorl.services.run_driver import Driving
     from whorl.wings.experiments.document import Experiment
     from whorl.wings.experiments.reporting.notes import Commands
     from whorl.wings.experiments.reporting.report import Report
     from whorl.wings.experiments.results import Study
-    from whorl.wings.experiments.running.budget import Budget
     from whorl.wings.experiments.running.budget_advice import AdvisedStudy
-    from whorl.wings.experiments.running.extend import Extension, Lacking
     from whorl.wings.experiments.running.progress import Progress
 
 # How a command ends that a budget has stopped.
@@ -213,18 +209,6 @@ def to_save(file: str, save: str) -> str:
     return f"save one before a change: {pasted('experiment', 'report', file, '--save', save)}"
 
 
-def shown_or_paused(show: Callable[[], int], *, is_short: bool) -> int:
-    """Shows what is known; where the budget stopped what should be recorded, it says so."""
-    try:
-        code = show()
-    except UsageError as fault:
-        if not is_short or fault.code != "X109":
-            raise
-        say(str(fault))
-        code = PAUSED
-    return PAUSED if is_short else code
-
-
 def say_paused(conducted: Conducted, again: str) -> None:
     """How far it is, and the command that goes on."""
     report, progress = conducted.report, conducted.progress
@@ -235,46 +219,3 @@ def say_paused(conducted: Conducted, again: str) -> None:
         spent += f", of which {dollars(doubtful_usd)} is reserved for {of}"
     done = f"{report.done} of {report.trials} trials done, {plural(report.cases, 'whole case')}"
     say(f"budget: {done}, {spent}; go on with: {again}")
-
-
-def say_short(short: dict[str, Extension], budget_usd: float) -> None:
-    """What the budget did not allow, and the command with one that allows it, or twice as much."""
-    command = _with_budget(short, 2 * budget_usd)
-    say(f"budget: {_counts(short)} not recorded; go on with: {command}")
-
-
-def missing_of(
-    study: Study,
-    driving: Driving,
-    providers: Providers,
-    lacking: dict[str, Callable[[], Sequence[Lacking]]],
-    allowed: Budget | None = None,
-) -> dict[str, Extension]:
-    """What is missing of each kind."""
-    from whorl.wings.experiments.running.budget import Budget
-    from whorl.wings.experiments.running.extend import Extension
-    from whorl.wings.experiments.running.trial_runs import Runs
-
-    allowed = allowed or Budget(0.0)
-    runs = Runs(driving, study.rows, allowed)
-    return {what: Extension(runs, providers, make(), allowed) for what, make in lacking.items()}
-
-
-def check_nothing_missing(missing: dict[str, Extension]) -> None:
-    """Raises UsageError X111 where something is missing: what it costs, and how to record it."""
-    if lacking := {what: one for what, one in missing.items() if one.count}:
-        about_usd = sum(one.about_usd() for one in lacking.values())
-        about = f", about {dollars(about_usd)}" if about_usd else ""
-        words = f"{_counts(lacking)} to record{about}, and no budget is given"
-        raise UsageError(words, help=_with_budget(lacking), code="X111")
-
-
-def _counts(missing: dict[str, Extension]) -> str:
-    return ", ".join(plural(one.count, what) for what, one in missing.items())
-
-
-def _with_budget(missing: dict[str, Extension], least_usd: float = 0.0) -> str:
-    """This command with a budget that should be enough for what is missing."""
-    left_usd = sum(2 * one.about_usd() + one.forecast().call_usd for one in missing.values())
-    most_usd = math.ceil(100 * max(least_usd, left_usd, 0.01)) / 100
-    return pasted(*same_command("budget"), "--budget", f"{most_usd:g}")

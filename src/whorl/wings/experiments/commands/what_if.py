@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,26 +11,17 @@ import click
 
 from whorl.errors import UsageError, plural
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
-from whorl.interfaces.cli.paste_options import same_command
 from whorl.interfaces.cli.terminal import echo, print_lines, room, say
 from whorl.runtimes.journal.journal import RunId
 from whorl.services.runs import find_run
 from whorl.wings.experiments import what_if_words, words
-from whorl.wings.experiments.commands.extend import extend
-from whorl.wings.experiments.commands.run import (
-    is_file,
-    pasted,
-    read_file,
-    recorded,
-    shown_or_paused,
-)
+from whorl.wings.experiments.commands.run import is_file, read_file, recorded
 
 if TYPE_CHECKING:
     from whorl.ir import Loop
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.wings.experiments.results import Study
-    from whorl.wings.experiments.what_if.rules import Rule
 
 
 class _AtMost(click.ParamType):  # type: ignore[type-arg]
@@ -47,9 +38,6 @@ class _AtMost(click.ParamType):  # type: ignore[type-arg]
 csv_option = click.option(
     "--csv", "as_csv", is_flag=True, help="A row for each rule, or run, as CSV."
 )
-extend_budget = click.option(
-    "--budget", type=click.FloatRange(0, 1e9), metavar="DOLLARS", help="What is recorded may cost."
-)
 
 
 @click.command(name="what-if")
@@ -65,10 +53,6 @@ extend_budget = click.option(
 @click.option("--check", type=click.IntRange(0), default=0, metavar="N",
               help="Replay this many answers through the engine.")  # fmt: skip
 @click.option("--svg", metavar="FILE", help="Draw grade by iteration, and cost against grade.")
-@click.option(
-    "--extend", is_flag=True, help="Record iterations, votes and grades that are missing."
-)
-@extend_budget
 @csv_option
 @json_option
 @partial(located, drives=True)
@@ -84,20 +68,11 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
     """
     if len(what) == 1 and is_file(project, what[0]):
         _check_named(project, what[0], options["loop"], options["variant"])
-    stopped = 0
-    if options["extend"]:
-        if len(what) != 1 or not is_file(project, what[0]):
-            raise UsageError("--extend records more of an experiment; name its FILE")
-        given = {name: options[name] for name in ("until", "at_most", "returns")}
-        names = {name: options[name] for name in ("loop", "variant")}
-        _check_recorded(project, what[0], options["variant"])
-        stopped = extend(project, what[0], options["budget"], given=given, **names)
     if bool(what) == bool(options["workflow"]):
         raise UsageError("name a RUN, an experiment FILE, or a --workflow")
     if len(what) == 1 and is_file(project, what[0]):
         with recorded(project, what[0]) as study:
-            shown = partial(_of_experiment, study, as_json=as_json, **options)
-            return shown_or_paused(shown, is_short=bool(stopped)) and stopped
+            return _of_experiment(study, as_json=as_json, **options)
     with closing(project.open_store()) as store:
         return _of_runs(store, what, as_json=as_json, **options)
 
@@ -139,15 +114,8 @@ def _check_named(project: Project, file: str, loop: str, variant: str) -> None:
     loop_named(experiment, prepare(project, experiment), loop, variant)
 
 
-def _check_recorded(project: Project, file: str, variant: str) -> None:
-    """What has not run yet is run, and not extended."""
-    with recorded(project, file) as study:
-        study.check_ended(variant)
-
-
 def _of_experiment(study: Study, *, as_json: bool, **options: Any) -> int:
     from whorl.wings.experiments.what_if.query import document_of, rule_of
-    from whorl.wings.experiments.what_if.rule_results import NO_GRADE
 
     start = time.perf_counter()
     loop = study.loop(options["loop"], options["variant"])
@@ -171,24 +139,7 @@ def _of_experiment(study: Study, *, as_json: bool, **options: Any) -> int:
         print_lines(what_if_words.sweep_lines(found, *of, room(), is_named=bool(rules)))
         if found.recommended is not None:
             print_lines([f"to use it: {line}" for line in document_of(found, loop)["use"]])
-    # What is still missing after --extend is told already.
-    is_announced = options["extend"] or not any(one.why == NO_GRADE for one in found.not_ranked)
-    if rules and not is_announced:
-        _say_ungraded(study, loop, options["variant"], rules)
     return 0
-
-
-def _say_ungraded(study: Study, loop: Loop, variant: str, rules: list[Rule]) -> None:
-    """The command that grades what a rule returns, where that has no grade yet."""
-    from whorl.wings.experiments.running.missing_data import MissingData
-
-    missing = []
-    with suppress(UsageError):
-        # Else loops that are too short cannot go on.
-        missing = MissingData(study, loop, variant, rules).gradings()
-    if missing:
-        command = pasted(*same_command("budget"), "--extend")
-        say(f"{plural(len(missing), 'grading')} to record: {command}")
 
 
 def _check(study: Study, loop: Loop, given: dict[str, Any], options: dict[str, Any]) -> None:
@@ -215,15 +166,12 @@ def _check(study: Study, loop: Loop, given: dict[str, Any], options: dict[str, A
               help="Whose grades are the labels; or a .csv: case, iteration, label.")  # fmt: skip
 @click.option("--variant", default="", metavar="NAME",
               help="Default: of a loop the baseline, of a grader all.")  # fmt: skip
-@click.option("--votes", type=click.IntRange(1, 99), default=None, metavar="N",
-              help="Ask for this many votes on each result.")  # fmt: skip
 @click.option("--csv", "as_csv", is_flag=True, help="The results on which they differ, as CSV.")
-@extend_budget
 @json_option
 @partial(located, drives=True)
 def judge(
     project: Project, *, file: str, name: str, against: str, as_json: bool, **options: Any
-) -> int:
+) -> None:
     """Show how far the judge of a loop, or of a grader, can be trusted.
 
     \b
@@ -235,29 +183,17 @@ def judge(
     from whorl.wings.experiments.lookup import check_judged
     from whorl.wings.experiments.variants import prepare
 
-    variant, votes, stopped = options["variant"], options["votes"], 0
-    # Wrong names, and labels that cannot be read, are told before anything is run or paid for.
+    variant = options["variant"]
+    # Wrong names, and labels that cannot be read, are told before anything has to be run.
     read, labels = read_file(project, file), None
     if against not in read.graders and against.endswith(".csv"):
         labels = FileLabels(against, variant or read.baseline)
     check_judged(read, prepare(project, read), "" if labels else against, name, variant)
-    if votes:
-        if name in read.graders:
-            advice = f"write `votes: {votes}` in the file, and run it again"
-            raise UsageError(f"{name!r} is a grader", help=advice, code="X100")
-        _check_recorded(project, file, variant)
-        budget = options["budget"]
-        stopped = extend(project, file, budget, loop=name, variant=variant, votes=votes)
-
-    def shown() -> int:
-        with recorded(project, file) as study:
-            report = judge_of(study, against, name, variant, labels)
-        if as_json:
-            print_json(report.document())
-        elif options["as_csv"]:
-            echo(words.judge_csv(report), nl=False)
-        else:
-            print_lines(words.judge_lines(report))
-        return 0
-
-    return shown_or_paused(shown, is_short=bool(stopped)) and stopped
+    with recorded(project, file) as study:
+        report = judge_of(study, against, name, variant, labels)
+    if as_json:
+        print_json(report.document())
+    elif options["as_csv"]:
+        echo(words.judge_csv(report), nl=False)
+    else:
+        print_lines(words.judge_lines(report))

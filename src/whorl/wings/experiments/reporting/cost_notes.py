@@ -8,7 +8,7 @@ from whorl.errors import plural
 from whorl.interpreter.events import amount_in
 from whorl.interpreter.outcomes import is_cut
 from whorl.language import Expression, LanguageError, free_names
-from whorl.wings.experiments.trials import is_grading, is_voting
+from whorl.wings.experiments.trials import is_grading
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence
@@ -162,22 +162,18 @@ def doubt_words(flat: Sequence[Graded], rows: Mapping[str, RunRow] | None = None
     others = [(key, row.in_doubt) for key, row in (rows or {}).items() if row.in_doubt]
     trials = [one.outcome.in_doubt for one in flat if one.outcome.in_doubt]
     gradings = [count for key, count in others if is_grading(key)]
-    votes = [count for key, count in others if is_voting(key)]
     reserved = "what was reserved for calls in doubt"
     words = []
     if trials:
         words += [f"costs contain {reserved}: {_calls_of(trials, 'trial')}"]
-    if gradings or votes:
-        parts = [_calls_of(gradings, "grading")] if gradings else []
-        parts += [_calls_of(votes, "run of votes", "runs of votes")] if votes else []
-        words += [
-            f"what was spent in all (`whorl experiment ls`) contains {reserved}: {', '.join(parts)}"
-        ]
+    if gradings:
+        all_of = f"what was spent in all (`whorl experiment ls`) contains {reserved}"
+        words.append(f"{all_of}: {_calls_of(gradings, 'grading')}")
     return words
 
 
-def _calls_of(counts: Sequence[int], *of: str) -> str:
-    return f"{plural(sum(counts), 'call')} of {plural(len(counts), *of)}"
+def _calls_of(counts: Sequence[int], of: str) -> str:
+    return f"{plural(sum(counts), 'call')} of {plural(len(counts), of)}"
 
 
 def doubtful_usd(store: SqliteStore, rows: Mapping[str, RunRow]) -> tuple[int, float]:

@@ -14,9 +14,6 @@ from whorl.services import steering
 from whorl.wings.experiments.running.budget import NOTHING
 from whorl.wings.experiments.trials import (
     BY_EXPERIMENT,
-    RESUMES_MAX,
-    cut_usd,
-    is_outside_failure,
     is_short,
 )
 
@@ -80,16 +77,6 @@ class Runs:
         await self._driving.ask(row.id, make)
         await self._settle(key, row.id, row.cost_usd)
 
-    async def end(self, key: str) -> None:
-        """Ends a run that nobody needs any more: what it has cost is settled, and no call made."""
-        await self.ask(key, steering.cancelled)
-
-    async def take_up(self, key: str) -> None:
-        """Goes on with a run whose process has ended."""
-        row = self.rows[key]
-        await self._driving.take_up(row.id)
-        await self._settle(key, row.id, row.cost_usd)
-
     async def allow(self, key: str, left_usd: float | None) -> None:
         """Lets a run that lacks money go on with so much; None: with as much as it takes."""
         while is_short(self._store, row := self.rows[key]):
@@ -107,23 +94,6 @@ class Runs:
                 return
             if left_usd is not None:
                 return
-
-    async def try_outside_again(self, key: str) -> None:
-        """Tries again what the outside has failed, three times at most."""
-        for _ in range(RESUMES_MAX):
-            if not is_outside_failure(self._store, self.rows[key]):
-                return
-            await self.try_again(key)
-
-    def lacks_money(self, key: str) -> bool:
-        """Whether a budget has stopped a run, or has cut the answer that it failed of."""
-        row = self.rows[key]
-        return row.status == "paused" or (row.status == "failed" and is_short(self._store, row))
-
-    def to_ask_again(self, key: str) -> float:
-        """What it takes to ask for an answer again that a budget has cut; 0: there is none."""
-        row = self.rows.get(key)
-        return 0.0 if row is None else 2 * cut_usd(self._store, row)
 
     async def _settle(self, key: str, run: RunId, spent: float) -> None:
         row = await self._driving.settled(run)

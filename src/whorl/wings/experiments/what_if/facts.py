@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from whorl.ir import Condition
     from whorl.language import Json
 
-VERSION = 6
+VERSION = 7
 # What must be computed before a rule is checked ahead of an iteration; a fault, or nothing.
 HANDED_OVER = "carry"
 # An atom that could not be evaluated: a rule that reads it would have failed there.
@@ -101,22 +101,15 @@ class LoopFacts:
     # Whether its clock stood still, or was set anew.
     has_paused: bool = False
     results: dict[int, dict[str, Json]] = field(default_factory=dict)
-    # What each judge is asked, by iteration; not kept.
-    asked: dict[int, dict[str, Json]] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
         """As JSON, without the results."""
-        return asdict(replace(self, results={}, asked={}))
+        return asdict(replace(self, results={}))
 
 
 def from_document(document: dict[str, Any]) -> LoopFacts:
     rows, ahead = [_row(row) for row in document["iterations"]], document["ahead"]
-    made: dict[str, Any] = {
-        "iterations": rows,
-        "ahead": ahead and _row(ahead),
-        "results": {},
-        "asked": {},
-    }
+    made: dict[str, Any] = {"iterations": rows, "ahead": ahead and _row(ahead), "results": {}}
     return LoopFacts(**(document | made))
 
 

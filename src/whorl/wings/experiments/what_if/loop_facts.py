@@ -6,7 +6,7 @@ that the engine itself uses.
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from whorl.interpreter.constructs.loops.rules import observe
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import amount_in
 from whorl.interpreter.outcomes import is_cut, is_outside
-from whorl.interpreter.plan import judge_key
 from whorl.interpreter.state import Observer
 from whorl.ir import Block, Loop, Score, Stable
 from whorl.ir.expressions import Names, inner_values
@@ -197,24 +196,11 @@ class _Facts(Observer):
             row.atoms = self._ahead(machine, key, row)
         elif row.status == "succeeded":
             row.atoms = {atom: self._atom(machine, key, atom, row) for atom in self._atoms}
-            self._keep_asked(machine, key, number, machine.scope_at(frame["inner"]))
         if row.status == "succeeded" and self.keeps_results:
             facts.results[number] = frame["previous"]
         if facts.iterations and facts.iterations[-1].number == number:
             facts.iterations.pop()
         facts.iterations.append(row)
-
-    def _keep_asked(self, machine: State, key: str, number: int, scope: FrameScope) -> None:
-        """Keeps what the judges are asked, or would be; not where nobody is shown it."""
-        if not self.keeps_results:
-            return
-        frame, asked = machine.loop_frames[key], {}
-        for index, atom in enumerate(self._log.judges[frame["address"]]):
-            task = machine.plan.tasks[judge_key(frame["node"], index)]
-            with suppress(LanguageError):
-                if not task.secure:
-                    asked[atom] = value_of(task.inputs, scope)
-        self._loops[frame["address"]].asked[number] = asked
 
     def _ahead(self, machine: State, key: str, row: IterationFacts) -> dict[str, Json]:
         """What a rule reads that is checked ahead of the iteration after one.
@@ -233,7 +219,6 @@ class _Facts(Observer):
             with _scope_ahead(machine, key, row.number, self._names) as scope:
                 for atom in self._atoms.keys() - kept.keys():
                     atoms[atom] = self._atom(machine, key, atom, row, scope)
-                self._keep_asked(machine, key, row.number, scope)
         except LanguageError:
             atoms[HANDED_OVER] = FAULT
         return atoms
