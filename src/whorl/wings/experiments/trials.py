@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from whorl.providers.settings import Settings
-    from whorl.runtimes.journal.journal import Entry, RunId, RunRow
+    from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.wings.experiments.cases import Case
     from whorl.wings.experiments.document import Experiment
@@ -43,7 +43,6 @@ _ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished"})
 _STEERED = frozenset(
     {"gate.decided", "run.accepted", "run.cancelled", "run.continued", "run.paused", "run.resumed"}
 )
-_REOPENED = frozenset({"run.continued", "run.finished"})
 _SHORTAGE = frozenset(
     {"budget.reached", "run.resumed", "run.continued", "loop.finished", "run.finished"}
 )
@@ -221,26 +220,9 @@ def is_steered(store: SqliteStore, row: RunRow) -> bool:
         elif kind == "gate.decided":
             if body.keys() & {"value", "results"}:
                 return True
-        elif not body.get("explore") and body.get("by") != BY_EXPERIMENT:
+        elif body.get("by") != BY_EXPERIMENT:
             return True
     return is_held and row.status == "paused"
-
-
-def extension_of(store: SqliteStore, row: RunRow) -> Entry | None:
-    """The first request by which a run that had ended goes on exploring, until that has ended.
-
-    What has failed of it can be tried again; until then the run gives what it gave before.
-    """
-    if row.status in ("succeeded", "cancelled"):
-        return None
-    asked, has_ended = None, False
-    for entry in store.read(row.id, kinds=_REOPENED):
-        if entry.event.kind == "run.finished":
-            is_open = asked is not None and entry.event.body.get("status") == "failed"
-            asked, has_ended = asked if is_open else None, True
-        elif has_ended and entry.event.body.get("explore"):
-            asked = asked or entry
-    return asked
 
 
 def doubt_usd(store: SqliteStore, row: RunRow) -> float:
@@ -294,24 +276,17 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
         return Outcome(trial)
     outcome = Outcome(trial, row.id, row.status, cost_usd=row.cost_usd, seconds=row.seconds)
     outcome.in_doubt = row.in_doubt
-    extension = extension_of(store, row)
-    if extension is None and not outcome.is_done:
+    if not outcome.is_done:
         return outcome
-    if extension is None and row.status == "paused":
+    if row.status == "paused":
         _take_stop(outcome, store)
-    own_usd = 0.0
     # By loop and iteration; one that is tried again has all that it has used.
     used: dict[str, dict[str, float]] = {}
     extra: dict[str, float] = {}
     for entry in store.read(row.id, kinds=_ENDS):
         body: dict[str, Any] = entry.event.body
         address = entry.event.address
-        if extension is not None and entry.seq > extension.seq:
-            # What it found before stands, however far it has gone on since.
-            break
         if entry.event.kind == "run.finished":
-            outcome.status = row.status if extension is None else body["status"]
-            own_usd = (body.get("usage") or {}).get("cost_usd") or 0.0
             outcome.outputs = body.get("outputs") or {}
             outcome.unpriced = unpriced_in(body)
             error = body.get("error") or {}
@@ -330,12 +305,8 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
             if "explored" in body:
                 loop_usd = body["usage"].get("cost_usd") or 0
                 extra[address] = max(0.0, sum(used.get(address, {}).values()) - loop_usd)
-    if extension is not None:
-        extra[""] = max(0.0, row.cost_usd - own_usd)
     outcome.extra_usd = sum(extra.values())
     outcome.cost_usd = max(0.0, outcome.cost_usd - outcome.extra_usd)
-    if extension is not None:
-        return outcome
     if trial.may_have_more(row, doubt_usd(store, row)) and is_short(store, row):
         outcome.is_short, outcome.status = True, "paused"
     return outcome

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.interpreter.events import amount_in, charged
-from whorl.interpreter.outcomes import is_cut
 from whorl.wings.experiments.what_if.facts import USAGE, Call
 
 if TYPE_CHECKING:
@@ -24,13 +23,7 @@ _ENDS = ("task.finished", "task.failed", "task.in_doubt")
 
 
 class CallLog:
-    """Counts calls while a journal is read; `outside` is what those used that are in no loop.
-
-    `is_later`: a loop that had ended goes on. What its budget cuts then is asked for again, and is
-    no call of a rule.
-    """
-
-    is_later = False
+    """Counts calls while a journal is read; `outside` is what those used that are in no loop."""
 
     def __init__(self) -> None:
         self.began: dict[str, float] = {}
@@ -74,8 +67,7 @@ class CallLog:
                 usage = {name: charged(body.get("reserve") or {})[name] for name in USAGE}
             else:
                 self._open.pop(event.address, None)
-            is_lost = self.is_later and is_cut(body.get("error") or {})
-            if not (is_lost or is_no_call):
+            if not is_no_call:
                 self._count(event, started, usage)
 
     def _places(self, address: str) -> list[Place]:

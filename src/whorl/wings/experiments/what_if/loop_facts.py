@@ -103,8 +103,6 @@ class _Facts(Observer):
         self._ends: dict[str, dict[str, Any]] = {}
         self._attempts: dict[tuple[str, int], int] = {}
         self._steered = ""
-        # In which iteration a loop that goes on later got no answer.
-        self._unanswered: dict[str, int] = {}
 
     def begun(self, machine: State, key: str) -> None:
         frame = machine.frames[key]
@@ -160,10 +158,9 @@ class _Facts(Observer):
 
     def taking(self, machine: State, event: Event) -> None:
         body: dict[str, Any] = event.body
-        if not body.get("explore") and body.get("by") != BY_EXPERIMENT:
+        if body.get("by") != BY_EXPERIMENT:
             self._steered = self._steered or _STEERED.get(event.kind, "")
         self._has_paused |= event.kind in _PAUSES
-        self._log.is_later |= event.kind == "run.continued" and bool(body.get("explore"))
         if event.at > machine.now:
             self._log.wait(machine.state.get("queue", ()))
         self._log.take(event, is_no_call=_is_asked_again(machine, event))
@@ -177,7 +174,7 @@ class _Facts(Observer):
         number, place = frame["count"], (frame["address"], frame["count"])
         row = IterationFacts(number, str(note["status"]), str(note.get("by") or ""))
         error: Any = note.get("error") or {}
-        if exploring.has_ended(frame) and not self._log.is_later:
+        if exploring.has_ended(frame):
             # No rule has this budget or this bad luck: nobody knows what it would have given.
             row.status = "cut" if is_cut(error) else row.status
             row.status = "unanswered" if is_outside(error) else row.status
@@ -262,22 +259,14 @@ class _Facts(Observer):
         """A note of the journal, which the machine does not take in."""
         if event.kind == "budget.reached":
             self._log.refuse(event.address)
-        elif event.kind == "loop.finished" and self._log.is_later and "explored" not in event.body:
-            self._unanswered[event.address] = int(str(event.body["iterations"]))
         elif event.kind == "loop.finished":
             self._ends[event.address] = event.body
-            self._unanswered.pop(event.address, None)
 
     def ended(self) -> list[LoopFacts]:
         for address, facts in self._loops.items():
             # A loop that nothing outside keeps waiting has ended before the fold has begun it.
             if (body := self._ends.get(address)) is not None:
                 _take_end(facts, body)
-            last = facts.iterations[-1] if facts.iterations else None
-            unanswered = self._unanswered.get(address)
-            if last and last.number == unanswered and last.status == "failed":
-                # It got no answer, which is no result, and is asked for again.
-                facts.iterations.pop()
             facts.steered, facts.outside = self._steered, dict(self._log.outside)
             facts.has_paused = self._has_paused
         return list(self._loops.values())
