@@ -189,7 +189,7 @@ def test_x109_names_a_budget_where_it_is_the_reason(billed: Billed, words: tuple
 
     asked = whorl(*words)
 
-    assert "error[X109]: no run of experiment 'guess' has ended yet: the budget" in asked.stderr
+    assert "error[X116]: no run of experiment 'guess' has ended yet: the budget" in asked.stderr
     assert goes_on(advised(asked.stderr), billed)
 
 

@@ -208,7 +208,7 @@ def test_where_the_outside_failed_all_trials_that_is_said(words: tuple[str, ...]
     asked = whorl(*words)
 
     assert asked.exit_code == 2
-    assert "error[X109]: all 2 trials of experiment 'guess' that ended failed" in asked.stderr
+    assert "error[X113]: all 2 trials of experiment 'guess' that ended failed" in asked.stderr
     assert "because of the provider (P104)" in asked.stderr
     assert "404" in asked.stderr
     Path("whorl.toml").write_text(CONFIG)

@@ -50,7 +50,7 @@ def test_verdicts_that_are_not_there_yet_are_named_with_what_gives_them(judged: 
 
     assert nothing.exit_code == 2
     assert (
-        "error[X109]: no result has both a verdict and a label: "
+        "error[X115]: no result has both a verdict and a label: "
         "24 of 24 results have no verdict of grader 'good'" in nothing.stderr
     )
     assert nothing.stderr.rstrip().endswith(f"help: {RUN}")

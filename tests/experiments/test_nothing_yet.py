@@ -93,7 +93,7 @@ def test_a_grade_that_is_missing_is_named_with_what_to_do() -> None:
 
     assert asked.exit_code == 2
     assert (
-        "error[X109]: no rule is answered by all 12 runs: iteration 1 of case '4' has no grade: "
+        "error[X114]: no rule is answered by all 12 runs: iteration 1 of case '4' has no grade: "
         "grader 'grade' gave '7': a grade is from 0 to 1" in asked.stderr
     )
     assert "correct grader 'grade': no trial runs again" in asked.stderr

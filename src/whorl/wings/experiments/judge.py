@@ -104,12 +104,12 @@ def _not_judged(study: Study, name: str, lacking: _Lacking) -> Iterator[Note]:
 def _reliability(
     study: Study, question: str, judged: Sequence[Judged], notes: Sequence[Note], votes: int
 ) -> JudgeReport:
-    """How they agree; raises UsageError X109 where there is nothing to compare."""
+    """How they agree; raises UsageError X115 where there is nothing to compare."""
     if not judged:
         words = "; ".join(["no result has both a verdict and a label", *(w for w, _ in notes)])
         command = next((command for _, command in notes if command), "")
         advice = command or "name a grader with --against that has grades"
-        raise UsageError(words.replace("; ", ": ", 1), help=advice, code="X109")
+        raise UsageError(words.replace("; ", ": ", 1), help=advice, code="X115")
     found = reliability(question, judged, study.experiment.name, verdict_votes=votes)
     found.notes = [f"{words}: {command}" if command else words for words, command in notes]
     found.notes += study.steered

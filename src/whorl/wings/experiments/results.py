@@ -241,7 +241,7 @@ class Study:
         return key_prefix(self.experiment.name, self.generation)
 
     def check_ended(self, variant: str = "") -> None:
-        """Raises UsageError X109 where no trial has ended, of any variant or of this one."""
+        """Raises UsageError where no trial has ended, of any variant or of this one."""
         names = [variant] if variant else [*self.prepared]
         if not any(True for name in names for _ in self.ended(name)):
             outcomes = [one.outcome for one in self._flat()]

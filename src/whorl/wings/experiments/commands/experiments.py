@@ -227,7 +227,7 @@ def _baseline(project: Project, read: Experiment, against: str) -> dict[str, Any
         if not isinstance(value, dict) or "workflow" not in value:
             if not check_saved(value)["cases"]:
                 words = f"{against!r} has no case, so there is nothing to compare with"
-                raise UsageError(words, help=to_save(read.file, against), code="X109")
+                raise UsageError(words, help=to_save(read.file, against), code="X115")
             return check_saved(value)
     other = read_file(project, against)
     found = None
@@ -236,7 +236,7 @@ def _baseline(project: Project, read: Experiment, against: str) -> dict[str, Any
             found = study_of(project, store, other).report()
     if found is None or not found.cases:
         words = f"no case of experiment {other.name!r} is done, so there is nothing to compare with"
-        raise UsageError(words, help=pasted("experiment", "run", other.file), code="X109")
+        raise UsageError(words, help=pasted("experiment", "run", other.file), code="X115")
     if not found.is_complete:
         say(f"{against}: {found.done} of {plural(found.trials, 'trial')} done")
     return saved(found, other)

@@ -261,7 +261,7 @@ def check_comparable(experiment: Experiment, before: dict[str, Any], against: st
     if before.get("grader", own) != own:
         words = f"{against!r} was graded by another grader than {experiment.name!r} has"
         advice = "give both the same main `grade`, or save the earlier report again with this one"
-        raise UsageError(words, help=advice, code="X109")
+        raise UsageError(words, help=advice, code="X115")
     if {case.id for case in experiment.cases} & set(before["cases"]):
         return
     cases = list(before["cases"])
@@ -269,4 +269,4 @@ def check_comparable(experiment: Experiment, before: dict[str, Any], against: st
     words = f"no case of {experiment.name!r} is in {against!r}, so there is nothing to compare"
     ids = ", ".join(case.id for case in experiment.cases[:_NAMED])
     advice = f"its cases: {', '.join(cases[:_NAMED])}{more}; those of {experiment.name!r}: {ids}"
-    raise UsageError(words, help=advice, code="X109")
+    raise UsageError(words, help=advice, code="X115")

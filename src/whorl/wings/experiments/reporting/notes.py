@@ -60,12 +60,12 @@ def nothing_ended(
             words += "cases, variants or versions that it has no more"
         if short := sum(one.is_short for one in ended):
             words += f": the budget ended {plural(short, 'trial')}"
-        return UsageError(words, help=commands.run, code="X109")
+        return UsageError(words, help=commands.run, code="X116" if short else "X109")
     codes = ", ".join(dict.fromkeys(one.error for one in failed))
     trials = f"all {len(failed)} trials" if len(failed) > 1 else "the only trial"
     words = f"{trials} of experiment {name!r} that ended failed because of the provider ({codes})"
     advice = commands.again(str(failed[0].run))
-    return UsageError(f"{words}: {failed[0].message}", help=advice, code="X109")
+    return UsageError(f"{words}: {failed[0].message}", help=advice, code="X113")
 
 
 def no_grade(
@@ -83,7 +83,7 @@ def no_grade(
     elif not experiment.explore or experiment.grade_iterations == "returned":
         advice = "only what runs return is graded: explore the loop, and grade all iterations"
     words = f"no rule is answered by all {runs} runs: {where} has no grade: grader {name!r} {why}"
-    return UsageError(words, help=advice, code="X109")
+    return UsageError(words, help=advice, code="X114")
 
 
 def count_failure(failed: dict[str, int], outcome: Outcome) -> None:

@@ -81,7 +81,7 @@ def no_answer(
         # What explores is not continued.
         advice = commands.fresh if experiment.explore else commands.run
         advice = f"raise trial_budget, then: {advice}"
-    return UsageError(words, help=advice, code="X109")
+    return UsageError(words, help=advice, code="X116" if cut else "X109")
 
 
 def could_change(
