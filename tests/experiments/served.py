@@ -66,7 +66,7 @@ output = 100.0
 class Billed:
     """A model whose answers have so many tokens, as far as it keeps to the limit that it is sent.
 
-    Judges are answered yes, or what it `says`, after so many tokens of thoughts. `failing` calls
+    Judges are answered yes, after so many tokens of thoughts. `failing` calls
     whose prompt has `fails_at` are answered that the key is not the right one. Each answer is by
     `grows_by` tokens longer than the one before.
     """
@@ -79,7 +79,6 @@ class Billed:
     failing: int = 0
     billed_usd: float = 0.0
     calls: int = 0
-    says: str = "YES"
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any] | None:
         """What is answered and billed; None: it refuses."""
@@ -89,7 +88,7 @@ class Billed:
             return None
         limit = asked.get("max_completion_tokens") or asked.get("max_tokens") or self.tokens
         written = min(self.tokens, limit) if self.keeps else self.tokens
-        text = self.says if "It is short" in prompt else f"text {len(prompt) % 7}"
+        text = "YES" if "It is short" in prompt else f"text {len(prompt) % 7}"
         if "response_format" in asked:
             text = json.dumps({"score": 0.1})
         is_cut = written < self.tokens
@@ -141,8 +140,6 @@ ALONE = PLAIN.replace(VARIANTS, "")
 JUDGED = ALONE.replace(
     GRADE, 'grade: {good: {judge: "It is short", of: "{{ outputs.text }} {{ case.n }}"}}\n'
 )
-JUDGING = LOOP.replace('"iteration >= 3"', '{judge: "It is short"}')
-GOES_ON = LOOP.replace("      steps:", "      on_failure: continue\n      steps:")
 # An answer of 3,000 tokens costs 30 cents, and the 1,024 that are reserved ten.
 EACH_USD = 0.3001
 
