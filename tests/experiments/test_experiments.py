@@ -30,7 +30,7 @@ from whorl import Experiment, what_if
 from whorl.errors import InvalidWorkflow
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.project import find_project
-from whorl.wings.experiments.document import experiment_schema, read_experiment
+from whorl.wings.experiments.document import SCHEMA, read_experiment
 from whorl.wings.experiments.variants import prepare
 
 
@@ -214,7 +214,7 @@ def test_all_rows_that_do_not_fit_are_listed_at_once() -> None:
 
 
 def test_the_schema_has_every_field() -> None:
-    schema = experiment_schema()
+    schema = SCHEMA
 
     assert set(schema["required"]) <= set(schema["properties"])
     assert schema["additionalProperties"] is False

@@ -55,7 +55,7 @@ def test_a_library_without_a_syntax_is_none() -> None:
 
 def test_what_is_no_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(libraries()._loaded, "odd", 7)
-    monkeypatch.setitem(libraries()._built_in, "odd", "odd:LIBRARY")
+    monkeypatch.setitem(libraries().built_in, "odd", "odd:LIBRARY")
 
     with pytest.raises(LanguageError, match=r"plugin 'odd' of .* is int, not a Library"):
         open_library("odd")
@@ -64,7 +64,7 @@ def test_what_is_no_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_library_that_fails_to_load_is_named_with_its_cause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(libraries()._built_in, "lost", "whorl_nowhere:LIBRARY")
+    monkeypatch.setitem(libraries().built_in, "lost", "whorl_nowhere:LIBRARY")
 
     with pytest.raises(LanguageError, match=r"'lost'.*whorl_nowhere:LIBRARY.*No module named"):
         evaluate(Expression("jinja", "1", "lost"), NOTHING)
