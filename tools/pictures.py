@@ -45,7 +45,7 @@ def record(argv: list[str], frames: list[tuple[float, list[list[Any]]]]) -> None
 
     from whorl.interfaces.cli import main
     from whorl.interfaces.cli.live import view as live
-    from whorl.providers.asking.ask import Ask
+    from whorl.providers.asking import Ask
 
     drawn, answer = live.Live._redraw, Ask.perform
     paper = Console(width=WIDTH, height=24, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115

@@ -16,8 +16,8 @@ from command_line import CONFIG
 from jsonschema import Draft202012Validator
 
 from whorl.providers.settings import model_providers, sections
-from whorl.providers.settings.runtime import TEMPORAL
 from whorl.providers.settings.schema import rows, settings_schema
+from whorl.providers.settings.sections import TEMPORAL
 from whorl.templates import TEMPLATES, find, forms, read
 
 if TYPE_CHECKING:

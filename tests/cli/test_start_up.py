@@ -57,7 +57,7 @@ NEVER = (
     "whorl.language.core",
     "whorl.language.patterns",
     "whorl.language.schema",
-    "whorl.providers.asking.ask",
+    "whorl.providers.asking",
     "whorl.providers.models",
     "whorl.providers.outbound",
     "whorl.runtimes.journal.forking",

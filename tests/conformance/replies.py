@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import ProviderError
 from whorl.interpreter.events import unescape
 from whorl.ir.values import parse_duration
-from whorl.providers.asking.judge import judged_value
-from whorl.providers.models.typed_answers import typed_answer
+from whorl.providers.asking import judged_value
+from whorl.providers.models.conversation import typed_answer
 from whorl.providers.registry import KINDS
 from whorl.providers.task import Estimate, MaxUsage, Reply, Usage
 

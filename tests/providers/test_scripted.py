@@ -8,7 +8,7 @@ import pytest
 from provider_server import ask, say, scripted
 
 from whorl.providers.json_values import NotJson, parse_json
-from whorl.providers.models.typed_answers import fault_words, typed_answer
+from whorl.providers.models.conversation import fault_words, typed_answer
 from whorl.providers.task import Request
 
 

@@ -36,8 +36,7 @@ from wires import (
     streaming,
 )
 
-from whorl.providers.models.anthropic import AnthropicWire
-from whorl.providers.models.wires import OllamaWire, OpenAIWire
+from whorl.providers.models.wires import AnthropicWire, OllamaWire, OpenAIWire
 from whorl.providers.settings.sections import settings_from
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from whorl.errors import ProviderError
 from whorl.interpreter.events import Event
 from whorl.language.libraries import open_library
 from whorl.plugins import load_reference
-from whorl.providers.asking.judge import verdict_of
+from whorl.providers.asking import verdict_of
 from whorl.providers.memory import amended, key_of, search
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.journal.folding import fold

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.providers.asking.judge import (
+from whorl.providers.asking import (
     WORDS_MAX,
     fence_for,
     judged_value,

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from whorl.errors import UsageError
-from whorl.providers.settings.hidden import shown_command
 from whorl.providers.settings.model_providers import PROVIDER
-from whorl.providers.settings.rights import _PARTERS, LIMIT_FIELDS, part_rights
+from whorl.providers.settings.rights import _PARTERS, LIMIT_FIELDS, part_rights, shown_command
 from whorl.providers.settings.sections import SECTIONS, settings_from
 
 HARMLESS_SECTIONS = {"defaults", "limits", "queue", "run"}

@@ -9,7 +9,7 @@ import pytest
 from stopwatch import within
 from whorl.language.schema import fit, misfits
 from whorl.providers.json_values import NotJson, as_json, parse_json
-from whorl.providers.models.typed_answers import closed, find_json, is_strict, spoken, typed_answer
+from whorl.providers.models.conversation import closed, find_json, is_strict, spoken, typed_answer
 
 POINT = {
     "type": "object",

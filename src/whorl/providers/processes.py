@@ -20,7 +20,7 @@ from whorl.errors import ProviderError
 from whorl.ir.values import workspace_of
 from whorl.lazily import dataclass
 from whorl.providers.json_values import clean
-from whorl.providers.settings.lines import permit_command
+from whorl.providers.settings import permit_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

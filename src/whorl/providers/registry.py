@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from whorl.providers.tools.tool_cache import KnownTools
 
 KINDS = {
-    "ask": "whorl.providers.asking.ask:Ask",
-    "judge": "whorl.providers.asking.judge:Judge",
+    "ask": "whorl.providers.asking:Ask",
+    "judge": "whorl.providers.asking:Judge",
     "http": "whorl.providers.http:Http",
     "connector": "whorl.providers.function_task:Connector",
     "run": "whorl.providers.commands:Command",
     "agent": "whorl.providers.agents.agent:Agent",
-    "javascript": "whorl.providers.code.javascript:JavaScript",
-    "xslt": "whorl.providers.code.xslt:Xslt",
+    "javascript": "whorl.providers.code:JavaScript",
+    "xslt": "whorl.providers.code:Xslt",
     "use": "whorl.providers.function_task:Use",
     "memory": "whorl.providers.memory:Memory",
     "tool": "whorl.providers.function_task:Tool",

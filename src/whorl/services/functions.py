@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import UsageError
 from whorl.interpreter.requests import objection
-from whorl.providers.settings.lines import line_below, with_entry
+from whorl.providers.settings import line_below, with_entry
 from whorl.runtimes.journal.folding import fold
 from whorl.services.configuration.trust import ENDING
 from whorl.services.files.preflight import check_performable, unknown_names

@@ -114,7 +114,7 @@ class Project:
         """A workflow that is written in Python; it is imported where the operator permits it."""
         from whorl.dialects import Reading
         from whorl.providers.functions import import_function
-        from whorl.providers.settings.lines import line_below, with_entry
+        from whorl.providers.settings import line_below, with_entry
 
         settings = self.settings()
         if settings.untrusted is not None:
@@ -256,7 +256,7 @@ class Project:
     @property
     def is_on_cluster(self) -> bool:
         """Whether others drive the runs: what is read here is a mirror of them."""
-        from whorl.providers.settings.runtime import chosen_kind
+        from whorl.providers.settings.sections import chosen_kind
 
         # Runs can be looked at where the configuration cannot be read.
         with suppress(UsageError):

@@ -9,7 +9,7 @@ from whorl import ir
 from whorl.dialects import read_workflow
 from whorl.errors import InvalidWorkflow
 from whorl.formats.mcp_cli.reader import McpCliReader
-from whorl.providers.asking.judge import judgement_of
+from whorl.providers.asking import judgement_of
 from whorl.providers.task import Request
 from whorl.source.json import read_json
 from whorl.source.yaml import read_yaml

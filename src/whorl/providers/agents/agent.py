@@ -1,4 +1,7 @@
-"""The task `agent`: an agent program works in a folder of the project, if the operator lets it."""
+"""The task `agent`: an agent program works in a folder of the project, if the operator lets it.
+
+What the program prints is followed as it comes: lines, events, and what is shown of them.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,10 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError, did_you_mean
 from whorl.language.schema import fit
-from whorl.providers.agents.programs import PROGRAMS
-from whorl.providers.agents.protocol import AgentOutput, Invocation, bare_model
-from whorl.providers.agents.stream import Stream, output_of
+from whorl.providers.agents.programs import PROGRAMS, AgentOutput, Invocation, bare_model
 from whorl.providers.context import OwnTask
-from whorl.providers.json_values import clean, shorten
-from whorl.providers.models import conversation, typed_answers
+from whorl.providers.json_values import NotJson, as_json, clean, parse_json, shorten
+from whorl.providers.models import conversation
 from whorl.providers.processes import (
     Finished,
     Program,
@@ -27,7 +28,7 @@ from whorl.providers.processes import (
     make_workspace,
     run_program,
 )
-from whorl.providers.redaction import Secret, redact, redact_error
+from whorl.providers.redaction import Secret, StreamedText, redact, redact_error
 from whorl.providers.settings import AgentSettings, revealed
 from whorl.providers.settings.model_providers import KNOWN_PROVIDERS
 from whorl.providers.settings.sections import agents_from
@@ -43,10 +44,10 @@ from whorl.providers.task import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from whorl.language import Json
-    from whorl.providers.agents.protocol import AgentProgram
+    from whorl.providers.agents.programs import AgentProgram
 
 
 # A command line holds the system prompt of some programs, and Linux takes 128 KB for one word.
@@ -197,7 +198,7 @@ def _conversation(request: Request, inputs: Inputs) -> tuple[str, str]:
     prompt = clean(inputs.needed("prompt"))
     if isinstance(request.repair, dict):
         repair = Inputs("agent", request.repair)
-        correction = typed_answers.correction_for([str(fault) for fault in repair.items("errors")])
+        correction = conversation.correction_for([str(fault) for fault in repair.items("errors")])
         if kept := repair.text("session"):
             session, prompt = kept, correction
         else:
@@ -211,8 +212,8 @@ def _conversation(request: Request, inputs: Inputs) -> tuple[str, str]:
 @contextmanager
 def _schema_file(kind: AgentProgram, invocation: Invocation) -> Iterator[str]:
     """A file with the schema while the program runs, for one that can hold its model to it."""
-    schema = typed_answers.closed(invocation.schema)
-    is_form = isinstance(schema, dict) and typed_answers.is_strict(schema)
+    schema = conversation.closed(invocation.schema)
+    is_form = isinstance(schema, dict) and conversation.is_strict(schema)
     if not kind.takes_schema_file or not is_form:
         yield ""
         return
@@ -286,12 +287,12 @@ def reply_of(
         # What the program checked itself is checked again.
         extra: dict[str, Json] | None = None if invocation.strict else {}
         if output.structured is None:
-            value, faults = typed_answers.typed_answer(schema, text, extra)
+            value, faults = conversation.typed_answer(schema, text, extra)
         else:
             value, faults = fit(schema, output.structured, extra)
         detail |= {"extra": extra} if extra else {}
         if faults:
-            words = typed_answers.fault_words(faults)
+            words = conversation.fault_words(faults)
             why = f"the answer of agent {invocation.agent!r} does not fit: {words}"
             unfit: dict[str, Json] = {"answer": text, "errors": [*faults]}
             raise redact_error(ProviderError(why, code="P105"), secrets, paid | unfit)
@@ -322,3 +323,86 @@ def _failure(name: str, output: AgentOutput, finished: Finished) -> ProviderErro
     if not output.ended or is_empty:
         return ProviderError(f"{name} ended without a result{words}", code="P130")
     return None
+
+
+# What an agent program prints, followed as it comes: lines, events, and what is shown of them.
+
+LINE_MAX = 8_000_000
+EMITTED_MAX = 1_000_000
+NOISE_MAX = 2_000
+
+
+class Stream:
+    """Cuts pieces of output into lines, and gives each event to `output`.
+
+    Without one all that is printed is the answer, and is passed on as it is. `when_ended` is called
+    with each event from the one on that says that the work is over. `noise` is the last of what
+    was no event: a program that breaks often says why on stdout.
+    """
+
+    def __init__(self, output: AgentOutput | None, emit: Emit, secrets: Sequence[Secret]) -> None:
+        self.output = output
+        self._emit = emit
+        self._shown = StreamedText(secrets)
+        self._pieces: list[str] = []
+        self._length = 0
+        self._emitted = 0
+        self.events = 0
+        self.when_ended: Callable[[], None] = lambda: None
+        self.noise = ""
+
+    def add(self, piece: str) -> None:
+        if self.output is None:
+            self._show(self._shown.take(clean(piece)))
+            return
+        first, *lines = piece.split("\n")
+        self._keep(first)
+        for line in lines:
+            self._end_line()
+            self._keep(line)
+
+    def end(self) -> None:
+        self._end_line()
+        self._show(self._shown.rest(is_whole=True))
+
+    def _keep(self, piece: str) -> None:
+        # A line that is too long is cut, and so it is no event; its end is still waited for.
+        self._length += len(piece)
+        if self._length <= LINE_MAX:
+            self._pieces.append(piece)
+
+    def _end_line(self) -> None:
+        line = "".join(self._pieces).strip()
+        self._pieces, self._length = [], 0
+        if not line or self.output is None:
+            return
+        try:
+            # A number that is no number is no reason to lose a result that was paid for.
+            event = as_json(parse_json(line, in_part=True))
+        except NotJson:
+            event = None
+        if not isinstance(event, dict):
+            self.noise = f"{self.noise}\n{line[-NOISE_MAX:]}"[-NOISE_MAX:].strip()
+            return
+        self.events += 1
+        self._show(self._shown.take(clean(self.output.take(event))))
+        if self.output.ended:
+            self.when_ended()
+
+    def _show(self, text: str) -> None:
+        if text and self._emitted < EMITTED_MAX:
+            self._emitted += len(text)
+            self._emit(text)
+
+
+def output_of(finished: Finished, stream: Stream) -> AgentOutput:
+    """What the program said; one that speaks no JSON at all is taken at its word."""
+    output = stream.output
+    if output is None or (stream.events == 0 and finished.exit_code == 0):
+        text = finished.stdout.strip()
+        is_answer = output is None or bool(text)
+        detail: dict[str, Json] = {"format": "text"} if output else {}
+        return AgentOutput(text=text, ended=is_answer, detail=detail, is_plain=True)
+    if not output.ended and stream.noise:
+        output.detail["noise"] = stream.noise
+    return output

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from whorl.errors import InvalidWorkflow, ProviderError
 from whorl.ir.values import workspace_of
 from whorl.lazily import dataclass
-from whorl.providers.settings.lines import permit_file
+from whorl.providers.settings import permit_file
 from whorl.source.paths import fits_glob, is_kept, is_open, read_named, reason_of, resolve_beside
 
 if TYPE_CHECKING:

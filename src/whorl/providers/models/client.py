@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 WIRES = {
     "openai": "whorl.providers.models.wires:OpenAIWire",
-    "anthropic": "whorl.providers.models.anthropic:AnthropicWire",
+    "anthropic": "whorl.providers.models.wires:AnthropicWire",
     "ollama": "whorl.providers.models.wires:OllamaWire",
     "local": "whorl.providers.models.local:LocalWire",
     "scripted": "whorl.providers.models.wires:ScriptedWire",

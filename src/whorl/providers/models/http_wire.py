@@ -1,4 +1,4 @@
-"""What all wire formats of servers do the same way: requests and streams."""
+"""What all wire formats of servers do the same way: requests, streams, answers event by event."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.json_values import (
     NotJson,
+    as_text,
     beside,
     clean,
     json_bytes,
@@ -21,19 +22,103 @@ from whorl.providers.json_values import (
     table_of,
     tables_of,
 )
-from whorl.providers.models.conversation import Answer, Limit
-from whorl.providers.outbound import client, faults
+from whorl.providers.models.conversation import Answer, Limit, counted, tool_calls
+from whorl.providers.outbound import client
 from whorl.providers.outbound.addresses import origin_of
 from whorl.providers.redaction import Secret
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from whorl.providers.models.answer_reader import AnswerReader, Body
+    from whorl.language import Json
     from whorl.providers.models.conversation import Candidate, Conversation
     from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 
+
+# An answer that is taken in event by event, as a server streams it.
+
+if TYPE_CHECKING:
+    Body = dict[str, Json]
+
+CALLS_MAX = 64
+
+
+class AnswerReader:
+    """Takes in the events of an answer; `counts` names the tokens read and written in `usage`."""
+
+    counts: ClassVar[tuple[str, str]]
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._pieces: list[str] = []
+        self._held = ""
+        self._calls: dict[str, dict[str, str]] = {}
+        self._last_keys: dict[str, str] = {}
+        self.usage: Body = {}
+        self.finish = ""
+        self.refusal = ""
+        self.served_by: Json = None
+        self.has_message = False
+
+    def take(self, event: Body) -> bool:
+        """Takes in an event of a stream; true where it is the last one."""
+        raise NotImplementedError
+
+    def take_reply(self, reply: Body) -> None:
+        self.take(reply)
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    def add_text(self, piece: Json) -> None:
+        """Takes the next piece; half of a character that was cut in two waits for the other."""
+        if not piece or not isinstance(piece, str):
+            return
+        self._pieces.append(piece)
+        piece, self._held = self._held + piece, ""
+        if "\ud800" <= piece[-1] <= "\udbff":
+            piece, self._held = piece[:-1], piece[-1]
+        if piece:
+            self._emit(clean(piece))
+
+    def add_call(
+        self, place: Json, *, call_id: Json = None, name: Json = None, arguments: Json = None
+    ) -> None:
+        """Takes a piece of the call at a place (None: the next); another id begins another."""
+        place = str(len(self._calls) if place is None else place)
+        key = self._last_keys.get(place, place)
+        earlier_id = self._calls.get(key, {}).get("id")
+        if earlier_id and isinstance(call_id, str) and call_id and call_id != earlier_id:
+            key = f"{place} {call_id}"
+        self._last_keys[place] = key
+        if key not in self._calls and len(self._calls) >= CALLS_MAX:
+            return
+        call = self._calls.setdefault(key, {"id": "", "name": "", "arguments": ""})
+        for field, piece in (("id", call_id), ("name", name)):
+            if isinstance(piece, str) and piece and not call[field]:
+                call[field] = piece
+        if arguments is not None:
+            call["arguments"] += as_text(arguments)
+
+    def answer(self) -> Answer:
+        """The answer, with the counts that the server gave and the model that it says it used."""
+        if self._held:
+            self._emit(clean(self._held))
+        is_named = isinstance(self.served_by, str) and self.served_by
+        return Answer(
+            clean(self.text),
+            self.finish,
+            counted(self.usage.get(self.counts[0])),
+            counted(self.usage.get(self.counts[1])),
+            {"served_by": clean(str(self.served_by))[:200]} if is_named else {},
+            tool_calls([{**call} for call in self._calls.values()]),
+            refusal=self.refusal,
+        )
+
+
+if TYPE_CHECKING:
     Fields = tuple[str, ...]
 
 CHECK_S = 25.0
@@ -171,7 +256,7 @@ class HttpWire:
             listed = await beside(partial(_listed, received.body), len(received.body))
         except NotJson:
             why = "what answers is none of a provider: the reply is not JSON; check its base_url"
-            raise faults.malformed(received.what, why) from None
+            raise client.malformed(received.what, why) from None
         if listed and provider.model and not _has(listed, provider.model):
             near = f"; {near}" if (near := did_you_mean(provider.model, listed)) else ""
             words += f", but does not list the model {provider.model!r}{near}"
@@ -231,7 +316,7 @@ class HttpWire:
             return await self._read_stream(_lines_of(text), incoming.what, reader)
         reader.take_reply(await beside(partial(_object_of, text, incoming.what), len(text)))
         if not reader.has_message:
-            raise faults.malformed(incoming.what, "the reply holds no message")
+            raise client.malformed(incoming.what, "the reply holds no message")
         return None
 
     async def _read_stream(
@@ -245,7 +330,7 @@ class HttpWire:
                 if is_done:
                     break
             if not is_done and not reader.finish:
-                raise faults.cut_off(what, "the stream ended before the answer did")
+                raise client.cut_off(what, "the stream ended before the answer did")
             # What follows the answer is read, so that the connection can be used again.
             with suppress(TimeoutError):
                 async with asyncio.timeout(REST_S):
@@ -306,9 +391,9 @@ def _object_of(text: str, what: str) -> Body:
     try:
         reply = parse_json(text, in_part=True)
     except NotJson as cause:
-        raise faults.malformed(what, f"the reply is not JSON: {cause}") from None
+        raise client.malformed(what, f"the reply is not JSON: {cause}") from None
     if not isinstance(reply, dict):
-        raise faults.malformed(what, "the reply is not a JSON object")
+        raise client.malformed(what, "the reply is not a JSON object")
     error = reply.get("error")
     if not error:
         return reply
@@ -319,7 +404,7 @@ def _object_of(text: str, what: str) -> Body:
         words = f"{kind} {code}".lower()
         status = 429 if "rate" in words else 400 if "invalid" in words else 500
     inner = json.dumps({"error": {"message": str(error)} | fields})
-    raise faults.status_fault(f"{what} (an error inside a reply)", status, {}, inner)
+    raise client.status_fault(f"{what} (an error inside a reply)", status, {}, inner)
 
 
 def _listed(body: bytes) -> list[str]:

@@ -26,10 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError
 from whorl.providers.json_values import clean, without_middle
-from whorl.providers.models.conversation import Answer, Limit, Message, counted
-from whorl.providers.models.typed_answers import PLAIN_KEYS, closed
+from whorl.providers.models.conversation import PLAIN_KEYS, Answer, Limit, Message, closed, counted
 from whorl.providers.models.wires import OpenAIReader
-from whorl.providers.outbound.faults import timed_out
+from whorl.providers.outbound.client import timed_out
 from whorl.providers.task import Emit, time_limit
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 
 from whorl.errors import ProviderError
 from whorl.lazily import dataclass
-from whorl.providers.settings.lines import line_below, with_entry
+from whorl.providers.settings import line_below, with_entry
 
 if TYPE_CHECKING:
     from whorl.providers.settings import Settings

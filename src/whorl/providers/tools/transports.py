@@ -17,8 +17,14 @@ from mcp_types import JSONRPCNotification, jsonrpc_message_adapter
 from whorl.errors import ProviderError
 from whorl.providers.json_values import beside
 from whorl.providers.outbound.addresses import origin_of
-from whorl.providers.outbound.client import Call, Credential, Outbound, Received
-from whorl.providers.outbound.faults import status_fault, too_large
+from whorl.providers.outbound.client import (
+    Call,
+    Credential,
+    Outbound,
+    Received,
+    status_fault,
+    too_large,
+)
 from whorl.providers.processes import Program, ServerErrors, end_group, start_program
 
 if TYPE_CHECKING:

@@ -57,7 +57,7 @@ class Configuration:
 
     def checked(self, runtime: RuntimeSettings) -> RuntimeSettings:
         """Without a way to a cluster, where the one of the folder is not trusted, and no other."""
-        from whorl.providers.settings.runtime import names_cluster
+        from whorl.providers.settings.sections import names_cluster
 
         refusal = None if self.judged is None else self.judged.refusal()
         if self.judged is None or refusal is None or not names_cluster(self.judged.table):

@@ -215,8 +215,7 @@ def read_records(environment: Mapping[str, str]) -> dict[str, Trusted]:
 
 
 def _trusted(entry: Any) -> Trusted:
-    from whorl.providers.settings.hidden import shown_again
-    from whorl.providers.settings.rights import RIGHT_KINDS, Right
+    from whorl.providers.settings.rights import RIGHT_KINDS, Right, shown_again
 
     # An earlier version remembered texts with the values that are in them.
     values = entry.get("values")

@@ -10,7 +10,7 @@ from whorl.ir import Constant, Loop, Task
 from whorl.ir.checks.structure import session_faults
 from whorl.ir.walk import walk, workflows_of
 from whorl.lazily import dataclass, regex
-from whorl.providers.settings.lines import permit_command
+from whorl.providers.settings import permit_command
 from whorl.services.configuration.trust import check_trusted
 from whorl.services.files.effects import (
     address_in,
@@ -145,7 +145,7 @@ def missing_permissions(workflow: Workflow, settings: Settings) -> Iterator[Unkn
         if words := refused_writes(task, settings):
             yield Unknown(path, "R114", f"step {task.name!r}: {words}", "writing a file")
         if task.kind == "javascript":
-            from whorl.providers.code.javascript import check_node
+            from whorl.providers.code import check_node
 
             try:
                 check_node(settings)

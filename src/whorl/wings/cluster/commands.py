@@ -37,7 +37,7 @@ def worker(project: Project, *, queue: str, calls_only: bool, setup: bool) -> No
     calls that are under way, and leaves. Needs [runtime] kind = "temporal" in whorl.toml.
     """
     from whorl.providers.registry import Providers
-    from whorl.providers.settings.lines import line_below
+    from whorl.providers.settings import line_below
     from whorl.services.configuration.trust import check_trusted
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")

@@ -10,7 +10,7 @@ from whorl.dialects.mocking import mock_words
 from whorl.errors import ProviderError
 from whorl.interpreter.events import split_iteration
 from whorl.lazily import dataclass
-from whorl.providers.asking.judge import judged_value
+from whorl.providers.asking import judged_value
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
 from whorl.runtimes.journal.folding import fold

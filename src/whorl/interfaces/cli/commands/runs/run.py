@@ -25,7 +25,7 @@ from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.status_words import EXIT_CODES, calls_words, effects_words, forecast_words
-from whorl.providers.settings.runtime import VARIABLE
+from whorl.providers.settings.sections import VARIABLE
 from whorl.services.files import forecasting, preflight
 from whorl.services.inspecting.results import status_words
 from whorl.services.runs import QUEUED_S, check_key, find_run

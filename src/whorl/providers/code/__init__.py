@@ -1,1 +1,0 @@
-"""Tasks that run code of a file, in a process of its own that may reach little or nothing."""
