@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from simulation.runs import check_step
 from simulation.world import World
 from whorl.interpreter.events import Event
-from whorl.interpreter.refused_requests import short_loop
-from whorl.interpreter.requests import is_known, objection
+from whorl.interpreter.requests import is_known, objection, short_loop
 
 if TYPE_CHECKING:
     from random import Random

@@ -8,8 +8,7 @@ import pytest
 
 from simulation.machines import RESERVE, begun, error_of, feed, restored, sent, wanted
 from whorl import ir
-from whorl.interpreter.constructs.asking import CHARACTERS_MAX, MESSAGES_MAX
-from whorl.interpreter.constructs.task import DOUBTS_MAX
+from whorl.interpreter.constructs.task import CHARACTERS_MAX, DOUBTS_MAX, MESSAGES_MAX
 
 if TYPE_CHECKING:
     from whorl.interpreter.machine import Machine

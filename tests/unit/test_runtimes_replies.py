@@ -8,7 +8,7 @@ import pytest
 
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Perform
-from whorl.interpreter.outcomes import is_cut
+from whorl.interpreter.frames import is_cut
 from whorl.runtimes.journal.replies import failed_body, fit
 
 SAID = "SAID"

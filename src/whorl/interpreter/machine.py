@@ -11,12 +11,12 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError
-from whorl.interpreter import admission, budget, requests
-from whorl.interpreter.constructs import block, foreach, nodes, run, task
+from whorl.interpreter import budget, requests
+from whorl.interpreter.constructs import block, nodes, run, task
 from whorl.interpreter.constructs.loops import loop, loop_limits
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, Send, SetTimer
-from whorl.interpreter.outcomes import error_at, failed, is_failure, language_failure
+from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
 from whorl.interpreter.state import ENDED_BY, ENDLESS, State
 from whorl.ir import Task
 from whorl.language import LanguageError
@@ -41,7 +41,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "group": nodes.GroupBehaviour(),
     "call": run.CallBehaviour(),
     "run": run.RunBehaviour(),
-    "foreach": foreach.ForEachBehaviour(),
+    "foreach": nodes.ForEachBehaviour(),
     "loop": loop.LoopBehaviour(),
     "task": task.TaskBehaviour(),
     "wait": nodes.WaitBehaviour(),
@@ -164,7 +164,7 @@ class Machine(State):
             self._is_reviewed = True
             if "queue" in state or "out_of_budget" in state or "over" in state:
                 self._pops = 0
-                admission.review(self)
+                budget.review(self)
                 loop_limits.end_out_of_budget(self)
                 self._run_agenda()
                 if self._agenda and not self.stopped_at:

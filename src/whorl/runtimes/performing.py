@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from whorl.errors import ProviderError, UsageError
 from whorl.interpreter.events import Event
-from whorl.interpreter.state_index import ENDED
+from whorl.interpreter.state import ENDED
 from whorl.lazily import dataclass
 from whorl.providers.redaction import StreamedText
 from whorl.providers.task import Effect, Request, TaskKind

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whorl.errors import StoreError
     from whorl.interpreter.events import Event
     from whorl.interpreter.plan import Plan
-    from whorl.interpreter.refused_requests import Refused
+    from whorl.interpreter.requests import Refused
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.settings import Settings, TemporalSettings

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import Event
-from whorl.interpreter.state_index import ENDED
+from whorl.interpreter.state import ENDED
 from whorl.lazily import dataclass
 from whorl.runtimes.performing import end_of
 from whorl.runtimes.service.tables import DEFINITIONS

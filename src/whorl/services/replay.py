@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import Event, amount_in
-from whorl.interpreter.outcomes import is_cut, is_outside
+from whorl.interpreter.frames import is_cut, is_outside
 from whorl.lazily import dataclass
 from whorl.providers.json_values import DEPTH_MAX, is_deeper, table_of
 from whorl.providers.task import (

@@ -11,7 +11,7 @@ from uuid import uuid4
 from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interpreter.constructs.loops.exploring import went_past
 from whorl.interpreter.events import Event, split_iteration
-from whorl.interpreter.refused_requests import (
+from whorl.interpreter.requests import (
     Refused,
     check_continued,
     chosen_loop,

@@ -1,32 +1,29 @@
-"""Blocks: nodes run once all that they wait for has ended, side by side where order allows it."""
+"""Blocks: nodes run once all that they wait for has ended, side by side where order allows it.
+
+Nodes that need no frame are skipped, or only compute. How nodes end says how the block ends.
+"""
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
+from whorl.interpreter import frames
 from whorl.interpreter.constructs.attempts import may_help, pause
-from whorl.interpreter.constructs.computing import echo_of, end_at_once
-from whorl.interpreter.constructs.ends import (
-    SKIPPED_BY_CONDITION,
-    SKIPPED_BY_HALT,
-    end_of,
-    is_lost,
-    outcome_of,
-    record,
-)
+from whorl.interpreter.evaluation import OverlayScope, changed, value_of, values_over
 from whorl.interpreter.events import attempted, inner, join
-from whorl.interpreter.frames import discard
-from whorl.interpreter.outcomes import is_failure
+from whorl.interpreter.frames import discard, is_failure
 from whorl.interpreter.state import Behaviour, OutOfTurn
-from whorl.ir import Call, Task
+from whorl.ir import Assign, Call, Compute, Task
+from whorl.language import LanguageError, truth
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import BlockFrame, Outcome, Values
+    from whorl.interpreter.frames import BlockFrame, End, Outcome, Values
     from whorl.interpreter.plan import BlockPlan
     from whorl.interpreter.state import State
-    from whorl.ir import Node
+    from whorl.ir import After, Node
+    from whorl.language import Json
 
 
 @cache
@@ -315,3 +312,175 @@ def _retries(machine: State, key: str, name: str, attempt: int, outcome: Outcome
     machine.expect(address, key, "timer", due=machine.now + wait, name=name)
     _consider(machine, key, plan, [])
     return True
+
+
+# Nodes of a block that need no frame: they are skipped, or they only compute.
+
+
+def end_at_once(machine: State, frame: BlockFrame, plan: BlockPlan, name: str) -> bool:
+    """Ends a node that needs no frame: it is skipped, or it only computes."""
+    node = plan.nodes[name]
+    ends = frame["ends"]
+    for after in plan.nodes[name].after:
+        if not satisfies(ends[after.node], after):
+            record(machine, frame, name, SKIPPED_BY_ORDER)
+            return True
+    address = join(frame["address"], name)
+    inputs: Json = None
+    try:
+        if node.when is not None and not truth(node.when, machine.scope(frame)):
+            record(machine, frame, name, SKIPPED_BY_CONDITION)
+            machine.note("node.skipped", address, {"cause": "condition"})
+            return True
+        if not isinstance(node, Compute | Assign):
+            return False
+        if machine.observer is not None:
+            machine.observer.computing(machine, frame, node)
+        inputs = echo_of(machine, frame, node)
+        outcome = _compute(machine, frame, node)
+    except LanguageError as fault:
+        outcome = frames.failed(frames.language_failure(fault, address, node))
+    end = end_of(machine, frame, node, outcome)
+    record(machine, frame, name, end, outcome["value"], inputs=inputs)
+    is_answer = isinstance(node, Compute) and node.answers and end is SUCCEEDED
+    if is_answer and frame["block"].startswith(":"):
+        # What a workflow answers that is called is its result, and no answer of the run.
+        machine.note("run.answered", address)
+    return True
+
+
+def _compute(machine: State, frame: BlockFrame, node: Compute | Assign) -> Outcome:
+    scope = machine.scope(frame)
+    value: Json
+    if isinstance(node, Assign):
+        value = _assign(machine, frame, node)
+    elif node.over is None:
+        value = value_of(node.value, scope)
+    else:
+        place = f"{frame['scope']} {node.name}"
+        value = machine.collect(place, partial(values_over, node, scope))
+    if isinstance(node, Compute) and node.warns is not None:
+        warning = value_of(node.warns, OverlayScope({"it": value}, scope))
+        machine.warn_of(join(frame["address"], node.name), warning)
+    if node.shape is not None:
+        value = value_of(node.shape, OverlayScope({"it": value}, scope))
+    return frames.succeeded(value)
+
+
+def _assign(machine: State, frame: BlockFrame, node: Assign) -> Values:
+    scope = machine.scope(frame)
+    assigned: Values = {}
+    root: dict[str, Any] = machine.root_values(frame["scope"])
+    recorder = machine.plan.recorder(frame["block"] + node.name)
+    for name, assignment in node.sets:
+        value = value_of(assignment, scope)
+        variables = root if recorder is None else root[recorder.variables]
+        assigned[name] = changed(node.operation, name, variables.get(name), value)
+        if recorder is None:
+            root[name] = assigned[name]
+        else:
+            # Records may hold the variables as they were.
+            root[recorder.variables] = variables | {name: assigned[name]}
+    return assigned
+
+
+def echo_of(machine: State, frame: BlockFrame, node: Node) -> Json:
+    """What a node's record tells as its inputs; nothing where they cannot be computed."""
+    if node.echo is None:
+        return None
+    try:
+        return value_of(node.echo, machine.scope(frame))
+    except LanguageError:
+        # The node itself fails of it, and says why.
+        return None
+
+
+# How the nodes of a block end, what is kept of that, and what it makes of the block.
+#
+# A block's status is that of its last nodes; a last node that was skipped because of another one
+# stands for that other one. So a failure that a later node deals with is no failure of the block.
+
+# How a node ended is kept by its name. Most nodes just succeed.
+SUCCEEDED: End = {"status": "succeeded"}
+SKIPPED_BY_CONDITION: End = {"status": "skipped", "cause": "condition"}
+SKIPPED_BY_ORDER: End = {"status": "skipped", "cause": "order"}
+SKIPPED_BY_HALT: End = {"status": "skipped", "cause": "halt"}
+
+
+def is_lost(end: End) -> bool:
+    return end["status"] in ("failed", "timed_out", "cancelled") and not end.get("tolerated")
+
+
+def satisfies(end: End, after: After) -> bool:
+    """Whether a node that has ended is what another one waits for."""
+    status = end["status"]
+    if "passed" in after.statuses and (
+        status == "succeeded" or end.get("cause") == "condition" or end.get("tolerated")
+    ):
+        return True
+    return status in after.statuses
+
+
+def end_of(
+    machine: State, frame: BlockFrame, node: Node, outcome: Outcome, attempt: int = 1
+) -> End:
+    if outcome["status"] == "succeeded" and attempt == 1:
+        return SUCCEEDED
+    end: End = {"status": outcome["status"]}
+    if attempt > 1:
+        end["attempt"] = attempt
+    if frames.is_failure(outcome):
+        end["error"] = outcome["error"]
+        if node.on_failure == "continue" and outcome["status"] != "cancelled":
+            end["tolerated"] = True
+            address = attempted(join(frame["address"], node.name), attempt)
+            if "noted" not in outcome:
+                machine.note("node.finished", address, {"status": "failed", "error": end["error"]})
+            message = f"{end['error']['message']}; the run went on without it"
+            machine.warn(address, "R100", message, facts=frames.error_facts(end["error"]))
+    return end
+
+
+def record(
+    machine: State, frame: BlockFrame, name: str, end: End, value: Json = None, **facts: Json
+) -> None:
+    """Keeps how a node ended and what it gave; the facts are for records of it."""
+    frame["ends"][name] = end
+    frame["left"] -= 1
+    if end is not SUCCEEDED and is_lost(end):
+        frame["lost"] = True
+    if end["status"] != "skipped":
+        machine.state["scopes"][frame["scope"]]["values"][name] = value
+    if machine.observer is not None:
+        machine.observer.recorded(machine, frame, name, end, value)
+    if machine.plan.recorders:
+        plan = machine.plan.blocks[frame["block"]]
+        recorder = machine.plan.recorder(plan.key + name)
+        if recorder is not None:
+            table: Any = machine.scope_at(frame["scope"]).lookup(recorder.table)
+            facts = {"started": machine.now, "inputs": None, "taken": None} | facts
+            facts |= {"now": machine.now, "value": value}
+            recorder.node_ended(table, plan.nodes[name], end, frame["ends"], **facts)
+
+
+def outcome_of(frame: BlockFrame, plan: BlockPlan) -> Outcome:
+    ends = frame["ends"]
+    if all(end["status"] == "succeeded" for end in ends.values()):
+        return frames.succeeded()
+    leaves = [name for name, followers in plan.followers.items() if not followers]
+    seen: set[str] = set()
+    blamed: set[str] = set()
+    for name in leaves:
+        if name in seen:
+            continue
+        seen.add(name)
+        end = ends[name]
+        if end["status"] == "skipped" and end["cause"] != "condition":
+            leaves.extend(after.node for after in plan.nodes[name].after)
+        elif is_lost(end):
+            blamed.add(name)
+    if not blamed:
+        return frames.succeeded()
+    first = next(name for name in plan.nodes if name in blamed)
+    status = "failed" if ends[first]["status"] == "cancelled" else ends[first]["status"]
+    return frames.failed(ends[first]["error"], status=status)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import did_you_mean
-from whorl.interpreter import outcomes
+from whorl.interpreter import frames
 from whorl.interpreter.constructs import subscriptions
 from whorl.interpreter.constructs.block import new_block
 from whorl.interpreter.evaluation import value_of
@@ -71,8 +71,8 @@ class RunBehaviour(Behaviour):
     def receive(self, machine: State, key: str, event: Event) -> None:
         """The run's own time is over."""
         machine.settle(event.address)
-        error = outcomes.error_at("", "R101", "the run reached its time limit")
-        end_now(machine, outcomes.failed(error))
+        error = frames.error_at("", "R101", "the run reached its time limit")
+        end_now(machine, frames.failed(error))
 
 
 class CallBehaviour(RunBehaviour):
@@ -113,25 +113,25 @@ def start_workflow(
 
 
 def end_workflow(machine: State, key: str, workflow: Workflow, outcome: Outcome) -> Outcome:
-    if outcomes.is_failure(outcome):
+    if frames.is_failure(outcome):
         return outcome
     frame = machine.frames[key]
     scope = machine.scope_at(frame["own_scope"])
     try:
         outputs = {name: value_of(value, scope) for name, value in workflow.outputs}
-        return outcomes.succeeded(outputs)
+        return frames.succeeded(outputs)
     except LanguageError as fault:
-        return outcomes.failed(outcomes.language_failure(fault, frame["address"]))
+        return frames.failed(frames.language_failure(fault, frame["address"]))
 
 
 def end_call(machine: State, key: str, called: Workflow, outcome: Outcome) -> None:
     """Ends a call; one that had answered before it failed has succeeded for whoever called."""
-    early = _early_outputs(machine, key, called) if outcomes.is_failure(outcome) else {}
+    early = _early_outputs(machine, key, called) if frames.is_failure(outcome) else {}
     if early:
         cause = outcome["error"]
         words = f"workflow {called.name!r} failed after its response: {cause['message']}"
         machine.warn(machine.frames[key]["address"], cause["code"], words)
-        outcome = outcomes.succeeded(early)
+        outcome = frames.succeeded(early)
     machine.finish(key, outcome)
 
 
@@ -143,7 +143,7 @@ def end(machine: State, outcome: Outcome) -> None:
         state |= {"ending": outcome, "status": "running"}
         discard(state, "paused_by", "paused_at", "short_loop")
         return
-    status, is_failure = outcome["status"], outcomes.is_failure(outcome)
+    status, is_failure = outcome["status"], frames.is_failure(outcome)
     state["status"] = "failed" if status == "timed_out" else status
     cause = dict(outcome["error"]) if is_failure and outcome.get("error") else None
     outputs: dict[str, Any] = outcome["value"]
@@ -151,7 +151,7 @@ def end(machine: State, outcome: Outcome) -> None:
         outputs = _early_outputs(machine, state["root"], machine.plan.workflow)
     hidden = machine.plan.workflow.hidden_outputs
     if hidden:
-        outputs = {name: outcomes.HIDDEN if name in hidden else outputs[name] for name in outputs}
+        outputs = {name: frames.HIDDEN if name in hidden else outputs[name] for name in outputs}
     result: dict[str, Any] = {
         "status": state["status"],
         "output": next(iter(outputs.values()), None),
@@ -239,8 +239,8 @@ def check_inputs(
             raise InputError(f"{message}; {hint}" if hint else message)
     values: Values = {}
     for port in workflow.inputs:
-        is_unseen = is_blind and port.secret and given.get(port.name) == outcomes.HIDDEN
-        values[port.name] = outcomes.HIDDEN if is_unseen else _value(workflow, port, given, written)
+        is_unseen = is_blind and port.secret and given.get(port.name) == frames.HIDDEN
+        values[port.name] = frames.HIDDEN if is_unseen else _value(workflow, port, given, written)
     return values | {name: value for name, value in given.items() if name not in ports}
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import inner
-from whorl.interpreter.frames import discard
-from whorl.interpreter.outcomes import is_failure
+from whorl.interpreter.frames import discard, is_failure
 from whorl.interpreter.plan import unsubscribe_key
 from whorl.language import LanguageError
 

@@ -7,33 +7,161 @@ what it `said` and by the results. So every call of a model and of a tool is jou
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import admission, budget, outcomes
+from whorl.interpreter import budget, frames
 from whorl.interpreter.constructs import attempts, subscriptions
-from whorl.interpreter.constructs.asking import (
-    ask,
-    inputs_of,
-    keep_conversation,
-    keeps_inputs,
-    session_of,
-    want,
-    with_conversation,
-)
 from whorl.interpreter.constructs.attempts import TIMEOUTS, may_help, pause
-from whorl.interpreter.evaluation import call_address
-from whorl.interpreter.events import inner
-from whorl.interpreter.frames import discard
+from whorl.interpreter.evaluation import call_address, value_of
+from whorl.interpreter.events import Perform, attempted, inner
+from whorl.interpreter.frames import discard, failed, language_failure
 from whorl.interpreter.plan import TOOL_KINDS, tool_key
 from whorl.interpreter.state import Behaviour
-from whorl.ir import Retry, Task
+from whorl.ir import Constant, Loop, Retry, Task
 from whorl.ir.worst_case import TURNS, USUAL_RETRIES, USUALLY_RETRIED
+from whorl.language import LanguageError, to_text
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Outcome, TaskFrame, Values
     from whorl.interpreter.state import State
     from whorl.language import Json
+
+
+# What a task asks for: its inputs, with the session that it goes on, as a command.
+#
+# A model keeps nothing itself, so the machine does: the prompts and answers of each session, with
+# the loop that it belongs to; the oldest are left out where they outgrow their limits.
+
+# How much of a session is kept.
+MESSAGES_MAX = 200
+CHARACTERS_MAX = 400_000
+# How much longer a provider may take than the time that is left.
+_MORE_S = 1.0
+
+
+def ask(machine: State, key: str) -> None:
+    frame = machine.task_frames[key]
+    frame["address"] = attempted(frame["base"], _attempt(frame))
+    frame.pop("doubts", None)
+    machine.expect(frame["address"], key, "task")
+    want(machine, key)
+
+
+def want(machine: State, key: str) -> None:
+    frame, node = machine.task(key)
+    left = attempts.time_left(machine, frame)
+    if left <= 0:
+        return
+    sessions = machine.state["sessions"]
+    try:
+        inputs = frame["inputs"] if keeps_inputs(node) else inputs_of(machine, frame, node)
+    except LanguageError as fault:
+        # Inputs that are computed anew for an attempt may read what has changed since.
+        machine.finish(key, failed(language_failure(fault, frame["address"], node)))
+        return
+    perform = Perform(
+        frame["address"],
+        node.kind,
+        inputs | frame["later"] if "later" in frame else inputs,
+        attempt=_attempt(frame),
+        # The alarm ends an attempt, not the provider: that has a little more time than is left.
+        timeout_s=node.timeout_s if node.timeout_s is not None or left == inf else left + _MORE_S,
+        returns=node.returns,
+        session=sessions.get(session_of(machine, frame, node), "") if sessions else "",
+        repair=frame.get("repair"),
+        key=str(frame.get("key", frame["address"])),
+        secure=node.secure or "secure" in frame,
+        secure_outputs=node.secure_outputs,
+    )
+    perform.secure_model = perform.secure and _computes_model(node)
+    machine.command(perform)
+
+
+def _computes_model(node: Task) -> bool:
+    named = (value for name, value in node.inputs.entries if name in ("model", "provider"))
+    return any(not isinstance(value, Constant) for value in named)
+
+
+def inputs_of(machine: State, frame: TaskFrame, node: Task) -> Values:
+    scope = machine.scope(frame)
+    inputs: dict[str, Any] = {}
+    for kind, fields in machine.plan.owners[frame["node"]].defaults:
+        if kind == node.kind:
+            inputs |= value_of(fields, scope)  # type: ignore[arg-type]
+    own: Any = value_of(node.inputs, scope)
+    for name, value in own.items():
+        if value is not None:
+            inputs[name] = value
+    return inputs | frame["extra"] if "extra" in frame else inputs
+
+
+def keeps_inputs(node: Task) -> bool:
+    """What is secure stays out of the state: it is computed anew for each attempt.
+
+    The turns of a model with tools are added to its inputs, so those are kept.
+    """
+    return not node.secure or node.kind == "ask"
+
+
+def _attempt(frame: TaskFrame) -> int:
+    """Which attempt it is, of the task or of its present turn."""
+    return int(frame["attempt"] - frame.get("attempts_before", 0))
+
+
+def session_of(machine: State, frame: TaskFrame, node: Task) -> str:
+    """Where a conversation is kept: with the loop that continues it, or with its iteration."""
+    loop = frame["loop"]
+    if loop is None:
+        return f"run {node.session}" if node.session else ""
+    owner = machine.node(machine.frames[loop])
+    continues = isinstance(owner, Loop) and owner.session == "continue"
+    name = node.session or (node.name if continues else "")
+    return f"{loop} {name}" if name else ""
+
+
+def with_conversation(machine: State, frame: TaskFrame, node: Task, inputs: Values) -> Values:
+    if node.kind != "ask" or not node.session:
+        return inputs
+    earlier = machine.state.get("conversations", {}).get(_conversation_key(frame, node), [])
+    if not earlier:
+        return inputs
+    if any(message.get("secure") for message in earlier):
+        # What a step keeps out of sight stays so where another one is told of it.
+        frame["secure"] = True
+    own = inputs.get("messages")
+    messages: list[Json] = [{"role": m["role"], "content": m["content"]} for m in earlier]
+    return inputs | {"messages": [*messages, *(own if isinstance(own, list) else ())]}
+
+
+def keep_conversation(machine: State, frame: TaskFrame, node: Task, value: Json) -> None:
+    if node.kind != "ask" or not node.session:
+        return
+    pair: list[dict[str, Any]] = [
+        {"role": "user", "content": to_text(frame["inputs"].get("prompt"))},
+        {"role": "assistant", "content": to_text(value)},
+    ]
+    if node.secure or frame.get("secure"):
+        pair = [message | {"secure": True} for message in pair]
+    conversations = machine.state.setdefault("conversations", {})
+    key = _conversation_key(frame, node)
+    messages = [*conversations.get(key, ()), *pair]
+    count = len(messages)
+    while len(messages) > MESSAGES_MAX or sum(len(m["content"]) for m in messages) > CHARACTERS_MAX:
+        # Questions go with their answers.
+        del messages[:2]
+    if len(messages) < count:
+        warning = f"session {node.session!r} is longer than {MESSAGES_MAX} messages or "
+        warning += f"{CHARACTERS_MAX:,} characters, the most that is kept: its oldest are left out"
+        machine.warn(frame["address"], "R105", warning)
+    conversations[key] = messages
+
+
+def _conversation_key(frame: TaskFrame, node: Task) -> str:
+    """Where a conversation is kept: with the innermost loop around it, or with the run."""
+    return f"{frame['loop'] or 'run'} {node.session}"
+
 
 # What a provider calls retryable is tried again this often where the author says nothing.
 _USUAL_RETRY = Retry(times=USUAL_RETRIES, wait_s=1.0, backoff=2.0, wait_max_s=30.0)
@@ -64,7 +192,7 @@ class TaskBehaviour(Behaviour):
         index = next(at for at, tool in frame["children"].items() if tool == child)
         del frame["children"][index]
         result = frame["results"][int(index)]
-        if not outcomes.is_failure(outcome):
+        if not frames.is_failure(outcome):
             result["value"] = outcome["value"]
             _ask_with_results(machine, key)
             return
@@ -72,7 +200,7 @@ class TaskBehaviour(Behaviour):
         code = str(fault.get("code", ""))
         if code == _CHANGED or code.startswith("R") or outcome["status"] == "cancelled":
             machine.drop_children(frame)
-            machine.finish(key, outcomes.failed(outcome["error"], status=outcome["status"]))
+            machine.finish(key, frames.failed(outcome["error"], status=outcome["status"]))
             return
         result["error"] = fault["message"]
         _ask_with_results(machine, key)
@@ -104,19 +232,19 @@ class TaskBehaviour(Behaviour):
         total_s = machine.plan.tasks[frame["node"]].total_timeout_s
         message = f"{frame['name']!r} took longer than {total_s:g} s, "
         message += "which is its time limit for all attempts together"
-        error = outcomes.error_at(frame["address"], "R101", message)
+        error = frames.error_at(frame["address"], "R101", message)
         facts: Values = {"status": "failed", "error": error}
         if "reserve" in frame:
             facts |= budget.abandon(machine, frame)
         for address in list(frame["waits"]):
             machine.forget(address)
         machine.note("node.finished", frame["address"], facts)
-        machine.finish(key, outcomes.failed(error, status="timed_out") | {"noted": True})
+        machine.finish(key, frames.failed(error, status="timed_out") | {"noted": True})
 
 
 def _started(machine: State, key: str, event: Event) -> None:
     if attempts.time_left(machine, machine.task_frames[key]) > 0:
-        admission.admit(machine, key, event)
+        budget.admit(machine, key, event)
 
 
 def _finished(machine: State, key: str, event: Event) -> None:
@@ -143,7 +271,7 @@ def _finished(machine: State, key: str, event: Event) -> None:
     calls = [call for call in asked if isinstance(call, dict)] if isinstance(asked, list) else []
     if not calls:
         keep_conversation(machine, frame, node, event.body.get("value"))
-        outcome = outcomes.succeeded(event.body.get("value"))
+        outcome = frames.succeeded(event.body.get("value"))
         outcome["usage"] = event.body.get("usage")
         machine.finish(key, outcome)
     else:
@@ -157,7 +285,7 @@ def _account(machine: State, frame: TaskFrame, event: Event) -> None:
     used = {name: usage.get(name) for name in _USAGE} if usage and isinstance(usage, dict) else {}
     budget.add_usage(machine, frame["loop"], used)
     if used:
-        admission.note_excess(machine, frame["loop"])
+        budget.note_excess(machine, frame["loop"])
 
 
 def _failed(machine: State, key: str, event: Event) -> None:
@@ -190,7 +318,7 @@ def _failed(machine: State, key: str, event: Event) -> None:
     attempts.leave_key(machine, frame)
     code = str(fault.get("code", "P100"))
     words = f"{_named(frame)} failed: {fault.get('message')}"
-    cause = outcomes.error_at(frame["address"], "R100", words)
+    cause = frames.error_at(frame["address"], "R100", words)
     cause["cause"] = {"code": code, "message": fault.get("message")}
     if isinstance(detail.get("status"), int):
         cause["cause"]["status"] = detail["status"]
@@ -201,7 +329,7 @@ def _failed(machine: State, key: str, event: Event) -> None:
     if value is None and all(name in detail for name in _REPLY):
         # What it gave all the same, such as the reply of a web service.
         value = {name: detail[name] for name in (*_REPLY, "encoding") if name in detail}
-    machine.finish(key, outcomes.failed(cause, status=status, value=value))
+    machine.finish(key, frames.failed(cause, status=status, value=value))
 
 
 def _ask_later(machine: State, key: str, event: Event, node: Task) -> None:
@@ -257,7 +385,7 @@ def _decided(machine: State, key: str, event: Event) -> None:
     words = event.body.get("feedback") or ""
     if event.body.get("approved"):
         value = event.body.get("value", {"status": 200, "headers": {}, "body": words})
-        machine.finish(key, outcomes.succeeded(value))
+        machine.finish(key, frames.succeeded(value))
     else:
         machine.fail(key, "R108", f"{_named(frame)} was rejected: {words or 'no reason given'}")
 

@@ -12,8 +12,8 @@ from whorl.errors import UsageError
 from whorl.interpreter.budget import lacking
 from whorl.interpreter.constructs.loops.loop_limits import to_go_on
 from whorl.interpreter.events import Event
-from whorl.interpreter.refused_requests import open_to_money
-from whorl.interpreter.state_index import ENDED
+from whorl.interpreter.requests import open_to_money
+from whorl.interpreter.state import ENDED
 from whorl.ir import Loop, Workflow, from_json
 from whorl.ir.walk import index_nodes, is_hidden
 from whorl.lazily import dataclass

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import UsageError
-from whorl.interpreter.state_index import ENDED
+from whorl.interpreter.state import ENDED
 from whorl.lazily import dataclass
 from whorl.providers.redaction import redact
 from whorl.runtimes.journal.folding import as_far_as_open

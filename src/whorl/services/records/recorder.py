@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.constructs.block import results
-from whorl.interpreter.constructs.ends import satisfies
+from whorl.interpreter.constructs.block import results, satisfies
 from whorl.interpreter.events import join, split_iteration
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Observer

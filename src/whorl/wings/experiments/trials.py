@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.budget import NAMES, NOTHING
 from whorl.interpreter.events import amount_in
-from whorl.interpreter.outcomes import OUTSIDE, is_cut, is_outside
+from whorl.interpreter.frames import OUTSIDE, is_cut, is_outside
 from whorl.ir import content_hash, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import EXPERIMENT, RunFilter

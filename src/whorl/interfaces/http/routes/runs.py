@@ -13,7 +13,7 @@ from whorl.interfaces.http.views import runs as run_views
 from whorl.interfaces.http.views.previews import value_at
 from whorl.interfaces.operations import has_role
 from whorl.interfaces.progress import usage_of
-from whorl.interpreter.constructs.loops.measuring import similarity
+from whorl.interpreter.constructs.loops.rules import similarity
 from whorl.language import Json
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.sqlite import RunFilter

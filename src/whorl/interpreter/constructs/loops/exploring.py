@@ -15,8 +15,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.frames import discard
-from whorl.interpreter.outcomes import is_cut, is_outside
+from whorl.interpreter.frames import discard, is_cut, is_outside
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Amounts, Error, Exploring, LoopFrame, Values

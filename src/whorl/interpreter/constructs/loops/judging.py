@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.constructs.block import results
 from whorl.interpreter.constructs.loops import exploring, loop_results
-from whorl.interpreter.constructs.loops.measuring import measure_iteration
-from whorl.interpreter.constructs.loops.rules import RuleCheck, Verdict, lost_steps
+from whorl.interpreter.constructs.loops.rules import (
+    RuleCheck,
+    Verdict,
+    lost_steps,
+    measure_iteration,
+)
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import attempted, inner
-from whorl.interpreter.frames import discard
-from whorl.interpreter.outcomes import HIDDEN, is_failure
+from whorl.interpreter.frames import HIDDEN, discard, is_failure
 from whorl.interpreter.plan import judge_key
 from whorl.ir import Constant
 from whorl.language.calls import WHOLE

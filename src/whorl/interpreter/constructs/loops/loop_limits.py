@@ -14,8 +14,7 @@ from whorl.interpreter import budget
 from whorl.interpreter.constructs.loops import exploring, loop_results
 from whorl.interpreter.constructs.loops.judging import drop_judge
 from whorl.interpreter.events import inner
-from whorl.interpreter.frames import children_of
-from whorl.interpreter.outcomes import error_at
+from whorl.interpreter.frames import children_of, error_at
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter.constructs.loops import exploring
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import inner
-from whorl.interpreter.outcomes import error_at, error_facts, failed, succeeded
+from whorl.interpreter.frames import error_at, error_facts, failed, succeeded
 from whorl.ir.loop_rules import LOOP_FACTS
 from whorl.language import LanguageError
 from whorl.language.calls import WHOLE

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import plural
 from whorl.interpreter.events import amount_in
-from whorl.interpreter.outcomes import is_cut
+from whorl.interpreter.frames import is_cut
 from whorl.language import Expression, LanguageError, free_names
 from whorl.wings.experiments.trials import is_grading
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError, plural
-from whorl.interpreter.outcomes import is_cut
+from whorl.interpreter.frames import is_cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import plural
 from whorl.interpreter.budget import NOTHING
-from whorl.interpreter.constructs.loops.measuring import is_outside
-from whorl.interpreter.constructs.loops.rules import Verdict, combined
+from whorl.interpreter.constructs.loops.rules import Verdict, combined, is_outside
 from whorl.interpreter.events import charged
 from whorl.interpreter.plan import Combined, loop_plan
 from whorl.ir import Judge, Score, Stable

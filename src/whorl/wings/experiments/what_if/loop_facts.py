@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.constructs.loops import exploring
 from whorl.interpreter.constructs.loops.loop_results import facts_of as loop_facts
-from whorl.interpreter.constructs.loops.measuring import compared_max, similarity
-from whorl.interpreter.constructs.loops.rules import observe
+from whorl.interpreter.constructs.loops.rules import compared_max, observe, similarity
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import amount_in
-from whorl.interpreter.outcomes import is_cut, is_outside
+from whorl.interpreter.frames import is_cut, is_outside
 from whorl.interpreter.state import Observer
 from whorl.ir import Block, Loop, Score, Stable
 from whorl.ir.expressions import Names, inner_values

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.constructs.loops.measuring import is_outside
+from whorl.interpreter.constructs.loops.rules import is_outside
 from whorl.ir import AllOf, BranchTaken, Judge, Plateau, Score, Stable, When
 from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.constructs.loops.measuring import is_outside
-from whorl.interpreter.constructs.loops.rules import Verdict, verdict_of
+from whorl.interpreter.constructs.loops.rules import Verdict, is_outside, verdict_of
 from whorl.interpreter.plan import Combined
 from whorl.ir import AllOf, AnyOf, BranchTaken, Judge, Plateau, Score, Stable, When
 from whorl.ir.expressions import Names, conditions_in, inner_values
