@@ -10,9 +10,8 @@ from dataclasses import replace
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, TypeVar
 
-from whorl.language.calls import Meter, Run
+from whorl.language.calls import FunctionEntry, Meter, Run
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
-from whorl.language.signatures import FunctionEntry
 from whorl.language.values import (
     LIMITS,
     UNDEFINED,
@@ -187,10 +186,10 @@ def free_names(expression: Expression) -> tuple[NameUse, ...]:
 @_cached
 def is_light(expression: Expression) -> bool:
     """Tell whether an expression is cheap whatever it reads, as long as that is small."""
-    from whorl.language import light
+    from whorl.language import tree
 
     try:
-        return light.is_light(parse(expression))
+        return tree.is_light(parse(expression))
     except LanguageError:
         return True
 

@@ -21,7 +21,7 @@ from whorl.plugins import Plugins, formats, joined
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from whorl.language.signatures import FunctionEntry
+    from whorl.language.calls import FunctionEntry
     from whorl.language.tree import Tree
 
 # Changes the records of a memory: given them, what a workflow asks for, and the time in seconds.

@@ -6,9 +6,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from whorl.language.calls import PRICES, Run, text
+from whorl.language.calls import PRICES, Family, FunctionEntry, Run, text
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
-from whorl.language.signatures import Family, FunctionEntry
 from whorl.language.values import LIMITS
 from whorl.lazily import regex
 

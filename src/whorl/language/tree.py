@@ -1,5 +1,7 @@
 """The one tree that every syntax is read into: expressions and statements as frozen data.
 
+Of an expression it can be told whether it stays cheap.
+
 Offsets count characters into the source. Operators that chain without nesting (`a + b + c`,
 `a or b or c`) are flat, so that a long chain is not a deep tree. Nodes are told apart by identity:
 nothing compares them, and classes that could would be a third slower to make at each start.
@@ -13,7 +15,9 @@ from typing import Literal as OneOf
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
-    from whorl.language.signatures import FunctionEntry
+    from collections.abc import Iterator
+
+    from whorl.language.calls import FunctionEntry
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -315,3 +319,60 @@ def children(node: Expr | Stmt) -> list[Expr]:
         if isinstance(part, tuple):
             parts.extend(part)
     return [part for part in parts if isinstance(part, Expr)]
+
+
+# Tells expressions that stay cheap where they read small values from those that may not.
+#
+# A light expression takes about as long as what it reads is large: it repeats nothing, searches for
+# no pattern and makes nothing large of something small. All others may use up their fuel.
+
+_TIMES_MAX = 1_000
+_NAMES = """
+    upper lower capitalize title trim string safe truncate wordcount escape e split startswith
+    endswith length count first last join list items attr default d min max sum abs int float round
+    tojson sha256 strip lstrip rstrip splitlines find index get keys values
+    and or not if equals greater greaterorequals less lessorequals add sub div mod bool json concat
+    coalesce empty contains tolower toupper createarray array
+"""
+_LIGHT = frozenset(_NAMES.split())
+_HEAVY_TESTS = frozenset({"search", "match", "filter", "test"})
+_HEAVY = (For, Macro, MacroCall, CallBlock)
+
+
+def is_light(source: Tree) -> bool:
+    """Whether an expression is cheap whatever it reads, as long as that is small."""
+    return all(map(_is_light, _nodes(source)))
+
+
+def _is_light(node: Expr | Stmt) -> bool:
+    match node:
+        case Apply():
+            function = node.function
+            if function.kind == "test":
+                return function.name not in _HEAVY_TESTS
+            return bool(function.reads) or function.name.lower() in _LIGHT
+        case MethodCall():
+            return node.name in _LIGHT
+        case Arithmetic():
+            return all(_is_small(step, node.first) for step in node.rest)
+    return not isinstance(node, _HEAVY)
+
+
+def _is_small(step: tuple[str, Expr], first: Expr) -> bool:
+    operator, operand = step
+    if operator not in ("*", "**"):
+        return True
+    literals = [n.value for n in (first, operand) if isinstance(n, Literal)]
+    numbers = [n for n in literals if isinstance(n, int | float) and abs(n) <= _TIMES_MAX]
+    return operator == "*" and bool(numbers)
+
+
+def _nodes(source: Tree) -> Iterator[Expr | Stmt]:
+    waiting: list[object] = [source.value, *source.body]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, tuple):
+            waiting.extend(node)
+        elif isinstance(node, Node):
+            yield node  # type: ignore[misc]
+            waiting.extend(vars(node).values())

@@ -105,5 +105,5 @@ def test_the_language_names_no_dialect() -> None:
 
 
 def test_every_node_of_the_tree_can_be_compiled() -> None:
-    assert set(evaluator.expressions._COMPILERS) == set(get_args(tree.Expr))
+    assert set(evaluator._EXPRESSIONS) == set(get_args(tree.Expr))
     assert set(evaluator._COMPILERS) == set(get_args(tree.Stmt))

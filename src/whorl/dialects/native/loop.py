@@ -2,24 +2,268 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from whorl import ir
 from whorl.dialects.native import field_types
 from whorl.dialects.native.blocks import NODE, ON_FAILURE, OPTIONS, Steps
-from whorl.dialects.native.conditions import CONDITION
 from whorl.dialects.native.context import (
     FACTS,
+    NAMES,
     Attributes,
     CannotWriteError,
     Context,
     Location,
+    is_same,
+    is_template,
+    read_result,
 )
-from whorl.dialects.native.objects import MapOf, Object, Short, defaults, write_object
-from whorl.dialects.native.table import fields
+from whorl.dialects.native.field_types import ListOf, MapOf, Object, Short, defaults, write_object
+from whorl.dialects.native.table import EXPRESSION, fields
+from whorl.ir.checks.scopes import suggest
 from whorl.ir.expressions import inner_values
 from whorl.ir.walk import names_given
-from whorl.source import Mapping, Value
+from whorl.language import LanguageError, free_names
+from whorl.lazily import regex
+from whorl.source import Mapping, Scalar, Value
+
+if TYPE_CHECKING:
+    from whorl.language import Json
+
+
+# When a loop stops: a condition holds, a score or a judge is content, or nothing changes.
+
+_STEP_NAME = regex(NAMES["dashed"])
+# The part of a result that is its text, where the result is an object by nature.
+_TEXTS = {"run": ".stdout", "http": ".body", "file_read": ".content"}
+_SILENT = (ir.Assign, ir.Wait, ir.Stop, ir.Break, ir.Continue)
+
+
+class Subject(field_types.Form):
+    """What a condition reads: a step of the body, a template or an expression."""
+
+    marked = True
+    words = "a step of the body, or a text with {{ }}"
+    json: dict[str, Json] = {"type": "string"}  # noqa: RUF012
+
+    def parse(self, context: Context, scalar: Scalar) -> Any:
+        text = scalar.value
+        if not isinstance(text, str):
+            return field_types.WRONG
+        if is_template(text):
+            return context.read_text(scalar)
+        name = text.strip()
+        steps = dict(names_given(context.body))
+        if name in steps:
+            return result_text(steps[name])
+        if not _STEP_NAME.fullmatch(name):
+            return context.read_expression(scalar)
+        message = f"'of' names {name!r}, but the loop has no such step"
+        advice = suggest(name, steps)
+        context.report("W010", message, scalar.span, label="no step of the loop", help=advice)
+        return ir.Constant(None)
+
+    def print(self, context: Context, value: Any) -> Any:
+        for name, node in names_given(context.body):
+            if is_same(value, result_text(node)):
+                return name
+        is_step = isinstance(value, ir.Expression) and _STEP_NAME.fullmatch(value.source.strip())
+        return (
+            value.source if isinstance(value, ir.Expression) and not is_step else field_types.WRONG
+        )
+
+
+def result_text(node: ir.Node) -> ir.Value:
+    """The text of a node's result."""
+    part = _TEXTS.get(node.kind, "") if isinstance(node, ir.Task) else ""
+    return read_result(node.name, part)
+
+
+def last_with_result(block: ir.Block) -> ir.Node | None:
+    """The last step that has a result, or the last step at all."""
+    loud = [node for node in block.nodes if not isinstance(node, _SILENT)]
+    return next(reversed(loud or block.nodes), None)
+
+
+def _last(context: Context, attributes: Attributes) -> ir.Value:
+    node = last_with_result(context.body)
+    return ir.Constant(None) if node is None else result_text(node)
+
+
+class _Score(Object):
+    """A score, whose number is computed or found in a text."""
+
+    def read(self, context: Context, value: Value, at: Location) -> Any:
+        if not isinstance(value, Mapping):
+            return super().read(context, value, at)
+        if "from" not in value and "pattern" not in value:
+            message = "'score' does not say where the number comes from"
+            advice = "add from: \"{{ review.score }}\", or pattern: 'SCORE: ([0-9.]+)'"
+            label = "no 'from' and no 'pattern'"
+            context.report("W006", message, at.span, label=label, help=advice)
+        score = super().read(context, value, at)
+        pattern = value.get("pattern")
+        if isinstance(pattern, Scalar) and score is not None:
+            context.places.remember(score, pattern)
+        if score is not None and not context.exact:
+            self._check_reach(context, score, value)
+        return score
+
+    def _check_reach(self, context: Context, score: ir.Score, written: Mapping) -> None:
+        """A goal above the highest score is never reached, and no limit crosses another."""
+        high = math.inf if score.high is None else score.high
+        for name, number in (("low", score.low), ("at_least", score.at_least)):
+            place = written.get(name)
+            if number is not None and number > high and place is not None:
+                message = f"'{name}: {number:g}' can never be reached: no score above "
+                message += f"'high: {high:g}' counts"
+                advice = f"lower '{name}', or raise 'high'"
+                context.report("W007", message, place.span, label="above 'high'", help=advice)
+
+    def build(self, context: Context, attributes: dict[str, Any]) -> Any:
+        has_range = "low" in attributes or "high" in attributes
+        if _is_share(context, attributes.get("at_least")) and not has_range:
+            attributes |= {"low": 0.0, "high": 1.0}
+        return super().build(context, attributes)
+
+    def write(self, context: Context, value: Any) -> Any:
+        written = super().write(context, value)
+        if value.pattern is None:
+            source = self.fields["from"].form.write(context, value.source)
+            written = {"from": source} | {k: v for k, v in written.items() if k != "of"}
+        if _is_share(context, value.at_least) and (value.low, value.high) == (0.0, 1.0):
+            written = {k: v for k, v in written.items() if k not in ("low", "high")}
+        if not field_types.reads_as(context, self, written, value):
+            raise CannotWriteError(value)
+        return written
+
+
+def _is_share(context: Context, at_least: float | None) -> bool:
+    """A threshold from 0 to 1 means that scale; a model that answers 20 has not answered."""
+    return at_least is not None and 0 < at_least <= 1 and not context.exact
+
+
+class _Judge(Object):
+    """A question to a model: it is an instruction, so no step may put words into it."""
+
+    def build(self, context: Context, attributes: dict[str, Any]) -> Any:
+        question, read = attributes.get("question"), set()
+        if isinstance(question, ir.Expression) and not context.exact:
+            with suppress(LanguageError):
+                read = {use.name for use in free_names(question)}
+        name = next((name for name, _ in names_given(context.body) if name in read), None)
+        if name is not None:
+            message = f"the question to the judge holds what the step {name!r} gives, which could "
+            message += "tell the judge what to answer"
+            advice = "ask about the text without quoting it, and name the step under 'of': "
+            advice += f'judge: {{question: "The draft is good", of: {name}}}'
+            label, span = "a step's words as an instruction", context.places.span(question)
+            context.warn("W023", message, span, label=label, help=advice)
+        return super().build(context, attributes)
+
+
+class _Branches(MapOf):
+    """The branches that one of several steps took: any of them counts."""
+
+    def read(self, context: Context, value: Value, at: Location) -> Any:
+        taken = super().read(context, value, at)
+        if not taken or not isinstance(value, Mapping):
+            return None
+        for condition in taken:
+            entry = value.entry(condition.node)
+            context.places.remember_part(condition, entry.key.span if entry else at.span)
+        return taken[0] if len(taken) == 1 else ir.AnyOf(taken)
+
+    def write(self, context: Context, value: Any) -> Any:
+        return {value.node: value.name}
+
+
+class _Case(field_types.Text):
+    """The name of a case, which may look like another value."""
+
+    def parse(self, context: Context, scalar: Scalar) -> Any:
+        return field_types.WRONG if scalar.value is None else scalar.text
+
+    def own_schema(self) -> dict[str, Json]:
+        return {"type": ["string", "boolean", "number"]}
+
+
+class Until(field_types.Form):
+    """A condition; a list is met when any one of it is."""
+
+    words = "a condition"
+    shape = object
+    ref = "condition"
+
+    def read(self, context: Context, value: Value, at: Location) -> Any:
+        condition = FORM.read(context, value, at)
+        if isinstance(condition, tuple):
+            return ir.AnyOf(condition) if len(condition) > 1 else next(iter(condition), None)
+        is_condition = isinstance(value, Mapping) and not context.is_marked(value)
+        return condition if condition is None or is_condition else ir.When(condition)
+
+    def write(self, context: Context, value: Any) -> Any:
+        if isinstance(value, ir.When) and not value.described:
+            return EXPRESSION.write(context, value.test)
+        word = _WORDS[type(value)]
+        parts = getattr(value, "conditions", value)
+        return {word: CONDITIONS[word].form.write(context, parts)}
+
+
+class _Conditions(Object):
+    """An object that says one condition by its name."""
+
+    def __post_init__(self) -> None:
+        self.words = "an object with one of " + ", ".join(self.fields)
+
+    def read(self, context: Context, value: Value, at: Location) -> Any:
+        conditions = super().read(context, value, at)
+        assert isinstance(value, Mapping)
+        entries = [entry for entry in value if entry.name in self.fields]
+        if len(entries) > 1:
+            names = f"{entries[0].name!r} and {entries[1].name!r}"
+            message = f"{at.words} has {names}, but takes one of them"
+            advice = "write them as a list: one of them is enough; {all: [...]} needs all of them"
+            context.report("W007", message, entries[1].key.span, label="one too many", help=advice)
+        elif not value.entries:
+            field_types.report_wrong(context, value, self, at)
+        condition = next(iter(conditions.values()), None)
+        if condition is not None and context.places.part(condition) is None:
+            context.places.remember_part(condition, entries[0].key.span)
+        return condition
+
+    def own_schema(self) -> dict[str, Json]:
+        return {**super().own_schema(), "minProperties": 1, "maxProperties": 1}
+
+
+CONDITION = Until()
+_SUBJECT = {"of": Subject()}
+_SCORE = _Score("score", fields("score", _SUBJECT, ir.Score, of=_last), ir.Score)
+_JUDGE = _Judge("judge", fields("judge", _SUBJECT, ir.Judge, of=_last), ir.Judge)
+_STABLE = Object("stable", fields("stable", _SUBJECT, ir.Stable, of=_last), ir.Stable)
+_PLATEAU = Object("plateau", fields("plateau", None, ir.Plateau), ir.Plateau)
+_STATEMENT = field_types.Template("a statement that a model answers with yes or no")
+_CASE = _Case("the name of a case, or true or false, or a number")
+_TAKEN = "a step and a case, such as {triage: done}"
+_FORMS: dict[str, field_types.Form] = {
+    "when": Short("test", Object("when", fields("when", None, ir.When), ir.When)),
+    "score": _SCORE,
+    "judge": Short("question", _JUDGE, _STATEMENT),
+    "stable": Short("threshold", _STABLE),
+    "plateau": Short("patience", _PLATEAU),
+    "branch": _Branches(_CASE, _TAKEN, "any", least=1, make=ir.BranchTaken),
+    "any_of": ListOf(CONDITION, least=1, make=ir.AnyOf),
+    "all_of": ListOf(CONDITION, least=1, make=ir.AllOf),
+}
+CONDITIONS = fields("condition", _FORMS)
+_SIMPLE = (ir.When, ir.Score, ir.Judge, ir.Stable, ir.Plateau, ir.BranchTaken)
+_WORDS: dict[type, str] = dict(zip((*_SIMPLE, ir.AnyOf, ir.AllOf), CONDITIONS, strict=True))
+FORM = field_types.OneOf(
+    (EXPRESSION, ListOf(CONDITION, least=1), _Conditions("condition", CONDITIONS))
+)
+
 
 HISTORY_KEPT = 50
 TAKES = ("last", "best", "first", "all")

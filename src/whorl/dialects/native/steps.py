@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.native import field_types, numbers, objects
+from whorl.dialects.native import field_types
 from whorl.dialects.native.blocks import COMMON, NODE, OPTIONS, Body, Kind, Steps, Together
 from whorl.dialects.native.context import CannotWriteError, Context, Location, is_same, is_template
 from whorl.dialects.native.loop import REPEAT
@@ -88,7 +88,7 @@ class Moment(field_types.Form):
     json: dict[str, Json] = {"type": ["string", "number"]}  # noqa: RUF012
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        seconds = numbers.seconds_of(context, scalar)
+        seconds = field_types.seconds_of(context, scalar)
         if seconds is not field_types.WRONG:
             return {"duration": ir.Constant(seconds)}
         if not isinstance(scalar.value, str):
@@ -107,7 +107,7 @@ class Moment(field_types.Form):
         for part in parts.values():
             text = getattr(part, "value", getattr(part, "source", None))
             if isinstance(text, float) and "duration" in parts:
-                text = numbers.duration_text(text)
+                text = field_types.duration_text(text)
             if isinstance(text, str | float) and field_types.reads_as(context, self, text, parts):
                 return text
         raise CannotWriteError(value)
@@ -170,7 +170,7 @@ class IfKind(Kind):
         step = {"if": EXPRESSION.write(context, case.when), "then": _BODY.write(context, case.body)}
         if node.default is not None:
             step["else"] = _BODY.write(context, default.body)
-        return {**step, **objects.write_object(context, COMMON, node)}
+        return {**step, **field_types.write_object(context, COMMON, node)}
 
 
 def _check_item_names(context: Context, node: ir.ForEach) -> None:
@@ -261,13 +261,13 @@ class Choose(field_types.Form):
             field_types.report_wrong(context, value, self, at)
             return None
         own = Mapping(tuple(entry for entry in value if entry.name in CHOOSE), value.span)
-        attributes = objects.read_object(context, own, CHOOSE, at)
+        attributes = field_types.read_object(context, own, CHOOSE, at)
         cases = list(attributes.pop("cases", ()))
         for entry in value:
             if entry.name in CHOOSE:
                 continue
             if "cases" in value or nearest(entry.name, ("cases", "default")):
-                objects.report_unknown(context, entry, CHOOSE, Location(at.words, "", at.span))
+                field_types.report_unknown(context, entry, CHOOSE, Location(at.words, "", at.span))
                 continue
             inner = Location(at.owner, entry.name, entry.key.span)
             cases.append(CaseOf("steps by name").read(context, entry.value, inner))
@@ -282,13 +282,13 @@ class Choose(field_types.Form):
         return {**attributes, "cases": tuple(cases)}
 
     def write(self, context: Context, value: Any) -> Any:
-        return objects.write_object(context, CHOOSE, value)
+        return field_types.write_object(context, CHOOSE, value)
 
 
 def _kind(
     name: str,
     node: type,
-    inside: objects.FieldTable | None = None,
+    inside: field_types.FieldTable | None = None,
     check: Callable[[Context, Any], None] | None = None,
     **own: field_types.Form,
 ) -> Kind:
@@ -299,16 +299,16 @@ def _kind(
 
 FLAG = field_types.Boolean("true or false, or nothing", is_flag=True)
 _BODY = Body()
-_CASES = objects.MapOf(CaseOf(), "cases by name", "any", make=lambda _, case: case)
+_CASES = field_types.MapOf(CaseOf(), "cases by name", "any", make=lambda _, case: case)
 _DEFAULT = CaseOf("steps by name", section="default", ref="body")
 CHOOSE = fields("cases", {"on": On(), "cases": _CASES, "default": _DEFAULT})
 _IF = fields("if", {"then": Body(slot="case.then"), "else": Body(slot="default")})
 _CALLED = Called("a workflow file of the project", needed=True)
 _ITEMS = field_types.Computed("an expression that gives a list", needed=True)
 _JUMP = Jump((FLAG, field_types.Text("the name of a loop around the step")))
-_MOMENT = objects.Object("wait", fields("moment"), rare=True)
-_QUESTION = objects.Object("approve", fields("question"))
-_END = objects.Object("stop", fields("end"))
+_MOMENT = field_types.Object("wait", fields("moment"), rare=True)
+_QUESTION = field_types.Object("approve", fields("question"))
+_END = field_types.Object("stop", fields("end"))
 _KINDS = (
     *TASKS,
     _kind("call", ir.Call, called=_CALLED),
@@ -320,7 +320,7 @@ _KINDS = (
         "each",
         ir.ForEach,
         check=_check_item_names,
-        list=field_types.OneOf((_ITEMS, objects.Values(VALUE))),
+        list=field_types.OneOf((_ITEMS, field_types.Values(VALUE))),
         item_name=ItemName("a name", needed=True),
         steps=Steps(),
         block=OPTIONS,
@@ -333,7 +333,7 @@ _KINDS = (
     ),
     _kind("repeat", ir.Loop, REPEAT.fields, repeat=REPEAT),
     _kind("wait", ir.Wait, _MOMENT.fields, moment=field_types.OneOf((Moment(), _MOMENT))),
-    _kind("approve", ir.Gate, _QUESTION.fields, question=objects.Short("message", _QUESTION)),
+    _kind("approve", ir.Gate, _QUESTION.fields, question=field_types.Short("message", _QUESTION)),
     _kind("stop", ir.Stop, _END.fields, stop=Stop((FLAG, TEMPLATE, _END))),
     _kind("break", ir.Break, jump=_JUMP),
     _kind("continue", ir.Continue, jump=_JUMP),

@@ -7,11 +7,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import plural
-from whorl.language.calls import Run, text, whole
-from whorl.language.core.conversion import from_json
+from whorl.language.calls import FunctionEntry, Run, text, whole
+from whorl.language.core.text import from_json
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library
-from whorl.language.signatures import FunctionEntry
 from whorl.language.values import UNDEFINED, kind_of
 
 if TYPE_CHECKING:

@@ -24,11 +24,10 @@ from whorl.formats.orka.outputs import (
     shown_records,
     texts_in,
 )
-from whorl.language.calls import Run
+from whorl.language.calls import Family, FunctionEntry, Run
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.libraries import Library, Semantics
 from whorl.language.patterns import compiled, pay_search
-from whorl.language.signatures import Family, FunctionEntry
 from whorl.language.values import PATH_MAX, UNDEFINED, Value
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
-from whorl.language.core.conversion import from_json
+from whorl.language.core.text import from_json
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.patterns import pattern
 from whorl.language.values import UNDEFINED, Value, item_of, kind_of, to_json_text

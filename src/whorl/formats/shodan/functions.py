@@ -20,10 +20,10 @@ from whorl.formats.shodan.answers import (
     typed,
     worded,
 )
-from whorl.language.core.conversion import from_json
+from whorl.language.calls import Family
+from whorl.language.core.text import from_json
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library
-from whorl.language.signatures import Family
 from whorl.language.values import UNDEFINED, Value, item_of, kind_of, to_json_text
 
 if TYPE_CHECKING:

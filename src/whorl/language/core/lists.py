@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.language.calls import Run, items, paid_items, positive, text
+from whorl.language.calls import (
+    Family,
+    FunctionEntry,
+    Run,
+    call_entry,
+    items,
+    paid_items,
+    positive,
+    text,
+)
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.operators import add
-from whorl.language.signatures import Family, FunctionEntry, call_entry
 from whorl.language.values import (
     PATH_MAX,
     UNDEFINED,

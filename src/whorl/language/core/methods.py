@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.language.calls import Run, paid_items, text, whole
+from whorl.language.calls import Family, FunctionEntry, Run, paid_items, text, whole
 from whorl.language.core import lists
 from whorl.language.core import text as filters
 from whorl.language.faults import EvaluationError
 from whorl.language.operators import equal, fill_braces
-from whorl.language.signatures import Family, FunctionEntry
 from whorl.language.values import (
     UNDEFINED,
     Cycler,

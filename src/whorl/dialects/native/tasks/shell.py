@@ -1,4 +1,4 @@
-"""Shell scripts with values in them: each {{ }} becomes a variable, never text of the script.
+"""Shell scripts with values in them, read: each {{ }} becomes a variable, never text of a script.
 
 The shell is followed just far enough to know how a variable is expanded at each place. A mistake
 in that could only leave a variable unexpanded or split into words: values are never in the script.
@@ -7,7 +7,8 @@ in that could only leave a variable unexpanded or split into words: values are n
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import field
+from typing import TYPE_CHECKING, NamedTuple
 
 from whorl.dialects.native.tasks.commands import (
     QUOTE,
@@ -18,11 +19,64 @@ from whorl.dialects.native.tasks.commands import (
     repeated_evaluation,
     steered_by_options,
 )
-from whorl.dialects.native.tasks.scripts import ADVICE, Fault, Placed, Script, expression_end
 from whorl.ir.checks.commands import VALUE, advice_for, input_reader
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Set
+
+
+# What a shell script with values in it is read into, and where its expressions end.
+
+# Texts and brackets of an expression; a text that is not closed ends with the script.
+_TOKEN = re.compile(r"""(['"])(?:\\.|(?!\1)[^\\])*(?:\1|\\?\Z)|[](){}[]""", re.DOTALL)
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+ADVICE = "compute the text in a `value` step, or pass it through `env` or `stdin`"
+
+
+class Fault(NamedTuple):
+    """A place in a script that cannot hold a value."""
+
+    message: str
+    offset: int
+    length: int
+    help: str = ADVICE
+
+
+class Placed(NamedTuple):
+    """An expression of a script, with where its text begins, and the variable in its place.
+
+    The name of the variable ends with that of a program which must not take the value for one of
+    its options.
+    """
+
+    source: str
+    offset: int
+    name: str
+
+
+@dataclass(slots=True)
+class Script:
+    """A script with variables in place of its expressions."""
+
+    text: str
+    placed: list[Placed] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+
+
+def expression_end(source: str, at: int) -> int | None:
+    """Finds the end of the `}}` that closes an expression, quotes and brackets in it aside."""
+    open_brackets: list[str] = []
+    for token in _TOKEN.finditer(source, at):
+        mark = token[0]
+        if not open_brackets and source.startswith("}}", token.start()):
+            return token.start() + 2
+        if mark in _CLOSING:
+            open_brackets.append(_CLOSING[mark])
+        elif open_brackets and mark == open_brackets[-1]:
+            open_brackets.pop()
+    return None
+
 
 PREFIX = "WHORL_"
 PLACES_MAX = 200

@@ -21,8 +21,8 @@ from whorl.formats.loom.values.arguments import (
     type_name,
     wrong,
 )
+from whorl.language.calls import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
-from whorl.language.signatures import FunctionEntry
 from whorl.language.values import PATH_MAX
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from whorl.formats.loom.values import arguments, formats
 from whorl.formats.loom.values.arguments import Number, not_valid, number, wrong
 from whorl.formats.loom.values.formats import culture_of
-from whorl.language.core.conversion import finite, refuse_constant, without_surrogates
+from whorl.language.core.text import finite, refuse_constant, without_surrogates
 from whorl.language.faults import LimitExceeded
 from whorl.language.values import INTEGER_MAX
 

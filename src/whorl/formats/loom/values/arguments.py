@@ -13,7 +13,7 @@ from struct import unpack
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 from urllib.parse import parse_qsl
 
-from whorl.language import signatures
+from whorl.language import calls
 from whorl.language.faults import EvaluationError
 from whorl.language.values import INTEGER_MAX, UNDEFINED, kind_of, measure, to_result, well_formed
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
     from types import UnionType
 
-    from whorl.language.calls import Run
-    from whorl.language.signatures import FunctionEntry
+    from whorl.language.calls import FunctionEntry, Run
     from whorl.language.values import Json, Limits, Value
 
 
@@ -126,7 +125,7 @@ class Family:
     """
 
     def __init__(self, name: str, **checks: Check) -> None:
-        self.make = signatures.Family("function", name)
+        self.make = calls.Family("function", name)
         self.checks = _CHECKS | checks
         self.entries: list[FunctionEntry] = []
 

@@ -12,12 +12,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from whorl.formats.studio.functions.transforms import PIPES, find_path
-from whorl.language.calls import items, paid_items, text, whole
-from whorl.language.core.conversion import from_json
+from whorl.language.calls import Family, items, paid_items, text, whole
 from whorl.language.core.lists import join
+from whorl.language.core.text import from_json
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library
-from whorl.language.signatures import Family
 from whorl.language.values import UNDEFINED, Value, item_of, kind_of
 
 if TYPE_CHECKING:

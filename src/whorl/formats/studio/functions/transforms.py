@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from whorl.language.calls import Run, paid_items, whole
 from whorl.language.core import lists
-from whorl.language.core.conversion import from_json
+from whorl.language.core.text import from_json
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.operators import ORDER
 from whorl.language.values import UNDEFINED, Value, kind_of, path_getter

@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.native.conditions import last_with_result
 from whorl.dialects.native.context import RESERVED
+from whorl.dialects.native.loop import last_with_result
 from whorl.dialects.reader import files_beside, parse
 from whorl.dialects.reading.fields import text_of
 from whorl.source import Mapping, Scalar, Sequence, plain

@@ -6,7 +6,7 @@ from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.native import field_types, numbers, objects
+from whorl.dialects.native import field_types
 from whorl.dialects.native.blocks import COMMON
 from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.steps import KINDS
@@ -15,8 +15,7 @@ from whorl.wings.editor.kit.changes import FormField
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.native.field_types import Form
-    from whorl.dialects.native.objects import Field, FieldTable
+    from whorl.dialects.native.field_types import Field, FieldTable, Form
     from whorl.source import Json
     from whorl.wings.editor.kit.changes import Widget
 
@@ -156,9 +155,9 @@ _HELD = frozenset({"steps", "repeat", "together", "then", "else", "choose"})
 _WIDGETS: tuple[tuple[tuple[type[Form], ...], Widget], ...] = (
     ((field_types.Choice,), "choice"),
     ((field_types.Boolean,), "boolean"),
-    ((numbers.Number, numbers.Count), "number"),
+    ((field_types.Number, field_types.Count), "number"),
     ((field_types.Condition, field_types.Computed), "expression"),
-    ((field_types.Text, numbers.Duration), "text"),
+    ((field_types.Text, field_types.Duration), "text"),
 )
 
 
@@ -166,9 +165,10 @@ def form_of(kind: str) -> list[FormField]:
     """The fields of a kind: its own ones first, then those that all steps have."""
     table = KINDS[kind]
     names = sorted(table.fields, key=lambda name: name in COMMON and name != kind)
-    made = list(_fields(names, table.fields, objects.defaults(table.node)))
+    made = list(_fields(names, table.fields, field_types.defaults(table.node)))
     if kind == "repeat":
-        made = [*_fields([*REPEAT.fields], REPEAT.fields, objects.defaults(ir.Loop), kind), *made]
+        plain = field_types.defaults(ir.Loop)
+        made = [*_fields([*REPEAT.fields], REPEAT.fields, plain, kind), *made]
     if kind == "choose":
         words = "the expression whose value names the case"
         made.insert(0, FormField(("choose", "on"), "expression", words, (), True, _LABELS["on"]))

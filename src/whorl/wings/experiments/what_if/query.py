@@ -7,8 +7,8 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.dialects.files import NoFiles
-from whorl.dialects.native.conditions import CONDITION
 from whorl.dialects.native.context import CannotWriteError, Context
+from whorl.dialects.native.loop import CONDITION
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.reader import parse
 from whorl.errors import InternalError, UsageError, plural
