@@ -15,7 +15,7 @@ from conformance.recording import contradictions, records_in
 from journals.recorded import notes, read, result, wordless
 from threats import tally
 from whorl.interpreter.events import FED_KINDS, NOTE_KINDS
-from whorl.ir import loop_rules, nodes, values
+from whorl.ir import nodes, values
 from whorl.ir.nodes import NodeFields
 from whorl.runtimes.journal.folding import Replay, fold
 from whorl.runtimes.journal.journal import RunId
@@ -42,7 +42,7 @@ EXIT_REASONS = frozenset(
 ) | {"accepted", "rejected"}
 IR_CLASSES: dict[str, Any] = {
     name: part
-    for name, part in (vars(values) | vars(loop_rules) | vars(nodes)).items()
+    for name, part in (vars(values) | vars(nodes)).items()
     if isinstance(part, type) and is_dataclass(part) and part is not NodeFields
 }
 COMMON = frozenset(field.name for field in fields(NodeFields))

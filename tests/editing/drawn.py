@@ -16,8 +16,8 @@ from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
 from whorl.source import Mapping, Scalar, Sequence
 from whorl.source.editing.editor import Editor
 from whorl.source.editing.patches import apply
-from whorl.source.editing.shapes import Path as Indexes
-from whorl.source.editing.shapes import shape_of
+from whorl.source.editing.rereading import Path as Indexes
+from whorl.source.editing.rereading import shape_of
 from whorl.source.editing.text import UNEXACT
 from whorl.wings.editor.kit.edit import Edited, edit, open_text
 from whorl.wings.editor.kit.operations import read_operations

@@ -14,7 +14,7 @@ from whorl.dialects.reader import parse
 from whorl.errors import EditRefused, InvalidWorkflow
 from whorl.source import Mapping, Scalar, Sequence, Value
 from whorl.source.editing.editor import Editor
-from whorl.source.editing.shapes import shape_of
+from whorl.source.editing.rereading import shape_of
 
 LONG = "whorl: 1\nsteps:\n" + "".join(
     f"  s{number}:\n    # {number}\n    ask: |\n      Go on,\n\n      {{{{ s{number} }}}}\n"

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import InternalError
-from whorl.ir import loop_rules, nodes, values
+from whorl.ir import nodes, values
 from whorl.lazily.digests import sha256
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _CLASSES: dict[str, type] = {
     name: cls
-    for name, cls in (vars(values) | vars(loop_rules) | vars(nodes)).items()
+    for name, cls in (vars(values) | vars(nodes)).items()
     if isinstance(cls, type) and "__dataclass_fields__" in vars(cls)
 }
 _RAW = {

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
-from whorl.ir.checks.steering import is_steering
+from whorl.ir.checks.commands import is_steering
 from whorl.providers.context import OwnTask
 from whorl.providers.json_values import clean, shorten
 from whorl.providers.processes import (

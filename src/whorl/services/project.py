@@ -20,7 +20,7 @@ from whorl.services.configuration.sources import (
     read_configuration,
 )
 from whorl.services.configuration.trust import CONFIG_NAME, VARIABLE, is_foreign
-from whorl.source.links import find_link
+from whorl.source.paths import find_link
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -2,20 +2,23 @@
 
 Whatever a workflow, an experiment or a test names is read by `read_named`, the one door.
 Files are also found by name: beside a file, in the folders below it, or in named folders.
+What a command writes by itself follows no symbolic link out of its place.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import shlex
 import stat
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from whorl.errors import Diagnostic, InvalidWorkflow, Span, nearest
+from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError, nearest
 from whorl.lazily import dataclass, regex
 from whorl.source import LIMITS, Limits
 from whorl.source.report import read_text, shown
@@ -355,3 +358,39 @@ def user_folder(environment: Mapping[str, str]) -> Path:
         home = environment.get("HOME", "")
         base = os.path.join(home if os.path.isabs(home) else str(Path.home()), ".config")
     return Path(base) / "whorl"
+
+
+# Symbolic links that would lead what a command writes to another place.
+#
+# A folder from elsewhere can hold links to any file of the person. What a command writes by itself
+# follows none of them; a file that the person names is not written outside of the project, unless
+# it is named by its own path.
+
+
+def find_link(folder: Path, names: Iterable[str]) -> Path | None:
+    """The first link among paths in a folder and on the way to them; the folder may be one."""
+    for name in names:
+        path = folder
+        for part in Path(name).parts:
+            path /= part
+            if path.is_symlink():
+                return path
+    return None
+
+
+def check_inside(folder: Path, file: str) -> None:
+    """Refuses a file to be written whose path is in a folder, where a link in it leads outside."""
+    real = Path(os.path.realpath(file))
+    if real.is_relative_to(folder.resolve()) or not _is_in(folder, Path(os.path.abspath(file))):
+        return
+    words = f"{file!r} leads out of {str(folder)!r} by a symbolic link"
+    raise UsageError(words, help=f"if you mean it, name the place itself: {shlex.quote(str(real))}")
+
+
+def _is_in(folder: Path, path: Path) -> bool:
+    """Whether a path, as it is written, leads through a folder, by whichever name of that."""
+    for above in path.parents:
+        with suppress(OSError):
+            if above.samefile(folder):
+                return True
+    return False

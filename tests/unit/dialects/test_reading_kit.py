@@ -10,9 +10,12 @@ from whorl import ir
 from whorl.dialects.reader import parse
 from whorl.dialects.reading.context import REPORTED_MAX, ReadContext
 from whorl.dialects.reading.fields import (
+    Field,
     Fields,
+    Table,
     check_id,
     check_node,
+    check_table,
     duration_of,
     is_true,
     number_of,
@@ -25,7 +28,6 @@ from whorl.dialects.reading.fields import (
     unknown_fields,
     whole_of,
 )
-from whorl.dialects.reading.structure import Field, Table, check_table
 from whorl.dialects.reading.texts import NearestNames, read_tree
 
 if TYPE_CHECKING:

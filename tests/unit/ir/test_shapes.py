@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from whorl import ir
-from whorl.ir.checks.shapes import PLAIN, TEXT, Shape, Shapes, shape_of_schema
-from whorl.ir.loop_rules import LOOP_FACTS
+from whorl.ir.checks.scopes import PLAIN, TEXT, Shape, Shapes, shape_of_schema
+from whorl.ir.nodes import LOOP_FACTS
 from whorl.language import Expression, Json, path_in
 
 OBJECT = Shape("object", {"a": PLAIN})

@@ -13,7 +13,7 @@ from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.table import EXPRESSION, TEMPLATE, VALUE, fields
 from whorl.dialects.native.tasks.kinds import ANY_TASK, TASKS
 from whorl.dialects.reader import Reading
-from whorl.dialects.reading.structure import check_arguments
+from whorl.dialects.reading.fields import check_arguments
 from whorl.errors import nearest
 from whorl.ir.values import parse_time
 from whorl.ir.walk import names_given

@@ -18,7 +18,7 @@ from whorl.dialects.native.field_types import (
     Texts,
     Values,
 )
-from whorl.ir.loop_rules import ITERATIONS_MAX
+from whorl.ir.nodes import ITERATIONS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

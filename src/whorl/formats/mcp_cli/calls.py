@@ -11,8 +11,7 @@ from whorl import ir
 from whorl.dialects.files import ENDINGS, FILES_MAX, Names
 from whorl.dialects.reader import parse
 from whorl.dialects.reading import fields as scalars
-from whorl.dialects.reading.fields import text_of
-from whorl.dialects.reading.structure import check_arguments
+from whorl.dialects.reading.fields import check_arguments, text_of
 from whorl.dialects.reading.texts import quoted
 from whorl.errors import InvalidWorkflow, Span, did_you_mean
 from whorl.formats.mcp_cli.texts import LIBRARY, RESERVED, View, spelled

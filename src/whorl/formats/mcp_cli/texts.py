@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading.context import ReadContext
-from whorl.dialects.reading.fields import shown, text_of, texts_of, words
-from whorl.dialects.reading.structure import Field, Table, check_table
+from whorl.dialects.reading.fields import Field, Table, check_table, shown, text_of, texts_of, words
 from whorl.dialects.reading.texts import NearestNames, placeholders, quoted, read_tree, split_text
 from whorl.errors import nearest
-from whorl.ir.loop_rules import ITERATIONS_MAX
+from whorl.ir.nodes import ITERATIONS_MAX
 from whorl.lazily import dataclass
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from whorl.formats.orka.agents import Agent, FileContext
     from whorl.formats.orka.sections import Section
-    from whorl.ir.loop_rules import Fact
+    from whorl.ir.nodes import Fact
 
 
 USUAL_LOOPS = 5

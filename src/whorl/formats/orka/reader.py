@@ -17,8 +17,7 @@ from whorl.formats.orka.sections import texts_within
 from whorl.formats.orka.tasks import computed, literal
 from whorl.ir.checks import check
 from whorl.ir.checks.expressions import joined_path, member_advice
-from whorl.ir.checks.scopes import Use, uses_in
-from whorl.ir.checks.shapes import PLAIN, Shape, lacks, part_of, shape_of_schema
+from whorl.ir.checks.scopes import PLAIN, Shape, Use, lacks, part_of, shape_of_schema, uses_in
 from whorl.ir.walk import names_given, walk
 from whorl.language import LanguageError, NameUse
 from whorl.source import Document, Mapping, Scalar

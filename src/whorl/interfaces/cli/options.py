@@ -171,7 +171,7 @@ def write_file(
     Raises UsageError where a link of the project leads to a place outside of it.
     """
     from whorl.services.project import find_project
-    from whorl.source.links import check_inside
+    from whorl.source.paths import check_inside
 
     check_inside(find_project(os.environ).root, name)
     try:

@@ -8,8 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from whorl.errors import Diagnostic, Span, did_you_mean
-from whorl.ir.checks.scopes import Subject, Use, suggest, uses_in
-from whorl.ir.checks.shapes import Shape, lacks, part_of
+from whorl.ir.checks.scopes import Shape, Subject, Use, lacks, part_of, suggest, uses_in
 from whorl.ir.expressions import conditions_in
 from whorl.ir.nodes import Branch, Loop, Node, Task
 from whorl.ir.values import Constant, Expression, Items, When

@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import Diagnostic, Span
-from whorl.ir import loop_rules, nodes
+from whorl.ir import nodes
 from whorl.ir.checks.scopes import Subject, suggest
 from whorl.ir.expressions import conditions_in
 from whorl.ir.values import BranchTaken, Constant, Plateau, Score
@@ -270,7 +270,7 @@ def check_limits(subject: Subject) -> Iterator[Diagnostic]:
     for path, loop in subject.loops():
         span = subject.places.field(path, "at_most")
         iterations = loop.limits.iterations
-        most = loop_rules.ITERATIONS_MAX
+        most = nodes.ITERATIONS_MAX
         if isinstance(iterations, int) and not 1 <= iterations <= most:
             message = f"loop {loop.name!r} may take from 1 to {most:,} iterations"
             advice = f"it says {iterations:,}; nest loops if more are needed"
@@ -289,7 +289,7 @@ def check_limits(subject: Subject) -> Iterator[Diagnostic]:
             yield Diagnostic("W015", text, span, "out of range", "raise it or remove it")
 
 
-def _wrong(limits: loop_rules.LoopLimits | nodes.RunLimits) -> Iterator[str]:
+def _wrong(limits: nodes.LoopLimits | nodes.RunLimits) -> Iterator[str]:
     return _out_of_range(
         ("time limit", TIME_MIN_S, limits.time_s),
         ("cost limit", 0.0, limits.cost_usd),

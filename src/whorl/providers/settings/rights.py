@@ -11,7 +11,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from whorl.ir.checks.steering import is_steering
+from whorl.ir.checks.commands import is_steering
 from whorl.lazily import dataclass, regex
 from whorl.providers.redaction import HIDDEN
 from whorl.providers.settings.model_providers import KNOWN_PROVIDERS

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import EditRefused, Span
 from whorl.lazily import dataclass
 from whorl.source import Json, Mapping, Scalar, Sequence
-from whorl.source.editing import entries, pieces, values
+from whorl.source.editing import entries, values
 from whorl.source.editing.patches import History, Patch, apply, shared_ends, trimmed
-from whorl.source.editing.shapes import (
+from whorl.source.editing.rereading import (
     Path,
     Shape,
     changed_at,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from whorl.source import Document
-    from whorl.source.editing.pieces import Piece
+    from whorl.source.editing.entries import Piece
 
 _AS_TEXT = "edit the text in this place"
 
@@ -159,7 +159,7 @@ class Editor:
         """
         shape = shape_of_json(value)
         first: EditRefused | None = None
-        for piece in pieces.fresh(self.now, path, name, shape):
+        for piece in entries.fresh(self.now, path, name, shape):
             if instead is not None and not instead.gap.strip() and not piece.flow:
                 piece = replace(piece, gap=instead.gap, fresh=False)
             try:
@@ -258,7 +258,7 @@ class Editor:
 
     def piece_of(self, written: str) -> Piece:
         """A piece from a clipboard: the text of one entry or item."""
-        return pieces.from_clipboard(self.now, written)
+        return entries.from_clipboard(self.now, written)
 
     def renamed_piece(self, piece: Piece, name: str) -> Piece:
         """A piece of a block under another name."""

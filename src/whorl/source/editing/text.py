@@ -10,8 +10,7 @@ from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
 from whorl.lazily import dataclass
 from whorl.source import Document, Lines, Mapping, Place, Scalar, Sequence, Value
 from whorl.source.editing.patches import Patch, apply
-from whorl.source.editing.rereading import reread
-from whorl.source.editing.shapes import Path, Shape, child_of, shape_of, value_at
+from whorl.source.editing.rereading import Path, Shape, child_of, reread, shape_of, value_at
 from whorl.source.editing.spelling import Indent
 
 if TYPE_CHECKING:

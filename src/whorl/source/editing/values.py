@@ -12,7 +12,7 @@ from whorl.source.editing.patches import Patch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.source.editing.shapes import Path
+    from whorl.source.editing.rereading import Path
     from whorl.source.editing.text import Text
 
 

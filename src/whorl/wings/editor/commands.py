@@ -19,7 +19,7 @@ from whorl.errors import as_json as _finding
 from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
 from whorl.interfaces.cli.terminal import echo, say
-from whorl.source.links import check_inside
+from whorl.source.paths import check_inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import Diagnostic, did_you_mean
 from whorl.ir import Call, ForEach, Loop
 from whorl.ir.checks.expressions import RESULTS, joined_path, member_advice
-from whorl.ir.checks.shapes import PLAIN, Shape, Shapes, lacks, part_of
-from whorl.ir.loop_rules import ITERATIONS_MAX
+from whorl.ir.checks.scopes import PLAIN, Shape, Shapes, lacks, part_of
+from whorl.ir.nodes import ITERATIONS_MAX
 from whorl.ir.walk import blocks_of
 from whorl.language import Expression, LanguageError, free_names
 from whorl.source import Mapping, Scalar, Sequence, plain

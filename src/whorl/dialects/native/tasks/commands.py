@@ -7,8 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from whorl.ir import Constant, Expression
-from whorl.ir.checks.commands import VALUE, input_reader, refusal, started
-from whorl.ir.checks.steering import is_steering
+from whorl.ir.checks.commands import VALUE, input_reader, is_steering, refusal, started
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:

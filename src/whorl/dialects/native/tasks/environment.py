@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.native.tasks.shell import read_script
-from whorl.ir.checks.programs import CODE_FLAG, SHELLS, name_of
+from whorl.ir.checks.commands import CODE_FLAG, SHELLS, name_of
 from whorl.ir.walk import walk
 
 if TYPE_CHECKING:

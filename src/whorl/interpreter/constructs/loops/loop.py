@@ -27,7 +27,7 @@ from whorl.interpreter.frames import (
 )
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Behaviour
-from whorl.ir.loop_rules import ITERATIONS_MAX
+from whorl.ir.nodes import ITERATIONS_MAX
 from whorl.ir.values import parse_count
 from whorl.language import EvaluationError, Expression, LanguageError, evaluate
 

@@ -9,7 +9,7 @@ from whorl.interpreter.constructs.loops import exploring
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import inner
 from whorl.interpreter.frames import error_at, error_facts, failed, succeeded
-from whorl.ir.loop_rules import LOOP_FACTS
+from whorl.ir.nodes import LOOP_FACTS
 from whorl.language import LanguageError
 from whorl.language.calls import WHOLE
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from whorl.dialects.files import SourceFiles
     from whorl.source import Document, Json
     from whorl.source.editing.editor import Editor
-    from whorl.source.editing.shapes import Path
+    from whorl.source.editing.rereading import Path
     from whorl.wings.editor.kit.names import Name, Rewired
     from whorl.wings.editor.kit.sketch import Keys, Sketch, SketchNode
 

@@ -14,7 +14,7 @@ from whorl.wings.editor.kit.sketch import Keys, SketchNode, at
 
 if TYPE_CHECKING:
     from whorl.source import Json
-    from whorl.source.editing.pieces import Piece
+    from whorl.source.editing.entries import Piece
 
 _NAME = re.compile(NAMES["dashed"])
 

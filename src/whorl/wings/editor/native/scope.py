@@ -15,9 +15,8 @@ from whorl.wings.editor.native.names import Names, spelled
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.ir.checks.scopes import View
-    from whorl.ir.checks.shapes import Shape
-    from whorl.ir.loop_rules import Fact
+    from whorl.ir.checks.scopes import Shape, View
+    from whorl.ir.nodes import Fact
     from whorl.source import Json
     from whorl.wings.editor.kit.changes import Changes
 

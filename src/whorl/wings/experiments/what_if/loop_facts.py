@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.frames import Outcome, Values
     from whorl.interpreter.state import State
     from whorl.ir import Condition
-    from whorl.ir.loop_rules import Fact
+    from whorl.ir.nodes import Fact
     from whorl.language import Json
     from whorl.runtimes.journal.journal import Journal, RunId
     from whorl.runtimes.journal.keys import Seals

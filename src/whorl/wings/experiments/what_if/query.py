@@ -14,7 +14,7 @@ from whorl.dialects.reader import parse
 from whorl.errors import InternalError, UsageError, plural
 from whorl.interpreter.plan import loop_plan
 from whorl.ir import content_hash, from_json
-from whorl.ir.loop_rules import LoopLimits
+from whorl.ir.nodes import LoopLimits
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import RunFilter
 from whorl.services.files.preflight import find_loop

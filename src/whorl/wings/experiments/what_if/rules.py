@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.plan import Leaf
     from whorl.interpreter.plan import Rule as RuleTree
     from whorl.ir import Condition, Loop, LoopLimits
-    from whorl.ir.loop_rules import Fact
+    from whorl.ir.nodes import Fact
     from whorl.wings.experiments.what_if.facts import IterationFacts
 
 

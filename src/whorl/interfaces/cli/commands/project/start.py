@@ -14,7 +14,7 @@ from whorl.errors import UsageError
 from whorl.interfaces.cli.options import write_file
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.plugins import FileKind, load_reference, wings
-from whorl.source.links import find_link
+from whorl.source.paths import find_link
 
 _STARTER = """# What workflows of this folder may do, and whom they ask.
 # After a change, `whorl trust` asks you again.

@@ -22,7 +22,7 @@ from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.formatting import age, bytes_words, line, table
 from whorl.runtimes.sqlite import Pruned
 from whorl.runtimes.sqlite.listing import EXPERIMENT
-from whorl.source.links import check_inside
+from whorl.source.paths import check_inside
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
