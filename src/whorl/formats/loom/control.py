@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.formats.loom.action import Action, Location, Order
-    from whorl.ir.loop_rules import Fact
+    from whorl.ir.nodes import Fact
     from whorl.language import Json
     from whorl.source import Value
 

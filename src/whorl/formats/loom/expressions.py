@@ -22,9 +22,8 @@ from whorl.formats.loom.values.arguments import (
     to_plain_json,
 )
 from whorl.language import tree
-from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.calls import FunctionEntry
-from whorl.language.faults import LanguageError, LimitExceeded
+from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.libraries import Library, Semantics, additions
 from whorl.language.values import INTEGER_MAX, LIMITS
 
@@ -107,7 +106,6 @@ LAZY: dict[str, Callable[[list[tree.Expr], int], tree.Expr]] = {
     "coalesce": lambda arguments, offset: tree.Logic("coalesce", tuple(arguments), offset),
 }
 
-    from whorl.language.calls import FunctionEntry
 
 LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
     *collections.STRINGS.entries,

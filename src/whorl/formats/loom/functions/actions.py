@@ -9,18 +9,10 @@ import html
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.formats.loom.functions.collections import join
-from whorl.formats.loom.functions.contents import (
-    checked_content,
-    http_outputs,
-    joined,
-    parsed,
-    table_of,
-    transformed,
-    trigger_body,
-)
 from whorl.formats.loom.values import arguments
 from whorl.formats.loom.values.arguments import find_key, json_text, type_name
 from whorl.language.calls import FunctionEntry
+from whorl.language.core.text import from_json
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.schema import STEPS_MAX, misfits
 from whorl.language.values import UNDEFINED, Limits, kind_of, measure
