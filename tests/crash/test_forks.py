@@ -23,7 +23,7 @@ from whorl.runtimes.journal.journal import Entry, NewRun, RunId
 from whorl.runtimes.journal.time_travel import look_into
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.tables.pruning import delete
+from whorl.runtimes.sqlite.pruning import delete
 from whorl.runtimes.start_options import Start
 
 if TYPE_CHECKING:

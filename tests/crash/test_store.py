@@ -16,7 +16,7 @@ from crash.in_memory import CrashingCase
 from crash.promise import broken
 from crash.stored import KilledCase, StoredCase
 from threats import tally
-from whorl.runtimes.sqlite import SqliteStore, writer
+from whorl.runtimes.sqlite import SqliteStore, store
 from whorl.services.inspecting.results import result_of
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _strikes(case: Case, path: Path) -> tuple[int, list[int]]:
 def test_the_store_may_die_at_any_append(
     case: Case, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "_QUICK_S", 60.0 if by == "the loop" else -1.0)
+    monkeypatch.setattr(store, "_QUICK_S", 60.0 if by == "the loop" else -1.0)
     count, different = _strikes(case, tmp_path)
     points = range(1, count + 1) if IS_CAMPAIGN else different
 

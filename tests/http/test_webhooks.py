@@ -22,7 +22,7 @@ from whorl.errors import StoreError, UsageError
 from whorl.ir import Block, Port, Workflow
 from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.tables.hooks import HookRow
+from whorl.runtimes.sqlite.store import HookRow
 from whorl.services.project import find_project
 from whorl.wings.automation.webhooks import (
     add_hook,

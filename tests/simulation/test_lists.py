@@ -14,7 +14,7 @@ from whorl.interpreter.events import Event
 from whorl.runtimes.journal.journal import NewRun, RunId
 from whorl.runtimes.simulated import AllLoops, loop_rows
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.tables.progress import RunRecord
+from whorl.runtimes.sqlite.rows import RunRecord
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,8 @@ from journal_makers import event, iteration, started
 
 from whorl.errors import StoreError
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.sqlite import SqliteStore, writer
+from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite import store as writer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

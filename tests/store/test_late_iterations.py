@@ -19,7 +19,7 @@ from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, Entry, RunId
 from whorl.runtimes.journal.time_travel import look_into, moment
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.tables.journal import SNAPSHOT_DISTANCE
+from whorl.runtimes.sqlite.rows import SNAPSHOT_DISTANCE
 from whorl.runtimes.start_options import Start
 from whorl.services.inspecting import results
 from whorl.services.inspecting.costs import costs_of

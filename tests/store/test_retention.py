@@ -12,7 +12,7 @@ from journal_makers import START, event, iteration, started
 
 from whorl.providers.settings import Retention
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.tables.pruning import SWEPT_ENTRIES, delete
+from whorl.runtimes.sqlite.pruning import SWEPT_ENTRIES, delete
 
 if TYPE_CHECKING:
     from pathlib import Path

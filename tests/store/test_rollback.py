@@ -14,7 +14,7 @@ from journal_makers import event, iteration, new_run, started
 from whorl.errors import InternalError, StoreError
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.tables.progress import RunRecord
+from whorl.runtimes.sqlite.rows import RunRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from whorl.interpreter.events import Event
-from whorl.runtimes.sqlite.tables.progress import RunRecord
+from whorl.runtimes.sqlite.rows import RunRecord
 
 if TYPE_CHECKING:
     from whorl.language import Json

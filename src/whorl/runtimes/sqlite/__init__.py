@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from whorl.runtimes.sqlite.checking import Sizes
 from whorl.runtimes.sqlite.listing import RunFilter, Total
+from whorl.runtimes.sqlite.pruning import Pruned
 from whorl.runtimes.sqlite.reading import MemoryRow
 from whorl.runtimes.sqlite.store import SqliteStore
-from whorl.runtimes.sqlite.tables.pruning import Pruned
 
 __all__ = ["MemoryRow", "Pruned", "RunFilter", "Sizes", "SqliteStore", "Total"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.runtimes.sqlite.tables.hooks import HookRow
+    from whorl.runtimes.sqlite.store import HookRow
     from whorl.services.project import Project
 
 R = TypeVar("R")

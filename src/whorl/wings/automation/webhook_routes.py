@@ -17,7 +17,7 @@ from whorl.interfaces.http.state import ServerState, State, no_query
 from whorl.ir import Workflow
 from whorl.language import Json
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.sqlite.tables.hooks import HookRow
+from whorl.runtimes.sqlite.store import HookRow
 from whorl.runtimes.start_options import Start
 from whorl.services.files.preflight import check_given, permitted
 from whorl.services.serving.triggers import only_start

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from whorl.errors import StoreError, UsageError, did_you_mean
-from whorl.runtimes.sqlite.tables.hooks import HookRow
+from whorl.runtimes.sqlite.store import HookRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -26,7 +26,7 @@ with workflow.unsafe.imports_passed_through():
     from whorl.runtimes.journal.fields import records_in
     from whorl.runtimes.journal.sealed_secrets import redacted, redaction_of
     from whorl.runtimes.sqlite import MemoryRow
-    from whorl.runtimes.sqlite.tables.memory import RECORDS_MAX
+    from whorl.runtimes.sqlite.rows import RECORDS_MAX
     from whorl.wings.cluster import messages
     from whorl.wings.cluster.connection import answering
 

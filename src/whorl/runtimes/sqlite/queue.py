@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.sqlite.tables.upkeep import IS_OWN, lane_of
+from whorl.runtimes.sqlite.ownership import IS_OWN, lane_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from whorl.runtimes.sqlite.connection import Reader
-    from whorl.runtimes.sqlite.tables.journal import JournalTables
+    from whorl.runtimes.sqlite.rows import JournalTables
 
 _WAITS: Final = """SELECT queue.run, lane, at_once FROM queue JOIN runs ON number = queue.run
     WHERE runs.id = ? AND began = 0"""

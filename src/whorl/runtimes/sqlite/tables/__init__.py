@@ -1,1 +1,0 @@
-"""The tables of a store, one module for what belongs together."""
