@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from whorl.runtimes.journal.registry import Registry
+    from whorl.runtimes.journal.keys import Registry
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="whorl-tests-")
 TRUSTED = {"WHORL_TRUST": "1", "XDG_CONFIG_HOME": _FOLDER.name}
@@ -17,7 +17,7 @@ TRUSTED = {"WHORL_TRUST": "1", "XDG_CONFIG_HOME": _FOLDER.name}
 
 def registry_of(path: Path) -> Registry:
     """What tells whether the user of the tests has made the store at a path."""
-    from whorl.runtimes.journal.registry import registry_from
+    from whorl.runtimes.journal.keys import registry_from
 
     return registry_from(TRUSTED, path, is_named=False)
 

@@ -12,7 +12,7 @@ import pytest
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.audit_log import ACTIONS
 from whorl.interfaces.cli.group import build_group
-from whorl.runtimes.service.audit import Audit, AuditEntry
+from whorl.runtimes.service.tables import Audit, AuditEntry
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from whorl.interpreter.events import Event, numbered
 from whorl.interpreter.requests import objection
 from whorl.ir.values import parse_duration
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.journal.forking import Fork
-from whorl.runtimes.journal.time_travel import look_into
+from whorl.runtimes.journal.forking import Fork, look_into
 
 if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import Journal, RunId

@@ -18,9 +18,8 @@ from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, from_json, to_json
 from whorl.runtimes.journal.folding import Folded, fold, take
-from whorl.runtimes.journal.forking import Fork, fork_run
+from whorl.runtimes.journal.forking import Fork, fork_run, look_into
 from whorl.runtimes.journal.journal import Entry, NewRun, RunId
-from whorl.runtimes.journal.time_travel import look_into
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.pruning import delete

@@ -21,7 +21,7 @@ import httpx2
 import pytest
 
 from waiting import PATIENCE_S
-from whorl.runtimes.journal.registry import registry_from
+from whorl.runtimes.journal.keys import registry_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from served import Client, connected, make_project, running
 
 from waiting import wait_until
 from whorl import Experiment
-from whorl.runtimes.service.audit import Audit
+from whorl.runtimes.service.tables import Audit
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from whorl.interpreter.events import FED_KINDS, numbered, split_iteration
 from whorl.interpreter.machine import Machine
 from whorl.ir import content_hash, to_json
 from whorl.runtimes.journal.folding import Replay, fold
-from whorl.runtimes.journal.forking import Fork, fork_run
+from whorl.runtimes.journal.forking import Fork, fork_run, look_into
 from whorl.runtimes.journal.journal import NewRun, RunId
-from whorl.runtimes.journal.time_travel import look_into
 from whorl.runtimes.simulated import MemoryJournal
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ import pytest
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
-from whorl.runtimes.journal.forking import Fork, fork_run, new_run_of
+from whorl.runtimes.journal.forking import Fork, fork_run, look_into, moment, new_run_of
 from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, Entry, RunId
-from whorl.runtimes.journal.time_travel import look_into, moment
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.rows import SNAPSHOT_DISTANCE

@@ -9,7 +9,7 @@ import pytest
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Perform
 from whorl.interpreter.frames import is_cut
-from whorl.runtimes.journal.replies import failed_body, fit
+from whorl.runtimes.journal.sealed_secrets import failed_body, fit
 
 SAID = "SAID"
 UNANSWERED = {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost_usd": 0, "in_doubt": 1}

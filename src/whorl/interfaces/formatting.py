@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunRow
-    from whorl.runtimes.journal.spending import Spent
+    from whorl.runtimes.journal.projection import Spent
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _COLUMN_MIN = 6

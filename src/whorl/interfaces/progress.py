@@ -15,8 +15,7 @@ from whorl.interfaces.verdicts import score_cell, verdict_words
 from whorl.interpreter.events import Event, unescape
 from whorl.lazily import dataclass, regex
 from whorl.runtimes.journal.fields import amount_of, count_of, iteration_of
-from whorl.runtimes.journal.projection import LoopFold, RunFold
-from whorl.runtimes.journal.working_time import KINDS, WorkingTime
+from whorl.runtimes.journal.projection import KINDS, LoopFold, RunFold, WorkingTime
 
 if TYPE_CHECKING:
     from whorl.language import Json

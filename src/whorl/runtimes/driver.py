@@ -20,8 +20,7 @@ from whorl.interpreter.machine import AT_REST
 from whorl.language.chunked_json import is_large
 from whorl.lazily import dataclass
 from whorl.runtimes.clock import CLOCK, TICK_S, Timers
-from whorl.runtimes.journal.replies import finished_body
-from whorl.runtimes.journal.sealed_secrets import RunSealing
+from whorl.runtimes.journal.sealed_secrets import RunSealing, finished_body
 from whorl.runtimes.performing import Performing, Workers
 from whorl.runtimes.replay_core import in_doubt
 from whorl.runtimes.time_slices import CPU_MAX_S, Computing

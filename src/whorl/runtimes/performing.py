@@ -13,7 +13,7 @@ from whorl.interpreter.state import ENDED
 from whorl.lazily import dataclass
 from whorl.providers.redaction import StreamedText
 from whorl.providers.task import Effect, Request, TaskKind
-from whorl.runtimes.journal.replies import failed_body
+from whorl.runtimes.journal.sealed_secrets import failed_body
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings, TemporalSettings
     from whorl.runtimes.journal.forking import Fork
     from whorl.runtimes.journal.journal import Entry, RunId
-    from whorl.runtimes.journal.registry import Registry
+    from whorl.runtimes.journal.keys import Registry
     from whorl.runtimes.sqlite import MemoryRow, SqliteStore
     from whorl.runtimes.start_options import Start
 

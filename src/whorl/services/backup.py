@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.journal.registry import Registry
+    from whorl.runtimes.journal.keys import Registry
 
 _UNDER_WAY = ("running", "interrupted")
 # What is taken of a store, whoever made it; and what only of one's own.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from whorl.dialects.projects import FindNamed
     from whorl.providers.redaction import Secret
     from whorl.providers.settings import Settings
-    from whorl.runtimes.journal.registry import Registry
+    from whorl.runtimes.journal.keys import Registry
     from whorl.runtimes.sqlite import SqliteStore
 
 
@@ -313,7 +313,7 @@ class Project:
 
     def registry_of(self, path: Path) -> Registry:
         """What tells whether the user has made a store."""
-        from whorl.runtimes.journal.registry import HOME, registry_from
+        from whorl.runtimes.journal.keys import HOME, registry_from
 
         # A relative path names another store in each folder that one enters.
         home = os.path.expanduser(self.environment.get(HOME, ""))

@@ -29,8 +29,8 @@ from whorl.providers.task import (
     Usage,
 )
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.journal.replies import MARK
 from whorl.runtimes.journal.sealed_secrets import (
+    MARK,
     masked,
     opened,
     redacted,

@@ -103,7 +103,7 @@ def _add(project: Project, action: str, run: str, file: str, outcome: str) -> No
 
 
 async def _added(store: SqliteStore, action: str, run: str, file: str, outcome: str) -> None:
-    from whorl.runtimes.service.audit import Audit, AuditEntry
+    from whorl.runtimes.service.tables import Audit, AuditEntry
 
     deed = AuditEntry(
         who=f"command line {_user()}", action=action, run=run, file=file, outcome=outcome

@@ -18,7 +18,7 @@ from whorl.errors import StoreError, safe
 from whorl.interfaces.http.problems import Refusal
 from whorl.interfaces.operations import OPERATIONS, ROUTES, has_role
 from whorl.lazily import dataclass
-from whorl.runtimes.service.audit import Audit, AuditEntry
+from whorl.runtimes.service.tables import Audit, AuditEntry
 from whorl.runtimes.service.tokens import Role
 
 _SIGNED: Final = "signed address"

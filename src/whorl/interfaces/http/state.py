@@ -34,7 +34,7 @@ from whorl.providers.registry import Providers
 from whorl.runtimes.journal.journal import RunId, RunRow
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.runtimes.runtime import Runtime
-from whorl.runtimes.service.audit import Audit
+from whorl.runtimes.service.tables import Audit
 from whorl.services.discovery import Catalogue
 from whorl.services.functions import check_drivable
 from whorl.services.inspecting.live_text import folder_of, listening

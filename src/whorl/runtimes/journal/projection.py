@@ -1,4 +1,4 @@
-"""What people see of a run, folded from its journal: status, usage, and what became of its loops.
+"""What people see of a run, folded from its journal: status, usage, time, money and its loops.
 
 Lists, live views, results and traces all take it from here, so they say the same.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
-from whorl.interpreter.events import Event, charged, split_iteration
-from whorl.lazily import dataclass
+from whorl.interpreter.events import Event, charged, split_iteration, unescape
+from whorl.lazily import dataclass, regex
 from whorl.runtimes.journal.fields import (
     amount_of,
     count_of,
@@ -20,7 +21,7 @@ from whorl.runtimes.journal.fields import (
     number_of,
     text_of,
 )
-from whorl.runtimes.journal.journal import LoopRow
+from whorl.runtimes.journal.journal import LoopRow, known_cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -349,3 +350,153 @@ _CHANGES: Final[dict[str, Callable[[RunFold[Any], Event], None]]] = {
     "task.started": lambda run, event: run.begin(event),
 }
 LOOP_KINDS: Final = frozenset({"loop.started", "loop.continued", "loop.finished", *OF_ITERATIONS})
+
+
+# How long iterations have worked: not while a run that had failed, or a loop, was left standing.
+#
+# What an iteration says itself goes from its beginning to its end. One that goes on after it had
+# ended (a person resumed the run, or continued the loop) says so again, with all time in between.
+
+_LOOPS_KEPT: Final = 1_000
+# What is told of a run beside its iterations. The machine takes pauses into account itself.
+KINDS: Final = frozenset({"run.finished", "run.resumed", "run.continued", "iteration.finished"})
+
+
+@dataclass(slots=True)
+class WorkingTime:
+    """A fold over the entries of these kinds."""
+
+    is_over: bool = False
+    went_on_at: float = 0.0
+    # By loop: its last iteration that has ended, when, and how long it had stood until then.
+    ends: dict[str, tuple[str, float, float]] = field(default_factory=dict)
+
+    def take(self, event: Event) -> dict[str, Json]:
+        """Takes an event in; gives what it says, with the time that an iteration has worked."""
+        if event.kind == "iteration.finished":
+            return self._finished(event)
+        if event.kind == "run.finished":
+            self.is_over = True
+        elif event.kind == "run.continued" or (event.kind == "run.resumed" and self.is_over):
+            self.is_over, self.went_on_at = False, event.at
+        return event.body
+
+    def _finished(self, event: Event) -> dict[str, Json]:
+        loop, stood = split_iteration(event.address)[0], 0.0
+        address, ended_at, before = self.ends.pop(loop, ("", 0.0, 0.0))
+        if address == event.address:
+            stood = before + max(0.0, self.went_on_at - ended_at)
+        self.ends[loop] = (event.address, event.at, stood)
+        if len(self.ends) > _LOOPS_KEPT:
+            del self.ends[next(iter(self.ends))]
+        seconds = amount_of(event.body.get("seconds"))
+        if not stood or seconds is None:
+            return event.body
+        return event.body | {"seconds": max(0.0, round(seconds - stood, 3))}
+
+
+# What calls are charged with, by hour, loop and model: what a store keeps of each run's money.
+
+# The hour since the epoch, the loop without the numbers of iterations, and the model.
+Place: TypeAlias = tuple[int, str, str]
+
+HOUR_S: Final = 3600
+# What tells of the money of a run.
+CHARGED: Final = frozenset(
+    {"task.started", "task.finished", "task.failed", "task.in_doubt", "node.finished"}
+)
+# The model of a call that a model was asked of which nobody has said which.
+UNKNOWN: Final = "?"
+_MODELS_MAX: Final = 20_000
+_NUMBERS: Final = regex(r"\[[0-9]+\]|#[0-9]+")
+
+
+@dataclass(slots=True)
+class Spent:
+    """What was used; calls without a known price are counted beside the sum."""
+
+    calls: int = 0
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced_calls: int = 0
+    in_doubt: int = 0
+
+    @property
+    def known_usd(self) -> float | None:
+        return known_cost(self.cost_usd, self.unpriced_calls)
+
+    def charge(self, usage: dict[str, Json], model: str, sign: int = 1) -> None:
+        calls = sign * count_of(usage.get("calls"))
+        self.calls += calls
+        self.model_calls += calls if model else 0
+        self.input_tokens += sign * count_of(usage.get("input_tokens"))
+        self.output_tokens += sign * count_of(usage.get("output_tokens"))
+        self.in_doubt += sign * count_of(usage.get("in_doubt"))
+        if usage.get("cost_usd") is None:
+            self.unpriced_calls += calls
+        else:
+            self.cost_usd += sign * (amount_of(usage["cost_usd"]) or 0.0)
+
+
+def model_named(body: dict[str, Any]) -> str:
+    """The model or the agent that a reply, a failure or the inputs of a call name."""
+    error = body.get("error")
+    detail = error.get("detail") if isinstance(error, dict) else None
+    naming = detail if isinstance(detail, dict) else body
+    model, provider = text_of(naming.get("model")), text_of(naming.get("provider"))
+    if model:
+        return f"{provider}/{model}" if provider and "/" not in model else model
+    agent = text_of(naming.get("agent"))
+    return f"agent {agent}" if agent else ""
+
+
+# Whoever folds a journal asks for the same loop again and again.
+@lru_cache(maxsize=1024)
+def step_of(address: str) -> str:
+    """An address without the numbers of iterations and attempts."""
+    return unescape(_NUMBERS.sub("", address))
+
+
+def loop_of(address: str) -> str:
+    """The innermost loop or list around an address, without numbers; empty: there is none."""
+    head, bracket, _ = address.rpartition("]")
+    return step_of(head.rpartition("[")[0]) if bracket else ""
+
+
+@dataclass(slots=True)
+class ChargeFold(RunFold[LoopFold]):
+    """A run whose charges are told one by one, each with its model."""
+
+    # The models that calls under way name.
+    models: dict[str, str] = field(default_factory=dict)
+
+    def begin(self, event: Event) -> None:
+        RunFold.begin(self, event)
+        inputs = event.body.get("inputs")
+        if isinstance(inputs, dict) and (model := model_named(inputs)):
+            self.models[event.address] = model
+            if len(self.models) > _MODELS_MAX:
+                del self.models[next(iter(self.models))]
+
+    def charge(self, event: Event, sign: int = 1) -> None:
+        RunFold.charge(self, event, sign)
+        usage: Any = event.body["usage"]
+        is_asked = bool(usage.get("input_tokens") or usage.get("output_tokens"))
+        named = model_named(event.body) or self.models.get(event.address, "")
+        self.charged(event, named or (UNKNOWN if is_asked else ""), sign)
+        if event.kind not in ("node.finished", "task.in_doubt"):
+            self.models.pop(event.address, None)
+
+    def charged(self, event: Event, model: str, sign: int) -> None:
+        """The usage of an event counts under its model, or (-1) no longer."""
+
+    def fork(self, event: Event) -> None:
+        """What a fork has from the run that it comes from is not paid for again."""
+        RunFold.fork(self, event)
+        self.models.clear()
+
+
+def place_of(event: Event, model: str) -> Place:
+    return int(event.at // HOUR_S), loop_of(event.address), model

@@ -1,4 +1,4 @@
-"""What nobody is shown, taken out of the entries of a journal: secret inputs, and secure outputs.
+"""What tasks give, made fit for the journal; and what nobody is shown, taken out of its entries.
 
 An entry tells what everybody may see, so that whoever reads a journal can show it as it is. What
 the machine needs beside that stands in the entry's field `sealed`, encrypted for this run and this
@@ -8,13 +8,17 @@ place, and is put back where a run is folded. Notes are never fed, so nothing of
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from whorl.errors import ProviderError
 from whorl.interpreter.constructs.run import InputError, check_inputs, secret_values
-from whorl.interpreter.events import FED_KINDS, Event
+from whorl.interpreter.events import FED_KINDS, Event, Perform, charged
+from whorl.language.chunked_json import write_pieces
+from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import HIDDEN, Redaction
-from whorl.runtimes.journal.replies import MARK
+from whorl.providers.task import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -23,6 +27,235 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.journal.keys import Seals
+
+
+# What tasks give, made fit for the journal before anything is done with it.
+#
+# The machine and the journal have to hold the same value, or a run that is replayed is another one.
+# The entry of a secure task is marked and keeps all that the machine needs to go on; interfaces
+# show of it what is harmless. The message of a fault goes into other entries, so only its kind is
+# kept.
+
+REPLY_MAX: Final = 48_000_000
+_ENCODE: Final = json.JSONEncoder(ensure_ascii=False).encode
+_LONG: Final = REPLY_MAX // 6
+_INTEGER_MAX: Final = 2**63
+_DEPTH_MAX: Final = 128
+MARK: Final = "secure"
+# What a message tells after the status that the other side gave stands in a detail so.
+_EXCERPT: Final = "excerpt"
+# Where a task called, which is made of what it was given.
+_PLACES: Final = frozenset({"url", "host", "port", "address", "place"})
+# What the other side gave, where a task failed, and what the machine goes by.
+_GIVEN_NAMES: Final = """status headers body type usage unsent exit_code stdout stderr finish
+    partial characters model provider agent"""
+_GIVEN: Final = frozenset(_GIVEN_NAMES.split())
+# An input of calls that are secure only for how they are authenticated, which no message quotes.
+_ONLY_AUTH: Final = "secure_auth"
+_UNFIT: Final = "P105"
+# The message of this one is made of names that the operator gave, and of nothing of the task.
+_OUR_WORDS: Final = frozenset({"P126"})
+_CUT: Final = "P118"
+# The machine knows by these words that a budget has cut an answer.
+_BY_BUDGET: Final = "raise the budget"
+_IS_HIDDEN: Final = "its message is hidden, since it is secure"
+_WORDS_replies: Final = {
+    "P101": "the server cannot be reached; check the URL, the network and that the server runs",
+    "P102": "the provider limits the rate",
+    "P103": "the provider has an error of its own",
+    "P104": "the provider refuses the request",
+    _UNFIT: "the answer does not fit its declared type",
+    "P106": "the answer is too large",
+    "P107": "the address is not a clear URL, or may not be called: the operator permits it with "
+    "private_network or hosts below [allow] in whorl.toml",
+    "P108": "no answer came in time; raise timeout of the step",
+    "P109": "a command failed or was not found",
+    "P110": "no provider is configured for its model; check that, and [providers] in whorl.toml",
+    "P111": "the answer is cut off, empty or malformed",
+    "P112": "no recorded or scripted reply is left for it",
+    "P113": "an input is missing or wrong",
+    "P114": "its task or connector is not known or does not load; check [tasks] and [connectors] "
+    "in whorl.toml",
+    "P115": "it returned something that is not JSON",
+    "P116": "the request cannot be authenticated; the operator adds [keys.NAME] with url and token "
+    "to whorl.toml, which stands for the identity of a platform, too",
+    "P117": "its result is too large",
+    _CUT: "the answer was cut off; raise max_tokens of the step, or ask for less",
+    "P119": "the model refuses to answer",
+    "P120": "an MCP server cannot be used",
+    "P121": "a tool does not exist or is not allowed",
+    "P122": "a tool's description has changed during the run",
+    "P123": "a tool failed",
+    "P124": "the model asks for tools too many times",
+    "P130": "an agent program failed",
+    "R110": "commands are not allowed; the operator permits them with commands below [allow] in "
+    "whorl.toml",
+    "I900": "an internal mistake",
+}
+
+
+def finished_body(
+    perform: Perform, reply: object, redacted: Callable[[Json], Json]
+) -> dict[str, Json]:
+    """The entry of an answer; raises ProviderError where it cannot be one."""
+    if not isinstance(reply, Reply):  # plugins may give anything
+        kind = type(reply).__name__
+        raise ProviderError(f"the task gave a {kind!r} instead of a Reply", code="P115")
+    hidden = _PLACES if _has_secure_inputs(perform) else frozenset()
+    given = {name: fact for name, fact in reply.detail.items() if name not in hidden}
+    given["value"] = reply.value
+    given |= _without_model(perform, given)
+    body = cast("dict[str, Json]", redacted(fit(given)))
+    if reply.usage.calls:
+        body["usage"] = asdict(reply.usage)
+    return body | {MARK: True} if perform.secure_outputs else body
+
+
+def failed_body(
+    perform: Perform,
+    fault: ProviderError,
+    reserve: dict[str, Json],
+    redacted: Callable[[Json], Json],
+    *,
+    is_priced: bool = False,
+) -> dict[str, Json]:
+    """The entry of a failure; `reserve` is what is held for the call, which may have a price."""
+    detail: dict[str, Json] = dict(fault.detail)  # type: ignore[arg-type]
+    excerpt, value = detail.pop(_EXCERPT, ""), detail.pop("value", None)
+    message = str(fault)
+    if perform.secure_outputs:
+        message = _kind_of_fault(fault.code, message, detail)
+        detail[MARK] = True
+    elif _has_secure_inputs(perform):
+        # What the other side said is shown, as what it gives is.
+        message = _kind_of_fault(fault.code, message, detail, f"{excerpt}")
+        if fault.code != _UNFIT:
+            detail = {name: fact for name, fact in detail.items() if name in _GIVEN}
+    detail |= _without_model(perform, detail)
+    error: dict[str, Json] = {
+        "code": fault.code,
+        "message": message,
+        "retryable": fault.retryable,
+        "retry_after_s": fault.retry_after_s,
+        "detail": detail,
+    }
+    if not fault.answered:
+        error["answered"] = False
+    given: dict[str, Json] = {"error": error} if value is None else {"error": error, "value": value}
+    try:
+        body = cast("dict[str, Json]", redacted(fit(given)))
+    except ProviderError as cause:
+        error["detail"] = {"lost": str(cause)}
+        body = cast("dict[str, Json]", redacted({"error": error}))
+    if used := _usage_of_failure(fault, reserve, is_priced=is_priced):
+        body["usage"] = used
+    return body | {MARK: True} if perform.secure_outputs else body
+
+
+def fit(value: Json) -> Json:
+    """The value itself, or what JSON makes of it; raises ProviderError where that cannot be."""
+    try:
+        size = _size(value, 0)
+    except _Unfit:
+        try:
+            value = as_json(value)
+        except NotJson as cause:
+            words = f"the task gave a value that is not JSON: {cause}"
+            raise ProviderError(words, code="P115") from None
+        size = _size(value, 0)
+    # A line break is two characters in JSON, some others are six: what is long is counted exactly.
+    if size > _LONG and sum(map(len, write_pieces(value, _ENCODE))) > REPLY_MAX:
+        raise ProviderError(
+            f"the task gave more than {REPLY_MAX:,} characters; let it give less, or the place of"
+            " the rest",
+            code="P117",
+        )
+    return value
+
+
+class _Unfit(Exception):
+    """Something that JSON, or the journal, does not hold as it is."""
+
+
+def _size(value: Any, depth: int) -> int:
+    kind = type(value)
+    if kind is str:
+        # What is too long anyway is not mended first, which takes long.
+        if not value.isascii() and len(value) <= REPLY_MAX:
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise _Unfit from None
+        return len(value) + 2
+    if value is None or kind is bool:
+        return 5
+    is_integer = kind is int and -_INTEGER_MAX <= value < _INTEGER_MAX
+    if is_integer or (kind is float and isfinite(value)):
+        return 8
+    if depth > _DEPTH_MAX:
+        raise _Unfit
+    if kind is list:
+        return 2 + sum([_size(item, depth + 1) for item in value])
+    if kind is dict:
+        total = 2
+        for name, item in value.items():
+            if type(name) is not str:
+                raise _Unfit
+            total += _size(name, depth) + _size(item, depth + 1)
+        return total
+    raise _Unfit
+
+
+def _usage_of_failure(
+    fault: ProviderError, reserve: dict[str, Json], *, is_priced: bool
+) -> dict[str, Json]:
+    """What a failed call has used: what its provider says, or, in doubt, what was reserved.
+
+    What was never sent has used nothing.
+    """
+    usage: Any = fault.detail.get("usage")
+    if isinstance(usage, dict):
+        return usage | {"in_doubt": 1} if fault.is_doubtful and usage.get("calls") else usage
+    if fault.is_doubtful and reserve:
+        return {**charged(reserve)}
+    if fault.detail.get("unsent") or not reserve.get("calls"):
+        return {}
+    return {"calls": reserve["calls"], "cost_usd": None if is_priced else 0.0}
+
+
+def _without_model(perform: Perform, given: Mapping[str, Json]) -> dict[str, Json]:
+    names = ("model", "provider") if perform.secure_model else ()
+    return {name: HIDDEN for name in names if name in given}
+
+
+def _has_secure_inputs(perform: Perform) -> bool:
+    """Whether more of what it is given is secure than how it is authenticated."""
+    return perform.secure and perform.inputs.get(_ONLY_AUTH) is not True
+
+
+def _kind_of_fault(
+    code: str, message: str, detail: Mapping[str, object], excerpt: str | None = None
+) -> str:
+    """The message of a secure task's fault without anything that the task was given or gave.
+
+    Where only what it was given is secure, an `excerpt` of what it gave follows its status.
+    """
+    # One that is played from a recording has no other message any more.
+    if code in _OUR_WORDS or (detail.get(MARK) is True and message.endswith(_IS_HIDDEN)):
+        return message
+    status, exit_code = detail.get("status"), detail.get("exit_code")
+    if isinstance(status, int) and excerpt is not None:
+        return f"it gave status {status}{excerpt}"
+    kind = (
+        f"it gave status {status}"
+        if isinstance(status, int)
+        else _WORDS_replies.get(code, "it failed")
+    )
+    if code == "P109" and isinstance(exit_code, int):
+        kind = f"the command ended with code {exit_code}"
+    if code == _CUT and _BY_BUDGET in message:
+        kind += f", or {_BY_BUDGET}"
+    return f"{kind}; {_IS_HIDDEN}"
 
 
 SEALED: Final = "sealed"

@@ -31,7 +31,7 @@ from whorl.runtimes.sqlite.schema import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from whorl.runtimes.journal.registry import Registry
+    from whorl.runtimes.journal.keys import Registry
     from whorl.runtimes.sqlite.change_watch import FileWatch
 
 

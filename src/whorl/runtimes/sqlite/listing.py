@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 from whorl.errors import StoreError
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId, RunRow
-from whorl.runtimes.journal.spending import HOUR_S, Spent
+from whorl.runtimes.journal.projection import HOUR_S, Spent
 from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.checking import RUN_TYPES, fits
 from whorl.runtimes.sqlite.connection import fetch

@@ -15,8 +15,14 @@ from whorl.lazily import dataclass, regex
 from whorl.runtimes.clock import throughout
 from whorl.runtimes.journal.fields import iteration_of, iterations_in, mark_of, text_of
 from whorl.runtimes.journal.journal import KEEPING, Record
-from whorl.runtimes.journal.projection import OF_ITERATIONS, LoopFold, RunFold
-from whorl.runtimes.journal.spending import ChargeFold, Spent, place_of
+from whorl.runtimes.journal.projection import (
+    OF_ITERATIONS,
+    ChargeFold,
+    LoopFold,
+    RunFold,
+    Spent,
+    place_of,
+)
 from whorl.runtimes.sqlite.connection import Column, fetch
 from whorl.runtimes.sqlite.encoding import checksum, put_payload, remembered, to_text, whole
 from whorl.runtimes.sqlite.faults import fenced, refused
@@ -39,7 +45,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.language.libraries import Amendment
     from whorl.runtimes.journal.journal import NewRun, RunId
-    from whorl.runtimes.journal.spending import Place
+    from whorl.runtimes.journal.projection import Place
     from whorl.runtimes.sqlite.encoding import Encoded
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.language.libraries import Amendment
-    from whorl.runtimes.journal.registry import Registry
+    from whorl.runtimes.journal.keys import Registry
     from whorl.runtimes.sqlite.change_watch import FileWatch
     from whorl.runtimes.sqlite.connection import Reader
 

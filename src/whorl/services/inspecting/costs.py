@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.spending import (
+from whorl.runtimes.journal.projection import (
     CHARGED,
     HOUR_S,
     UNKNOWN,

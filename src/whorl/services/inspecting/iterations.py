@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import UsageError, did_you_mean
 from whorl.interpreter.events import numbered, split_iteration
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.time_travel import look_into, moment
+from whorl.runtimes.journal.forking import look_into, moment
 from whorl.services.inspecting.places import loops_meant, some
 from whorl.services.inspecting.results import hidden_names, loop_frame, without, workflow_of
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interpreter.events import split_iteration, unescape
 from whorl.lazily import regex
-from whorl.runtimes.journal.spending import step_of
+from whorl.runtimes.journal.projection import step_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -19,9 +19,8 @@ from whorl.ir.walk import index_nodes, is_hidden
 from whorl.lazily import dataclass
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.journal.projection import LoopFold, RunFold
+from whorl.runtimes.journal.projection import CHARGED, LoopFold, RunFold
 from whorl.runtimes.journal.sealed_secrets import shown
-from whorl.runtimes.journal.spending import CHARGED
 from whorl.services.files.forecasting import asks_models
 from whorl.services.inspecting.documents import (
     count_warnings,

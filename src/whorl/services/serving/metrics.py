@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.fields import amount_of, count_of, text_of
-from whorl.runtimes.journal.spending import UNKNOWN, model_named
+from whorl.runtimes.journal.projection import UNKNOWN, model_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

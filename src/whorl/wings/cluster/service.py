@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.providers.settings import Settings, TemporalSettings
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.journal.registry import Registry
+    from whorl.runtimes.journal.keys import Registry
     from whorl.runtimes.performing import Workers
     from whorl.runtimes.runtime import Runtime, Watcher
     from whorl.runtimes.sqlite import MemoryRow, SqliteStore

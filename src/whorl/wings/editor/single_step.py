@@ -19,7 +19,7 @@ from whorl.interpreter.events import numbered
 from whorl.ir.expressions import Names, bound_names
 from whorl.ir.walk import blocks_of, is_hidden, walk
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.time_travel import moment
+from whorl.runtimes.journal.forking import moment
 from whorl.runtimes.sqlite.listing import TRY
 from whorl.runtimes.start_options import Start
 from whorl.services.files.effects import Effects, effects_of

@@ -12,8 +12,7 @@ from temporalio import activity
 
 from whorl.interpreter.events import Event, Perform
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.journal.replies import finished_body
-from whorl.runtimes.journal.sealed_secrets import redaction_of
+from whorl.runtimes.journal.sealed_secrets import finished_body, redaction_of
 from whorl.runtimes.performing import Performing
 from whorl.wings.cluster import messages
 from whorl.wings.cluster.messages import Beginning

@@ -18,13 +18,13 @@ from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.formatting import line, table
-from whorl.runtimes.service.audit import Audit
+from whorl.runtimes.service.tables import Audit
 from whorl.runtimes.service.tokens import ROLES, Role, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from whorl.runtimes.service.audit import AuditEntry
+    from whorl.runtimes.service.tables import AuditEntry
     from whorl.runtimes.service.tokens import Token
     from whorl.services.project import Project
 
