@@ -15,9 +15,9 @@ from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
 from whorl.runtimes.start_options import Start
-from whorl.services.dry_run import rehearse
 from whorl.services.files.preflight import refusal, unknown_names
 from whorl.services.project import Project
+from whorl.services.replay import rehearse
 from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:

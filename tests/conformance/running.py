@@ -12,7 +12,7 @@ from conformance.replies import ScriptedWorkers
 from whorl.ir.values import parse_duration
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
-from whorl.services.inspecting.documents import document, usage_document
+from whorl.services.inspecting.results import document, usage_document
 
 if TYPE_CHECKING:
     from conformance.literate import Case

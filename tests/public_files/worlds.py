@@ -18,7 +18,7 @@ from whorl.providers.memory import amended, key_of, search
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
-from whorl.services.inspecting.documents import document
+from whorl.services.inspecting.results import document
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow

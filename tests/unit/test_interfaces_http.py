@@ -30,7 +30,7 @@ from whorl.ir import (
     Workflow,
 )
 from whorl.runtimes.journal.journal import Entry, RunId
-from whorl.services.inspecting.attempts import previous_address
+from whorl.services.inspecting.iterations import previous_address
 from whorl.services.records import RunRecords
 
 if TYPE_CHECKING:

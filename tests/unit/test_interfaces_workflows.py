@@ -12,9 +12,9 @@ from whorl.interfaces.status_words import forecast_words
 from whorl.ir import Block, Task, Workflow
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
-from whorl.services.dry_run import invent
 from whorl.services.files.forecasting import Forecast, forecast
 from whorl.services.files.preflight import refusal
+from whorl.services.replay import invent
 
 FILE = """
 whorl: 1

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.ir import Condition
     from whorl.language import Json
-    from whorl.services.files.effects import Effects
-    from whorl.services.files.forecasting import Forecast
+    from whorl.services.files.forecasting import Effects, Forecast
     from whorl.services.inspecting.results import Request
 
 

@@ -86,7 +86,7 @@ class Catalogue:
 
     def reads(self) -> list[str]:
         """The files that the workflows name, or words where a value decides."""
-        from whorl.services.files.effects import effects_of
+        from whorl.services.files.forecasting import effects_of
 
         settings, listed = self.project.settings(), self.listed()
         each = (effects_of(e.workflow, settings, (), e.included) for e in listed if e.workflow)

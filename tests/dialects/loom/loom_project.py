@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from trusted import TRUSTED
 from whorl.providers.registry import Providers
 from whorl.runtimes.start_options import Start
-from whorl.services.inspecting.documents import document
+from whorl.services.inspecting.results import document
 from whorl.services.project import Project
 from whorl.services.runs import open_runtime
 

@@ -19,7 +19,7 @@ from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
-from whorl.services.inspecting.documents import document
+from whorl.services.inspecting.results import document
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow

@@ -13,7 +13,7 @@ from whorl import ir
 from whorl.dialects import ProjectFiles, read_workflow
 from whorl.errors import InvalidWorkflow
 from whorl.runtimes.start_options import Start
-from whorl.services.dry_run import rehearse
+from whorl.services.replay import rehearse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -29,12 +29,11 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import look_on
 from whorl.runtimes.sqlite.faults import DO_AGAIN
 from whorl.services.files.preflight import TOY, stand_in
-from whorl.services.functions import check_drivable, check_functions
 from whorl.services.inspecting.live_text import folder_of, listening
 from whorl.services.inspecting.places import split_place
 from whorl.services.inspecting.results import full_result
 from whorl.services.runs import find_run, is_running, open_runtime
-from whorl.services.steering import resumed
+from whorl.services.steering import check_drivable, check_functions, resumed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence, Set

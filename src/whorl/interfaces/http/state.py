@@ -36,7 +36,6 @@ from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.runtimes.runtime import Runtime
 from whorl.runtimes.service.tables import Audit
 from whorl.services.discovery import Catalogue
-from whorl.services.functions import check_drivable
 from whorl.services.inspecting.live_text import folder_of, listening
 from whorl.services.inspecting.results import loop_node, workflow_of
 from whorl.services.project import Project
@@ -44,6 +43,7 @@ from whorl.services.records import RunRecords
 from whorl.services.run_driver import Driving
 from whorl.services.runs import keep_to, open_runtime
 from whorl.services.serving.upkeep import Upkeep, watch_file
+from whorl.services.steering import check_drivable
 from whorl.source.paths import resolve_beside
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,128}")

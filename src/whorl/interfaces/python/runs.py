@@ -21,11 +21,11 @@ from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services import steering
 from whorl.services.forking import new_fork
-from whorl.services.functions import is_lacking, program_of
 from whorl.services.inspecting.live_text import folder_of
 from whorl.services.inspecting.places import unknown_place
 from whorl.services.inspecting.results import result_of, traceback_of
 from whorl.services.records import LIMIT, RunRecords, document
+from whorl.services.steering import is_lacking, program_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping

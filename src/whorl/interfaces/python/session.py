@@ -20,10 +20,10 @@ from whorl.providers.registry import Providers
 from whorl.runtimes.sqlite.listing import RunFilter
 from whorl.runtimes.start_options import Start
 from whorl.services.files import preflight
-from whorl.services.functions import check_drivable
 from whorl.services.run_driver import Driving
 from whorl.services.runs import open_runtime
 from whorl.services.serving.triggers import only_start, starts_of
+from whorl.services.steering import check_drivable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

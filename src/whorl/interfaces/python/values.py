@@ -11,7 +11,7 @@ from whorl.errors import Cause, RunFailed, UsageError
 from whorl.interfaces.advice import advised
 from whorl.lazily import dataclass
 from whorl.providers.json_values import DEPTH_MAX, NotJson, as_json
-from whorl.services.inspecting.documents import usage_document
+from whorl.services.inspecting.results import usage_document
 
 if TYPE_CHECKING:
     import os

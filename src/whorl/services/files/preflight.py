@@ -12,8 +12,10 @@ from whorl.ir.walk import walk, workflows_of
 from whorl.lazily import dataclass, regex
 from whorl.providers.settings import permit_command
 from whorl.services.configuration.trust import check_trusted
-from whorl.services.files.effects import (
+from whorl.services.files.forecasting import (
+    MODELS,
     address_in,
+    asked_in,
     may_make_files,
     missing_programs,
     nodes_of,
@@ -21,7 +23,6 @@ from whorl.services.files.effects import (
     refused_writes,
     started,
 )
-from whorl.services.files.forecasting import MODELS, asked_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,8 +14,7 @@ from whorl.lazily import dataclass
 from whorl.providers.redaction import redact
 from whorl.runtimes.journal.folding import as_far_as_open
 from whorl.runtimes.journal.sealed_secrets import redacted, redaction_of
-from whorl.services.inspecting.documents import usage_document
-from whorl.services.inspecting.results import result_of, workflow_of
+from whorl.services.inspecting.results import result_of, usage_document, workflow_of
 from whorl.services.records.lookup import RecordLookup
 from whorl.services.records.record import Focus, Record
 from whorl.services.records.recorder import Recorder

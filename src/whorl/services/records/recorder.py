@@ -6,27 +6,46 @@ iteration of a loop, as far as somebody asks for them.
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.interpreter.constructs.block import results, satisfies
-from whorl.interpreter.events import join, split_iteration
+from whorl.interpreter.evaluation import value_of
+from whorl.interpreter.events import amount_in, charged, join, split_iteration
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Observer
-from whorl.ir import Assign, Branch, Call, Compute, Task
-from whorl.ir.walk import blocks_of
-from whorl.services.records.charging import CHARGED, Charges, charge
-from whorl.services.records.inputs import Inputs
-from whorl.services.records.record import Focus, Record, is_inside, kind_of
-from whorl.services.records.secure import SecureParts
+from whorl.ir import (
+    Assign,
+    Branch,
+    Call,
+    Compute,
+    Constant,
+    Fields,
+    ForEach,
+    Gate,
+    Loop,
+    Stop,
+    Task,
+    Wait,
+)
+from whorl.ir.expressions import expressions_in, inner_values, outer_values
+from whorl.ir.walk import blocks_of, is_hidden
+from whorl.language import UNDEFINED, LanguageError, Undefined, evaluate, free_names
+from whorl.providers.redaction import HIDDEN
+from whorl.runtimes.journal.sealed_secrets import shown
+from whorl.services.records.record import Attempt, Focus, Record, is_inside, kind_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import BlockFrame, End, Outcome, RunState, Values
+    from whorl.interpreter.frames import BlockFrame, End, Frame, Outcome, RunState, Values
     from whorl.interpreter.plan import Plan
     from whorl.interpreter.state import State
-    from whorl.ir import Node
-    from whorl.language import Json
+    from whorl.ir import Expression, Node, Value
+    from whorl.language import Json, Scope
 
 # What an iteration that a budget stops is called in its note.
 _STOPPED = {"cut": "cancelled", "not_begun": "skipped"}
@@ -336,3 +355,300 @@ def _why(end: End, node: Node, frame: BlockFrame) -> tuple[str, Values]:
         lost = (n for n, e in ends.items() if e["status"] != "skipped" and "error" in e)
         return cause, {"step": next(lost, None)}
     return cause, {}
+
+
+# What calls used, charged to the records of all that they happened in.
+
+CHARGED = frozenset({"task.finished", "task.failed", "task.in_doubt"})
+
+
+class Charges:
+    """Charges replies, and calls that are given up.
+
+    `known` has the records of frames by their keys, `iterations` those of iterations by the keys
+    of their loops.
+    """
+
+    def __init__(self, known: dict[str, Record], iterations: dict[str, Record]) -> None:
+        self._known = known
+        self._iterations = iterations
+        self._abandoned: dict[str, tuple[list[Record], Values]] = {}
+
+    def take_reply(self, machine: State, event: Event) -> None:
+        """Charges what a call used to all that it happened in."""
+        waiting = machine.pending.get(event.address)
+        usage: Any = event.body.get("usage")
+        if event.kind == "task.in_doubt":
+            usage = charged(event.body.get("reserve") or {})  # type: ignore[arg-type]
+        if waiting is None:
+            records, paid = self._abandoned.pop(event.address, ([], {}))
+            charge(records, paid, -1)
+            charge(records, usage)
+            return
+        charge(self.around(machine.frames, waiting["frame"]), usage)
+        record = self._known.get(waiting["frame"])
+        if record is not None and event.kind != "task.in_doubt":
+            status = "succeeded" if event.kind == "task.finished" else "failed"
+            error = shown(event).get("error")
+            record.attempts.append(Attempt(event.address, status, event.at, error))
+
+    def give_up(self, machine: State, key: str) -> None:
+        """Charges a call that was given up on its way, until its reply comes after all."""
+        address = machine.frames[key]["address"]
+        call = machine.state["abandoned"].get(address)
+        if call is not None and address not in self._abandoned:
+            records = self.around(machine.frames, key)
+            charge(records, call["usage"])
+            self._abandoned[address] = (records, call["usage"])
+
+    def around(self, frames: dict[str, Frame], key: str | None) -> list[Record]:
+        """The records of a frame and of all that it happens in."""
+        records: list[Record] = []
+        while key is not None:
+            if (record := self._known.get(key)) is not None:
+                records.append(record)
+            inside, key = key, frames[key]["parent"]
+            # The judge of an iteration is no part of its body; one ahead of the next is of neither.
+            iteration = self._iterations.get(key or "")
+            if iteration is not None and key is not None and iteration.frame != inside:
+                records += [] if frames[key].get("before") else [iteration]
+        return records
+
+
+def charge(records: list[Record], usage: Any, sign: int = 1) -> None:
+    if not isinstance(usage, dict):
+        return
+    amounts = {name: amount_in(amount) for name, amount in usage.items()}
+    if usage.get("calls") and usage.get("cost_usd", 0) is None:
+        amounts["unpriced"] = amounts["calls"]
+    for record in records:
+        for name in (name for name in amounts if amounts[name]):
+            record.usage[name] = record.usage.get(name, 0) + sign * amounts[name]
+
+
+# Which records tell nothing: what a step is given or gives that comes of something secure.
+#
+# A secure step says so itself. What is computed of it stands in no journal, and records do not tell
+# it either, nor inputs that quote it. What a task is given is journaled, unless it is secure.
+
+_NAME = re.compile(r"[.\[]")
+
+
+class SecureParts:
+    """What is hidden of the nodes of a plan, by their keys."""
+
+    def __init__(self, plan: Plan) -> None:
+        nodes = plan.nodes
+        self.outputs = {key for key, node in nodes.items() if is_hidden(node, plan.workflows)}
+        self.inputs = {k for k, node in nodes.items() if isinstance(node, Task) and node.secure}
+        self.names = {nodes[key].name.casefold() for key in self.outputs}
+        if self.outputs:
+            self._follow(plan)
+        self.inputs |= self.outputs
+
+    def hide(self, record: Record) -> None:
+        """Takes out of a record what it must not tell."""
+        computes = record.kind in ("compute", "assign")
+        names = record.inputs if computes and isinstance(record.inputs, dict) else ()
+        if any(_NAME.split(name)[0].casefold() in self.names for name in names):
+            # Some of them only its functions have looked up.
+            self.names.add(record.name.casefold())
+            self.inputs.add(record.node)
+            self.outputs.add(record.node)
+        if record.node in self.inputs and record.inputs is not None:
+            record.inputs = HIDDEN
+        if record.kind not in ("item", "iteration"):
+            if record.node in self.outputs and record.output is not None:
+                record.output = HIDDEN
+        elif isinstance(record.output, dict):
+            given = record.output.items()
+            record.output = {n: HIDDEN if n.casefold() in self.names else v for n, v in given}
+
+    def _follow(self, plan: Plan) -> None:
+        """Adds all that is computed of what is hidden, directly or through others."""
+        reads = {key: _reads(node, plan) for key, node in plan.nodes.items()}
+        holders, count = _holders(plan), -1
+        while count != len(self.names) + len(self.outputs):
+            count = len(self.names) + len(self.outputs)
+            for key in (key for key, names in reads.items() if names & self.names):
+                node = plan.nodes[key]
+                if not isinstance(node, Task):
+                    self.inputs.add(key)
+                if isinstance(node, Compute | Assign | Call):
+                    self.outputs.add(key)
+                self.names.update(name.casefold() for name in _gives(node))
+            around = [holders[key] for key in self.outputs if key in holders]
+            self.outputs.update(around)
+            self.names.update(plan.nodes[key].name.casefold() for key in around)
+
+
+def _holders(plan: Plan) -> dict[str, str]:
+    """The key of the node that each node lies in, if it lies in one."""
+    nodes = plan.nodes.items()
+    owners = {inner_key(key, slot): key for key, node in nodes for slot, _ in blocks_of(node)}
+    blocks = {key: key.removesuffix(node.name) for key, node in nodes}
+    return {key: owners[block] for key, block in blocks.items() if block in owners}
+
+
+def _gives(node: Node) -> Iterable[str]:
+    """The names under which others see what a node makes of what it reads."""
+    match node:
+        case Compute() | Call():
+            return (node.name,)
+        case Assign():
+            return (node.name, *(name for name, _ in node.sets))
+        case ForEach():
+            return (node.item_name, "$item", "$items")
+        case Loop():
+            return [carry.name for carry in node.carry]
+        case _:
+            return ()
+
+
+def _reads(node: Node, plan: Plan) -> frozenset[str]:
+    """The names that a node reads; of a call, also those that the outputs of the other one read."""
+    values: list[Value | None] = [*outer_values(node)]
+    if isinstance(node, Loop):
+        values += inner_values(node)
+    elif isinstance(node, Call) and node.workflow in plan.workflows:
+        values += [value for _, value in plan.workflows[node.workflow].outputs]
+    names: set[str] = set()
+    for value in values:
+        for expression in expressions_in(value):
+            try:
+                uses = free_names(expression)
+            except LanguageError:
+                continue
+            for use in uses:
+                names.add(use.name.casefold())
+                # A table of the engine's own, and the name that is looked up in it.
+                if use.name.startswith("$") and use.path:
+                    names.add(str(use.path[0]).casefold())
+    return frozenset(names)
+
+
+# What a step was given: its inputs, or where it has none, the names that it reads.
+
+# What a name stands for, and how far into its value it is read.
+Use: TypeAlias = tuple[str, str, tuple[str | int, ...]]
+# All names at once, which tells nothing.
+_EVERYTHING = "results"
+
+
+class Inputs:
+    """Computes inputs; what is known of a node before is computed once."""
+
+    def __init__(self) -> None:
+        # The node is kept beside what is known of it, so that its id stays its own.
+        self._known: dict[int, tuple[Node, list[Use], list[Expression]]] = {}
+
+    def of(self, node: Node, scope: Scope) -> Json:
+        """What a node is given, in the scope that it stands in; None where that cannot be had."""
+        written = _written(node)
+        if written is None:
+            return self.read(node, scope) or None
+        try:
+            return value_of(written, scope)
+        except LanguageError:
+            # The node itself fails of it, and says why.
+            return self.read(node, scope) or None
+
+    def read(self, node: Node, scope: Scope) -> dict[str, Json]:
+        """The names that a node reads, as far as it reads into their values."""
+        if id(node) not in self._known:
+            self._known[id(node)] = (node, *_uses(node))
+        _, uses, looking = self._known[id(node)]
+        given: dict[str, Json] = {}
+        for label, name, path in uses:
+            value: Any = scope.lookup(name)
+            if value is not UNDEFINED:
+                given[label] = _inside(value, path)
+        if looking:
+            tracing, known = _Tracing(scope), {name for _, name, _ in uses}
+            for expression in looking:
+                with suppress(LanguageError):
+                    evaluate(expression, tracing)
+            given |= {name: tracing.read[name] for name in tracing.read if name not in known}
+        return given
+
+
+class _Tracing:
+    """A scope that keeps the names that are looked up in it."""
+
+    def __init__(self, below: Scope) -> None:
+        self._below = below
+        self.read: dict[str, Json] = {}
+
+    def lookup(self, name: str) -> Json | Undefined:
+        value = self._below.lookup(name)
+        if not isinstance(value, Undefined) and not name.startswith("$") and name != _EVERYTHING:
+            self.read[name] = value
+        return value
+
+
+def _written(node: Node) -> Value | None:
+    """The value that says what a node is given, where it has one."""
+    if node.echo is not None:
+        return node.echo
+    match node:
+        case Call():
+            return node.inputs
+        case ForEach():
+            return Fields((("items", node.items),))
+        case Assign():
+            return Fields(node.sets)
+        case Branch(subject=subject) if subject is not None:
+            return Fields((("subject", subject),))
+        case Compute(over=over) if over is not None:
+            return Fields((("items", over),))
+        case Compute(shape=shape, value=Fields()) if shape is not None:
+            return node.value
+        case Gate():
+            return Fields((("message", node.message), ("show", node.show)))
+        case Wait() if node.until is not None:
+            return Fields((("until", node.until),))
+        case Wait():
+            return Fields((("duration", node.duration or Constant(None)),))
+        case Stop():
+            output = () if node.output is None else (("output", node.output),)
+            code = () if node.code == Constant(None) else (("code", node.code),)
+            return Fields((("message", node.message), *code, *output))
+        case _:
+            return None
+
+
+def _uses(node: Node) -> tuple[list[Use], list[Expression]]:
+    """The names that a node reads, and the expressions whose functions look up more."""
+    uses: dict[str, Use] = {}
+    looking: list[Expression] = []
+    for expression in (e for value in outer_values(node) for e in expressions_in(value)):
+        if expression.library:
+            looking.append(expression)
+        try:
+            names = free_names(expression)
+        except LanguageError:
+            continue
+        for use in names:
+            # Names that begin so are tables of the engine's own, where a thing has a name in them.
+            label, path = use.name, use.path
+            if label.startswith("$"):
+                label, path = (str(path[0]) if path else ""), path[:1]
+            else:
+                label += "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path)
+            if label:
+                uses[label] = (label, use.name, path)
+    return list(uses.values()), looking
+
+
+def _inside(value: Any, path: tuple[str | int, ...]) -> Json:
+    for step in path:
+        if isinstance(value, dict) and step not in value:
+            # Some dialects do not tell small letters from capital ones.
+            alike = (name for name in value if name.casefold() == str(step).casefold())
+            step = next(alike, step)
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return None
+    is_record = isinstance(value, dict) and {"name", "status", "code"} <= value.keys()
+    return value.get("outputs") if is_record else value  # type: ignore[no-any-return]

@@ -22,7 +22,7 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.forking import moment
 from whorl.runtimes.sqlite.listing import TRY
 from whorl.runtimes.start_options import Start
-from whorl.services.files.effects import Effects, effects_of
+from whorl.services.files.forecasting import Effects, effects_of
 from whorl.services.files.preflight import check_given
 from whorl.services.records import records_of
 

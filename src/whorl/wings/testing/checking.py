@@ -11,7 +11,7 @@ from math import isclose
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.mocking import mock_words
-from whorl.services.inspecting.documents import loop_document
+from whorl.services.inspecting.results import loop_document
 from whorl.wings.testing.step_keys import key_of
 
 if TYPE_CHECKING:

@@ -19,12 +19,13 @@ from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.sqlite import RunFilter
 from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY
 from whorl.services.inspecting import costs, results
-from whorl.services.inspecting.attempts import attempts_of, previous_address
 from whorl.services.inspecting.iterations import (
     Side,
+    attempts_of,
     carried_into,
     iteration_row,
     loop_named,
+    previous_address,
     results_of,
     sides,
 )

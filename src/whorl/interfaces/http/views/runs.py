@@ -17,13 +17,13 @@ from whorl.interfaces.verdicts import fact_words, verdict_words
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.services.files.versions import changed_file
-from whorl.services.inspecting.documents import usage_document
 from whorl.services.inspecting.results import (
     limit_now,
     loop_frame,
     open_gates,
     result_of,
     row_and_machine,
+    usage_document,
 )
 from whorl.services.records import document
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from whorl.ir import Loop, Workflow
     from whorl.language import Json
     from whorl.runtimes.journal.journal import IterationRow, LoopRow, RunId, RunRow
-    from whorl.services.inspecting.attempts import StepAttempt
+    from whorl.services.inspecting.iterations import StepAttempt
     from whorl.services.inspecting.results import Gate
     from whorl.services.records import Record, Records
 

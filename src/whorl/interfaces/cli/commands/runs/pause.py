@@ -26,9 +26,9 @@ from whorl.runtimes.journal.journal import RunId
 from whorl.services import steering
 from whorl.services.files import preflight
 from whorl.services.files.versions import changed_file
-from whorl.services.functions import check_functions
 from whorl.services.inspecting.results import full_result, status_words, workflow_of
 from whorl.services.runs import RUNS_MAX, is_running
+from whorl.services.steering import check_functions
 
 if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession

@@ -260,7 +260,7 @@ def _rehearse(project: Project, workflow: Workflow, start: Start, show: Show) ->
     """Shows how a run would go, with invented answers; gives the exit code."""
     from whorl.ir.worst_case import worst_case
     from whorl.providers.registry import Providers
-    from whorl.services.dry_run import rehearse
+    from whorl.services.replay import rehearse
 
     say("dry run: the answers are invented, nothing is sent, nothing is stored")
     shown = Events() if show.events else Lines(verbose=show.verbose)
