@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from campaign import amount
 from whorl.errors import UsageError
-from whorl.wings.automation.cron import parse_cron
-from whorl.wings.automation.rules import rule_of, written_rule
+from whorl.wings.automation.rules import parse_cron, rule_of, written_rule
 
 BERLIN = "Europe/Berlin"
 

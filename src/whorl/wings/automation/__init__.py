@@ -6,19 +6,19 @@ WING = Wing(
     commands={
         "schedule": (
             "Run",
-            "whorl.wings.automation.schedule_commands:schedule",
+            "whorl.wings.automation.commands:schedule",
             "Let the clock start workflows.",
         ),
         "hook": (
             "Keep",
-            "whorl.wings.automation.hook_commands:hook",
+            "whorl.wings.automation.commands:hook",
             "Make addresses that start workflows, for other systems.",
         ),
     },
     routers=(
-        "whorl.wings.automation.schedule_routes:router",
-        "whorl.wings.automation.hook_routes:router",
-        "whorl.wings.automation.webhook_routes:router",
+        "whorl.wings.automation.routes:schedules_router",
+        "whorl.wings.automation.routes:hooks_router",
+        "whorl.wings.automation.routes:webhooks_router",
     ),
     jobs=("whorl.wings.automation.firing:scheduler_of",),
     checks=("whorl.wings.automation.registry:findings",),

@@ -1,28 +1,245 @@
 """When a schedule is due: by cron, by a recurrence, or after the same time again and again.
 
-A rule with a time of day keeps to the clock on the wall of its zone (`clock.py`).
+A rule with a time of day keeps to the clock on the wall of its zone.
 """
 
 from __future__ import annotations
 
+import calendar
 import math
-from datetime import UTC, datetime, timedelta
+import re
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from datetime import time as time_of_day
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from whorl.errors import UsageError, did_you_mean
 from whorl.ir.values import parse_duration
 from whorl.lazily import dataclass
-from whorl.wings.automation.clock import instants, until_then
-from whorl.wings.automation.cron import Cron, parse_cron
-from whorl.wings.automation.recurrence import SECONDS, Recurrence
 from whorl.wings.automation.table import Firing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from zoneinfo import ZoneInfo
 
     from whorl.language import Json
     from whorl.wings.automation.table import Schedule
+
+
+# The clock on the wall: when it shows a time of a day, and what is due until then.
+#
+# Where it is set forward, a time that it skips is as much later as it skips; where it is set back,
+# a time that comes twice is the first of both, unless every hour is meant (RFC 5545 says the same).
+
+
+def instants(
+    day: date, minutes: Iterable[int], zone: ZoneInfo, *, is_hourly: bool = False
+) -> list[float]:
+    """When a clock on the wall shows these minutes of a day, by the rules above."""
+    found: set[float] = set()
+    for minute in minutes:
+        shown = datetime.combine(day, time_of_day(minute // 60, minute % 60), zone)
+        found.add(shown.timestamp())
+        again = shown.replace(fold=1)
+        first, second = shown.utcoffset(), again.utcoffset()
+        if is_hourly and first is not None and second is not None and first > second:
+            found.add(again.timestamp())
+    return sorted(found)
+
+
+def until_then(times: Iterator[float], until: float) -> list[float]:
+    found = []
+    for due in times:
+        if due > until:
+            break
+        found.append(due)
+    return found
+
+
+# Expressions of cron: five fields, as crontab(5) has them.
+#
+# A day has to fit both the day of the month and the day of the week, unless neither begins with
+# `*`: then one of them is enough.
+
+_MONTHS: Final = {name.lower(): n for n, name in enumerate(calendar.month_abbr) if name}
+_DAYS: Final = {name.lower(): (n + 1) % 7 for n, name in enumerate(calendar.day_abbr)}
+# Of each field: what it is called, its first and last value, and names of values.
+_FIELDS: Final[tuple[tuple[str, int, int, dict[str, int]], ...]] = (
+    ("minute", 0, 59, {}),
+    ("hour", 0, 23, {}),
+    ("day of the month", 1, 31, {}),
+    ("month", 1, 12, _MONTHS),
+    ("day of the week", 0, 7, _DAYS),
+)
+_SHORT: Final = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_DAYS_OF_MONTHS: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_ITEM: Final = re.compile(r"(\*|[0-9A-Za-z]+)(?:-([0-9A-Za-z]+))?(?:/([0-9]+))?")
+_TEXT_MAX: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A cron expression; days of the week count from Sunday, 0."""
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    is_either: bool = False
+
+    @property
+    def is_hourly(self) -> bool:
+        """Whether it speaks of every hour, so that it means a pace and no time of day."""
+        return len(self.hours) == 24
+
+    def fits(self, day: date) -> bool:
+        is_day, is_weekday = day.day in self.days, day.isoweekday() % 7 in self.weekdays
+        fits = is_day or is_weekday if self.is_either else is_day and is_weekday
+        return fits and day.month in self.months
+
+    def minutes_of_day(self) -> list[int]:
+        return sorted(60 * hour + minute for hour in self.hours for minute in self.minutes)
+
+
+def parse_cron(text: str) -> Cron:
+    """Raises ValueError, with what is wrong, for what is no cron expression."""
+    written = _SHORT.get(text.strip().lower(), text.strip())
+    fields = written.split()
+    if len(written) > _TEXT_MAX or len(fields) != len(_FIELDS):
+        names = ", ".join(name for name, *_ in _FIELDS)
+        raise ValueError(f"{text[:60]!r} does not have the five fields of cron: {names}")
+    values = [_field(part, *about) for part, about in zip(fields, _FIELDS, strict=True)]
+    weekdays = frozenset(day % 7 for day in values[4])
+    is_either = not fields[2].startswith("*") and not fields[4].startswith("*")
+    if not is_either and all(_DAYS_OF_MONTHS[month] < min(values[2]) for month in values[3]):
+        raise ValueError(f"{text!r} never happens: no such month has a day {min(values[2])}")
+    return Cron(values[0], values[1], values[2], values[3], weekdays, is_either)
+
+
+def _field(text: str, name: str, first: int, last: int, names: dict[str, int]) -> frozenset[int]:
+    values: set[int] = set()
+    for item in text.split(","):
+        match = _ITEM.fullmatch(item)
+        if match is None:
+            raise ValueError(f"{item!r} is not a valid {name}: write 5, 1-5, */15 or lists of them")
+        begin, end, step = match.groups()
+        low = first if begin == "*" else _value(begin, name, first, last, names)
+        high = low if step is None else last
+        if begin == "*":
+            high = 6 if last == 7 else last
+        if end is not None:
+            high = _value(end, name, first, last, names)
+        is_backwards = high < low or (begin == "*" and end is not None)
+        if is_backwards or step == "0":
+            raise ValueError(f"{item!r} is not a valid {name}: it matches nothing")
+        values |= set(range(low, high + 1, int(step or 1)))
+    return frozenset(values)
+
+
+def _value(text: str, name: str, first: int, last: int, names: dict[str, int]) -> int:
+    value = names.get(text.lower(), int(text) if text.isdecimal() else -1)
+    if not first <= value <= last:
+        also = f", or {next(iter(names))} and the like" if names else ""
+        raise ValueError(f"{text!r} is not a valid {name}: {first} to {last}{also}")
+    return value
+
+
+# Recurrences: every so many seconds, minutes, hours, days, weeks or months, from a start.
+#
+# Days, weeks and months keep to the clock of their zone. A week begins on Sunday; a month that is
+# shorter than the day has its last day instead.
+
+SECONDS: Final = {"second": 1.0, "minute": 60.0, "hour": 3_600.0}
+# After so many empty spans nothing more can come.
+_SPANS_MAX: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recurrence:
+    """A recurrence; `start` is the moment that intervals are counted from, and the first one."""
+
+    frequency: str
+    interval: int
+    start: float
+    zone: ZoneInfo
+    zone_name: str = "UTC"
+    end: float = math.inf
+    hours: tuple[int, ...] = ()
+    minutes: tuple[int, ...] = ()
+    weekdays: tuple[int, ...] = ()
+    days: tuple[int, ...] = ()
+
+    def times(self, after: float) -> Iterator[float]:
+        found = self._paced(after) if self.frequency in SECONDS else self._dated(after)
+        last = after
+        for due in found:
+            if due > self.end:
+                return
+            if due > last and due >= self.start:
+                last = due
+                yield due
+
+    def newest(self, after: float, until: float, count: int) -> list[float]:
+        if self.frequency in SECONDS:
+            after = max(after, until - (count + 1) * self.interval * SECONDS[self.frequency])
+        return until_then(self.times(after), until)[-count:]
+
+    @property
+    def words(self) -> str:
+        many = f"{self.interval} {self.frequency}s" if self.interval > 1 else self.frequency
+        return f"every {many} ({self.zone_name})"
+
+    def _paced(self, after: float) -> Iterator[float]:
+        every_s = self.interval * SECONDS[self.frequency]
+        count = max(0, math.floor((after - self.start) / every_s))
+        while True:
+            yield self.start + count * every_s
+            count += 1
+
+    def _dated(self, after: float) -> Iterator[float]:
+        first = datetime.fromtimestamp(self.start, self.zone)
+        begin = max(first.date(), datetime.fromtimestamp(after, self.zone).date())
+        minutes = [
+            60 * hour + minute
+            for hour in self.hours or (first.hour,)
+            for minute in self.minutes or (first.minute,)
+        ]
+        seconds = 0 if self.hours or self.minutes else first.second
+        # Behind the year 9999 there are no dates.
+        with suppress(OverflowError, ValueError):
+            for span in range(_SPANS_MAX):
+                for day in self._days(first.date(), begin, span):
+                    for due in instants(day, minutes, self.zone):
+                        yield due + seconds
+
+    def _days(self, first: date, begin: date, span: int) -> list[date]:
+        """The days of a span of days, weeks or months, counted from the one before `begin`."""
+        if self.frequency == "day":
+            skipped = max(0, (begin - first).days // self.interval - 1)
+            return [first + timedelta(days=(skipped + span) * self.interval)]
+        if self.frequency == "week":
+            sunday = first - timedelta(days=first.isoweekday() % 7)
+            skipped = max(0, (begin - sunday).days // (7 * self.interval) - 1)
+            week = sunday + timedelta(weeks=(skipped + span) * self.interval)
+            named = self.weekdays or (first.isoweekday() % 7,)
+            return [week + timedelta(days=weekday) for weekday in named]
+        passed = 12 * (begin.year - first.year) + begin.month - first.month
+        months = first.month - 1 + (max(0, passed // self.interval - 1) + span) * self.interval
+        year, month = first.year + months // 12, months % 12 + 1
+        length = calendar.monthrange(year, month)[1]
+        if self.days:
+            return [date(year, month, day) for day in self.days if day <= length]
+        return [date(year, month, min(first.day, length))]
+
 
 CODE: Final = "W916"
 EVERY_S_MIN: Final = 1.0

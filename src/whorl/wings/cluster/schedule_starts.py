@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import WhorlError
 from whorl.lazily import dataclass
 from whorl.services.serving.triggers import starts_of
-from whorl.wings.automation import asking
+from whorl.wings.automation import firing
 from whorl.wings.automation.registry import prepared
 from whorl.wings.automation.rules import key_of
 from whorl.wings.automation.table import Schedule
@@ -42,7 +42,7 @@ class ScheduleStarts:
         try:
             workflow, start = prepared(self.project, self.providers, schedule, key)
             starts = starts_of(
-                workflow, asking.windowed(workflow, schedule, start, due), time.time()
+                workflow, firing.windowed(workflow, schedule, start, due), time.time()
             )
             begun = [
                 new_beginning(

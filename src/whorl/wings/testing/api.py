@@ -18,15 +18,14 @@ from whorl.providers.functions import Tasks
 from whorl.services.replay import cassette_from_text
 from whorl.source.paths import open_file
 from whorl.wings.testing.mocks import Mocks
-from whorl.wings.testing.running import run_test
-from whorl.wings.testing.unmocked import Setup
+from whorl.wings.testing.running import Setup, run_test
 
 if TYPE_CHECKING:
     from whorl.interfaces.python.values import Config, FilePath, JsonLike, Runnable
     from whorl.services.replay import Cassette
     from whorl.wings.testing import running
+    from whorl.wings.testing.mocks import Key
     from whorl.wings.testing.running import Call
-    from whorl.wings.testing.step_keys import Key
 
 T = TypeVar("T")
 

@@ -148,7 +148,7 @@ def _save_test(
     project: Project, which: tuple[str, str], run: str | None, workflow: Workflow, save: str
 ) -> int:
     """Writes a test file with mocks by name; one that is there may hold what people wrote."""
-    from whorl.wings.testing.saving import saved_test
+    from whorl.wings.testing.files import saved_test
 
     if Path(save).exists():
         raise UsageError(f"{save!r} exists", help="name another file")

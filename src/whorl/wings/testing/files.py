@@ -1,4 +1,4 @@
-"""Test files: read, checked with lines and columns, and run one test after the other.
+"""Test files: read, checked with lines and columns, run one after the other, and made from a run.
 
 `polish.test.yaml` has the tests of the `polish.yaml` beside it, or in the folder above where it
 lies in a folder `tests`.
@@ -6,33 +6,42 @@ lies in a folder `tests`.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shlex
 from dataclasses import field, replace
+from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from whorl import ir
+from whorl.dialects.mocking import mock_words
 from whorl.dialects.reader import parse
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError
 from whorl.ir import Loop
 from whorl.lazily import dataclass
+from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.configuration.trust import VARIABLE
+from whorl.services.inspecting.results import loop_document, result_of, workflow_of
+from whorl.services.records import document, records_of
 from whorl.services.replay import cassette_from_text
 from whorl.source import Document, Mapping, Sequence, plain
 from whorl.source.paths import open_file
-from whorl.wings.testing.checking import failures_of
-from whorl.wings.testing.format import Mistake, check
-from whorl.wings.testing.mocks import Mocks
-from whorl.wings.testing.running import run_test
-from whorl.wings.testing.step_keys import meant_by
-from whorl.wings.testing.unmocked import Setup
+from whorl.wings.testing.format import FORMAT, Mistake, check
+from whorl.wings.testing.mocks import Key, Mocks, key_of, meant_by, parts_of, steps_of
+from whorl.wings.testing.running import Setup, run_test
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.dialects import Reading
+    from whorl.language import Json
+    from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.wings.testing.format import Path as Place
+    from whorl.wings.testing.mocks import Step
     from whorl.wings.testing.running import Outcome
 
 ENDINGS = (".test.yaml", ".test.yml", ".test.json")
@@ -200,3 +209,240 @@ def _check_trusted(project: Project, file: str, test: str) -> None:
         command = shlex.join(["whorl", "test", file, "--trust"])
         advice = f"read the file, then say `{command}`; in CI and containers, set {VARIABLE}=1"
         raise UsageError(words, help=f"{advice} in the environment", code="W908")
+
+
+# What a test expects against what came of its run.
+#
+# Objects are compared by the fields that are named, everything else as a whole; `{contains: ...}`
+# stands for any text or list that holds so much.
+
+_SHOWN_MAX = 300
+_REPETITIONS = ("iteration", "item")
+# The kinds of records of what the engine does by itself.
+COMPUTING = (
+    *("compute", "assign", "branch", "group", "foreach", "item", "loop", "iteration"),
+    *("call", "wait", "stop", "break", "continue"),
+)
+
+
+def failures_of(outcome: Outcome, expect: dict[str, Any]) -> list[str]:
+    """What is not as it is expected, one line each; what the test lacks comes first."""
+    usual = {"status": "failed" if "error" in expect else "succeeded"}
+    return [*dict.fromkeys(outcome.problems), *_failures(outcome, usual | expect)]
+
+
+def _failures(outcome: Outcome, expect: dict[str, Any]) -> Iterator[str]:
+    result = outcome.result
+    for name in ("status", "output", "outputs", "usage"):
+        if name in expect:
+            actual = result[name]
+            wanted = _status(outcome, expect[name]) if name == "status" else expect[name]
+            why = f"; {result['error']['message']}" if name == "status" and result["error"] else ""
+            yield from (line + why for line in differences(wanted, actual, name))
+    if "error" in expect:
+        yield from _error_faults(expect["error"], result["error"], "error")
+    if "seconds" in expect:
+        yield from differences(expect["seconds"], round(outcome.seconds, 6), "seconds")
+    for text, wanted in expect.get("loops", {}).items():
+        yield from _loop_faults(outcome, text, wanted)
+    records = outcome.records() if "steps" in expect else []
+    for text, wanted in expect.get("steps", {}).items():
+        yield from _step_faults(outcome, records, text, wanted)
+
+
+def _status(outcome: Outcome, word: str) -> str:
+    """A status by the engine's word."""
+    words = {each.lower(): s for each, s in mock_words(outcome.workflow.dialect).statuses.items()}
+    return words.get(word.lower(), word.lower())
+
+
+def _loop_faults(outcome: Outcome, text: str, wanted: dict[str, Any]) -> Iterator[str]:
+    key = key_of(text, outcome.mocks.steps)
+    rows = [row for row in outcome.journal.loops(outcome.run) if key.fits(row.address)]
+    if not rows:
+        yield f"loops.{text}: it was not reached"
+    for row in rows:
+        yield from differences(wanted, loop_document(row), f"loops.{row.address}")
+
+
+def _step_faults(
+    outcome: Outcome, records: list[dict[str, Any]], text: str, wanted: dict[str, Any]
+) -> Iterator[str]:
+    key = key_of(text, outcome.mocks.steps)
+    meant = [r for r in records if key.fits(r["address"]) and r["kind"] not in _REPETITIONS]
+    # What calls nobody counts as often as it ran.
+    ran = sum(r["kind"] in COMPUTING and r["status"] != "skipped" for r in meant)
+    count = sum(key.fits(call.address) for call in outcome.calls) or ran
+    if "calls" in wanted and count != wanted["calls"]:
+        yield f"steps.{text}.calls: expected {wanted['calls']}, got {count}"
+    if not meant and set(wanted) - {"calls"}:
+        yield f"steps.{text}: it was not reached"
+    for record in meant:
+        place = f"steps.{record['address']}"
+        if "status" in wanted:
+            status = _status(outcome, wanted["status"])
+            yield from differences(status, record["status"], f"{place}.status")
+        if "output" in wanted:
+            yield from differences(wanted["output"], record["output"], f"{place}.output")
+        if "error" in wanted:
+            yield from _error_faults(wanted["error"], record["error"], f"{place}.error")
+    if "inputs" in wanted:
+        yield from _input_faults(outcome, key, meant, wanted["inputs"])
+
+
+def _input_faults(
+    outcome: Outcome, key: Key, records: list[dict[str, Any]], wanted: Json
+) -> Iterator[str]:
+    """What calls were given, or else what the records of steps that call nobody tell."""
+    given = [(call.address, call.inputs) for call in outcome.calls if key.fits(call.address)]
+    for address, inputs in given or [(r["address"], r["inputs"]) for r in records]:
+        yield from differences(wanted, inputs, f"steps.{address}.inputs")
+
+
+def _error_faults(wanted: Any, error: Any, place: str) -> Iterator[str]:
+    wanted = {"message": wanted} if isinstance(wanted, str) else wanted
+    if error is None:
+        yield f"{place}: expected one, there is none"
+        return
+    codes = (error["code"], (error.get("cause") or {}).get("code"))
+    if "code" in wanted and wanted["code"] not in codes:
+        yield f"{place}.code: expected {wanted['code']}, got {' and '.join(filter(None, codes))}"
+    if wanted.get("message", "") not in str(error["message"]):
+        yield from _differs(wanted["message"], error["message"], f"{place}.message", "in it ")
+
+
+def differences(wanted: Json, actual: Json, place: str) -> Iterator[str]:
+    """How a value differs from what is expected of it."""
+    if isinstance(wanted, dict) and set(wanted) == {"contains"}:
+        part = wanted["contains"]
+        is_in = part in actual if isinstance(actual, list | dict) else False
+        if not is_in and not (isinstance(actual, str) and str(part) in actual):
+            yield from _differs(part, actual, place, "in it ")
+    elif isinstance(wanted, dict) and isinstance(actual, dict):
+        for name, value in wanted.items():
+            yield from differences(value, actual.get(name), f"{place}.{name}")
+    elif isinstance(wanted, list) and isinstance(actual, list) and len(wanted) == len(actual):
+        for at, (value, other) in enumerate(zip(wanted, actual, strict=True)):
+            yield from differences(value, other, f"{place}[{at}]")
+    elif not _is_same(wanted, actual):
+        yield from _differs(wanted, actual, place)
+
+
+def _is_same(wanted: Json, actual: Json) -> bool:
+    if isinstance(wanted, bool) or isinstance(actual, bool):
+        return wanted is actual
+    if isinstance(wanted, int | float) and isinstance(actual, int | float):
+        return isclose(wanted, actual, rel_tol=1e-9, abs_tol=1e-9)
+    return wanted == actual
+
+
+def _differs(wanted: Json, actual: Json, place: str, how: str = "") -> Iterator[str]:
+    expected, got = (_shown(value) for value in (wanted, actual))
+    yield f"{place}: expected {how}{expected}, got {got}"
+
+
+def _shown(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}..."
+
+
+# A test file that is made from a run: mocks by name with what its steps really got.
+
+RECORDS_MAX = 100_000
+_LOOP = ("iterations", "exit_reason", "stopped_by")
+_ENDED = ("succeeded", "failed", "timed_out")
+
+
+def saved_test(store: SqliteStore, run: RunId, workflow: str, name: str) -> str:
+    """The text of a test file in which a workflow does again what a run did."""
+    result: dict[str, Any] = result_of(store, run)
+    first = next(iter(store.read(run, limit=1))).event
+    steps = steps_of(workflow_of(store, run))
+    found = records_of(store, run, depth=None, limit=RECORDS_MAX).records
+    records = [record for record in map(document, found) if _is_answered(record)]
+    has_budget = any(loop["exit_reason"] == "budget" for loop in result["loops"])
+    mocks, counts = _mocks(records, steps, has_usage=has_budget)
+    expect: dict[str, Any] = {"status": result["status"], "outputs": result["outputs"]}
+    if result["error"] is not None:
+        expect["error"] = {name: result["error"][name] for name in ("code", "message")}
+        del expect["outputs"]
+    expect["loops"] = {
+        loop["path"]: {name: loop[name] for name in _LOOP if loop[name] is not None}
+        for loop in result["loops"]
+    }
+    expect["steps"] = {key: {"calls": count} for key, count in counts.items()}
+    test: dict[str, Any] = {"inputs": shown(first).get("input"), "mocks": mocks}
+    test["expect"] = {key: value for key, value in expect.items() if value}
+    test |= {"max_iterations": first.body["iterations"]} if first.body.get("iterations") else {}
+    whole = {"whorl_tests": FORMAT, "workflow": workflow, "tests": {name: test}}
+    return _written(whole)
+
+
+def _written(value: dict[str, Any]) -> str:
+    """YAML with texts of several lines as they are."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Has a way of its own to write texts."""
+
+    def represent(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+        style = "|" if "\n" in text else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    Dumper.add_representer(str, represent)
+    return yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _is_answered(record: dict[str, Any]) -> bool:
+    """Whether somebody outside, or a person, gave what the step gave."""
+    inner = record["address"].rpartition("/")[2].startswith(":") and record["kind"] != "judge"
+    return record["kind"] not in COMPUTING and record["status"] in _ENDED and not inner
+
+
+def _mocks(
+    records: list[dict[str, Any]], steps: list[Step], *, has_usage: bool
+) -> tuple[dict[str, Json], dict[str, int]]:
+    """The mocks by key, and how often each step was called."""
+    answers: dict[str, list[Json]] = {}
+    counts: dict[str, int] = {}
+    for record in records:
+        key, is_gate = _key(record["address"], steps), record["kind"] == "gate"
+        answers.setdefault(key, []).append(_answer(record, has_usage=has_usage and not is_gate))
+        if not is_gate:
+            counts[key] = counts.get(key, 0) + 1
+    return {
+        key: listed if len(listed) > 1 else listed[0] for key, listed in answers.items()
+    }, counts
+
+
+def _key(address: str, steps: list[Step]) -> str:
+    """The shortest key that means one step; of one in a list of items, its address."""
+    parts = parts_of(address)
+    # Names are escaped in addresses, but a name alone is written as it is.
+    escaped = [re.sub(r"(\[[0-9]+\])?(#[0-9]+)?$", "", text) for text in address.split("/")]
+    around = {step.names[-1][0]: step.node for step in steps if step.node is not None}
+    if any(isinstance(around.get(part.name), ir.ForEach) and part.number for part in parts):
+        return address
+    for count in range(1, len(parts) + 1):
+        text = "/".join(escaped[-count:])
+        key = Key(text, parts_of(text))
+        if len({step.names for step in steps if key.means(step)}) == 1:
+            return text if count > 1 else parts[-1].name
+    return address
+
+
+def _answer(record: dict[str, Any], *, has_usage: bool) -> Json:
+    answer: dict[str, Json] = {}
+    if record["output"] is not None:
+        answer["outputs"] = record["output"]
+    if record["status"] == "timed_out":
+        answer["status"] = "timed_out"
+    elif record["error"] is not None:
+        error = record["error"].get("cause") or record["error"]
+        answer["error"] = {
+            name: error[name] for name in ("code", "message", "status") if name in error
+        }
+    names = ("calls", "input_tokens", "output_tokens", "cost_usd")
+    if has_usage and record["usage"]["calls"]:
+        answer["usage"] = {name: record["usage"][name] for name in names}
+    return answer or {"outputs": None}
