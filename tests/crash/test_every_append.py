@@ -42,7 +42,7 @@ def test_a_crash_at_any_append_changes_nothing(case: Case, monkeypatch: pytest.M
     crashing = CrashingCase(case)
     tried: set[object] = set()
     for waiting in _WAITING:
-        monkeypatch.setattr("whorl.runtimes.write_buffer.ENTRIES_MAX", waiting)
+        monkeypatch.setattr("whorl.runtimes.driver.ENTRIES_MAX", waiting)
         for part, every in enumerate(_SNAPSHOTS):
             monkeypatch.setattr("whorl.runtimes.journal.journal.SNAPSHOT_EVERY", every)
             clean, moments = crashing.run()

@@ -86,7 +86,7 @@ def test_a_run_waits_for_room_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
     """Wherever it happens: an iteration takes not quite two pages, of which there are so many."""
-    monkeypatch.setattr("whorl.runtimes.write_buffer.TROUBLE_PAUSE_S", 0.01)
+    monkeypatch.setattr("whorl.runtimes.driver.TROUBLE_PAUSE_S", 0.01)
 
     async def fill() -> tuple[str, Writing, Watching, list[str]]:
         async with SqliteStore(tmp_path / "runs.db") as store:

@@ -21,7 +21,7 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.lazily import dataclass, end_loading
 from whorl.runtimes.clock import RunClock
-from whorl.runtimes.driver import Driver
+from whorl.runtimes.driver import TROUBLE_PAUSE_S, WARN_EVERY, CommitTimer, Driver
 from whorl.runtimes.journal.folding import fold, folding
 from whorl.runtimes.journal.journal import (
     DRIVING,
@@ -45,7 +45,6 @@ from whorl.runtimes.performing import NoWorkers, end_unread
 from whorl.runtimes.runtime import raise_objection
 from whorl.runtimes.start_options import Pins, new_run_id, shown_labels, started, without_secrets
 from whorl.runtimes.time_slices import CPU_MAX_S, CpuScheduler
-from whorl.runtimes.write_buffer import TROUBLE_PAUSE_S, WARN_EVERY, CommitTimer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
