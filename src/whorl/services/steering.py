@@ -21,7 +21,7 @@ from whorl.interpreter.requests import (
     to_raise,
 )
 from whorl.lazily import dataclass
-from whorl.providers.settings.lines import line_below, with_entry
+from whorl.providers.settings import line_below, with_entry
 from whorl.runtimes.journal.folding import check_key, fold
 from whorl.services.configuration.trust import ENDING
 from whorl.services.files.preflight import check_performable, unknown_names
