@@ -15,20 +15,19 @@ from bench.trials import measured
 from whorl.interfaces.python.loading import build
 from whorl.ir import Loop
 from whorl.runtimes.journal.journal import RunId
-from whorl.wings.experiments.cases import Case
-from whorl.wings.experiments.document import Grader
+from whorl.wings.experiments.document import Case, Grader
 from whorl.wings.experiments.graders import Grade, Graded
 from whorl.wings.experiments.reporting import statistics
 from whorl.wings.experiments.reporting.report import report_of
 from whorl.wings.experiments.trials import Outcome, Trial
-from whorl.wings.experiments.what_if.facts import (
+from whorl.wings.experiments.what_if.loop_facts import (
     Call,
     IterationFacts,
     LoopFacts,
     Subject,
     atoms_in,
+    facts_of,
 )
-from whorl.wings.experiments.what_if.loop_facts import facts_of
 from whorl.wings.experiments.what_if.sweep import default_rules, sweep_of
 
 RUNS, ITERATIONS, RULES = 1_000, 10, 200

@@ -9,9 +9,8 @@ import pytest
 from whorl import templates
 from whorl.dialects import NoFiles
 from whorl.formats.studio.canvas import fields_of_type
-from whorl.wings.editor.kit.edit import edit, open_text
+from whorl.wings.editor.kit.edit import changes_of, edit, open_text, palette
 from whorl.wings.editor.kit.operations import read_operations
-from whorl.wings.editor.kit.palette import changes_of, palette
 
 FILES = {"native": "new.yaml", "studio": "new.json", "shodan": "new.yaml"}
 WIDGETS = {"text", "long text", "number", "choice", "boolean", "expression", "json"}

@@ -15,11 +15,9 @@ from whorl.errors import UsageError
 from whorl.ir import Loop, Score
 from whorl.ir.expressions import conditions_in
 from whorl.runtimes.simulated import SimulatedRuntime
-from whorl.wings.experiments.what_if.evaluate import answer
-from whorl.wings.experiments.what_if.facts import atoms_in
-from whorl.wings.experiments.what_if.loop_facts import facts_of
+from whorl.wings.experiments.what_if.evaluate import Rule, answer, own_rule
+from whorl.wings.experiments.what_if.loop_facts import atoms_in, facts_of
 from whorl.wings.experiments.what_if.query import with_rule
-from whorl.wings.experiments.what_if.rules import Rule, own_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

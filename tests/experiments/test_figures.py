@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from campaign import amount
-from whorl.wings.experiments.reporting import resampling, statistics
+from whorl.wings.experiments.reporting import statistics
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 7, 19, 49, 999, 100_000])
@@ -156,7 +156,7 @@ def test_where_the_noise_lies() -> None:
 def test_intervals_hold_the_truth_as_often_as_they_say(
     kind: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resampling, "RESAMPLES", amount(300, 1_000))
+    monkeypatch.setattr(statistics, "RESAMPLES", amount(300, 1_000))
     draw, tried, hits = random.Random(f"{kind} {count}"), amount(120, 2_000), 0
     truth = {"grades": 4 / 5.5 - 3 / 4.5, "solved": 0.10, "mean": 4 / 5.5}[kind]
     for number in range(tried):
@@ -189,7 +189,7 @@ def test_equal_variants_are_seldom_called_better_or_worse(
     variants: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a level that is shared among all of them, in at most one experiment of twenty."""
-    monkeypatch.setattr(resampling, "RESAMPLES", amount(400, 2_000))
+    monkeypatch.setattr(statistics, "RESAMPLES", amount(400, 2_000))
     draw, tried, wrong = random.Random(f"alike {variants}"), amount(100, 2_000), 0
     level = 1 - (1 - statistics.LEVEL) / variants
     for number in range(tried):

@@ -21,7 +21,7 @@ from experiments.guess import (
 )
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.group import build_group, run_safely
-from whorl.wings.experiments.reporting.support import could_change
+from whorl.wings.experiments.reporting.notes import could_change
 
 RUN = "whorl --config whorl.toml experiment run guess.experiment.yaml"
 

@@ -12,8 +12,7 @@ import pytest
 from experiments.guess import EXPERIMENT, FILE, FLOW, GRADE, VARIANTS, run_json, whorl, write_cases
 from whorl.errors import InvalidWorkflow
 from whorl.services.project import find_project
-from whorl.wings.experiments.cases import BYTES_MAX
-from whorl.wings.experiments.document import read_experiment
+from whorl.wings.experiments.document import BYTES_MAX, read_experiment
 from whorl.wings.experiments.what_if import query
 
 if TYPE_CHECKING:

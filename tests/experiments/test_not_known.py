@@ -14,10 +14,8 @@ from experiments.guess import whorl as command
 from experiments.programs import Answers, loop_in, run
 from whorl.interpreter.events import Event
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
-from whorl.wings.experiments.what_if.evaluate import answer
-from whorl.wings.experiments.what_if.facts import atoms_in
-from whorl.wings.experiments.what_if.loop_facts import facts_of
-from whorl.wings.experiments.what_if.rules import Answer, own_rule
+from whorl.wings.experiments.what_if.evaluate import Answer, answer, own_rule
+from whorl.wings.experiments.what_if.loop_facts import atoms_in, facts_of
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow

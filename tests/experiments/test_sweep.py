@@ -10,20 +10,19 @@ import pytest
 from campaign import amount, seeds
 from experiments.programs import EVERYTHING, Answers, draw_shape, drawn, loop_in, program, run
 from whorl.ir import Constant, Loop, Score
-from whorl.wings.experiments.what_if.evaluate import answer
-from whorl.wings.experiments.what_if.facts import (
+from whorl.wings.experiments.what_if.evaluate import Rule, answer
+from whorl.wings.experiments.what_if.loop_facts import (
     Call,
     IterationFacts,
     LoopFacts,
     Subject,
     atoms_in,
+    facts_of,
     from_document,
 )
-from whorl.wings.experiments.what_if.loop_facts import facts_of
 from whorl.wings.experiments.what_if.rule_results import Prepared, fast_answer
-from whorl.wings.experiments.what_if.rules import Rule
 from whorl.wings.experiments.what_if.sweep import default_rules, frontier_of, sweep_of
-from whorl.wings.experiments.what_if_words import plot_lines
+from whorl.wings.experiments.words import plot_lines
 
 SCORE = Score(source=Constant(None))
 

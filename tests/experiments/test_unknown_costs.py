@@ -17,8 +17,8 @@ from whorl.runtimes.journal.journal import RunId
 from whorl.services.project import find_project
 from whorl.wings.experiments.document import read_experiment
 from whorl.wings.experiments.results import Study
-from whorl.wings.experiments.what_if.exporting import facts_document
 from whorl.wings.experiments.what_if.query import run_facts
+from whorl.wings.experiments.what_if.sweep import facts_document
 
 UNLISTED = EXPERIMENT.replace(VARIANTS, "variants:\n  other: {model: unlisted}\n")
 OTHER = ("--variant", "other")

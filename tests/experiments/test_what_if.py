@@ -22,11 +22,9 @@ from experiments.programs import (
     run,
 )
 from whorl.services.replay import cassette_from_run
-from whorl.wings.experiments.what_if.evaluate import GONE_ON, answer
-from whorl.wings.experiments.what_if.facts import atoms_in
-from whorl.wings.experiments.what_if.loop_facts import facts_of
+from whorl.wings.experiments.what_if.evaluate import GONE_ON, Answer, answer, own_rule
+from whorl.wings.experiments.what_if.loop_facts import atoms_in, facts_of
 from whorl.wings.experiments.what_if.query import played, with_seconds
-from whorl.wings.experiments.what_if.rules import Answer, own_rule
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow

@@ -19,12 +19,10 @@ from experiments.programs import (
     program,
     run,
 )
-from whorl.wings.experiments.what_if.evaluate import answer
-from whorl.wings.experiments.what_if.exporting import atom_names, facts_document, rule_document
-from whorl.wings.experiments.what_if.facts import Subject, atoms_in
-from whorl.wings.experiments.what_if.loop_facts import facts_of
+from whorl.wings.experiments.what_if.evaluate import answer, own_rule, rule_words
+from whorl.wings.experiments.what_if.loop_facts import Subject, atoms_in, facts_of
 from whorl.wings.experiments.what_if.rule_results import Prepared, result_of
-from whorl.wings.experiments.what_if.rules import own_rule, rule_words
+from whorl.wings.experiments.what_if.sweep import atom_names, facts_document, rule_document
 
 FILE = Path(__file__).parents[2] / "web" / "test" / "vectors" / "what-if.json"
 PROGRAMS, RULES, RUNS = 24, 8, 2

@@ -158,7 +158,7 @@ def test_nothing_beside_the_store_is_written_elsewhere(
 
 
 def test_facts_of_runs_are_not_written_through_a_link(tmp_path: Path, victim: Path) -> None:
-    from whorl.wings.experiments.what_if.facts import FactsCache, LoopFacts
+    from whorl.wings.experiments.what_if.loop_facts import FactsCache, LoopFacts
 
     lay(tmp_path / "facts" / "known.z", victim, FILE)
     cache = FactsCache(tmp_path / "facts", "known")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import text_of
 from whorl.source import Sequence
-from whorl.wings.editor.kit.lists import ListChanges
+from whorl.wings.editor.kit.canvas import ListChanges
 from whorl.wings.editor.kit.sketch import (
     Keys,
     Sketch,

@@ -11,7 +11,7 @@ WING = Wing(
         ),
         "try": (
             "Run",
-            "whorl.wings.editor.try_command:try_command",
+            "whorl.wings.editor.commands:try_command",
             "Run one step, or one iteration of a loop, alone.",
         ),
     },

@@ -6,20 +6,232 @@ The server keeps no texts: they come in and go out. Nothing is run and nothing i
 import logging
 import posixpath
 import time
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic import StringConstraints as Text
 
 from whorl import templates
 from whorl.errors import UsageError, safe
 from whorl.interfaces.http.problems import Refusal, finding
 from whorl.interfaces.http.routes.workflows import FileQuery
-from whorl.interfaces.http.schemas.shared import Closed, ErrorAnswer
+from whorl.interfaces.http.schemas.shared import (
+    Closed,
+    Diagnostic,
+    Dollars,
+    ErrorAnswer,
+    FileName,
+    Flag,
+    JsonValue,
+    Number,
+)
 from whorl.interfaces.http.state import Asking, State, no_query
 from whorl.wings.editor import files as editing
-from whorl.wings.editor import schemas
-from whorl.wings.editor.kit.palette import palette
+from whorl.wings.editor.kit.edit import palette
+
+# What goes over HTTP about editing: closed models; the shapes of operations are in the guide.
+
+Source = Annotated[str, Text(max_length=1_000_000)]
+
+
+class Unsaved(Closed):
+    """A text that need not be saved; `name` is the file that it would be in."""
+
+    name: FileName
+    text: Source
+    others: dict[FileName, Source] = Field(
+        default_factory=dict, max_length=10, description="files beside it that are not saved either"
+    )
+
+
+class Edit(Unsaved):
+    """Operations on a text, in this order, all or none."""
+
+    operations: list[dict[str, JsonValue]] = Field(max_length=200)
+    readers: Literal["rewire", "leave"] = "rewire"
+    checked: Flag = Field(default=True, alias="validate", description="whether it is validated")
+
+
+class Saving(Closed):
+    """A text to be saved; `etag` is that of the version that it was made from."""
+
+    file: FileName
+    text: Source
+    etag: str | None = Field(max_length=200, description="null: the file must not exist")
+    others: dict[FileName, Source] = Field(
+        default_factory=dict, max_length=10, description="new files beside it, saved before it"
+    )
+
+
+class NewFile(Closed):
+    """A new file, made from exactly one of the four sources."""
+
+    file: FileName
+    template: str | None = None
+    copy_of: FileName | None = None
+    convert: FileName | None = None
+    empty: str | None = Field(default=None, description="the dialect of an empty file")
+
+    @model_validator(mode="after")
+    def one_of_them(self) -> "NewFile":
+        given = [self.template, self.copy_of, self.convert, self.empty]
+        if sum(part is not None for part in given) != 1:
+            raise ValueError("one of template, copy_of, convert and empty is needed")
+        return self
+
+
+class Sketched(Closed):
+    """The picture of a text; none where it cannot be read, no diagnostics where nobody asked."""
+
+    file: str
+    dialect: str
+    text: str
+    etag: str | None
+    sketch: dict[str, Any] | None
+    diagnostics: list[Diagnostic] | None
+
+
+class Patch(Closed):
+    """What is replaced; offsets count UTF-16 units of the text that was sent."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Rewired(Closed):
+    """A place that reads a step and was changed with it, or was left as it is on request."""
+
+    path: str
+    field: str
+    line: int
+
+
+class Place(Unsaved):
+    """A step of a text that need not be saved."""
+
+    at: str = Field(default="", max_length=2_000, description="its path; empty: the workflow")
+
+
+class Name(Closed):
+    """What the texts of a step may read, spelled as it is written there."""
+
+    name: str
+    type: str = Field(description="text, number, boolean, object, list or any, where it is known")
+    step: str = Field(description="the path of the step that gives it; empty: no step does")
+    readers: list[Rewired] = Field(description="who reads it already")
+
+
+class NameList(Closed):
+    """The names in scope at a step, those nearest to it first."""
+
+    names: list[Name]
+
+
+class Edited(Closed):
+    """A text after operations. Nothing is saved."""
+
+    text: str
+    patches: list[Patch]
+    sketch: dict[str, Any]
+    rewired: list[Rewired]
+    select: list[str]
+    others: dict[str, dict[str, str | None]]
+    diagnostics: list[Diagnostic] | None = None
+
+
+class Iteration(Closed):
+    """An iteration of a run."""
+
+    run: str = Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")
+    loop: str = Field(max_length=4_000, description="its address, such as `polish`")
+    iteration: Number
+
+
+class Try(Unsaved):
+    """A step of a text that is run alone, or a loop whose body is run once."""
+
+    at: str = Field(max_length=2_000, description="its path")
+    inputs: dict[str, JsonValue] = Field(default_factory=dict)
+    values: dict[str, JsonValue] = Field(
+        default_factory=dict,
+        description="results instead of steps, by path; values of an iteration, by LOOP/NAME",
+    )
+    source: Iteration | None = Field(
+        default=None, alias="from", description="gives the values that are not given here"
+    )
+    budget_usd: Dollars | None = Field(default=None, description="default 0.25")
+    pins: Flag = Field(default=True, description="whether pinned steps are left out")
+    effects: Flag = Field(default=False, description="whether it may run commands, call and write")
+
+
+class StepTrial(Closed):
+    """The run of a try, and the paths of pins that do not count, since their steps changed."""
+
+    run: str
+    stale: list[str]
+
+
+class Pin(Closed):
+    """A result that tries use instead of a step; a stale one is not used."""
+
+    value: JsonValue
+    stale: bool = False
+
+
+class PinList(Closed):
+    """The pins of a file, by path."""
+
+    file: str
+    pins: dict[str, Pin]
+
+
+class Pinned(PinList):
+    """Pins to be kept; `text` is the draft, if the file does not have the steps yet."""
+
+    file: FileName
+    text: Source | None = None
+    others: dict[FileName, Source] = Field(
+        default_factory=dict, max_length=10, description="files beside it that are not saved either"
+    )
+
+
+class Etag(Closed):
+    """Identifies a version of a file."""
+
+    etag: str
+
+
+class Saved(Closed):
+    """A file was saved; it may have mistakes."""
+
+    file: str
+    etag: str
+    diagnostics: list[Diagnostic]
+
+
+class TemplateItem(Closed):
+    """A workflow to begin with."""
+
+    name: str
+    dialects: list[str]
+    description: str
+    needs: str = ""
+
+
+class TemplateList(Closed):
+    """What a new file can be made from."""
+
+    templates: list[TemplateItem]
+    empty: list[str] = Field(description="the dialects that have an empty file")
+
+
+class Palette(Closed):
+    """The kinds of steps that can be added."""
+
+    groups: list[dict[str, Any]]
+
 
 router = APIRouter(prefix="/api", tags=["editing"])
 log = logging.getLogger("whorl.http")
@@ -55,12 +267,12 @@ def _sketched(
     others: editing.Others = None,
     *,
     checked: bool = True,
-) -> schemas.Sketched:
+) -> Sketched:
     path = str(state.file(name))
     dialect, sketch = editing.sketch_text(state.project, text, path)
     # Why there is no picture is told in any case.
     found = _findings(state, text, path, others) if checked or sketch is None else None
-    return schemas.Sketched(
+    return Sketched(
         file=name,
         dialect=dialect,
         text=text,
@@ -76,22 +288,20 @@ _REFUSED: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/workflows/sketch")
-def show_sketch(
-    state: State, asking: Asking, query: Annotated[SketchQuery, Query()]
-) -> schemas.Sketched:
+def show_sketch(state: State, asking: Asking, query: Annotated[SketchQuery, Query()]) -> Sketched:
     """A workflow file as it is drawn to be edited, valid or not."""
     text, etag = editing.read_file(state.project, query.file, broken=asking.sees_broken)
     return _sketched(state, query.file, text, etag, checked=query.checked)
 
 
 @router.post("/workflows/sketch", dependencies=[Depends(no_query)])
-def sketch(state: State, request: schemas.Unsaved) -> schemas.Sketched:
+def sketch(state: State, request: Unsaved) -> Sketched:
     """The same for a text that is not saved."""
     return _sketched(state, request.name, request.text, None, request.others)
 
 
 @router.post("/workflows/edit", dependencies=[Depends(no_query)], responses=_REFUSED)
-def edit(state: State, request: schemas.Edit) -> schemas.Edited:
+def edit(state: State, request: Edit) -> Edited:
     """A text after operations; 422: an operation is refused. Nothing is saved."""
     path = str(state.file(request.name))
     edited = editing.edit_text(
@@ -104,26 +314,26 @@ def edit(state: State, request: schemas.Edit) -> schemas.Edited:
     )
     answer, others = editing.answer(request.text, edited), request.others | edited.others
     found = _findings(state, edited.text, path, others) if request.checked else None
-    return schemas.Edited(**answer, diagnostics=found)
+    return Edited(**answer, diagnostics=found)
 
 
 @router.post("/workflows/names", dependencies=[Depends(no_query)], responses=_REFUSED)
-def list_names(state: State, request: schemas.Place) -> schemas.NameList:
+def list_names(state: State, request: Place) -> NameList:
     """The names that the texts of a step may read, for completion."""
     path = str(state.file(request.name))
     found = editing.names_at(state.project, request.text, path, request.at)
-    return schemas.NameList(names=[schemas.Name(**name) for name in found])
+    return NameList(names=[Name(**name) for name in found])
 
 
 @router.get("/workflows/etag")
-def show_etag(state: State, asking: Asking, query: Annotated[FileQuery, Query()]) -> schemas.Etag:
+def show_etag(state: State, asking: Asking, query: Annotated[FileQuery, Query()]) -> Etag:
     """Which version of a file is on the disk."""
     found = editing.read_file(state.project, query.file, broken=asking.sees_broken)
-    return schemas.Etag(etag=found[1])
+    return Etag(etag=found[1])
 
 
 @router.put("/workflows/source", dependencies=[Depends(no_query), Depends(_may_write)])
-def save(state: State, request: schemas.Saving) -> schemas.Saved:
+def save(state: State, request: Saving) -> Saved:
     """Saves a file; 409, with the current text, if the file has changed in the meantime."""
     for name, text in request.others.items():
         _save_new(state, posixpath.join(posixpath.dirname(request.file), name), text)
@@ -140,22 +350,22 @@ def _save_new(state: State, file: str, text: str) -> None:
             raise Refusal(422, "C104", message, "undo, and choose another name") from None
 
 
-def _save(state: State, file: str, text: str, etag: str | None) -> schemas.Saved:
+def _save(state: State, file: str, text: str, etag: str | None) -> Saved:
     state.file(file)
     before, after = editing.save(state.project, file, text, etag)
     state.saved.append(time.monotonic())
     log.warning("saved %s: %s -> %s", safe(file), before or "new", after)
     found = _findings(state, text, str(state.file(file)))
-    return schemas.Saved(file=file, etag=after, diagnostics=found)
+    return Saved(file=file, etag=after, diagnostics=found)
 
 
 @router.post("/workflows", dependencies=[Depends(no_query), Depends(_may_write)])
-def new_file(state: State, request: schemas.NewFile) -> schemas.Saved:
+def new_file(state: State, request: NewFile) -> Saved:
     """A new workflow file: from a template, a copy, a native copy, or empty."""
     return _save(state, request.file, _new_text(state, request), None)
 
 
-def _new_text(state: State, request: schemas.NewFile) -> str:
+def _new_text(state: State, request: NewFile) -> str:
     if request.template is not None:
         found, endings = templates.find(request.template), templates.forms()
         known = found.dialects if found else ()
@@ -175,18 +385,18 @@ def _new_text(state: State, request: schemas.NewFile) -> str:
 
 
 @router.get("/templates", dependencies=[Depends(no_query)])
-def list_templates() -> schemas.TemplateList:
+def list_templates() -> TemplateList:
     """The templates for new workflow files."""
     listed = [
-        schemas.TemplateItem(
+        TemplateItem(
             name=one.name, dialects=one.dialects, description=one.description, needs=one.needs
         )
         for one in templates.TEMPLATES
     ]
-    return schemas.TemplateList(templates=listed, empty=editing.edited_dialects())
+    return TemplateList(templates=listed, empty=editing.edited_dialects())
 
 
 @router.get("/palette")
-def show_palette(query: Annotated[DialectQuery, Query()]) -> schemas.Palette:
+def show_palette(query: Annotated[DialectQuery, Query()]) -> Palette:
     """The kinds of steps that can be added to files of a dialect, with their forms."""
-    return schemas.Palette(**palette(query.dialect))
+    return Palette(**palette(query.dialect))

@@ -18,8 +18,8 @@ from whorl.interpreter.events import numbered
 from whorl.language import Expression, LanguageError, MappingScope, evaluate, free_names, to_text
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.forking import look_into
-from whorl.wings.experiments.cases import filled
 from whorl.wings.experiments.checking import NAMES
+from whorl.wings.experiments.document import filled
 from whorl.wings.experiments.trials import (
     digest,
     is_outside_failure,

@@ -22,7 +22,7 @@ from whorl.wings.experiments.checking import NAMES
 from whorl.wings.experiments.document import read_document, read_experiment
 from whorl.wings.experiments.reporting.notes import Commands, nothing_ended
 from whorl.wings.experiments.runner import ExperimentRunner
-from whorl.wings.experiments.running.budget_advice import AdvisedStudy
+from whorl.wings.experiments.running.cost_bounds import AdvisedStudy
 from whorl.wings.experiments.what_if.query import what_if_of
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from whorl.interfaces.python.values import Config, FilePath
     from whorl.services.project import Project
     from whorl.wings.experiments.document import Experiment as Read
-    from whorl.wings.experiments.reporting.report import Report
-    from whorl.wings.experiments.reporting.variant import VariantReport
+    from whorl.wings.experiments.reporting.report import Report, VariantReport
     from whorl.wings.experiments.what_if.sweep import Sweep
 
 _SUFFIXES = (".experiment.yaml", ".experiment.yml", ".experiment.json")

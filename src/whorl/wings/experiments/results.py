@@ -14,10 +14,9 @@ from whorl.ir import Loop
 from whorl.ir.walk import walk
 from whorl.wings.experiments.graders import Collection, Graded, is_known, reads_outputs
 from whorl.wings.experiments.lookup import loop_named, outputs_unknown, workflow_named
-from whorl.wings.experiments.reporting import cost_notes, notes
-from whorl.wings.experiments.reporting.notes import Commands
+from whorl.wings.experiments.reporting import notes
+from whorl.wings.experiments.reporting.notes import Commands, no_answer, tell_of_trials
 from whorl.wings.experiments.reporting.report import Report, report_of
-from whorl.wings.experiments.reporting.support import no_answer, tell_of_trials
 from whorl.wings.experiments.trials import (
     blocks_of,
     digest,
@@ -29,15 +28,15 @@ from whorl.wings.experiments.trials import (
 )
 from whorl.wings.experiments.variants import fails_with, prepare
 from whorl.wings.experiments.what_if.evaluate import GONE_ON
-from whorl.wings.experiments.what_if.facts import (
+from whorl.wings.experiments.what_if.loop_facts import (
     FOLDER,
     VERSION,
     FactsCache,
     Subject,
     atoms_in,
+    facts_of,
 )
-from whorl.wings.experiments.what_if.loop_facts import facts_of
-from whorl.wings.experiments.what_if.outputs import IterationOutputs
+from whorl.wings.experiments.what_if.query import IterationOutputs
 from whorl.wings.experiments.what_if.rule_results import NO_GRADE
 from whorl.wings.experiments.what_if.sweep import Sweep, default_rules, sweep_of
 
@@ -52,8 +51,8 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.document import Experiment
     from whorl.wings.experiments.graders import Grade
     from whorl.wings.experiments.trials import Outcome
-    from whorl.wings.experiments.what_if.facts import LoopFacts
-    from whorl.wings.experiments.what_if.rules import Rule
+    from whorl.wings.experiments.what_if.evaluate import Rule
+    from whorl.wings.experiments.what_if.loop_facts import LoopFacts
 
 
 class Study:
@@ -120,7 +119,7 @@ class Study:
     def report(self) -> Report:
         spent, of = sum(row.cost_usd for row in self.rows.values()), self._flat()
         parts = (self.experiment, self.store, of, self.rows, self._settings.prices)
-        words = [*notes.failed_gradings(of, self.commands), *cost_notes.cost_words(*parts)]
+        words = [*notes.failed_gradings(of, self.commands), *notes.cost_words(*parts)]
         words = [*self.steered, *words]
         return report_of(self.experiment, self.graded, spent, self.others, words)
 
@@ -170,7 +169,7 @@ class Study:
         rules = default_rules(loop, subjects) if rules is None else rules
         found = sweep_of(loop, subjects, rules, margin=margin)
         tell_of_trials(found, *of[1:], margin)
-        cost_notes.tell_of_costs(found, self.store, flat)
+        notes.tell_of_costs(found, self.store, flat)
         found.words += self.steered
         if not found.rules:
             why, longest = found.not_ranked[0].why, max(len(s.facts.iterations) for s in subjects)

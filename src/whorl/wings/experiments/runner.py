@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
     from whorl.services.run_driver import Driving
     from whorl.wings.experiments.document import Experiment, Grader
-    from whorl.wings.experiments.running.progress import Forecast, Progress
-    from whorl.wings.experiments.running.remaining_work import Work
+    from whorl.wings.experiments.running.remaining_work import Forecast, Progress, Work
     from whorl.wings.experiments.trials import Trial
     from whorl.wings.experiments.variants import Prepared
 

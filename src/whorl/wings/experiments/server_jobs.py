@@ -19,11 +19,11 @@ from whorl.runtimes.sqlite.listing import RunFilter
 from whorl.services.discovery import candidates
 from whorl.services.inspecting.results import open_gates
 from whorl.wings.experiments.document import read_experiment
-from whorl.wings.experiments.reporting import cost_notes
+from whorl.wings.experiments.reporting import notes
 from whorl.wings.experiments.results import Study
 from whorl.wings.experiments.runner import ExperimentRunner
-from whorl.wings.experiments.running.budget_advice import AdvisedStudy
-from whorl.wings.experiments.running.progress import Progress
+from whorl.wings.experiments.running.cost_bounds import AdvisedStudy
+from whorl.wings.experiments.running.remaining_work import Progress
 from whorl.wings.experiments.table import AskedExperiment, ExperimentTable
 from whorl.wings.experiments.trials import (
     ENDED,
@@ -289,9 +289,7 @@ def _lacks_grades(study: Study) -> bool:
     gradings = (row for key, row in study.rows.items() if is_grading(key))
     if all(row.status in (*ENDED, "waiting") for row in gradings):
         return False
-    return bool(
-        cost_notes.ungraded(study.experiment, [one for block in study.graded for one in block])
-    )
+    return bool(notes.ungraded(study.experiment, [one for block in study.graded for one in block]))
 
 
 def progress_of(study: Study) -> Progress:

@@ -19,8 +19,8 @@ from whorl.ir import content_hash, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import EXPERIMENT, RunFilter
 from whorl.services.files.forecasting import models_of
-from whorl.wings.experiments.cases import inputs_of
 from whorl.wings.experiments.checking import RUN_FACTS
+from whorl.wings.experiments.document import inputs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings
     from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.wings.experiments.cases import Case
-    from whorl.wings.experiments.document import Experiment
+    from whorl.wings.experiments.document import Case, Experiment
     from whorl.wings.experiments.variants import Prepared
 
 PREFIX = EXPERIMENT

@@ -24,9 +24,8 @@ from whorl.language import parse as parse_expression
 from whorl.lazily import dataclass
 from whorl.services.files.preflight import find_loop, not_explored
 from whorl.source import Mapping
-from whorl.wings.experiments.cases import check_cases, inputs_given
 from whorl.wings.experiments.checking import check_members, expressions_of, members_of
-from whorl.wings.experiments.document import workflow_beside
+from whorl.wings.experiments.document import check_cases, inputs_given, workflow_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

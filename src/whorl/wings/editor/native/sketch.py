@@ -1,12 +1,18 @@
-"""The picture of a native file: steps in the order of the file, holders around what they hold."""
+"""The picture of a native file, and what can be added to it: steps in the order of the file."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import MISSING
+from typing import TYPE_CHECKING, Any
 
+from whorl import ir
+from whorl.dialects.native import field_types
+from whorl.dialects.native.blocks import COMMON
+from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.steps import CHOOSE, KINDS
 from whorl.dialects.reading.fields import text_of, texts_of
 from whorl.source import Mapping, Scalar, Value
+from whorl.wings.editor.kit.changes import FormField
 from whorl.wings.editor.kit.sketch import (
     Keys,
     Sketch,
@@ -18,7 +24,11 @@ from whorl.wings.editor.kit.sketch import (
 )
 
 if TYPE_CHECKING:
-    from whorl.source import Document
+    from collections.abc import Iterator
+
+    from whorl.dialects.native.field_types import Field, FieldTable, Form
+    from whorl.source import Document, Json
+    from whorl.wings.editor.kit.changes import Widget
 
 # The fields of a case whose steps stand under `steps`, and the kinds that hold steps.
 _THEN, _ELSE = "then", "default"
@@ -137,3 +147,201 @@ def _cases(choose: Value | None, where: Keys) -> dict[str, Keys]:
     if default is not None:
         slots["default"] = _body(default, (*where, "default"))
     return slots
+
+
+# What can be added to a native file: the kinds of steps, and their forms from the own table.
+
+NEW: dict[str, Any] = {
+    "ask": {"ask": "Say hello."},
+    "agent": {"agent": "demo", "prompt": "Look around."},
+    "run": {"run": "echo hello"},
+    "http": {"http": "https://example.org"},
+    "read": {"read": "input.txt"},
+    "write": {"write": "output.txt", "content": "text"},
+    "use": {"use": "server/tool"},
+    "call": {"call": "other.yaml"},
+    "repeat": {"repeat": {"at_most": 5, "steps": {}}},
+    "each": {"each": "[1, 2, 3]", "steps": {}},
+    "together": {"together": {}},
+    "if": {"if": "true", "then": {}},
+    "choose": {"choose": {"on": "'yes'", "cases": {"yes": {}}}},
+    "approve": {"approve": "Continue?"},
+    "wait": {"wait": "5s"},
+    "set": {"set": {"name": "value"}},
+    "value": {"value": "text"},
+    "stop": {"stop": True},
+    "break": {"break": True},
+    "continue": {"continue": True},
+}
+GROUPS: dict[str, tuple[str, ...]] = {
+    "ASK": ("ask", "agent"),
+    "WORK": ("run", "http", "read", "write", "use", "call"),
+    "LOGIC": ("repeat", "each", "together", "if", "choose", "approve", "wait"),
+    "VALUES": ("set", "value"),
+    "END": ("stop", "break", "continue"),
+}
+TITLES = {
+    "ask": "Ask a model",
+    "run": "Run a command",
+    "http": "Call HTTP",
+    "read": "Read a file",
+    "write": "Write a file",
+    "use": "Use a tool",
+    "call": "Call a workflow",
+    "repeat": "Loop",
+    "each": "For each",
+    "approve": "Ask a person",
+    "set": "Set variables",
+    "break": "Leave the loop",
+    "continue": "Next iteration",
+    "stop": "End the run",
+}
+_COMMANDS = "[allow] commands"
+NEEDS = {"run": _COMMANDS, "agent": _COMMANDS, "use": "[mcp]", "write": "[allow] files"}
+_ASKS, _WORKS, _LOOPS, _CHOOSES, _KEEPS, _ENDS = (
+    "#2a4a7a", "#2f5a3c", "#4a2a6a", "#6a3a4a", "#4a5560", "#7a2f2a"
+)  # fmt: skip
+LOOKS = {
+    "ask": ("message-square", _ASKS),
+    "agent": ("bot", _ASKS),
+    "run": ("terminal", _WORKS),
+    "http": ("globe", _WORKS),
+    "read": ("file-text", _WORKS),
+    "write": ("file-pen", _WORKS),
+    "use": ("wrench", _WORKS),
+    "call": ("workflow", _WORKS),
+    "repeat": ("repeat", _LOOPS),
+    "each": ("list", _LOOPS),
+    "together": ("columns", _LOOPS),
+    "if": ("git-branch", _CHOOSES),
+    "choose": ("split", _CHOOSES),
+    "approve": ("user-check", _CHOOSES),
+    "wait": ("clock", _KEEPS),
+    "set": ("variable", _KEEPS),
+    "value": ("braces", _KEEPS),
+    "stop": ("octagon", _ENDS),
+    "break": ("log-out", _ENDS),
+    "continue": ("skip-forward", _ENDS),
+}
+# Steps are connected as wholes; what is named here are the parts of a result that all of a kind
+# have, for feeding one of them back.
+PORTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "run": ((), ("stdout", "stderr", "exit_code")),
+    "http": ((), ("status", "headers", "body")),
+    "read": ((), ("content", "path", "size")),
+    "write": ((), ("path", "size")),
+    "approve": ((), ("approved", "feedback")),
+}
+EMPTY = """\
+whorl: 1
+name: new
+inputs:
+  task: string
+steps:
+  write:
+    ask: "Write {{ task }}"
+outputs:
+  text: "{{ write }}"
+"""
+_MORE = ("wait", "collect", "memory", "session", "check", "delivery", "secure")
+_LABELS = {
+    "if": "Only if",
+    "after": "Waits for",
+    "retry": "Retries",
+    "timeout": "Time limit",
+    "on_failure": "On failure",
+    "ask": "Prompt",
+    "system": "System prompt",
+    "returns": "Fields of the answer",
+    "max_tokens": "Max tokens of the answer",
+    "max_turns": "Max turns with tools",
+    "run": "Command",
+    "env": "Environment",
+    "stdin": "Standard input",
+    "http": "Address",
+    "read": "File",
+    "write": "File",
+    "use": "Tool",
+    "with": "Inputs",
+    "call": "Workflow",
+    "each": "List",
+    "as": "Name of the item",
+    "index": "Name of its number",
+    "at_once": "Items at the same time",
+    "approve": "Question",
+    "set": "Variables",
+    "until": "Repeat until",
+    "check": "Check the condition",
+    "carry": "Feed back",
+    "on_limit": "At the limit",
+    "return": "Returns",
+    "on": "Choose by",
+    "break": "Loop",
+    "continue": "Loop",
+    "stop": "End with",
+}
+_LONG = frozenset({"ask", "prompt", "system", "run", "approve", "description"})
+# Whatever holds steps is drawn, and is in no form.
+_HELD = frozenset({"steps", "repeat", "together", "then", "else", "choose"})
+# By form: the widget that it is edited with, the first that fits.
+_WIDGETS: tuple[tuple[tuple[type[Form], ...], Widget], ...] = (
+    ((field_types.Choice,), "choice"),
+    ((field_types.Boolean,), "boolean"),
+    ((field_types.Number, field_types.Count), "number"),
+    ((field_types.Condition, field_types.Computed), "expression"),
+    ((field_types.Text, field_types.Duration), "text"),
+)
+
+
+def form_of(kind: str) -> list[FormField]:
+    """The fields of a kind: its own ones first, then those that all steps have."""
+    table = KINDS[kind]
+    names = sorted(table.fields, key=lambda name: name in COMMON and name != kind)
+    made = list(_fields(names, table.fields, field_types.defaults(table.node)))
+    if kind == "repeat":
+        plain = field_types.defaults(ir.Loop)
+        made = [*_fields([*REPEAT.fields], REPEAT.fields, plain, kind), *made]
+    if kind == "choose":
+        words = "the expression whose value names the case"
+        made.insert(0, FormField(("choose", "on"), "expression", words, (), True, _LABELS["on"]))
+    return made
+
+
+def _fields(
+    names: list[str], table: FieldTable, usual: dict[str, Any], *around: str
+) -> Iterator[FormField]:
+    for name in names:
+        if name not in _HELD and not table[name].rare:
+            yield _field((*around, name), table[name], _default(table[name], usual))
+
+
+def _field(keys: tuple[str, ...], field: Field, default: Json) -> FormField:
+    name = keys[-1]
+    form: Form | None = field.form
+    if isinstance(form, field_types.OneOf):
+        first = form.forms[0]
+        # A truth value that may also be something else is no box to tick.
+        form = None if isinstance(first, field_types.Boolean) else first
+    widget: Widget = next((word for kinds, word in _WIDGETS if isinstance(form, kinds)), "json")
+    if name == "until":
+        widget = "expression"
+    if widget == "text" and name in _LONG:
+        widget = "long text"
+    is_common = len(keys) == 1 and name in COMMON and not field.required
+    return FormField(
+        keys,
+        widget,
+        field.doc,
+        tuple(getattr(form, "choices", ())),
+        field.required,
+        _LABELS.get(name, name.replace("_", " ").capitalize()),
+        default,
+        "more" if is_common or (name in _MORE and not field.required) else "",
+    )
+
+
+def _default(field: Field, usual: Any) -> Json:
+    """What a field is where the file does not say it, if that is a plain value."""
+    value = usual.get(field.attribute, MISSING)
+    value = getattr(value, "iterations", getattr(value, "action", value))
+    return value if isinstance(value, str | int | float) and value != "" else None

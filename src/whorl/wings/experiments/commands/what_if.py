@@ -14,8 +14,8 @@ from whorl.interfaces.cli.options import json_option, located, print_json, write
 from whorl.interfaces.cli.terminal import echo, print_lines, room, say
 from whorl.runtimes.journal.journal import RunId
 from whorl.services.runs import find_run
-from whorl.wings.experiments import what_if_words, words
-from whorl.wings.experiments.commands.run import is_file, read_file, recorded
+from whorl.wings.experiments import words
+from whorl.wings.experiments.commands.experiments import is_file, read_file, recorded
 
 if TYPE_CHECKING:
     from whorl.ir import Loop
@@ -97,11 +97,11 @@ def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **opti
     if as_json:
         print_json([answer.document() for answer in answers])
     elif options["as_csv"]:
-        echo(what_if_words.answers_csv(answers), nl=False)
+        echo(words.answers_csv(answers), nl=False)
     else:
         for answer in answers:
-            print_lines(what_if_words.answer_lines(answer))
-        print_lines(what_if_words.answers_lines(answers))
+            print_lines(words.answer_lines(answer))
+        print_lines(words.answers_lines(answers))
     return 0
 
 
@@ -133,10 +133,10 @@ def _of_experiment(study: Study, *, as_json: bool, **options: Any) -> int:
     if as_json:
         print_json(document_of(found, loop))
     elif options["as_csv"]:
-        echo(what_if_words.sweep_csv(document_of(found, loop)), nl=False)
+        echo(words.sweep_csv(document_of(found, loop)), nl=False)
     else:
         of = (study.experiment, options["variant"], time.perf_counter() - start)
-        print_lines(what_if_words.sweep_lines(found, *of, room(), is_named=bool(rules)))
+        print_lines(words.sweep_lines(found, *of, room(), is_named=bool(rules)))
         if found.recommended is not None:
             print_lines([f"to use it: {line}" for line in document_of(found, loop)["use"]])
     return 0
@@ -178,8 +178,7 @@ def judge(
       whorl judge polish.experiment.yaml --against right
       whorl judge polish.experiment.yaml --against labels.csv
     """
-    from whorl.wings.experiments.judge import judge_of
-    from whorl.wings.experiments.labels import FileLabels
+    from whorl.wings.experiments.judge import FileLabels, judge_of
     from whorl.wings.experiments.lookup import check_judged
     from whorl.wings.experiments.variants import prepare
 

@@ -10,7 +10,7 @@ from whorl.errors import UsageError, plural
 from whorl.lazily import dataclass
 from whorl.wings.experiments.graders import grader_digest
 from whorl.wings.experiments.reporting import statistics
-from whorl.wings.experiments.reporting.variant import difference_seed
+from whorl.wings.experiments.reporting.report import difference_seed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,12 +9,15 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from whorl.errors import UsageError
+from whorl.errors import UsageError, plural
+from whorl.runtimes.sqlite import RunFilter
 from whorl.services import steering
 from whorl.wings.experiments.running.budget import NOTHING
+from whorl.wings.experiments.table import ExperimentTable
 from whorl.wings.experiments.trials import (
     BY_EXPERIMENT,
     is_short,
+    key_prefix,
 )
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.runtimes.start_options import Start
+    from whorl.services.project import Project
     from whorl.services.run_driver import Driving
     from whorl.wings.experiments.running.budget import Budget
 
@@ -126,3 +130,17 @@ async def one_ended(running: set[asyncio.Task[None]]) -> None:
 async def all_ended(running: set[asyncio.Task[None]]) -> None:
     while running:
         await one_ended(running)
+
+
+# All runs of an experiment are deleted, or none: not while somebody drives one of them.
+
+
+async def remove(project: Project, name: str, again: str) -> int:
+    """Gives how many there were; `again` is the command for when nobody drives them any more."""
+    async with project.open_store() as store:
+        rows = store.list_runs(RunFilter(key=key_prefix(name)), 2**31)
+        if driven := sum(store.is_owned(row.id) for row in rows):
+            words = f"experiment {name!r} has {plural(driven, 'run')} under way"
+            raise UsageError(words, help=f"once that has ended: {again}", code="W905")
+        await ExperimentTable(store).remove(name)
+        return len((await store.remove(key_prefix(name))).runs)

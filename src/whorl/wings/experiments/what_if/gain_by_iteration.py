@@ -10,13 +10,13 @@ from whorl.ir import Judge, Score
 from whorl.ir.expressions import conditions_in
 from whorl.wings.experiments.reporting import statistics
 from whorl.wings.experiments.reporting.statistics import Estimate
-from whorl.wings.experiments.what_if.facts import atom_of
+from whorl.wings.experiments.what_if.loop_facts import atom_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from whorl.ir import Loop
-    from whorl.wings.experiments.what_if.facts import Subject
+    from whorl.wings.experiments.what_if.loop_facts import Subject
     from whorl.wings.experiments.what_if.rule_results import Prepared
 
 

@@ -6,35 +6,31 @@ that the engine itself uses.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+import json
+import os
+import re
+import zlib
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.interpreter.constructs.loops import exploring
 from whorl.interpreter.constructs.loops.loop_results import facts_of as loop_facts
 from whorl.interpreter.constructs.loops.rules import compared_max, observe, similarity
 from whorl.interpreter.evaluation import value_of
-from whorl.interpreter.events import amount_in
+from whorl.interpreter.events import amount_in, charged
 from whorl.interpreter.frames import is_cut, is_outside
 from whorl.interpreter.state import Observer
-from whorl.ir import Block, Loop, Score, Stable
-from whorl.ir.expressions import Names, inner_values
+from whorl.ir import AllOf, AnyOf, Block, BranchTaken, Judge, Loop, Plateau, Score, Stable, When
+from whorl.ir.expressions import Names, conditions_in, inner_values
 from whorl.language import LanguageError
+from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import Replay, as_far_as_open
 from whorl.wings.experiments.trials import BY_EXPERIMENT
-from whorl.wings.experiments.what_if.calls import CallLog
-from whorl.wings.experiments.what_if.facts import (
-    FAULT,
-    HANDED_OVER,
-    HIDDEN,
-    USAGE,
-    IterationFacts,
-    LoopFacts,
-    atom_of,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from whorl.interpreter.evaluation import FrameScope
     from whorl.interpreter.events import Event
@@ -314,3 +310,331 @@ def _scope_ahead(
         yield scope
     finally:
         del scopes[_AHEAD]
+
+
+# The calls of a run by the iterations that they belong to, in the order of the journal.
+
+# The address of a loop and the number of an iteration; 0 is before the first one.
+Place: TypeAlias = tuple[str, int]
+
+_NUMBER = re.compile(r"\[([0-9]+)\]")
+_JUDGE = re.compile(r"(?:#[0-9]+)?/:judge([0-9]*)(?:#[0-9]+)?")
+_FIRST_JUDGE = re.compile(r"(.*)/:judge[0-9]*(?:#[0-9]+)?")
+_ENDS = ("task.finished", "task.failed", "task.in_doubt")
+
+
+class CallLog:
+    """Counts calls while a journal is read; `outside` is what those used that are in no loop."""
+
+    def __init__(self) -> None:
+        self.began: dict[str, float] = {}
+        self.judges: dict[str, list[str]] = {}
+        self.overlaps: set[Place] = set()
+        self.waits: set[Place] = set()
+        self.outside: dict[str, float] = {}
+        self._calls: dict[Place, list[Call]] = {}
+        self._open: dict[str, dict[str, Any]] = {}
+        self._cancelled: dict[tuple[Place, str], Call] = {}
+        self._refused: set[str] = set()
+
+    def add_loop(self, address: str, began: float, judges: list[str]) -> None:
+        """A loop in question begins; its judges are known by their atoms."""
+        self.began[address], self.judges[address] = began, judges
+
+    def of(self, place: Place) -> list[Call]:
+        return self._calls.setdefault(place, [])
+
+    def refuse(self, address: str) -> None:
+        """A call did not fit into a budget, so it is not on its way."""
+        self._refused.add(address)
+
+    def wait(self, addresses: Iterable[str]) -> None:
+        """Time passes while these calls wait for their budget."""
+        for address in addresses:
+            self.waits.update(self._places(address))
+
+    def take(self, event: Event, *, is_no_call: bool = False) -> None:
+        """Takes the beginning or the end of a call in; all other events are none."""
+        body: dict[str, Any] = event.body
+        if event.kind == "task.started":
+            for place in self._places(event.address):
+                if any(place in self._places(other) for other in self._open):
+                    self.overlaps.add(place)
+            self._open[event.address] = body | {"at": event.at}
+        elif event.kind in _ENDS:
+            started = self._open.get(event.address, {})
+            usage = {name: amount_in((body.get("usage") or {}).get(name)) for name in USAGE}
+            if event.kind == "task.in_doubt":
+                usage = {name: charged(body.get("reserve") or {})[name] for name in USAGE}
+            else:
+                self._open.pop(event.address, None)
+            if not is_no_call:
+                self._count(event, started, usage)
+
+    def _places(self, address: str) -> list[Place]:
+        """The iterations that something happens in, of the loops in question."""
+        found = ((address[: at.start()], int(at[1])) for at in _NUMBER.finditer(address))
+        first = _FIRST_JUDGE.fullmatch(address)
+        before = [(first[1], 0)] if first is not None else []
+        return [place for place in (*found, *before) if place[0] in self.began]
+
+    def _judge(self, place: Place, address: str) -> str:
+        """Which judge of a loop a call asks; or none."""
+        base = f"{place[0]}[{place[1]}]" if place[1] else place[0]
+        asked = _JUDGE.fullmatch(address[len(base) :])
+        return self.judges[place[0]][int(asked[1] or 1) - 1] if asked else ""
+
+    def _count(self, event: Event, started: dict[str, Any], usage: dict[str, float]) -> None:
+        address, value = event.address, event.body.get("value")
+        places = self._places(address)
+        for place in places:
+            if (cancelled := self._cancelled.get((place, address))) is not None:
+                cancelled.usage, cancelled.is_in_doubt = usage, False
+                continue
+            call = self._made(place, started, event.at, usage)
+            call.judge = self._judge(place, address)
+            call.is_in_doubt = event.kind == "task.in_doubt"
+            if call.judge and isinstance(value, dict):
+                call.verdict = str(value.get("verdict"))
+            self.of(place).append(call)
+        for name, amount in usage.items() if not places else ():
+            self.outside[name] = self.outside.get(name, 0) + amount
+
+    def _made(
+        self, place: Place, started: dict[str, Any], now: float, usage: dict[str, float]
+    ) -> Call:
+        reserve = {n: amount_in(v) for n, v in (started.get("reserve") or {}).items()}
+        began = self.began[place[0]]
+        call = Call("", reserve, usage, bool(started.get("cap")))
+        call.began, call.ended = started.get("at", now) - began, now - began
+        return call
+
+    def close(self, place: Place, now: float) -> None:
+        """An iteration ends: calls that are cancelled with it count as reserved.
+
+        A reply that comes all the same tells what they used.
+        """
+        for address, started in self._open.items():
+            is_known = (place, address) in self._cancelled or address in self._refused
+            if place in self._places(address) and not (is_known or self._judge(place, address)):
+                usage = charged(started.get("reserve") or {})
+                call = self._made(place, started, now, {name: usage[name] for name in USAGE})
+                call.is_in_doubt = True
+                self._cancelled[place, address] = call
+                self.of(place).append(call)
+
+
+# Facts: what the conditions of a loop saw after each iteration, folded from the journal of a run.
+#
+# An atom is a simple condition without its threshold. The fold evaluates the atoms of all rules in
+# question in the live scope of each iteration, with the functions that the engine itself uses.
+
+VERSION = 7
+# What must be computed before a rule is checked ahead of an iteration; a fault, or nothing.
+HANDED_OVER = "carry"
+# An atom that could not be evaluated: a rule that reads it would have failed there.
+FAULT = "?"
+# One that reads what the iterations of the recorded loop did not have.
+HIDDEN = "!"
+USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd")
+_VERDICTS = ("met", "not_met")
+FOLDER = "facts"
+# So many files of facts are kept, one for each loop and what its rules read.
+FILES_MAX = 20
+
+
+@dataclass(slots=True)
+class Call:
+    """A call in the order of the journal: what it reserved and used, and which judge it asked.
+
+    `is_capped`: how long its answer may be follows from the budget that is left. `began` and
+    `ended` are seconds since the loop began.
+    """
+
+    judge: str = ""
+    reserve: dict[str, float] = field(default_factory=dict)
+    usage: dict[str, float] = field(default_factory=dict)
+    is_capped: bool = False
+    verdict: str = ""
+    began: float = 0.0
+    ended: float = 0.0
+    is_in_doubt: bool = False
+
+
+@dataclass(slots=True)
+class IterationFacts:
+    """What is known of one iteration; `is_judged`: it went through, and its rule was checked.
+
+    A rule that is checked before iterations has atoms from ahead of the next one. `began` is when
+    the iteration did, in seconds since the loop; `ended` is when its steps had.
+    """
+
+    number: int
+    status: str
+    by: str = ""
+    is_judged: bool = False
+    is_approved: bool = False
+    attempts: int = 1
+    atoms: dict[str, Any] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    has_overlap: bool = False
+    # Whether a call waited until others had left it enough of a budget.
+    has_waited: bool = False
+    is_counted: bool = True
+    began: float = 0.0
+    ended: float = 0.0
+    score: float | None = None
+
+
+@dataclass(slots=True)
+class LoopFacts:
+    """A loop of a run: its iterations, how it ended, and what the rest of the run used."""
+
+    run: str
+    address: str
+    path: str
+    iterations: list[IterationFacts] = field(default_factory=list)
+    # What a rule sees that is checked before the first iteration.
+    ahead: IterationFacts | None = None
+    exit_reason: str = ""
+    stopped_by: str = ""
+    returned: int | None = None
+    made: int = 0
+    usage: dict[str, float] = field(default_factory=dict)
+    outside: dict[str, float] = field(default_factory=dict)
+    steered: str = ""
+    # Whether its clock stood still, or was set anew.
+    has_paused: bool = False
+    results: dict[int, dict[str, Json]] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON, without the results."""
+        return asdict(replace(self, results={}))
+
+
+def from_document(document: dict[str, Any]) -> LoopFacts:
+    rows, ahead = [_row(row) for row in document["iterations"]], document["ahead"]
+    made: dict[str, Any] = {"iterations": rows, "ahead": ahead and _row(ahead), "results": {}}
+    return LoopFacts(**(document | made))
+
+
+def _row(document: dict[str, Any]) -> IterationFacts:
+    return IterationFacts(**(document | {"calls": [Call(**c) for c in document["calls"]]}))
+
+
+def atom_of(condition: Condition) -> str:
+    """What a simple condition reads, without the threshold; alike where it reads the same."""
+    match condition:
+        case When():
+            return f"when {condition.test!r}"
+        case Score():
+            return f"score {condition.source!r} {condition.pattern!r}"
+        case Stable():
+            return f"stable {condition.subject!r} {condition.whole}"
+        case BranchTaken():
+            return f"branch {condition.node!r}"
+        case Judge():
+            return f"judge {replace(condition, votes=1)!r}"
+        case Plateau():
+            return "plateau"
+    raise AssertionError("what is made of several conditions has no atom of its own")
+
+
+def atoms_in(conditions: Iterable[Condition | None]) -> dict[str, Condition]:
+    """All atoms of rules, each with a condition that reads it."""
+    leaves = (part for condition in conditions for part in conditions_in(condition))
+    return {atom_of(leaf): leaf for leaf in leaves if not isinstance(leaf, AnyOf | AllOf | Plateau)}
+
+
+def votes_in(calls: Iterable[Call], judge: str) -> list[tuple[str, int]]:
+    """The votes of a judge in order, each with the calls that it took.
+
+    An answer that is unclear is asked for once more.
+    """
+    votes: list[tuple[str, int]] = []
+    took, is_again = 0, False
+    for call in calls:
+        if call.judge != judge:
+            continue
+        took += 1
+        if not call.verdict:
+            # It has failed, and what it would have said nobody knows.
+            break
+        is_known = call.verdict in (*_VERDICTS, "inconclusive")
+        if not is_known and not is_again:
+            is_again = True
+            continue
+        votes.append((call.verdict if is_known else "ambiguous", took))
+        took, is_again = 0, False
+    return votes
+
+
+def count_votes(votes: list[tuple[str, int]], wanted: int) -> tuple[bool | None, int, bool]:
+    """What a majority of so many votes says, the calls that took, and whether they decide."""
+    yes = no = calls = 0
+    for number, (vote, took) in enumerate(votes, 1):
+        calls += took
+        yes += vote == "met"
+        no += vote == "not_met"
+        if vote == "inconclusive":
+            return None, calls, True
+        if yes * 2 > wanted:
+            return True, calls, True
+        if no * 2 >= wanted or number >= wanted:
+            return (False if no else None), calls, True
+    return None, calls, False
+
+
+@dataclass(slots=True)
+class Subject:
+    """A recorded run: its facts, and the grade of each iteration.
+
+    `failed_grade` is that of a run that fails with its loop; None: it has none, or is not known.
+    What a run cost that is not `is_priced` nobody knows: a model of it has no price.
+    """
+
+    facts: LoopFacts
+    grades: dict[int, float]
+    case: str = ""
+    group: str = ""
+    solved: frozenset[int] = frozenset()
+    variant: str = ""
+    failed_grade: float | None = None
+    is_priced: bool = True
+
+
+class FactsCache:
+    """Facts and grades of runs beside the store; it may be deleted at any time."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path, self._is_new = folder / f"{name}.z", False
+        self._kept: dict[str, Any] = {}
+        with suppress(OSError, ValueError, zlib.error):
+            self._kept = json.loads(zlib.decompress(self._path.read_bytes()))
+
+    def get(self, run: str, key: str) -> tuple[LoopFacts, dict[int, float]] | None:
+        kept = self._kept.get(run)
+        if kept is None or kept[0] != key:
+            return None
+        return from_document(kept[1]), {int(n): grade for n, grade in kept[2].items()}
+
+    def put(self, run: str, key: str, facts: LoopFacts, grades: dict[int, float]) -> None:
+        self._kept[run] = [key, facts.document(), grades]
+        self._is_new = True
+
+    def write(self) -> None:
+        if self._is_new:
+            with suppress(OSError):
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+                with open(os.open(self._path, flags, 0o600), "wb") as file:
+                    file.write(zlib.compress(json.dumps(self._kept).encode(), 1))
+                clear_facts(self._path.parent, FILES_MAX)
+
+
+def clear_facts(folder: Path, keep: int = 0) -> None:
+    """Deletes facts beside a store, all but the newest files; they are made again when asked."""
+    with suppress(OSError):
+        files = sorted(folder.glob("*.z"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in files[keep:]:
+            path.unlink(missing_ok=True)

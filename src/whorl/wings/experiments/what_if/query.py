@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.dialects.files import NoFiles
@@ -12,29 +15,34 @@ from whorl.dialects.native.loop import CONDITION
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.reader import parse
 from whorl.errors import InternalError, UsageError, plural
+from whorl.interpreter.constructs.run import check_inputs
+from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.plan import loop_plan
-from whorl.ir import content_hash, from_json
+from whorl.ir import Loop, content_hash, from_json
+from whorl.ir.expressions import Names, expressions_in, outer_values
 from whorl.ir.nodes import LoopLimits
+from whorl.ir.walk import walk
+from whorl.language import LanguageError, MappingScope
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import RunFilter
 from whorl.services.files.preflight import find_loop
 from whorl.services.inspecting.results import result_of
 from whorl.services.replay import cassette_from_run, replay
+from whorl.wings.experiments.graders import FAILED
 from whorl.wings.experiments.reporting.statistics import finite
 from whorl.wings.experiments.trials import unpriced_in
 from whorl.wings.experiments.variants import rule_from_text, with_loop
-from whorl.wings.experiments.what_if.evaluate import answer
-from whorl.wings.experiments.what_if.exporting import atom_names, rule_document
-from whorl.wings.experiments.what_if.facts import Subject, atom_of, atoms_in
-from whorl.wings.experiments.what_if.loop_facts import facts_of
-from whorl.wings.experiments.what_if.rules import Answer, Rule, own_rule, rule_words
+from whorl.wings.experiments.what_if.evaluate import Answer, Rule, answer, own_rule, rule_words
+from whorl.wings.experiments.what_if.loop_facts import Subject, atom_of, atoms_in, facts_of
+from whorl.wings.experiments.what_if.sweep import atom_names, rule_document
 
 if TYPE_CHECKING:
-    from whorl.ir import Condition, Loop, Workflow
+    from whorl.ir import Condition, Value, Workflow
     from whorl.runtimes.journal.journal import Journal, RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.replay import Cassette, Replayed
-    from whorl.wings.experiments.what_if.facts import LoopFacts
+    from whorl.wings.experiments.trials import Outcome
+    from whorl.wings.experiments.what_if.loop_facts import LoopFacts
     from whorl.wings.experiments.what_if.rule_results import RuleResult
     from whorl.wings.experiments.what_if.sweep import Sweep
 
@@ -328,3 +336,89 @@ def _row(result: RuleResult, names: dict[str, str], is_frontier: bool = False) -
         # In the words of the facts that programs get, so that they can answer it themselves.
         "asked": rule_document(result.rule, names),
     }
+
+
+# What a run would have given, had its loop returned another iteration.
+#
+# Where the outputs follow from the loop alone they are computed; where steps stand behind it or
+# beside it, the workflow is played against the recorded replies. A step that would be asked
+# something else than was recorded has no reply, so then nobody knows.
+
+
+class IterationOutputs:
+    """The outputs of one recorded run by the iteration that its loop would have returned."""
+
+    def __init__(
+        self, store: SqliteStore, workflow: Workflow, loop: Loop, outcome: Outcome
+    ) -> None:
+        self._store, self._workflow, self._loop, self._outcome = store, workflow, loop, outcome
+        self._follow = _follow_from(workflow, loop)
+        self._can_play = not depends_on_end(workflow, loop)
+
+    def of(self, number: int, results: dict[str, Any]) -> Any:
+        """The outputs; None: nobody knows them; FAILED: the run would have failed."""
+        if self._follow:
+            return self._computed(results)
+        if not self._can_play:
+            return None
+        rule = Rule(None, number, "last", (), self._loop.facts)
+        # In a thread of its own, since who asks may be in an event loop, and a replay has one, too.
+        with ThreadPoolExecutor(1) as pool:
+            work = pool.submit(played, self._workflow, self._loop, rule, self._cassette)
+            found = work.result()
+        if found.misses or found.changes:
+            return None
+        if found.result["status"] == "failed":
+            return FAILED
+        outputs: Any = found.result["outputs"]
+        return dict(outputs) if found.result["status"] == "succeeded" else None
+
+    @cached_property
+    def _cassette(self) -> Cassette:
+        assert self._outcome.run is not None
+        result = result_of(self._store, self._outcome.run)
+        return cassette_from_run(self._store, self._outcome.run, result)
+
+    def _computed(self, results: dict[str, Any]) -> dict[str, Any]:
+        names = check_inputs(self._workflow, self._outcome.trial.inputs)
+        scope = MappingScope({**names, self._loop.name: results | {"loop": {}}})
+        outputs: dict[str, Any] = {}
+        for name, value in self._workflow.outputs:
+            with suppress(LanguageError):
+                outputs[name] = value_of(value, scope)
+        return outputs
+
+
+def _follow_from(workflow: Workflow, loop: Loop) -> bool:
+    """Whether the outputs follow from the result of the loop alone, without any step behind it."""
+    if not any(node is loop for node in workflow.body.nodes):
+        return False
+    read = Names().in_values([value for _, value in workflow.outputs])
+    known = {loop.name, *(port.name for port in workflow.inputs)}
+    followers = [n for n in workflow.body.nodes if any(a.node == loop.name for a in n.after)]
+    return read <= known and not followers
+
+
+def depends_on_end(workflow: Workflow, loop: Loop) -> bool:
+    """Whether more than the iteration that is returned decides what comes behind the loop.
+
+    Such as how many there were, or a variable; or the loop is inside another one.
+    """
+    if _follow_from(workflow, loop):
+        return False
+    places = {id(node): path for path, node in walk(workflow.body)}
+    own = places.get(id(loop))
+    if own is None or workflow.variables:
+        return True
+    nodes = list(walk(workflow.body))
+    if any(isinstance(n, Loop) and own.startswith(f"{path}/") for path, n in nodes):
+        return True
+    outside = [node for path, node in nodes if path != own and not path.startswith(f"{own}/")]
+    values: list[Value | None] = [value for _, value in workflow.outputs]
+    values += [value for node in outside for value in outer_values(node)]
+    names = Names()
+    with suppress(LanguageError):
+        uses = [use for v in values for e in expressions_in(v) for use in names.uses(e)]
+        of_loop = [use.path for use in uses if use.name == loop.name]
+        return any(not path or path[0] == "loop" for path in of_loop)
+    return True

@@ -17,17 +17,16 @@ from whorl.ir import AllOf, BranchTaken, Judge, Plateau, Score, Stable, When
 from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
 from whorl.wings.experiments.reporting import statistics
-from whorl.wings.experiments.what_if.evaluate import answer
-from whorl.wings.experiments.what_if.facts import FAULT, HIDDEN, atom_of, count_votes, votes_in
-from whorl.wings.experiments.what_if.rules import obstacle, reads_best, rule_words
+from whorl.wings.experiments.what_if.evaluate import answer, obstacle, reads_best, rule_words
+from whorl.wings.experiments.what_if.loop_facts import FAULT, HIDDEN, atom_of, count_votes, votes_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from whorl.ir import Condition, Loop
     from whorl.wings.experiments.reporting.statistics import Estimate
-    from whorl.wings.experiments.what_if.facts import LoopFacts, Subject
-    from whorl.wings.experiments.what_if.rules import Rule
+    from whorl.wings.experiments.what_if.evaluate import Rule
+    from whorl.wings.experiments.what_if.loop_facts import LoopFacts, Subject
 
 Found = tuple[int, int | None, float]
 NO_GRADE = "an iteration that it returns has no grade"
