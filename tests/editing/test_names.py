@@ -12,7 +12,7 @@ from whorl.errors import EditRefused, InvalidWorkflow
 from whorl.wings.editor.kit.edit import open_text
 
 if TYPE_CHECKING:
-    from whorl.wings.editor.kit.readers import Name
+    from whorl.wings.editor.kit.names import Name
 
 FILE = """\
 whorl: 1

@@ -24,8 +24,8 @@ from whorl.source.editing.text import BYTES_MAX
 from whorl.source.report import read_text
 from whorl.wings.editor.kit.changes import findings
 from whorl.wings.editor.kit.edit import Edited, changes_of, edit, open_text
+from whorl.wings.editor.kit.names import as_json as names_as_json
 from whorl.wings.editor.kit.operations import read_operations
-from whorl.wings.editor.kit.readers import as_json as names_as_json
 from whorl.wings.editor.kit.sketch import as_json, path_at
 
 if TYPE_CHECKING:

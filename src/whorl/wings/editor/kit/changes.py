@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whorl.source import Document, Json
     from whorl.source.editing.editor import Editor
     from whorl.source.editing.rereading import Path
-    from whorl.wings.editor.kit.readers import Name, Rewired
+    from whorl.wings.editor.kit.names import Name, Rewired
     from whorl.wings.editor.kit.sketch import Keys, Sketch, SketchNode
 
 AS_TEXT = "edit it as text, or make a native copy with `whorl convert`"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from whorl.source import Document
     from whorl.source.editing.editor import Step
     from whorl.source.editing.patches import Patch
-    from whorl.wings.editor.kit.readers import Rewired
+    from whorl.wings.editor.kit.names import Rewired
     from whorl.wings.editor.kit.sketch import Sketch
 
 # How many texts are kept as they were read: what one operation gives is what the next one takes.

@@ -16,8 +16,8 @@ from whorl.ir.walk import blocks_of, names_given
 from whorl.language import LanguageError, free_names
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, Value
+from whorl.wings.editor.kit.names import Rewired, owner_of
 from whorl.wings.editor.kit.operations import READ
-from whorl.wings.editor.kit.readers import Rewired, owner_of
 from whorl.wings.editor.kit.sketch import Keys, Sketch, at, joined
 
 if TYPE_CHECKING:
