@@ -31,13 +31,17 @@ def editor(folder: Path) -> Iterator[Client]:
         yield client
 
 
-def put(client: Client, **body: Any) -> tuple[int, Any]:
+def asked(client: Client, method: str, path: str, body: dict[str, Any]) -> tuple[int, Any]:
     """The answer to saving a file, which is tried again where others were just saved."""
     while True:
-        answer = client.http.put("/api/workflows/source", json=body)
+        answer = client.http.request(method, path, json=body)
         if answer.status_code != HTTPStatus.TOO_MANY_REQUESTS:
             return answer.status_code, answer.json()
         time.sleep(0.1)
+
+
+def put(client: Client, **body: Any) -> tuple[int, Any]:
+    return asked(client, "PUT", "/api/workflows/source", body)
 
 
 @pytest.mark.slow
@@ -185,7 +189,8 @@ def test_new_files_come_from_templates_copies_and_nothing(editor: Client, folder
         *({"file": f"made-{name}.yaml", "empty": name} for name in ("native", "shodan")),
         {"file": "made-studio.json", "empty": "studio"},
     ):
-        made = editor.post("/workflows", body, 200)
+        status, made = asked(editor, "POST", "/api/workflows", body)
+        assert status == 200, made
         mistakes = [one for one in made["diagnostics"] if one["severity"] == "error"]
         assert mistakes == [], body
         assert (folder / made["file"]).exists()
