@@ -153,7 +153,12 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            # Where the disk is full, Python would leave half of a compiled file to all others.
+            env=os.environ
+            | {
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
         )
         self._readers = [
             threading.Thread(target=self._read_address),

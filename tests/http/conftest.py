@@ -53,8 +53,13 @@ def spawn(project: Path) -> Spawn:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-            | TRUSTED,
+            env={
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                # A process whose disk is full leaves half of a compiled file to all others.
+                "PYTHONDONTWRITEBYTECODE": "1",
+                **TRUSTED,
+            },
         )
 
     return start
