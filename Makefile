@@ -41,16 +41,16 @@ test-slow: $(REAL) .venv/.sited
 
 # All conformance cases on Temporal's server, of which the tests try a part, and far more chaos.
 test-cluster-cases: .venv/.clustered
-	WHORL_CASES=all $(BIN)/pytest tests/temporal/test_cluster_cases.py
+	WHORL_CASES=all $(BIN)/pytest tests/wings/cluster/test_cluster_cases.py
 campaign-cluster: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 campaign-cluster: .venv/.clustered
-	WHORL_CAMPAIGN=$(SEED) $(BIN)/pytest -m campaign tests/temporal || { echo "repeat it with SEED=$(SEED)"; exit 1; }
+	WHORL_CAMPAIGN=$(SEED) $(BIN)/pytest -m campaign tests/wings/cluster || { echo "repeat it with SEED=$(SEED)"; exit 1; }
 
 # The random tests from a seed that nobody has tried; SEED=... repeats a campaign.
 campaign: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 campaign: .venv/.developed
 	@echo "campaign: SEED=$(SEED)"
-	WHORL_CAMPAIGN=$(SEED) $(PYTEST) -m campaign --hypothesis-seed=$(SEED) --ignore=tests/web --ignore=tests/peers --ignore=tests/temporal --ignore=tests/site --ignore=tests/packaging \
+	WHORL_CAMPAIGN=$(SEED) $(PYTEST) -m campaign --hypothesis-seed=$(SEED) --ignore=tests/web --ignore=tests/peers --ignore=tests/wings/cluster --ignore=tests/site --ignore=tests/packaging \
 		|| { echo "repeat it with: make campaign SEED=$(SEED)"; exit 1; }
 
 # What is promised against failure and attack, tried and measured: docs/reference/security.md.

@@ -17,11 +17,11 @@ from pathlib import Path
 
 from record_journals import CASES
 
+from cluster.cases import CaseWorkers, tried
+from cluster.cluster import Server
+from cluster.histories import FOLDER, record
+from cluster.skipping_time import RATE
 from conformance.literate import load_cases
-from temporal.cases import CaseWorkers, tried
-from temporal.cluster import Server
-from temporal.histories import FOLDER, record
-from temporal.skipping_time import RATE
 from whorl.errors import UsageError
 from whorl.interpreter import BEHAVIOUR
 from whorl.wings.cluster.limits import OF_FOLDERS

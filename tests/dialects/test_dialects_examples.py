@@ -194,7 +194,7 @@ def fits(actual: Any, expected: Any) -> bool:
 def test_an_example_gives_what_it_says(place: Path, name: str) -> None:
     if name == "studio/agentic-search.json":
         pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
-        server = ROOT / "tests/dialects/studio/notes_server.py"
+        server = ROOT / "tests/formats/studio/notes_server.py"
         config = (place / "studio/whorl.toml").read_text()
         config = config.replace("\n[allow]\n", "\n[allow]\ncommands = true\n")
         config += f"[mcp.notes]\ncommand = [{sys.executable!r}, {str(server)!r}]\n"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+import pytest
 
 from trusted import TRUSTED
 from waiting import PATIENCE_S, wait_until
@@ -18,7 +22,6 @@ from whorl.interfaces.http.server import Place, Server, serving
 from whorl.services.project import find_project
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
@@ -337,3 +340,48 @@ def at_once(client: Client, path: str, body: dict[str, Any], count: int = 6) -> 
 
     with ThreadPoolExecutor(count) as pool:
         return sorted(pool.map(send, range(count)))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with a configuration and workflows."""
+    return make_project(tmp_path)
+
+
+@pytest.fixture
+def client(project: Path) -> Iterator[Client]:
+    """A client of a server on the project."""
+    with connected(project) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A client of a server that all tests of a module share; it takes drafts, too."""
+    folder = make_project(tmp_path_factory.mktemp("shared"))
+    with connected(folder, Place(token=TOKEN, edits=True)) as client:
+        yield client
+
+
+@pytest.fixture
+def spawn(project: Path) -> Spawn:
+    """Starts a command in a process of its own, in the project."""
+
+    def start(*words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "whorl.interfaces.cli", *words],
+            cwd=project,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                # A process whose disk is full leaves half of a compiled file to all others.
+                "PYTHONDONTWRITEBYTECODE": "1",
+                **TRUSTED,
+            },
+        )
+
+    return start

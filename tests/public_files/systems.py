@@ -204,7 +204,7 @@ def studio() -> Iterator[Row]:
 
 def shodan() -> Iterator[Row]:
     """Every file runs in a project of all of them, as the tests of the dialect show."""
-    sys.path.append(str(ROOT / "tests" / "dialects" / "shodan"))
+    sys.path.append(str(ROOT / "tests" / "formats" / "shodan"))
     from corpus_cases import CASES
 
     missing = ("workflows/components/text-wrapper.yaml", "workflows/test-component.yaml")
@@ -234,7 +234,7 @@ _THOUGHT: list[Json] = [{"action": "look", "actionInput": "x"}, {"action": "FINA
 
 def loom() -> Iterator[Row]:
     """Definitions with a web, a model and functions that answer; blocks are completed."""
-    sys.path.append(str(ROOT / "tests" / "dialects" / "loom"))
+    sys.path.append(str(ROOT / "tests" / "formats" / "loom"))
     from loom_runs import run as run_loom
 
     for path in files_of("loom"):
@@ -289,7 +289,7 @@ def _nothing(*given: Any, **named: Any) -> dict[str, Any]:
 
 def logic_apps() -> Iterator[Row]:
     """Definitions with answers of the least that they read; recorded runs; expressions."""
-    sys.path.append(str(ROOT / "tests" / "dialects" / "loom"))
+    sys.path.append(str(ROOT / "tests" / "formats" / "loom"))
     from loom_runs import World as LoomWorld
     from loom_runs import run as run_loom
 

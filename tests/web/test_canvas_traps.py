@@ -7,9 +7,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from editing import FILES, TWO_LEVELS, drag, middle, opened, said, saved, settle, step, title
 from playwright.sync_api import expect
 
-from editing import FILES, TWO_LEVELS, drag, middle, opened, said, saved, settle, step, title
 from waiting import wait_until
 
 if TYPE_CHECKING:

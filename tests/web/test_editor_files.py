@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
-
 from editing import DRAFTS, FILES, drag, middle, opened, saved, settle, step, title
+from playwright.sync_api import expect
 
 if TYPE_CHECKING:
     from collections.abc import Callable

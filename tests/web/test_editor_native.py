@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browsed import picture
-from playwright.sync_api import expect
-
 from editing import FILES, TWO_LEVELS, drag, middle, opened, said, saved, settle, step, title
+from playwright.sync_api import expect
 
 if TYPE_CHECKING:
     from browsed import Site

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from browsed import AXE, CONFIG, ROOT, Site, findings, make_project, picture
+from editing import FILES
 from playwright.sync_api import expect
 
-from editing import FILES
 from waiting import wait_until
 
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ import json
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import editing
 import pytest
 from browsed import ROOT, picture
 from playwright.sync_api import expect
-
-import editing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

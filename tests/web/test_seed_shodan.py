@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from browsed import ROOT, Site, make_project, picture
+from editing import opened, saved, settle, step
 from holding import WORDS, HeldModel
 from playwright.sync_api import expect
 
-from editing import opened, saved, settle, step
 from waiting import wait_until
 
 if TYPE_CHECKING:

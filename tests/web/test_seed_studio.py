@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browsed import ROOT, picture
-from playwright.sync_api import expect
-
 from editing import opened, saved, settle, step
+from playwright.sync_api import expect
 
 if TYPE_CHECKING:
     from browsed import Site

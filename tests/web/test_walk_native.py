@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from browsed import ROOT, picture
+from editing import drag, middle, settle, step
 from playwright.sync_api import expect
 from walking import Hands, Keys, Mouse, compare_and_accept, inspector, run_and_watch
-
-from editing import drag, middle, settle, step
 
 if TYPE_CHECKING:
     from browsed import Site

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 from browsed import picture
+from editing import step
 from playwright.sync_api import expect
 from walking import Hands, Keys, Mouse, compare_and_accept, inspector, run_and_watch, until_count
-
-from editing import step
 
 if TYPE_CHECKING:
     from browsed import Site

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from browsed import ROOT, picture
+from editing import drag, edge_middle, fit, said, step, title
 from playwright.sync_api import expect
 from walking import Hands, Keys, Mouse, compare_and_accept, inspector, run_and_watch
-
-from editing import drag, edge_middle, fit, said, step, title
 
 if TYPE_CHECKING:
     from browsed import Site

@@ -6,9 +6,8 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import expect
-
 from editing import drag, fit, middle, said, settle, step
+from playwright.sync_api import expect
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from browsed import Site, make_project, picture
 
-from temporal.cluster import Server, worker
+from cluster.cluster import Server, worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
