@@ -116,7 +116,6 @@ def test_help_loads_only_click(folder: Path) -> None:
         "whorl.interfaces.cli.group",
         "whorl.interfaces.cli.terminal",
         "whorl.lazily",
-        "whorl.lazily.constructors",
         "whorl.plugins",
         "whorl.wings",
         *(f"whorl.wings.{name}" for name in WINGS),

@@ -22,7 +22,7 @@ import pytest
 
 import whorl
 from whorl import lazily
-from whorl.lazily.digests import sha256
+from whorl.lazily import sha256
 
 BOTH = [dataclasses.dataclass, lazily.dataclass]
 
@@ -234,7 +234,7 @@ import re
 import subprocess
 import sys
 from whorl import lazily
-from whorl.lazily.digests import sha256
+from whorl.lazily import sha256
 compiled = re.compile
 with lazily.later_patterns():
     assert re.compile is compiled  # in a program that uses the library

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import InternalError
 from whorl.ir import nodes, values
-from whorl.lazily.digests import sha256
+from whorl.lazily import sha256
 
 if TYPE_CHECKING:
     from whorl.language import Json

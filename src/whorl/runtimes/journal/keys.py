@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from whorl.errors import StoreError
-from whorl.lazily import dataclass, regex
-from whorl.lazily.digests import sha256
+from whorl.lazily import dataclass, regex, sha256
 from whorl.source.paths import user_folder
 
 if TYPE_CHECKING:

@@ -1,13 +1,16 @@
 """What the standard library makes at once, made when it is first used: a command starts sooner.
 
-- `dataclass`: a command that starts defines hundreds of such classes and makes objects of a few.
-  The standard library looks at all fields and compiles up to six methods for each; here fields
-  are found when they are used, only `__init__` is compiled, for classes that are used a lot, and
-  the others are the same few functions for all.
-- `light_dataclass`: the same, frozen for those who check types alone, for what there is a lot of.
-- `regex`: a regular expression of the program itself, compiled when it is first asked.
-- `later_patterns`: the same for those of a module of somebody else, while it is imported.
+A command that starts defines hundreds of dataclasses and makes objects of a few. The standard
+library looks at all fields and compiles up to six methods for each: with it, `whorl run` starts
+in twice the time (decision 10). So here fields are found when they are used, only `__init__` is
+compiled, for classes that are used a lot, and the other methods are the same for all.
+
+- `dataclass`: the same, with the options that are used here; `light_dataclass`: frozen for those
+  who check types alone, for what there is a lot of.
+- `regex`: a regular expression of the program itself; `later_patterns`: those of a module of
+  somebody else, while it is imported.
 - `TypedDict`: the types of its fields are for those who check them, and are never looked at here.
+- `sha256`: of small contents without OpenSSL, which takes longer to load than they take.
 - `begin_loading`, `end_loading`: what a command loads is there to stay, so that Python need not
   look for garbage in it.
 """
@@ -16,7 +19,9 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import hashlib
 import re
+import sys
 import threading
 from contextlib import contextmanager
 from operator import attrgetter
@@ -24,14 +29,20 @@ from reprlib import recursive_repr
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
+try:
+    if sys.version_info >= (3, 12):
+        from _sha2 import sha256 as _small_sha256  # type: ignore[import-not-found]
+    else:
+        from _sha256 import sha256 as _small_sha256  # type: ignore[import-not-found]
+except ImportError:
+    _small_sha256 = hashlib.sha256
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from dataclasses import Field, dataclass
     from dataclasses import dataclass as light_dataclass
     from inspect import Signature
     from typing import TypedDict
-
-    from whorl.lazily.constructors import Binding
 
     regex = re.compile
 else:
@@ -65,7 +76,7 @@ else:
 
 
 __all__ = ["TypedDict", "begin_loading", "dataclass", "end_loading", "later_patterns"]
-__all__ += ["light_dataclass", "regex"]
+__all__ += ["light_dataclass", "regex", "sha256"]
 
 _MISSING = dataclasses.MISSING
 _COMPILE = re.compile
@@ -75,8 +86,11 @@ _KINDS = {
     "InitVar": dataclasses._FIELD_INITVAR,  # type: ignore[attr-defined]
 }
 _NO_FIELDS = (*_KINDS, "KW_ONLY")
+# How many objects of a class are made before its `__init__` is worth compiling.
+_SLOW_MAX = 20
 # More new objects than a command makes while it loads.
 _LOADED_MAX = 200_000
+_SMALL = 200_000
 
 
 @dataclasses.dataclass(init=False, repr=False, eq=False)
@@ -217,12 +231,10 @@ class _Signature:
 
 def _init_at_first_use(made: type, frozen: bool, slots: bool) -> Callable[..., None]:
     """An `__init__` that does its work slowly at first, and has itself compiled if it is used."""
-    binding: Binding | None = None
+    binding: _Binding | None = None
 
     def compiled() -> Callable[..., None]:
-        from whorl.lazily.constructors import compiled_init
-
-        init = compiled_init(made, frozen, slots)
+        init = _compiled_init(made, frozen, slots)
         if made.__init__ is first:  # type: ignore[misc]
             made.__init__ = init  # type: ignore[misc]
         return init
@@ -230,9 +242,7 @@ def _init_at_first_use(made: type, frozen: bool, slots: bool) -> Callable[..., N
     def first(self: object, *args: object, **named: object) -> None:
         nonlocal binding
         if binding is None:
-            from whorl.lazily.constructors import Binding
-
-            binding = Binding(made, slots)
+            binding = _Binding(made, slots)
         if not binding.bind(self, args, named):
             # It is used a lot, or wrongly, and then the standard library says so.
             compiled()(self, *args, **named)
@@ -240,6 +250,74 @@ def _init_at_first_use(made: type, frozen: bool, slots: bool) -> Callable[..., N
     first.compiled = compiled  # type: ignore[attr-defined]
     first.__qualname__ = f"{made.__qualname__}.__init__"
     return first
+
+
+class _Binding:
+    """Sets the fields of an object from what its class was called with."""
+
+    def __init__(self, made: type, slots: bool) -> None:
+        every = made.__dataclass_fields__.values()  # type: ignore[attr-defined]
+        self._fields = [one for one in every if one._field_type.name != "_FIELD_CLASSVAR"]
+        given = [one for one in self._fields if one.init]
+        self._positional = [one.name for one in given if not one.kw_only]
+        self._names = {one.name for one in given}
+        self._needed = {
+            one.name for one in given if one.default is _MISSING and one.default_factory is _MISSING
+        }
+        self._slots = slots
+        self._has_more = hasattr(made, "__post_init__")
+        self._left = _SLOW_MAX
+
+    def bind(self, made: Any, args: tuple[object, ...], named: dict[str, object]) -> bool:
+        """Whether that was done."""
+        self._left -= 1
+        values = dict(zip(self._positional, args, strict=False)) | named
+        is_right = len(values) == len(args) + len(named) and self._needed <= values.keys()
+        if self._left < 0 or not is_right or not values.keys() <= self._names:
+            return False
+        passed = []
+        for field in self._fields:
+            if field.name in values:
+                value = values[field.name]
+            elif field.default_factory is not _MISSING:
+                value = field.default_factory()
+            elif field.default is not _MISSING and (field.init or self._slots):
+                value = field.default
+            else:
+                continue
+            if field._field_type.name == "_FIELD_INITVAR":
+                passed.append(value)
+            else:
+                object.__setattr__(made, field.name, value)
+        if self._has_more:
+            made.__post_init__(*passed)
+        return True
+
+
+def _compiled_init(made: type, frozen: bool, slots: bool) -> Callable[..., None]:
+    """The `__init__` that the standard library would have made."""
+    fields: list[tuple[str, Any, Any]] = []
+    for name, one in made.__dataclass_fields__.items():  # type: ignore[attr-defined]
+        kind = one._field_type.name
+        if kind == "_FIELD_CLASSVAR":
+            continue
+        copied = dataclasses.field(
+            default=one.default,
+            default_factory=one.default_factory,
+            init=one.init,
+            kw_only=one.kw_only,
+        )
+        fields.append((name, dataclasses.InitVar if kind == "_FIELD_INITVAR" else object, copied))
+    # A class that says what it is for has no signature made of it.
+    more: dict[str, Any] = {"__doc__": "The `__init__` of another class."}
+    if hasattr(made, "__post_init__"):
+        more["__post_init__"] = None
+    like = dataclasses.make_dataclass(
+        made.__name__, fields, namespace=more, repr=False, eq=False, frozen=frozen, slots=slots
+    )
+    init: Callable[..., None] = like.__init__  # type: ignore[misc]
+    init.__qualname__ = f"{made.__qualname__}.__init__"
+    return init
 
 
 @recursive_repr()
@@ -348,3 +426,8 @@ def end_loading(objects: int) -> None:
     if gc.get_threshold()[0] == _LOADED_MAX:
         gc.freeze()
         gc.set_threshold(objects, *gc.get_threshold()[1:])
+
+
+def sha256(content: bytes) -> Any:
+    """What `hashlib.sha256` gives; OpenSSL is the faster one for what is large."""
+    return hashlib.sha256(content) if len(content) > _SMALL else _small_sha256(content)
