@@ -17,9 +17,10 @@ DOCUMENTS = {"loom": "003", "orka": "001", "studio": "002", "shodan": "000", "mc
 
 
 def known(dialect: str) -> set[str]:
-    """The titles of the dialect's cases, the names of the tests of this folder, its examples."""
+    """The titles of the dialect's cases, the names of tests of formats, its examples."""
     cases = [path.read_text("utf-8") for path in (ROOT / "conformance" / dialect).glob("*.md")]
-    tests = [path.read_text("utf-8") for path in HERE.rglob("test_*.py")]
+    folders = (HERE, HERE.parent / "formats")
+    tests = [path.read_text("utf-8") for one in folders for path in one.rglob("test_*.py")]
     titles = re.findall(r"^# (.+)$", "\n".join(cases), re.MULTILINE)
     examples = [f"examples/{path.parent.name}/{path.name}" for path in ROOT.glob("examples/*/*")]
     functions = re.findall(r"^def (test_\w+)\(", "\n".join(tests), re.MULTILINE)
