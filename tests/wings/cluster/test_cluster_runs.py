@@ -270,7 +270,7 @@ def test_large_values_lie_in_a_folder_and_are_encrypted(
 
     run = asyncio.run(go())
     assert any(len(file.read_bytes()) > 1_000_000 for file in folder.iterdir())
-    kept = [file.read_bytes() for file in server.folder.glob("cluster.db*")]
+    kept = [file.read_bytes() for file in server.folder.glob("temporal.db*")]
     assert any(run.encode() in data for data in kept)
     stored = kept + [file.read_bytes() for file in folder.iterdir()]
     assert not any(b"plainly readable" in data for data in stored)
