@@ -11,7 +11,7 @@ WING = Wing(
         "logic": "whorl.formats.loom.expressions:LOGIC",
         "logic-lenient": "whorl.formats.loom.expressions:LENIENT_LOGIC",
     },
-    histories={"azure": "whorl.formats.loom.records.history:run_history"},
+    histories={"azure": "whorl.formats.loom.history:run_history"},
     marks=(Mark("host.json", rb"ExtensionBundle\.Workflows"),),
-    find_named="whorl.formats.loom.project.settings:find_named",
+    find_named="whorl.formats.loom.project:find_named",
 )

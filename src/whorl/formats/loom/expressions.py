@@ -381,7 +381,7 @@ _DESCRIPTIONS = {
 
 LOOM = Library(
     functions=(*ACTION_FUNCTIONS, *AGENT_FUNCTIONS),
-    recorder="whorl.formats.loom.records.history:RECORDER",
+    recorder="whorl.formats.loom.history:RECORDER",
 )
 
 

@@ -24,7 +24,7 @@ from whorl.formats.loom.forms import (
     text_at,
     text_term,
 )
-from whorl.formats.loom.project.settings import open_beside, settings_in
+from whorl.formats.loom.project import open_beside, settings_in
 from whorl.source import Entry, Mapping, Scalar
 
 if TYPE_CHECKING:

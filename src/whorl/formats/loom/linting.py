@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from whorl.dialects.reading.fields import duration_of
 from whorl.errors import Diagnostic
 from whorl.formats.loom.control import actions_in, declared, set_in, variable_set
+from whorl.formats.loom.definitions import forms_of
 from whorl.formats.loom.forms import (
     INNER,
     LOOPS,
@@ -21,7 +22,6 @@ from whorl.formats.loom.forms import (
     text_at,
     variables_read,
 )
-from whorl.formats.loom.project.definitions import forms_of
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:

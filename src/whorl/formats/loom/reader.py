@@ -12,6 +12,7 @@ from whorl.errors import Diagnostic, InvalidWorkflow
 from whorl.formats.loom import blocks, control, forms, references
 from whorl.formats.loom.action import Location, order_of
 from whorl.formats.loom.blocks import read_block
+from whorl.formats.loom.definitions import form_of, forms_of
 from whorl.formats.loom.external_actions import limited_run, read_connections, read_host
 from whorl.formats.loom.forms import (
     LoomContext,
@@ -25,8 +26,7 @@ from whorl.formats.loom.forms import (
     secured,
     text_at,
 )
-from whorl.formats.loom.project.definitions import form_of, forms_of
-from whorl.formats.loom.project.settings import name_of, values_beside
+from whorl.formats.loom.project import name_of, values_beside
 from whorl.formats.loom.triggers import BODY, read_trigger
 from whorl.ir.walk import hides
 from whorl.source import Mapping
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from whorl.dialects.reader import Files, Reading
     from whorl.formats.loom.action import Order
-    from whorl.formats.loom.project.definitions import Form
+    from whorl.formats.loom.definitions import Form
     from whorl.language import Json
     from whorl.source import Document
 
@@ -54,7 +54,7 @@ class LoomReader:
     joined: frozenset[str] | None = frozenset()
     editing = "whorl.formats.loom.sketch:LoomChanges"
     linters: ClassVar = {"azure": ("Logic Apps", "whorl.formats.loom.linting:lint_for_azure")}
-    mocking = "whorl.formats.loom.records.history:WORDS"
+    mocking = "whorl.formats.loom.history:WORDS"
 
     def claims(self, document: Document) -> bool:
         """Whether there is a definition in the file."""

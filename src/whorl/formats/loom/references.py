@@ -22,7 +22,7 @@ from whorl.formats.loom.forms import (
     secrets_in,
     text_at,
 )
-from whorl.formats.loom.project.settings import setting_ports, settings_in
+from whorl.formats.loom.project import setting_ports, settings_in
 from whorl.ir.checks.scopes import Use, suggest, uses_in, views_in
 from whorl.ir.expressions import expressions_in
 from whorl.ir.walk import blocks_of, walk
@@ -32,8 +32,8 @@ from whorl.source import Mapping, Sequence, plain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from whorl.formats.loom.definitions import Form
     from whorl.formats.loom.forms import LoomContext
-    from whorl.formats.loom.project.definitions import Form
     from whorl.ir.checks.scopes import View
     from whorl.ir.values import PortType
     from whorl.source import Scalar, Value

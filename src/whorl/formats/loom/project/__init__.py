@@ -1,1 +1,0 @@
-"""What belongs to a project around its definitions: templates, settings."""

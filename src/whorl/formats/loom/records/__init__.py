@@ -1,1 +1,0 @@
-"""What actions came to, in Azure's words: for expressions, histories and tests."""
