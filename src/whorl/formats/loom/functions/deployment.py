@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import uuid
 from base64 import b32encode
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
@@ -28,8 +27,6 @@ DEPLOYMENT = Family("deployment")
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 _SUBSCRIPTION = f"/subscriptions/{_NOBODY}"
 _GROUP = f"{_SUBSCRIPTION}/resourceGroups/local"
-# The namespace of Azure's own guid().
-_GUIDS = uuid.UUID("11fb06fb-712d-4ddd-98c7-e71bbd588830")
 _PLACE = re.compile(r"\{\{|\}\}|\{([0-9]{1,3})(?::[^{}]*)?\}")
 _FACTS: dict[str, Value] = {
     "subscription": {
@@ -45,7 +42,6 @@ _FACTS: dict[str, Value] = {
         "location": "local",
         "tags": {},
     },
-    "tenant": {"tenantId": _NOBODY},
     "environment": {
         "name": "AzureCloud",
         "portal": "https://portal.azure.com",
@@ -113,20 +109,9 @@ def _create_object(run: Run, values: list[Value]) -> dict[str, Value]:
     return dict(zip(keys, values[1::2], strict=True))
 
 
-@DEPLOYMENT("padLeft(text, length:int, mark?:str)", "a text padded on the left")
-def _pad_left(run: Run, value: Value, length: int, mark: str | None) -> str:
-    run.check_text(length, "padLeft")
-    return print_text(run, value).rjust(length, (mark or " ")[0])
-
-
-@DEPLOYMENT("uri(base:str, relative:str)", "a relative URI resolved against a base")
-def _uri(run: Run, base: str, relative: str) -> str:
-    return urljoin(base, relative)
-
-
-@DEPLOYMENT("guid(text, ...)", "an id that is the same for the same texts")
-def _guid(run: Run, values: list[Value]) -> str:
-    return str(uuid.uuid5(_GUIDS, collections.concat(run, values, "-", "guid")))
+DEPLOYMENT("uri(base:str, relative:str)", "a relative URI resolved against a base")(
+    lambda run, base, relative: urljoin(base, relative)
+)
 
 
 @DEPLOYMENT("uniqueString(text, ...)", "13 characters that are the same for the same texts")
@@ -145,28 +130,13 @@ def _resource_id(function: str, is_grouped: bool, run: Run, values: list[Value])
     group = before.pop() if before and is_grouped else "local"
     subscription = before.pop() if before else _NOBODY
     scope = f"/subscriptions/{subscription}" + f"/resourceGroups/{group}" * is_grouped
-    return scope + _provider(function, parts[at:])
-
-
-@DEPLOYMENT("tenantResourceId(part, ...)", "the id of a resource of the tenant")
-def _tenant_id(run: Run, values: list[Value]) -> str:
-    return _provider("tenantResourceId", [text("tenantResourceId", None, v) for v in values])
-
-
-@DEPLOYMENT("extensionResourceId(resource:str, type:str, ...)", "the id of a part of a resource")
-def _extension_id(run: Run, values: list[Value]) -> str:
-    base, *parts = [text("extensionResourceId", None, value) for value in values]
-    return base + _provider("extensionResourceId", parts)
-
-
-def _provider(function: str, parts: list[str]) -> str:
-    """`/providers/NAMESPACE/TYPE/NAME/...`: each part of the type with its name."""
-    space, *kinds = parts[0].split("/") if parts else [""]
-    names = [name for part in parts[1:] for name in part.split("/")]
+    # `/providers/NAMESPACE/TYPE/NAME/...`: each part of the type with its name.
+    space, *kinds = parts[at].split("/") if at < len(parts) else [""]
+    names = [name for part in parts[at + 1 :] for name in part.split("/")]
     if not kinds or len(kinds) != len(names):
         raise not_valid(function, "there must be one name for each part of the type")
     pairs = "".join(f"/{kind}/{name}" for kind, name in zip(kinds, names, strict=True))
-    return f"/providers/{space}{pairs}"
+    return f"{scope}/providers/{space}{pairs}"
 
 
 LIBRARY = Library(functions=tuple(DEPLOYMENT.entries))
