@@ -65,11 +65,6 @@ STRINGS("indexOf(text:str, search:str)", "the position of the first match, or -1
 )
 
 
-@STRINGS("lastIndexOf(text:str, search:str)", "the position of the last match, or -1")
-def _last_index_of(run: Run, text: str, search: str) -> int:
-    return _nth_index_of(run, text, search, -1)
-
-
 @STRINGS(
     "nthIndexOf(text:str, search:str, occurrence:int)",
     "the position of the nth match, or -1; a negative n counts from the end",
@@ -85,6 +80,11 @@ def _nth_index_of(run: Run, text: str, search: str, count: int) -> int:
     # Python searches backwards in quadratic time, forwards in linear time.
     at = _forwards(run, subject[::-1], wanted[::-1], -count)
     return -1 if at < 0 else len(subject) - at - len(wanted)
+
+
+STRINGS("lastIndexOf(text:str, search:str)", "the position of the last match, or -1")(
+    lambda run, text, search: _nth_index_of(run, text, search, -1)
+)
 
 
 def _forwards(run: Run, subject: str, wanted: str, count: int) -> int:
@@ -142,11 +142,9 @@ def _substring(run: Run, text: str, start: int, count: int | None) -> str:
     text = to_units(text)
     taken = len(text) - start if count is None else count
     if start < 0 or taken < 0 or start + taken > len(text):
-        raise not_valid(
-            "substring",
-            f"the start index '{start}' and length '{taken}' do not lie within the text, "
-            f"which has the length '{len(text)}'",
-        )
+        part = f"the start index '{start}' and length '{taken}'"
+        reason = f"{part} do not lie within the text, which has the length '{len(text)}'"
+        raise not_valid("substring", reason)
     return of_units(text[start : start + taken])
 
 
@@ -161,9 +159,8 @@ STRINGS("toUpper(text:string)", "in upper case")(lambda run, text: _recased(text
 def _trim(run: Run, value: Value) -> str:
     if isinstance(value, str):
         return value.strip()
-    raise not_valid(
-        "trim", f"its parameters are not valid, a value of type {type_name(value)!r} has no spaces"
-    )
+    kind = type_name(value)
+    raise not_valid("trim", f"its parameters are not valid, a value of type {kind!r} has no spaces")
 
 
 STRINGS("trimByteOrderMark(text:str)", "without a byte order mark at its start")(
@@ -233,14 +230,12 @@ def _encode_component(run: Run, values: list[Value]) -> str:
     return quote(source, safe=_UNESCAPED, errors="replace")
 
 
-def _unescaped(run: Run, text: str) -> bytes:
+@URIS("uriComponentToString(text:str)", "the text without URI escapes", alias="decodeUriComponent")
+def _decode_component(run: Run, text: str) -> str:
     run.spend_since(2, text.count("%"))
-    return unquote_to_bytes(text)
+    return arguments.decode_text(unquote_to_bytes(text), "utf-8")
 
 
-URIS("uriComponentToString(text:str)", "the text without URI escapes", alias="decodeUriComponent")(
-    lambda run, text: arguments.decode_text(_unescaped(run, text), "utf-8")
-)
 URIS("uriComponentToBinary(text:str)", "an escaped text as content")(
     lambda run, text: arguments.envelope(_content(run, text, "uriComponentToBinary"))
 )
