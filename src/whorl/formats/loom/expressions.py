@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from whorl.errors import did_you_mean
 from whorl.formats.loom.functions import collections, conversion, dates, workflow
-from whorl.formats.loom.functions.actions import ACTION_FUNCTIONS, AGENT_FUNCTIONS
+from whorl.formats.loom.functions.actions import ACTION_FUNCTIONS
 from whorl.formats.loom.values.arguments import (
     forgiving_item,
     pay,
@@ -380,7 +380,7 @@ _DESCRIPTIONS = {
 
 
 LOOM = Library(
-    functions=(*ACTION_FUNCTIONS, *AGENT_FUNCTIONS),
+    functions=ACTION_FUNCTIONS,
     recorder="whorl.formats.loom.history:RECORDER",
 )
 

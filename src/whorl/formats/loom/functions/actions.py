@@ -18,7 +18,7 @@ from whorl.language.schema import STEPS_MAX, misfits
 from whorl.language.values import UNDEFINED, Limits, kind_of, measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable
 
     from whorl.language.calls import Run
     from whorl.language.schema import SchemaError
@@ -31,10 +31,16 @@ if TYPE_CHECKING:
 _TOKEN = 4
 
 
+def value_at(value: Value, *keys: str) -> Value:
+    """What stands at the end of a path of keys; null where there is no such."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
 def agent_calls(run: Run, asked: str) -> list[Value]:
     """The tools that a model wants."""
-    reply = fact(run, asked)
-    calls = reply.get("calls") if isinstance(reply, dict) else None
+    calls = value_at(fact(run, asked), "calls")
     return calls if isinstance(calls, list) else []
 
 
@@ -46,31 +52,30 @@ def agent_done(run: Run, asked: str) -> Value:
 def agent_tool(run: Run, agent: str, call: str) -> Value:
     """The tool that is called, behind the agent that has it."""
     wanted = fact(run, call)
-    name = wanted.get("name") if isinstance(wanted, dict) and "error" not in wanted else ""
+    name = value_at(wanted, "name") if value_at(wanted, "error") is None else ""
     return f"{fact(run, agent)}/{name}"
 
 
 def agent_result(run: Run, call: str, tool: str) -> Value:
     """What became of a call, for the model that made it."""
     wanted, record = fact(run, call), record_of(run, tool)
-    assert isinstance(wanted, dict)
-    entry: dict[str, Value] = {"role": "tool", "id": wanted.get("id")}
-    if "error" in wanted:
-        return entry | {"error": wanted["error"]}
-    if isinstance(error := record.get("error"), dict):
-        return entry | {"error": error.get("message")}
+    entry: dict[str, Value] = {"role": "tool", "id": value_at(wanted, "id")}
+    if (error := value_at(wanted, "error")) is not None:
+        return entry | {"error": error}
+    if isinstance(record.get("error"), dict):
+        return entry | {"error": value_at(record, "error", "message")}
     return entry | {"value": record.get("outputs")}
 
 
 def agent_turns(run: Run, turns: str, names: list[str]) -> Value:
     """What was said so far, with what the model said last and what its tools gave."""
     asked, used, result = names
-    before, reply, results = fact(run, turns), fact(run, asked), fact(run, used)
+    before, results = fact(run, turns), fact(run, used)
     assert isinstance(before, list)
-    turn = reply.get("turn") if isinstance(reply, dict) else None
     rows = results if isinstance(results, list) else []
     run.spend(len(before) + len(rows))
-    return [*before, turn, *(row.get(result) for row in rows if isinstance(row, dict))]
+    told = (row.get(result) for row in rows if isinstance(row, dict))
+    return [*before, value_at(fact(run, asked), "turn"), *told]
 
 
 def agent_recent(run: Run, turns: str, kept: dict[str, int]) -> Value:
@@ -109,17 +114,15 @@ def agent_after(run: Run, agent: str, asked: str, handovers: Value) -> Value:
     """The agent that goes on: the last one that was handed over to, or the same."""
     own = fact(run, agent)
     assert isinstance(handovers, dict)
-    calls = [call for call in agent_calls(run, asked) if isinstance(call, dict)]
-    keys = [f"{own}/{call.get('name')}" for call in calls if "error" not in call]
+    calls = [call for call in agent_calls(run, asked) if value_at(call, "error") is None]
+    keys = [f"{own}/{value_at(call, 'name')}" for call in calls]
     return next((handovers[key] for key in reversed(keys) if key in handovers), own)
 
 
 def agent_outputs(run: Run, results: Value, asked: str) -> Value:
     """What an agent gives: its last words, and how often it was asked."""
-    given = results if isinstance(results, dict) else {}
-    reply, loop = given.get(asked), given.get("loop")
+    reply, count = value_at(results, asked), value_at(results, "loop", "iterations")
     words = reply.get("content") if isinstance(reply, dict) else reply
-    count = loop.get("iterations") if isinstance(loop, dict) else None
     return {"body": words, "lastAssistantMessage": words, "iterations": count}
 
 
@@ -146,8 +149,7 @@ def parsed(run: Run, answer: Value) -> Value:
 
 def checked_content(run: Run, inputs: dict[str, Value]) -> Value:
     """JSON content, parsed where it is a text, and checked against its schema."""
-    assert isinstance(inputs, dict)
-    content, schema = inputs.get("content"), inputs.get("schema")
+    content, schema = value_at(inputs, "content"), value_at(inputs, "schema")
     if arguments.is_envelope(content):
         content = arguments.content_bytes(run, content).decode("utf-8-sig", "replace")
     value = from_json(run, content) if isinstance(content, str) else content
@@ -157,9 +159,8 @@ def checked_content(run: Run, inputs: dict[str, Value]) -> Value:
     faults = [_fault_text(misfit) for misfit in misfits(schema, value)]  # type: ignore[arg-type]
     if faults:
         more = f" (and {len(faults) - _MISFITS_SHOWN} more)" if len(faults) > _MISFITS_SHOWN else ""
-        raise EvaluationError(
-            f"The schema validation failed. {'; '.join(faults[:_MISFITS_SHOWN])}{more}"
-        )
+        shown = "; ".join(faults[:_MISFITS_SHOWN])
+        raise EvaluationError(f"The schema validation failed. {shown}{more}")
     return value
 
 
@@ -180,23 +181,19 @@ def http_outputs(run: Run, reply: Value) -> Value:
     """The reply of a web service as outputs; content that is no JSON and no text is wrapped."""
     if not isinstance(reply, dict) or "status" not in reply:
         return {"statusCode": 200, "body": reply}
-    headers = reply.get("headers")
-    outputs: dict[str, Value] = {"statusCode": reply.get("status"), "headers": headers}
-    body = reply.get("body")
+    headers, body, is_coded = reply.get("headers"), reply.get("body"), "encoding" in reply
+    outputs: dict[str, Value] = {"statusCode": reply["status"], "headers": headers}
     if body == "":
         return outputs
     if arguments.is_envelope(body):
         return outputs | {"body": unfolded(run, body)}
-    written = headers.get("content-type") if isinstance(headers, dict) else None
+    written = value_at(headers, "content-type")
     kind = written.partition(";")[0].strip().lower() if isinstance(written, str) else ""
-    is_text = kind.startswith("text/") or not kind
-    if not isinstance(body, str) or (is_text and "encoding" not in reply):
+    is_json = kind == "application/json" or kind.endswith("+json")
+    is_text = (kind.startswith("text/") or not kind) and not is_coded
+    if not isinstance(body, str) or is_json or is_text:
         return outputs | {"body": body}
-    if kind == "application/json" or kind.endswith("+json"):
-        return outputs | {"body": body}
-    content = (
-        arguments.decode(run, body) if "encoding" in reply else body.encode("utf-8", "replace")
-    )
+    content = arguments.decode(run, body) if is_coded else body.encode("utf-8", "replace")
     wrapped = arguments.envelope(content, str(written or arguments.OCTETS))
     return outputs | {"body": unfolded(run, wrapped)}
 
@@ -233,29 +230,25 @@ def trigger_body(run: Run, body: Value, given: Value) -> Value:
 
 def joined(run: Run, inputs: dict[str, Value]) -> Value:
     """The items of an array as one text."""
-    assert isinstance(inputs, dict)
     return join(run, inputs.get("from"), inputs.get("joinWith"))
 
 
 def table_of(run: Run, inputs: dict[str, Value]) -> str:
     """An array of objects as a table, in HTML or CSV."""
-    assert isinstance(inputs, dict)
     rows = inputs.get("rows")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise EvaluationError(f"a table needs an array of objects, not {kind_of(rows)}")
-    objects = [row for row in rows if isinstance(row, dict)]
-    headers = list(dict.fromkeys(name for row in objects for name in row))
+    headers = list(dict.fromkeys(name for row in rows if isinstance(row, dict) for name in row))
     cells = len(rows) * max(1, len(headers))
     run.check_items(cells, "table")
     run.spend(cells)
-    lines = [
-        headers,
-        *([arguments.print_text(run, row.get(name)) for name in headers] for row in objects),
-    ]
+    lines = [[arguments.print_text(run, value_at(row, name)) for name in headers] for row in rows]
     if str(inputs.get("format")).upper() == "CSV":
-        text = "".join(",".join(map(_cell, line)) + "\r\n" for line in lines)
+        text = "".join(",".join(map(_cell, line)) + "\r\n" for line in (headers, *lines))
     else:
-        text = _html(lines)
+        text = "<table><thead>{}</thead><tbody>{}</tbody></table>".format(
+            _row("th", headers), "".join(_row("td", line) for line in lines)
+        )
     run.check_text(len(text), "table")
     return text
 
@@ -265,13 +258,8 @@ def _cell(text: str) -> str:
     return text if is_plain else '"' + text.replace('"', '""') + '"'
 
 
-def _html(lines: list[list[str]]) -> str:
-    head = "".join(f"<th>{html.escape(text)}</th>" for text in lines[0])
-    body = "".join(
-        f"<tr>{''.join(f'<td>{html.escape(text)}</td>' for text in line)}</tr>"
-        for line in lines[1:]
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+def _row(tag: str, line: list[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{html.escape(text)}</{tag}>' for text in line)}</tr>"
 
 
 if TYPE_CHECKING:
@@ -295,10 +283,9 @@ def fact(run: Run, name: str) -> Value:
 
 def last_of(run: Run, results: Value, ends: Ends) -> Value:
     """The result of the first of these actions that has one, among the results of a block."""
-    given = results if isinstance(results, dict) else {}
     for place, (name, bare) in enumerate(ends):
-        value = given.get(name)
-        status = value.get("statusCode") if isinstance(value, dict) and not bare else None
+        value = value_at(results, name)
+        status = None if bare else value_at(value, "statusCode")
         # The others are those whose failures the first one deals with: calls that failed.
         if place and isinstance(status, int) and status >= _FAILED_FROM:
             continue
@@ -336,18 +323,15 @@ def milliseconds(run: Run, place: str) -> Value:
 
 def taken_of(run: Run, results: Value, cases: Value) -> Value:
     """The result of the last action of the branch that was taken; null where none was."""
-    if not isinstance(results, dict) or not isinstance(cases, dict):
-        return None
-    name = results.get("branch")
-    taken = cases.get(name) if isinstance(name, str) else None
+    name = value_at(results, "branch")
+    taken = value_at(cases, name) if isinstance(name, str) else None
     return last_of(run, results, taken) if isinstance(taken, list) else None
 
 
 def results_of(run: Run, results: Value, bare: Value) -> Value:
     """The results of all actions of a scope, by name."""
-    if not isinstance(results, dict) or not isinstance(bare, dict):
-        return None
-    return {name: _unwrapped(results.get(name), is_bare) for name, is_bare in bare.items()}
+    assert isinstance(bare, dict)
+    return {name: _unwrapped(value_at(results, name), is_bare) for name, is_bare in bare.items()}
 
 
 def each_last(run: Run, items: Value, ends: Ends) -> Value:
@@ -379,8 +363,7 @@ def response_part(run: Run, names: list[str], part: str) -> Value:
 def answer_headers(run: Run, names: list[str]) -> Value:
     """The headers of the response that came first, with the names of the run."""
     headers = response_part(run, names, "headers")
-    trigger = fact(run, "$trigger")
-    tracking = trigger.get(_TRACKING) if isinstance(trigger, dict) else None
+    tracking = value_at(fact(run, "$trigger"), _TRACKING)
     named = {_TRACKING_HEADER: tracking or tracking_of(run, ""), _RUN_HEADER: _run_name(run)}
     return named | (headers if isinstance(headers, dict) else {})
 
@@ -395,9 +378,7 @@ def tracking_of(run: Run, name: str) -> Value:
 
 
 def _run_name(run: Run) -> Value:
-    workflow = fact(run, "$workflow")
-    own = workflow.get("run") if isinstance(workflow, dict) else None
-    return own.get("name") if isinstance(own, dict) else None
+    return value_at(fact(run, "$workflow"), "run", "name")
 
 
 def _first_response(run: Run, names: list[str]) -> Value:
@@ -420,7 +401,7 @@ def answered_once(run: Run, response: Value, others: list[str]) -> Value:
 
 def called_status(run: Run, outputs: Value) -> Value:
     """The status code of a workflow that was called: its response's, or 200."""
-    code = outputs.get("statusCode") if isinstance(outputs, dict) else None
+    code = value_at(outputs, "statusCode")
     return code if isinstance(code, int) else 200
 
 
@@ -434,14 +415,8 @@ def main_of(run: Run, outputs: Value) -> Value:
     return next(iter(outputs.values()), None) if isinstance(outputs, dict) else outputs
 
 
-def fail_with(run: Run, message: Value) -> Value:
-    """Nothing: it fails, with these words."""
-    raise EvaluationError(run.text(message))
-
-
 def record_of(run: Run, name: str) -> dict[str, Json]:
-    records = run.lookup("$actions")
-    record = records.get(name) if isinstance(records, dict) else None
+    record = value_at(run.lookup("$actions"), name)
     return record if isinstance(record, dict) else {}
 
 
@@ -449,9 +424,9 @@ def _unwrapped(value: Value, bare: Value) -> Value:
     return value if bare or not isinstance(value, dict) else value.get("body")
 
 
-def appended(run: Run, sets: Value, name: Value) -> Value:
+def appended(run: Run, sets: Value, name: str) -> Value:
     """The item that was put at the end of a variable."""
-    items = sets.get(name) if isinstance(sets, dict) and isinstance(name, str) else None
+    items = value_at(sets, name)
     return items[-1] if isinstance(items, list) and items else None
 
 
@@ -469,39 +444,20 @@ def given_beside(run: Run, place: str, names: list[str]) -> Value:
 
 _BORROWING: tuple[Callable[..., Value], ...] = (
     *(fact, last_of, own_result, last_before, taken_of, results_of, each_last, final_of),
-    *(
-        response_of,
-        response_part,
-        answered_once,
-        called_status,
-        appended,
-        given_of,
-        given_beside,
-        main_of,
-    ),
+    *(response_of, response_part, answered_once, called_status, appended, given_of, given_beside),
+    *(main_of, agent_calls),
 )
 _COMPUTING: tuple[Callable[..., Value], ...] = (
-    *(milliseconds, parsed, checked_content, http_outputs, trigger_body, fail_with, joined),
-    *(table_of, transformed, returned, answer_headers, tracking_of),
+    *(milliseconds, parsed, checked_content, http_outputs, trigger_body, joined, table_of),
+    *(transformed, returned, answer_headers, tracking_of, agent_result, agent_turns, agent_after),
+    *(agent_outputs, agent_tool, agent_done, agent_recent, agent_left),
 )
-
-
-def entries_of(
-    borrowing: Iterable[Callable[..., Value]], computing: Iterable[Callable[..., Value]]
-) -> Iterator[FunctionEntry]:
-    """Functions by the names that they and their parameters have, the run aside."""
-    for is_borrowing, calls in ((True, borrowing), (False, computing)):
-        for call in calls:
-            yield FunctionEntry(
-                *("function", "actions", call.__name__, call, (call.__doc__ or "")[:-1]),
-                call.__code__.co_varnames[1 : call.__code__.co_argcount],
-                borrows=is_borrowing,
-            )
-
-
-ACTION_FUNCTIONS = tuple(entries_of(_BORROWING, _COMPUTING))
-_OF_AGENTS = (
-    *(agent_result, agent_turns, agent_after, agent_outputs, agent_tool, agent_done),
-    *(agent_recent, agent_left),
+# Functions by the names that they and their parameters have, the run aside.
+ACTION_FUNCTIONS = tuple(
+    FunctionEntry(
+        *("function", "actions", call.__name__, call, (call.__doc__ or "")[:-1]),
+        call.__code__.co_varnames[1 : call.__code__.co_argcount],
+        borrows=call in _BORROWING,
+    )
+    for call in (*_BORROWING, *_COMPUTING)
 )
-AGENT_FUNCTIONS = tuple(entries_of((agent_calls,), _OF_AGENTS))
