@@ -8,6 +8,7 @@ Until are its `repetitions`.
 from __future__ import annotations
 
 import hashlib
+import re
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
@@ -27,13 +28,9 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 
-_SKIPS = {
-    "order": "ActionConditionFailed",
-    "end": "Terminated",
-    "condition": "ActionBranchingConditionNotSatisfied",
-    "branch": "ActionBranchingConditionNotSatisfied",
-    "around": "ActionBranchingConditionNotSatisfied",
-}
+_NOT_TAKEN = "ActionBranchingConditionNotSatisfied"
+# Why an action was skipped, but for one that waited for another one.
+_SKIPS = {"end": "Terminated", **dict.fromkeys(("condition", "branch", "around"), _NOT_TAKEN)}
 # The codes of an expression that failed, and of a run that was ended.
 _EXPRESSION, _STOPPED = "R104", "R109"
 # Of the repetitions of an action, the first of these is its status.
@@ -61,8 +58,7 @@ def run_history(
             if kind in action:
                 action[kind].sort(key=lambda repetition: repetition["name"])
     properties: dict[str, Any] = {
-        "startTime": written(run["started_at"]),
-        **({"endTime": written(run["ended_at"])} if run["ended_at"] is not None else {}),
+        **_times(run["started_at"], run["ended_at"]),
         "status": status_of(run["status"]),
         "correlation": {"clientTrackingId": name},
         "workflow": {"id": f"/workflows/{run['workflow']}", "name": run["workflow"]},
@@ -70,19 +66,13 @@ def run_history(
         "outputs": {key: {"value": value} for key, value in run["outputs"].items()},
         "actions": actions,
     }
-    if run["error"] is not None:
-        code = _ended_by(run["error"])
-        properties |= {"code": "Terminated" if code else "ActionFailed"}
-        properties["error"] = _error(code or "ActionFailed", run["error"])
+    if (error := run["error"]) is not None:
+        # An action that ended the run has a code of its author; otherwise a failure did.
+        is_ended = error.get("code") == _STOPPED
+        own = (error.get("detail") or {}).get("code") or "Terminated"
+        properties["code"] = "Terminated" if is_ended else "ActionFailed"
+        properties["error"] = _error(str(own) if is_ended else "ActionFailed", error)
     return {"id": base, "name": name, "type": "workflows/runs", "properties": properties}
-
-
-def _ended_by(error: Mapping[str, Any]) -> str:
-    """The code of the action that ended the run; empty where a failure did."""
-    if error.get("code") != _STOPPED:
-        return ""
-    own = (error.get("detail") or {}).get("code")
-    return str(own) if own else "Terminated"
 
 
 class _Writer:
@@ -99,10 +89,9 @@ class _Writer:
         if not indexes:
             action |= fields
             node = self._nodes[record["path"]]
-            if isinstance(node, ir.Loop):
-                action["iterationCount"] = record.get("repetitions", 0)
-            elif isinstance(node, ir.ForEach):
-                action["repetitionCount"] = record.get("repetitions", 0)
+            if isinstance(node, ir.Loop | ir.ForEach):
+                count = "iterationCount" if isinstance(node, ir.Loop) else "repetitionCount"
+                action[count] = record.get("repetitions", 0)
             return
         kind = "scopeRepetitions" if record["kind"] == "item" else "repetitions"
         label = "-".join(f"{index['itemIndex']:06d}" for index in indexes)
@@ -117,13 +106,16 @@ class _Writer:
     def _fields(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """What is said of an action, or of one of its repetitions."""
         node, status = self._nodes[record["path"]], status_of(record["status"])
-        fields: dict[str, Any] = {"name": record["name"], "status": status}
-        fields["code"] = _code(status, record)
-        for key, at in (("startTime", "started_at"), ("endTime", "ended_at")):
-            if record[at] is not None:
-                fields[key] = written(record[at])
-        fields["trackingId"] = _tracking_id(self._run, record["address"])
-        fields["clientTrackingId"] = self._run
+        # A text of the form of a GUID that is the same whenever it is asked for.
+        digits = hashlib.sha256(f"{self._run} {record['address']}".encode()).hexdigest()
+        fields: dict[str, Any] = {
+            "name": record["name"],
+            "status": status,
+            "code": _code(status, record),
+            **_times(record["started_at"], record["ended_at"]),
+            "trackingId": re.sub(r"(.{8})(.{4})(.{4})(.{4})(.{12}).*", r"\1-\2-\3-\4-\5", digits),
+            "clientTrackingId": self._run,
+        }
         if record["kind"] not in ("item", "iteration"):
             inputs = None if status == "Skipped" else self._inputs(node, record)
             if inputs is not None:
@@ -183,18 +175,18 @@ def _code(status: str, record: Mapping[str, Any]) -> str:
 
 def _why(status: str, record: Mapping[str, Any]) -> dict[str, Json] | None:
     if status == "Skipped":
-        facts, reason = record.get("because") or {}, record.get("reason")
-        code = _SKIPS.get(str(reason), "ActionConditionFailed")
-        if reason == "order" and facts.get("status") == "skipped":
-            code = "ActionDependencyFailed"
-        if reason != "order":
-            return {"code": code}
-        wanted = ", ".join(map(status_of, facts["wanted"]))
-        words = f"{facts['step']!r} was to be {wanted}, and is {status_of(facts['status'])}"
-        return {"code": code, "message": f"{record['name']!r} was skipped: {words}"}
-    if record["error"] is None:
-        return None
-    return _error(_code(status, record), record["error"])
+        reason, facts = record.get("reason"), record.get("because")
+        if reason == "order" and facts:
+            return _unmet(record["name"], facts["step"], facts["wanted"], facts["status"])
+        return {"code": _SKIPS.get(str(reason), "ActionConditionFailed")}
+    return None if record["error"] is None else _error(_code(status, record), record["error"])
+
+
+def _unmet(name: str, step: str, wanted: Sequence[str], status: str) -> dict[str, Json]:
+    """What a skipped action waited for and did not get."""
+    words = f"{step!r} was to be {', '.join(map(status_of, wanted))}, and is {status_of(status)}"
+    code = f"Action{'Dependency' if status == 'skipped' else 'Condition'}Failed"
+    return {"code": code, "message": f"{name!r} was skipped: {words}"}
 
 
 def _error(code: str, error: Mapping[str, Any]) -> dict[str, Json]:
@@ -204,9 +196,7 @@ def _error(code: str, error: Mapping[str, Any]) -> dict[str, Json]:
 def _try(attempt: Mapping[str, Any]) -> dict[str, Json]:
     error = attempt["error"] or {}
     status = (error.get("detail") or {}).get("status")
-    code = (
-        _STATUS_PHRASES.get(status, "ActionFailed") if isinstance(status, int) else "ActionFailed"
-    )
+    code = _STATUS_PHRASES.get(status if isinstance(status, int) else 0, "ActionFailed")
     return {"endTime": written(attempt["ended_at"]), "code": code, "error": _error(code, error)}
 
 
@@ -245,10 +235,9 @@ def trigger_of(workflow: ir.Workflow) -> str:
     return str(name.value) if isinstance(name, ir.Constant) else "manual"
 
 
-def _tracking_id(run: str, address: str) -> str:
-    """A text of the form of a GUID that is the same whenever it is asked for."""
-    digits = hashlib.sha256(f"{run} {address}".encode()).hexdigest()
-    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:32]))
+def _times(started: float | None, ended: float | None) -> dict[str, str]:
+    times = {"startTime": started, "endTime": ended}
+    return {name: written(time) for name, time in times.items() if time is not None}
 
 
 # Records of actions: what expressions are told about the nodes that have ended, by name.
@@ -256,8 +245,6 @@ def _tracking_id(run: str, address: str) -> str:
 # The scope of a workflow holds `$actions` (a record of each node that has ended) and `$variables`
 # (its variables as one object, replaced and never changed). Each item of a for-each has records of
 # its own; after it they are lists over the items.
-
-_NOT_TAKEN: dict[str, Json] = {"code": "ActionBranchingConditionNotSatisfied"}
 
 
 class ActionRecords:
@@ -293,7 +280,13 @@ class ActionRecords:
         now = written(facts["now"])
         if end["status"] == "skipped":
             _skip(table, (node,), now)
-            table[node.name]["error"] = _why_skipped(node, others)
+            # What the node waited for and did not get; its own condition, where it got all of it.
+            for after in node.after:
+                actual = others.get(after.node, {}).get("status", "succeeded")
+                if actual not in after.statuses and "passed" not in after.statuses:
+                    error = _unmet(node.name, after.node, after.statuses, actual)
+                    table[node.name]["error"] = error
+                    break
             return
         record = _record(node.name, status_of(end["status"]))
         record |= {"startTime": written(facts["started"]), "endTime": now}
@@ -355,22 +348,9 @@ def _record(name: str, status: str) -> dict[str, Json]:
     return {"name": name, "status": status, "code": code_of(status)}
 
 
-def _why_skipped(node: Node, others: Mapping[str, Mapping[str, Any]]) -> dict[str, Json]:
-    """What a node waited for and did not get; its own condition, where it got all of it."""
-    for after in node.after:
-        actual = others.get(after.node, {}).get("status", "succeeded")
-        if actual not in after.statuses and "passed" not in after.statuses:
-            wanted = ", ".join(map(status_of, after.statuses))
-            message = f"{node.name!r} was skipped: {after.node!r} was to be {wanted}, "
-            message += f"and is {status_of(actual)}"
-            cause = "Dependency" if actual == "skipped" else "Condition"
-            return {"code": f"Action{cause}Failed", "message": message}
-    return dict(_NOT_TAKEN)
-
-
 def _skip(table: dict[str, Any], nodes: tuple[Node, ...], now: str) -> None:
     for node in nodes:
-        times: dict[str, Json] = {"startTime": now, "endTime": now, "error": dict(_NOT_TAKEN)}
+        times: dict[str, Json] = {"startTime": now, "endTime": now, "error": {"code": _NOT_TAKEN}}
         table[node.name] = _record(node.name, "Skipped") | times
         for _, block in blocks_of(node):
             _skip(table, block.nodes, now)
