@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from whorl.formats.loom.forms import (
     find,
     find_mapping,
     is_deployed,
-    parameter_in,
+    quote,
     secrets_in,
     text_at,
 )
@@ -27,7 +28,7 @@ from whorl.lazily import dataclass
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from whorl.errors import Span
     from whorl.ir.values import PortType
@@ -48,6 +49,7 @@ _MEMBERS_DEPTH_MAX = 40
 _VARIABLE = re.compile(
     r"\[\s*variables\(\s*'((?:[^']|'')+)'\s*\)((?:\.\w+|\[\s*'[^']+'\s*\])*)\s*\]", re.IGNORECASE
 )
+_PARAMETER = re.compile(r"\[\s*parameters\(\s*'([^']+)'\s*\)\s*\]", re.IGNORECASE)
 # What a name stands for, in an expression; a text has its quotes doubled, and no such names.
 _NAMED = re.compile(r"\b(parameters|variables)\(\s*'([^']+)'\s*\)", re.IGNORECASE)
 _KEY = re.compile(r"\w[^.\[\]']*")
@@ -55,7 +57,9 @@ _PARAMETERS, _VARIABLES = "$parameters", "$variables"
 _GIVEN = "$given("
 # Azure takes no longer expressions.
 _SOURCE_MAX = 8_192
-_MARK = re.compile(r"@@\{|@\{|(?<=.)''(?=.)|.", re.DOTALL)
+# A text in an expression; an expression in a text, or a term (`\0`) that is to stand there.
+_LITERAL = re.compile(r"'(?:[^']|'')*+'")
+_SPLICE = re.compile(r"@@\{|\0|@\{(?:'(?:[^']|'')*+'?|[^'}])*+\}?")
 _TOKEN = re.compile(r"'(?:[^']|'')*+'|[(),\[\]]|[^'(),\[\]]++")
 
 
@@ -69,6 +73,14 @@ class Meter:
     depth: int = 0
     # Formulas that are parameters of the run, since it cannot write them itself.
     hoisted: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def deeper(self, span: Span) -> Iterator[None]:
+        """What is computed inside of this is one name further away from where it is asked for."""
+        self.depth += 1
+        self.spend(_FUEL_MAX if self.depth > _MEMBERS_DEPTH_MAX else 0, span)
+        yield
+        self.depth -= 1
 
     def spend(self, steps: int, span: Span) -> None:
         self.fuel -= steps
@@ -131,7 +143,8 @@ class Template:
         if not is_deployed(text):
             return scalar
         if (written := self._variable_part(text)) is not None:
-            return self._nested(written, runs)
+            with self.meter.deeper(scalar.span):
+                return self.deploy(written, runs=runs)
         value = self._compute(text, scalar.span)
         if not isinstance(value, LanguageError):
             return self._tree(value, scalar.span)
@@ -141,15 +154,6 @@ class Template:
             self.meter.kept += 1
             self.meter.example = self.meter.example or text[:60]
         return scalar
-
-    def _nested(self, value: Value, runs: bool) -> Value:
-        self.meter.depth += 1
-        try:
-            if self.meter.depth > _MEMBERS_DEPTH_MAX:
-                self.meter.spend(_FUEL_MAX, value.span)
-            return self.deploy(value, runs=runs)
-        finally:
-            self.meter.depth -= 1
 
     def _variable_part(self, text: str) -> Value | None:
         """The part of the file that a string names, `[variables('x').y]`: it keeps its places."""
@@ -167,9 +171,7 @@ class Template:
         value = None if entry is None else entry.value
         if table == _PARAMETERS and isinstance(value, Mapping):
             value = value.get("defaultValue")
-        for template in self.before:
-            value = None if value is None else template.deploy(value)
-        return value
+        return _deployed(value, self.before)
 
     def _compute(self, text: str, span: Span) -> Json | LanguageError:
         expression = Expression("logic", f"@{text[1:-1].strip()}", _LIBRARY)
@@ -195,23 +197,18 @@ class Template:
             self._values[key] = LanguageError("has no value, or leads back to itself")
             written = self._written(table, name)
             if written is not None and not (table == _PARAMETERS and name in self.secrets):
-                self._values[key] = self._settled(written)
+                text = written.text if isinstance(written, Scalar) else ""
+                is_formula = is_deployed(text) and self._variable_part(text) is None
+                with self.meter.deeper(written.span):
+                    self._values[key] = (
+                        self._compute(text, written.span)
+                        if is_formula
+                        else plain(self.deploy(written))
+                    )
         value = self._values[key]
         if isinstance(value, list | dict | str):
             self.meter.spend(1 + len(value) // 64, span)
         return value
-
-    def _settled(self, written: Value) -> Json | LanguageError:
-        self.meter.depth += 1
-        try:
-            if self.meter.depth > _MEMBERS_DEPTH_MAX:
-                return LanguageError("leads through too many names")
-            text = written.text if isinstance(written, Scalar) else ""
-            if is_deployed(text) and self._variable_part(text) is None:
-                return self._compute(text, written.span)
-            return plain(self.deploy(written))
-        finally:
-            self.meter.depth -= 1
 
     def source(self, text: str) -> str:
         """A formula that can be computed once the run is given what is asked for; else empty.
@@ -234,12 +231,12 @@ class Template:
         table, name = f"${match[1].lower()}", match[2].lower()
         value = self._values.get((table, name), LanguageError("is not known"))
         if table == _PARAMETERS and self.is_asked_for(name):
-            return f"{_GIVEN}{_quoted(self.declared[name].name)})"
+            return f"{_GIVEN}{quote(self.declared[name].name)})"
         if isinstance(value, LanguageError):
             written = self._written(table, name) if self.meter.depth < _MEMBERS_DEPTH_MAX else None
             inner = written.text if isinstance(written, Scalar) else ""
             return (self.source(inner) if is_deployed(inner) else "") or match[0]
-        return _quoted(value) if isinstance(value, str) else f"json({_quoted(json.dumps(value))})"
+        return quote(value) if isinstance(value, str) else f"json({quote(json.dumps(value))})"
 
     def _later(self, text: str) -> str:
         """The string that a run evaluates in place of a formula; empty where only Azure can.
@@ -250,8 +247,9 @@ class Template:
         if "@{" not in source and "'@" not in source:
             return f"@{self._term(source)}" if source else ""
         parts = _parts(source)
-        pairs = [(part, "") if part[:1] == "'" else ("", self._term(part)) for part in parts]
-        return _spliced(pairs) if len(parts) > 1 else ""
+        terms = [self._term(part) for part in parts if part[:1] != "'"]
+        texts = [part[1:-1].replace("''", "'") if part[:1] == "'" else "\0" for part in parts]
+        return _spliced("".join(texts), terms) if len(parts) > 1 else ""
 
     def _term(self, source: str) -> str:
         """A formula as the run may write it; else the parameter of a name of its own that it is."""
@@ -259,7 +257,7 @@ class Template:
         if _names_of(own, "") is not None:
             return own
         self.meter.hoisted.append(source)
-        return f"parameters({_quoted(source)})"
+        return f"parameters({quote(source)})"
 
     def is_asked_for(self, name: str) -> bool:
         """Whether a parameter of the template is an input of the run: nothing else has a value."""
@@ -278,8 +276,11 @@ class Template:
         return Scalar(value, span)
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _deployed(value: Value | None, templates: Iterable[Template]) -> Value | None:
+    """A value after the deployment of templates, one after the other."""
+    for template in templates:
+        value = None if value is None else template.deploy(value)
+    return value
 
 
 def _names_of(source: str, library: str) -> set[str] | None:
@@ -304,29 +305,23 @@ def _parts(source: str) -> list[str]:
     return [inner for part in parts for inner in _parts(part.strip())]
 
 
-def _spliced(parts: list[tuple[str, str]]) -> str:
-    """A string with expressions, of texts and terms; empty where a term would be code in one."""
-    made, quote, is_wrapped = "", -1, False
-    is_inside = is_whole = parts[0][0][1:2] == "@" and parts[0][0][2:3] not in ("@", "{")
-    for text, term in parts:
-        if term and (made.endswith("@") or (is_inside and quote < 0)):
-            return ""
-        if term and is_inside:
-            made = made if is_wrapped else f"{made[:quote]}concat({made[quote:]}"
-            is_wrapped = True
-            made += f"', {term}, '"
-        elif term:
-            made += f"@{{{term}}}"
-        for mark in _MARK.findall(text[1:-1].replace("''", "'")):
-            if mark == "'" and is_inside:
-                mark += ")" * is_wrapped
-                quote, is_wrapped = (-1 if quote >= 0 else len(made)), False
-            elif mark == "@{" and quote < 0:
-                is_inside = True
-            elif mark == "}" and quote < 0:
-                is_inside = is_whole
-            made += mark
-    return made
+def _spliced(text: str, terms: list[str]) -> str:
+    """A string with expressions, where terms stand; empty where one would be code in another."""
+    given = iter(terms)
+    if text.count("\0") != len(terms) or "@\0" in text:
+        return ""
+
+    def join(literal: re.Match[str]) -> str:
+        first, *others = literal[0][1:-1].split("\0")
+        made = "".join(f", {next(given)}, '{other}'" for other in others)
+        return f"concat('{first}'{made})" if others else literal[0]
+
+    def splice(match: re.Match[str]) -> str:
+        return f"@{{{next(given)}}}" if match[0] == "\0" else _LITERAL.sub(join, match[0])
+
+    is_whole = text[:1] == "@" and text[1:2] not in ("@", "{")
+    made = _LITERAL.sub(join, text) if is_whole else _SPLICE.sub(splice, text)
+    return "" if "\0" in made else made
 
 
 _DEPTH_MAX = 30
@@ -453,10 +448,9 @@ def _deployed_in(root: Mapping, listed: Value, beside: Mapping | None) -> Iterat
 
 def _name(written: Value | None, templates: tuple[Template, ...]) -> str:
     """The name of a resource; where only Azure knows it, of what it is made."""
-    for template in templates:
-        written = None if written is None else template.deploy(written)
-    name = text_of(written)
-    return parameter_in(name) or name or "workflow"
+    name = text_of(_deployed(written, templates))
+    made_of = _PARAMETER.fullmatch(name)
+    return made_of[1] if made_of else name or "workflow"
 
 
 def _template(
@@ -466,15 +460,15 @@ def _template(
     before: tuple[Template, ...] = (),
 ) -> Template:
     declared = find_mapping(root, "parameters")
-    made = Template(
+    return Template(
         is_template=True,
         declared={entry.name.lower(): entry for entry in declared or ()},
         variables={e.name.lower(): e for e in find_mapping(root, "variables") or ()},
         given=given,
         before=before,
         secrets=secrets_in(declared),
+        meter=Meter() if around is None else around.meter,
     )
-    return made if around is None else replace(made, meter=around.meter)
 
 
 def _resources(
@@ -511,9 +505,7 @@ def _inner(
     """A template that is computed with its own names, and given values by the one around it."""
     given: dict[str, Value] = {}
     for entry in find_mapping(properties, "parameters") or ():
-        value = find(entry.value, "value")
-        for template in templates:
-            value = None if value is None else template.deploy(value)
+        value = _deployed(find(entry.value, "value"), templates)
         if value is not None and not is_deployed(text_of(value)):
             given[entry.name.lower()] = value
     return _template(root, given, templates[0])
