@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.fields import unknown_fields
+from whorl.dialects.reading.fields import number_of, texts_of, unknown_fields
 from whorl.errors import did_you_mean
 from whorl.formats.loom import forms
-from whorl.formats.loom.forms import LoomContext, find, has_expression, text_at
+from whorl.formats.loom.forms import LoomContext, find, find_mapping, has_expression, text_at
 from whorl.language import LanguageError, MappingScope, evaluate_metered
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence
@@ -53,16 +53,16 @@ def order_of(context: LoomContext, actions: Mapping, *, parallel: bool = False) 
     bare: dict[str, bool] = {}
     before = ""
     for entry in actions:
-        written = find(entry.value, "runAfter")
+        written = find_mapping(entry.value, "runAfter")
         after[entry.name] = ()
-        if isinstance(written, Mapping):
+        if written is not None:
             after[entry.name] = _run_after(context, entry.name, written, names)
         elif before and context.lenient and not parallel:
             after[entry.name] = (ir.After(before, ("succeeded",)),)
-        inner = find(entry.value, "action") or find(entry.value, "inputs", "action")
-        is_retry = text_at(entry.value, "type").lower() == "retry"
-        kind = text_at(inner if is_retry else entry.value, "type").lower()
-        bare[entry.name] = kind == "compose"
+        action: Value | None = entry.value
+        if text_at(action, "type").lower() == "retry":
+            action = find(action, "action") or find(action, "inputs", "action")
+        bare[entry.name] = text_at(action, "type").lower() == "compose"
         if _is_usual(after[entry.name]):
             # An action that only deals with failures is none that others follow by standing below.
             before = entry.name
@@ -202,31 +202,28 @@ class Action:
     def value(self, *names: str) -> ir.Value:
         return self.context.value(self.setting(*names))
 
-    def missing(self, what: str, label: str, advice: str) -> None:
-        """Reports that the action lacks something."""
-        message = f"{self.name!r} {what}"
-        self.context.report("W006", message, self.span, label=label, help=advice)
-
     def nothing(self) -> ir.Node:
         """A node in place of an action that cannot be read."""
         return ir.Compute(name=self.name, value=ir.Constant(None))
 
     def timeout_s(self) -> float | None:
         """How long an action may take: `limit.timeout`, or `timeout` in milliseconds."""
-        if self.type not in ("until", "while", "dountil", "agent"):
-            limit = find(self.fields, "limit", "timeout")
-            if isinstance(limit, Scalar) and not has_expression(limit.text):
-                return self.context.seconds(limit, 0)
+        limit = find(self.fields, "limit", "timeout")
+        is_own = self.type not in forms.LOOPS and self.type != "agent"
+        if is_own and isinstance(limit, Scalar) and not has_expression(limit.text):
+            return self.context.seconds(limit, 0)
         own = find(self.fields, "timeout")
-        if isinstance(own, Scalar) and isinstance(own.value, int | float):
-            return own.value / 1_000
-        return self.context.seconds(own, 0) if own is not None else None
+        milliseconds = number_of(own)
+        if own is None or milliseconds is None:
+            return None if own is None else self.context.seconds(own, 0)
+        return milliseconds / 1_000
 
     def retry(self) -> ir.Retry | None:
         # What stands under `inputs` of a compose is its value.
         holders = (self.fields,) if self.type == "compose" else (self.fields, self.inputs)
-        policies = (find(holder, name) for holder in holders for name in ("retry", "retryPolicy"))
-        policy = next((policy for policy in policies if isinstance(policy, Mapping)), None)
+        names = ("retry", "retryPolicy")
+        policies = [find_mapping(holder, name) for holder in holders for name in names]
+        policy = next((policy for policy in policies if policy is not None), None)
         if policy is None:
             return None
         kind = text_at(policy, "type").lower() or "exponential"
@@ -235,13 +232,11 @@ class Action:
             message, advice = f"{kind!r} is not a kind of retry", "write fixed, exponential or none"
             self.context.report("W007", message, span, label="unknown kind", help=advice)
             return None
-        if kind == "none":
-            return ir.Retry(times=0)
         shipped = ("maxAttempts", "initialDelay")
         is_shipped = any(find(policy, name) is not None for name in shipped)
         retry = _shipped_retry(policy) if is_shipped else read_policy(self.context, policy, kind)
         # How long to wait for a retry that never comes means nothing.
-        return retry if retry.times else ir.Retry(times=0)
+        return retry if retry.times and kind != "none" else ir.Retry(times=0)
 
     def check(self) -> None:
         """Reports misspelt fields, and warns about fields and options that do nothing."""
@@ -249,15 +244,25 @@ class Action:
         self._check_fields(self.fields, names, repr(self.name))
         for name, names in forms.PART_FIELDS.items():
             for holder in (self.fields, self.inputs):
-                part = find(holder, name)
-                if isinstance(part, Mapping) and not (name == "delay" and "count" in part):
+                part = find_mapping(holder, name)
+                if part is not None and not (name == "delay" and "count" in part):
                     self._check_fields(part, names, f"{name} of {self.name!r}")
+        self.check_needed()
         self._check_objects()
         place = find(self.fields, "operationOptions") or self.fields
         for word in sorted(self.options - {option.lower() for option in forms.OPTIONS}):
             message = f"{self.name!r} has the unknown option {word!r}"
             advice = did_you_mean(word, forms.OPTIONS) or f"known: {', '.join(forms.OPTIONS)}"
             self.context.warn("W004", message, place.span, label="unknown option", help=advice)
+
+    def check_needed(self) -> None:
+        """Reports that the action lacks what its type cannot do without."""
+        for types, names, example in forms.NEEDED:
+            wanted = names.split()
+            if self.type in types.split() and self.setting(*wanted) is None:
+                message, advice = f"{self.name!r} needs {wanted[0]!r}", f'"{wanted[0]}": {example}'
+                label = f"no {wanted[0]}"
+                self.context.report("W006", message, self.span, label=label, help=f"write {advice}")
 
     def _check_objects(self) -> None:
         """Fields of these objects may be any but misspelt ones."""
@@ -297,74 +302,54 @@ def read_policy(context: LoomContext, policy: Mapping, kind: str = "exponential"
         return context.seconds(next((v for v in written if v is not None), None), usual_s)
 
     wait = seconds(5.0 if lenient else 7.5, "interval")
-    times = _count(context, policy, 3 if lenient else 4)
-    if not lenient:
-        on = tuple(_texts(find(policy, "httpStatusCodes"))) or _AZURE_ON
-        if kind == "fixed":
-            return ir.Retry(times=times, wait_s=wait, backoff=1.0, wait_max_s=wait, on=on)
-        least, most = seconds(5.0, "minimumInterval"), ("maximumInterval", "maxInterval")
-        return replace(
-            AZURE_RETRY,
-            times=times,
-            wait_s=wait,
-            wait_min_s=least,
-            wait_max_s=seconds(86_400.0, *most),
-            on=on,
-        )
-    on = tuple(_SAME_ERRORS.get(e.lower(), e) for e in _texts(find(policy, "on"))) or ("*",)
-    # The usual least wait shortens no interval; one that is written raises it.
-    least = seconds(min(1.0, wait), "minimumInterval")
-    if kind == "fixed":
-        wait = max(wait, least)
-        return ir.Retry(times=times, wait_s=wait, backoff=1.0, wait_max_s=wait, on=on)
-    return ir.Retry(
-        times=times,
-        # The seed adds up to a tenth; the engine spreads to both sides of the middle.
-        wait_s=wait * (1 + JITTER / 2),
-        backoff=2.0,
-        wait_max_s=seconds(60.0, "maxInterval", "maximumInterval"),
+    # The usual least wait of the seed shortens no interval; one that is written raises it.
+    least = seconds(min(1.0, wait) if lenient else 5.0, "minimumInterval")
+    codes = texts_of(find(policy, "on" if lenient else "httpStatusCodes"))
+    retry = replace(
+        AZURE_RETRY,
+        times=_count(context, policy, 3 if lenient else 4),
+        wait_s=wait,
         wait_min_s=least,
-        jitter=JITTER / 2 / (1 + JITTER / 2),
-        on=on,
+        wait_max_s=seconds(60.0 if lenient else 86_400.0, "maximumInterval", "maxInterval"),
+        on=codes or _AZURE_ON,
     )
+    if lenient:
+        on = tuple(_SAME_ERRORS.get(code.lower(), code) for code in codes) or ("*",)
+        # The seed adds up to a tenth; the engine spreads to both sides of the middle.
+        middle = 1 + JITTER / 2
+        jitter = JITTER / 2 / middle
+        retry = replace(retry, wait_s=wait * middle, jitter=jitter, on=on, drawn=False)
+    if kind != "fixed":
+        return retry
+    wait = max(wait, least) if lenient else wait
+    return ir.Retry(times=retry.times, wait_s=wait, backoff=1.0, wait_max_s=wait, on=retry.on)
 
 
 def _shipped_retry(policy: Mapping) -> ir.Retry:
     """The policy of the public system: attempts in all, and milliseconds."""
 
     def number(name: str, default: float) -> float:
-        value = find(policy, name)
-        is_number = isinstance(value, Scalar) and isinstance(value.value, int | float)
-        return value.value if is_number else default  # type: ignore[union-attr,return-value]
+        value = number_of(find(policy, name))
+        return default if value is None else value
 
     return ir.Retry(
         times=max(0, int(number("maxAttempts", 3)) - 1),
         wait_s=number("initialDelay", 1_000) / 1_000,
         backoff=number("backoffMultiplier", 2),
         wait_max_s=number("maxDelay", 30_000) / 1_000,
-        on=tuple(_texts(find(policy, "retryableErrors"))) or ("*",),
+        on=texts_of(find(policy, "retryableErrors")) or ("*",),
     )
 
 
 def _count(context: LoomContext, policy: Mapping, default: int) -> int:
     count = find(policy, "count")
-    if count is None:
-        return default
-    times = count.value if isinstance(count, Scalar) else None
-    if isinstance(count, Scalar) and isinstance(times, str) and has_expression(times):
+    times: Json = count.value if isinstance(count, Scalar) else None
+    if isinstance(count, Scalar) and forms.is_expression(count):
         # How often is known before the run, so an expression has constants only.
         computed, _ = evaluate_metered(context.expression(count), MappingScope({}), _COUNT_FUEL)
-        times = None if isinstance(computed, LanguageError | list | dict) else computed
-    if isinstance(times, int) and 0 <= times <= 1_000:
-        return times
-    message = (
-        "the count of a retry must be a whole number up to 1000, or an expression of constants"
-    )
-    context.report("W007", message, count.span, label="no count")
+        times = None if isinstance(computed, LanguageError) else computed
+    if count is None or (isinstance(times, int) and 0 <= times <= 1_000):
+        return times if isinstance(times, int) else default
+    message = "the count of a retry must be a whole number up to 1000, or an expression of "
+    context.report("W007", f"{message}constants", count.span, label="no count")
     return default
-
-
-def _texts(value: Value | None) -> list[str]:
-    if isinstance(value, Scalar):
-        return [value.text]
-    return [item.text for item in value or () if isinstance(item, Scalar)]

@@ -11,7 +11,7 @@ from whorl.errors import did_you_mean
 from whorl.formats.loom import control, external_actions, forms
 from whorl.formats.loom.action import Action, Location, order_of, read_policy
 from whorl.formats.loom.control import limits_of
-from whorl.formats.loom.external_actions import connected, limited, read_connector, task_of
+from whorl.formats.loom.external_actions import connected, read_connector, task_of
 from whorl.formats.loom.forms import (
     IT,
     bodied,
@@ -26,6 +26,7 @@ from whorl.formats.loom.forms import (
     text_at,
     text_term,
 )
+from whorl.formats.loom.project import limited
 from whorl.formats.loom.references import CALL
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, plain
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from whorl.formats.loom.forms import LoomContext
     from whorl.ir.nodes import Wanted
     from whorl.language import Json
-    from whorl.source import Entry, Value
+    from whorl.source import Entry
 
 
 # Actions that run code of the file: inline JavaScript, and transformations of XML.
@@ -66,11 +67,8 @@ _MAPS = ("Artifacts/Maps/", "../Artifacts/Maps/")
 
 def read_javascript(action: Action) -> ir.Node:
     """Runs code, which sees the actions that it names, the trigger and the run."""
-    code = action.setting("code")
-    if not isinstance(code, Scalar):
-        advice = 'write "inputs": {"code": "return workflowContext.trigger.outputs.body"}'
-        action.missing("has no code", "no code", advice)
-        code = Scalar("", action.span)
+    written = action.setting("code")
+    code = written if isinstance(written, Scalar) else Scalar("", action.span)
     entries: dict[str, ir.Value] = {
         "code": action.context.value(code),
         "inputs": ir.Fields((("workflowContext", _workflow_context(action, code)),)),
@@ -138,7 +136,6 @@ _ENDED: tuple[Wanted, ...] = ("succeeded", "failed", "timed_out", "skipped", "ca
 _ANY: dict[str, Json] = {"type": "object", "properties": {}}
 # An agent that is only told what it is begins with what the run was given.
 _PROMPT = "@if(equals(string(triggerBody()), ''), 'Begin.', string(triggerBody()))"
-_MODEL = ("deploymentId", "modelId")
 _SETTINGS = {"max_tokens": "maxTokens", "temperature": "temperature", "top_p": "topP"}
 # How much of what was said a model is told again.
 _REDUCTIONS = {"tokens": "maximumTokenCount", "messages": "messageCountLimit"}
@@ -156,7 +153,7 @@ class _Tool:
 
     owner: str
     name: str
-    span_of: Entry
+    entry: Entry
     agent: str
 
     @property
@@ -165,7 +162,7 @@ class _Tool:
 
     @property
     def is_server(self) -> bool:
-        return text_at(self.span_of.value, "type").lower() == _SERVER
+        return text_at(self.entry.value, "type").lower() == _SERVER
 
 
 def started_actions(context: LoomContext, actions: Mapping) -> Mapping:
@@ -196,30 +193,31 @@ def _tools(agent: Entry) -> Iterator[_Tool]:
 def read_handoff(action: Action) -> ir.Node:
     """Tells the model who goes on; the loop of the agents sees to that."""
     name, known = text_at(action.inputs, "name"), action.context.agents
-    if name.lower() in known:
-        name = known[name.lower()].name
-    else:
+    if name.lower() not in known:
         message = f"{action.name!r} hands over to the agent {name!r}, which does not exist"
         advice = f"there is {', '.join(e.name for e in known.values()) or 'none'}"
         action.context.report("W005", message, action.span, label="no such agent", help=advice)
-    return ir.Compute(name=action.name, value=bodied(ir.Constant(f"{name} goes on from here")))
+    words = f"{_spelled(action.context, name)} goes on from here"
+    return ir.Compute(name=action.name, value=bodied(ir.Constant(words)))
 
 
 def read_agent(action: Action) -> ir.Node:
     """The loop of an agent and of all that it hands over to."""
     context = action.context
-    group = _group(context, action.name)
+    # The agent, and those that it hands over to, directly or through others.
+    group = [context.agents[action.name.lower()]]
+    for agent in group:
+        others = (context.agents.get(tool.agent.lower()) for tool in _tools(agent))
+        group += [other for other in dict.fromkeys(others) if other and other not in group]
     tools = [tool for agent in group for tool in _tools(agent)]
     limits = limits_of(action, is_azure=True, usual=COUNT)
-    turns = [_turn(replace(action, name=e.name, fields=_object(e)), limits) for e in group]
-    asked: ir.Node = turns[0]
+    turns = {agent.name: _turn(action, agent, limits) for agent in group}
+    asked: ir.Node = turns[group[0].name]
     if len(turns) > 1:
-        ends: dict[str, Json] = {
-            e.name: [[turn.name, True]] for e, turn in zip(group, turns, strict=True)
-        }
+        ends: dict[str, Json] = {name: [[turn.name, True]] for name, turn in turns.items()}
         cases = (
-            ir.Case(e.name, ir.Block((turn,)), equals=ir.Constant(e.name))
-            for e, turn in zip(group, turns, strict=True)
+            ir.Case(name, ir.Block((turn,)), equals=ir.Constant(name))
+            for name, turn in turns.items()
         )
         asked = ir.Branch(
             name=f"{action.name}_agent",
@@ -229,7 +227,9 @@ def read_agent(action: Action) -> ir.Node:
         )
     used = _used_tools(action, asked.name, tools)
     given: list[Json] = [asked.name, used.name, f"{action.name}_result"]
-    handovers: dict[str, Json] = {tool.key: _spelled(context, tool) for tool in tools if tool.agent}
+    handovers: dict[str, Json] = {
+        tool.key: _spelled(context, tool.agent) for tool in tools if tool.agent
+    }
     return ir.Loop(
         name=action.name,
         body=ir.Block((asked, replace(used, after=(ir.After(asked.name, ("succeeded",)),)))),
@@ -249,33 +249,16 @@ def read_agent(action: Action) -> ir.Node:
     )
 
 
-def _object(entry: Entry) -> Mapping:
-    return entry.value if isinstance(entry.value, Mapping) else Mapping((), entry.value.span)
+def _spelled(context: LoomContext, agent: str) -> str:
+    known = context.agents.get(agent.lower())
+    return agent if known is None else known.name
 
 
-def _spelled(context: LoomContext, tool: _Tool) -> str:
-    agent = context.agents.get(tool.agent.lower())
-    return tool.agent if agent is None else agent.name
-
-
-def _group(context: LoomContext, name: str) -> list[Entry]:
-    """An agent and those that it hands over to, directly or through others."""
-    group = [context.agents[name.lower()]]
-    for agent in group:
-        for tool in _tools(agent):
-            other = context.agents.get(tool.agent.lower())
-            if other is not None and other not in group:
-                group.append(other)
-    return group
-
-
-def _turn(agent: Action, limits: ir.LoopLimits) -> ir.Task:
+def _turn(action: Action, agent: Entry, limits: ir.LoopLimits) -> ir.Task:
     """The question to the model of an agent, with all that was said before."""
-    context, parameters = agent.context, find(agent.inputs, "parameters")
-    messages = find(parameters, "messages")
-    settings = find(parameters, "agentModelSettings", "agentChatCompletionSettings")
-    model = next((v for name in _MODEL if (v := find(parameters, name)) is not None), None)
-    tools = list(_tools(_entry(agent)))
+    context, parameters = action.context, find(agent.value, "inputs", "parameters")
+    messages, settings = find(parameters, "messages"), find(parameters, "agentModelSettings")
+    tools = list(_tools(agent))
     entries: dict[str, ir.Value] = {
         "messages": context.value(messages),
         "offers": ir.Constant([_offer(tool) for tool in tools if not tool.is_server]),
@@ -283,43 +266,36 @@ def _turn(agent: Action, limits: ir.LoopLimits) -> ir.Task:
     }
     if servers := [tool.name for tool in tools if tool.is_server]:
         entries["tools"] = ir.Constant([*servers])
-    if isinstance(limits.iterations, int):
-        entries["max_turns"] = ir.Constant(limits.iterations)
-    if kept := _kept(parameters):
+    most = limits.iterations if isinstance(limits.iterations, int) else None
+    if most is not None:
+        entries["max_turns"] = ir.Constant(most)
+    kept: dict[str, Json] = {
+        name: int(text)
+        for name, field in _REDUCTIONS.items()
+        if (text := text_at(settings, "agentHistoryReductionSettings", field)).isdecimal()
+        and int(text)
+    }
+    if kept:
         entries["turns"] = computed("agent_recent", _TURNS, kept)
-        if isinstance(limits.iterations, int):
-            entries["max_turns"] = computed("agent_left", _TURNS, kept, limits.iterations)
-    if model is not None:
-        entries["model"] = context.value(model)
-    written = ((name, find(settings, key)) for name, key in _SETTINGS.items())
+        if most is not None:
+            entries["max_turns"] = computed("agent_left", _TURNS, kept, most)
+    chat = find(settings, "agentChatCompletionSettings")
+    written = [("model", find(parameters, "deploymentId") or find(parameters, "modelId"))]
+    written += [(name, find(chat, key)) for name, key in _SETTINGS.items()]
     entries |= {name: context.value(value) for name, value in written if value is not None}
-    if isinstance(messages, Sequence) and not any(map(_is_users, messages)):
-        entries["prompt"] = context.expression(Scalar("", agent.span), _PROMPT)
-    named = replace(agent, name=f"{agent.name}_turn")
-    return task_of(named, "ask", entries, IT)
-
-
-def _kept(parameters: Value | None) -> dict[str, Json]:
-    """How many tokens or messages an agent keeps of its history."""
-    written = find(parameters, "agentModelSettings", "agentHistoryReductionSettings")
-    texts = {name: text_at(written, field) for name, field in _REDUCTIONS.items()}
-    return {name: int(text) for name, text in texts.items() if text.isdecimal() and int(text)}
-
-
-def _entry(agent: Action) -> Entry:
-    return agent.context.agents[agent.name.lower()]
-
-
-def _is_users(message: Value) -> bool:
-    role = text_at(message, "role").lower()
-    return role == "user" or has_expression(role)
+    listed = messages if isinstance(messages, Sequence) else None
+    roles = [text_at(message, "role").lower() for message in listed or ()]
+    if listed is not None and not any(role == "user" or has_expression(role) for role in roles):
+        entries["prompt"] = context.expression(Scalar("", action.span), _PROMPT)
+    fields = agent.value if isinstance(agent.value, Mapping) else Mapping((), agent.value.span)
+    return task_of(replace(action, name=f"{agent.name}_turn", fields=fields), "ask", entries, IT)
 
 
 def _offer(tool: _Tool) -> Json:
-    schema = find(tool.span_of.value, "agentParameterSchema")
+    schema = find(tool.entry.value, "agentParameterSchema")
     return {
         "name": tool.name,
-        "description": text_at(tool.span_of.value, "description"),
+        "description": text_at(tool.entry.value, "description"),
         "schema": _ANY if schema is None else plain(schema),
     }
 
@@ -356,26 +332,21 @@ def _used_tools(action: Action, asked: str, tools: list[_Tool]) -> ir.ForEach:
 
 def _read_tool(action: Action, tool: _Tool, path: str) -> tuple[ir.Block, Json]:
     if tool.is_server:
-        called = _server_call(action, tool)
-        return ir.Block((called,)), [[called.name, True]]
-    actions = find_mapping(tool.span_of.value, "actions")
+        # A tool of a server, as the model wants it.
+        parts = {name: jinja(f'fact("{CALL}").{name}') for name in ("tool", "arguments", "pin")}
+        name, inputs = f"{action.name}_{tool.name}", fields(server=tool.name, **parts)
+        return ir.Block((ir.Task(name=name, kind="tool", inputs=inputs),)), [[name, True]]
+    actions = find_mapping(tool.entry.value, "actions")
     if actions is None:
         message = f"the tool {tool.name!r} of {tool.owner!r} has no actions, so it returns nothing"
         advice = "add actions to it; MCP servers are configured in [mcp] of whorl.toml"
-        span = tool.span_of.key.span
+        span = tool.entry.key.span
         action.context.warn("W023", message, span, label="no actions", help=advice)
         actions = Mapping((), span)
     order = order_of(action.context, actions)
     action.context.scopes.setdefault(tool.name, []).extend(entry.name for entry in actions)
     location = replace(action.location, path=f"{path}@case.{tool.name}", is_parallel=False)
     return location.read_block(action.context, actions, order, location), [*order.ends]
-
-
-def _server_call(action: Action, tool: _Tool) -> ir.Task:
-    """A tool of a server, as the model wants it."""
-    parts = {name: jinja(f'fact("{CALL}").{name}') for name in ("tool", "arguments", "pin")}
-    inputs = fields(server=tool.name, **parts)
-    return ir.Task(name=f"{action.name}_{tool.name}", kind="tool", inputs=inputs)
 
 
 _READERS: dict[str, Callable[[Action], ir.Node]] = {
@@ -499,8 +470,6 @@ def _read_retry(action: Action) -> ir.Node:
     """An action that is tried again: the node is the inner action under the outer name."""
     inner = action.setting("action")
     if not isinstance(inner, Mapping):
-        advice = 'write "action": {"type": "http", "inputs": {"uri": "..."}}'
-        action.missing("needs the action that it tries again", "no action", advice)
         return action.nothing()
     held = replace(action, type=text_at(inner, "type").lower(), fields=inner)
     held.check()

@@ -17,7 +17,7 @@ from whorl.formats.loom.action import EnclosingLoop, order_of
 from whorl.formats.loom.forms import SETTING, find, find_mapping, text_at
 from whorl.ir.walk import is_hidden, walk
 from whorl.language import LanguageError, MappingScope, evaluate_metered, parse
-from whorl.source import Entry, Mapping, Scalar, Sequence
+from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,10 +67,6 @@ def _inside(action: Action) -> Location:
     return replace(action.location, path=action.path, is_parallel=False)
 
 
-def _missing(action: Action, name: str, example: str) -> None:
-    action.missing(f"needs {name!r}", f"no {name}", f'write "{name}": "{example}"')
-
-
 def _read_case(
     action: Action, part: Value | None, name: str, slot: str, alone: str
 ) -> tuple[ir.Case, list[Json]]:
@@ -83,9 +79,7 @@ def _read_case(
 def read_if(action: Action) -> ir.Node:
     condition = action.setting("condition", "expression")
     yes, no = action.setting("actions", "then"), action.setting("else")
-    if condition is None:
-        _missing(action, "condition", "@equals(1, 1)")
-        condition = Scalar(False, action.span)
+    condition = Scalar(False, action.span) if condition is None else condition
     then, then_ends = _read_case(action, yes, "true", "case.true", f"{action.name}_then")
     other, other_ends = _read_case(action, no, "false", "default", f"{action.name}_else")
     return ir.Branch(
@@ -99,9 +93,6 @@ def read_if(action: Action) -> ir.Node:
 
 
 def read_switch(action: Action) -> ir.Node:
-    subject = action.setting("on", "expression")
-    if subject is None:
-        _missing(action, "on", "@body('think').action")
     cases: list[ir.Case] = []
     ends: dict[str, Json] = {}
     written, default = action.setting("cases"), action.setting("default")
@@ -122,7 +113,7 @@ def read_switch(action: Action) -> ir.Node:
         other, ends["default"] = _read_case(action, default, "default", "default", alone)
     return ir.Branch(
         name=action.name,
-        subject=action.context.value(subject),
+        subject=action.value("on", "expression"),
         cases=tuple(cases),
         default=other,
         shape=forms.bodied(forms.computed("taken_of", forms.IT, ends)),
@@ -130,14 +121,11 @@ def read_switch(action: Action) -> ir.Node:
 
 
 def read_foreach(action: Action) -> ir.Node:
-    items = action.setting("foreach", "items")
-    if items is None:
-        _missing(action, "foreach", "@body('fetch').items")
     location = replace(_inside(action), is_in_each=True)
     body, order = _read_body(action, action.setting("actions"), location, f"{action.name}_item")
     return ir.ForEach(
         name=action.name,
-        items=action.context.value(items),
+        items=action.value("foreach", "items"),
         body=body,
         item_name="$item",
         concurrency=_concurrency(action),
@@ -170,21 +158,19 @@ def read_loop(action: Action) -> ir.Node:
     is_azure = written is None and action.setting("expression") is not None
     condition = action.setting("expression") if is_azure else written
     if condition is None:
-        message = f"loop {action.name!r} needs a condition"
         advice = "write \"condition\": \"@equals(variables('status'), 'complete')\""
+        message = f"loop {action.name!r} needs a condition"
         context.report("W006", message, action.span, label="no condition", help=advice)
         condition = Scalar(True, action.span)
     alone = f"{action.name}_action"
-    own = find(action.fields, "name")
-    also = own.value if isinstance(own, Scalar) and isinstance(own.value, str) else action.name
     ends = order_of(context, actions_in(action.setting("actions"), alone)).ends
-    names = tuple(dict.fromkeys((action.name, also)))
-    loop = EnclosingLoop(names, f"loop:{action.path}", ends)
+    names = dict.fromkeys((action.name, text_at(action.fields, "name") or action.name))
+    loop = EnclosingLoop(tuple(names), f"loop:{action.path}", ends)
     location = replace(_inside(action), loops=(*action.location.loops, loop))
     body, _ = _read_body(action, action.setting("actions"), location, alone)
     if not is_azure:
         _warn_of_variables(action, condition)
-    shown = condition.text if isinstance(condition, Scalar) else forms.json_text(condition)
+    shown = condition.text if isinstance(condition, Scalar) else forms.literal(plain(condition))
     # What the author calls the loop and its condition, for those who look at it run.
     kind = action.type.replace("dountil", "doUntil")
     context.loops[action.path] = {"type": kind, "condition": shown}
@@ -293,18 +279,15 @@ def limits_of(action: Action, is_azure: bool, usual: int = COUNT) -> ir.LoopLimi
 
 
 def _count(action: Action, count: Scalar, is_azure: bool) -> int:
-    value = count.value
-    if isinstance(value, str) and value.strip().isdecimal():
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    value = int(count.text) if count.text.strip().isdecimal() else 0
+    if value < 1:
         message = f"limit.count of loop {action.name!r} is a whole number of at least 1"
         action.context.report("W007", message, count.span, label="no count", help="write 60")
-        return COUNT
-    if value > COUNT_MAX and not is_azure:
+    elif value > COUNT_MAX and not is_azure:
         message = f"Loop count exceeds system limit: {COUNT_MAX}"
         advice = f"write {COUNT_MAX} or less; nest loops if more are needed"
         action.context.report("W015", message, count.span, label="too many", help=advice)
-    return value
+    return value or COUNT
 
 
 def _warn_of_variables(action: Action, condition: Value) -> None:
@@ -312,9 +295,8 @@ def _warn_of_variables(action: Action, condition: Value) -> None:
     sources = [scalar.text for scalar in forms.scalars_in(condition)]
     spelled = {name for source in sources for name in forms.variables_read(source)}
     read = {name.lower() for name in spelled}
-    if not read or any(map(forms.READS_RESULTS.search, sources)):
-        return
-    if any(map(forms.is_of_a_loop, read)):
+    is_fixed = not any(map(forms.READS_RESULTS.search, sources))
+    if not read or not is_fixed or any(map(forms.is_of_a_loop, read)):
         return
     listed = ", ".join(map(repr, sorted(spelled)))
     if not read & set_in(action.setting("actions")):
@@ -418,14 +400,6 @@ def read_response(action: Action) -> ir.Node:
     return ir.Compute(name=action.name, value=ir.Fields(tuple(entries)), shape=shape)
 
 
-def responses_in(value: Value | None, is_block: bool = False) -> Iterator[str]:
-    """The names of the actions that answer whoever started the run."""
-    for entry in value if isinstance(value, Mapping) else ():
-        if is_block and text_at(entry.value, "type").lower() == "response":
-            yield entry.name
-        yield from responses_in(entry.value, entry.name.lower() == "actions")
-
-
 def read_operation(action: Action) -> ir.Node:
     """An operation on data: what is computed, of which items, and what becomes of it."""
     over: ir.Value | None = None
@@ -436,16 +410,14 @@ def read_operation(action: Action) -> ir.Node:
         value = ir.Fields(tuple((name, action.value(name)) for name in ("content", "schema")))
         become = forms.computed("checked_content", forms.IT)
     elif action.type == "join":
-        value = ir.Fields((("from", _items(action)), ("joinWith", action.value("joinWith"))))
+        value = ir.Fields(tuple((name, action.value(name)) for name in ("from", "joinWith")))
         become = forms.computed("joined", forms.IT)
     elif action.type == "select":
-        value, over = action.value("select"), _items(action)
+        value, over = action.value("select"), action.value("from")
     elif action.type == "query":
         where = action.setting("where")
-        if not isinstance(where, Scalar):
-            _missing_steps(action, "where", '"@greater(item(), 1)"')
-            where = Scalar("@true", action.span)
-        over, keep = _items(action), action.context.expression(where)
+        where = where if isinstance(where, Scalar) else Scalar("@true", action.span)
+        over, keep = action.value("from"), action.context.expression(where)
     else:
         columns = action.setting("columns")
         if isinstance(columns, Sequence):
@@ -455,7 +427,7 @@ def read_operation(action: Action) -> ir.Node:
             value = ir.Fields(tuple(zip(headers, cells, strict=True)))
         form = "CSV" if text_of(action.setting("format")).upper() == "CSV" else "HTML"
         become = forms.jinja(f'table_of({{"rows": it, "format": "{form}"}})')
-        over = _items(action)
+        over = action.value("from")
     shape = forms.bodied(become)
     return ir.Compute(name=action.name, value=value, over=over, keep=keep, shape=shape)
 
@@ -472,18 +444,6 @@ def read_time(action: Action) -> ir.Node:
     terms = ", ".join(forms.as_term(value) for value in given if isinstance(value, Scalar))
     source = f"@{function}({terms})"
     return ir.Compute(name=action.name, value=forms.bodied(_expression(action, source)))
-
-
-def _items(action: Action) -> ir.Value:
-    items = action.setting("from")
-    if items is None:
-        _missing_steps(action, "from", "\"@body('Fetch')\"")
-    return action.context.value(items)
-
-
-def _missing_steps(action: Action, name: str, example: str) -> None:
-    advice = f'write "inputs": {{"{name}": {example}}}'
-    action.missing(f"needs {name!r}", "missing", advice)
 
 
 def _expression(action: Action, source: str) -> ir.Expression:
@@ -504,16 +464,13 @@ def declared(variables: Value | None) -> list[Variable]:
 
 def variables_in(value: Value | None) -> Iterator[tuple[str, str | None]]:
     """The variables that actions somewhere in a value set or declare, these with their types."""
-    queue = [value]
-    for part in queue:
-        if isinstance(part, Mapping):
-            kind = text_at(part, "type").lower()
-            if kind == "initializevariable":
-                variables = find(part, "inputs", "variables") or find(part, "variables")
-                yield from ((name, written) for _, name, written in declared(variables))
-            elif kind in SETTING:
-                yield variable_set(part), None
-            queue.extend(entry.value for entry in part)
+    for _, part in forms.objects_in(value):
+        kind = text_at(part, "type").lower()
+        if kind == "initializevariable":
+            variables = find(part, "inputs", "variables") or find(part, "variables")
+            yield from ((name, written) for _, name, written in declared(variables))
+        elif kind in SETTING:
+            yield variable_set(part), None
 
 
 def variable_set(action: Mapping) -> str:
@@ -536,28 +493,20 @@ def read_initialize(action: Action) -> ir.Node:
         elif kind:
             given = _typed(action, name, value, given)
         sets.append((action.context.variable(name), given))
-    if not sets:
-        advice = 'write "inputs": {"variables": [{"name": "n", "type": "integer", "value": 0}]}'
-        action.missing("names no variable", "no variables", advice)
     return _assign(action, sets, "set")
 
 
 def read_set(action: Action) -> ir.Node:
     """Sets, increments or appends to a variable."""
-    name = variable_set(action.fields)
-    if not name:
-        advice = 'write "inputs": {"name": "n", "value": 1}'
-        action.missing("names no variable", "no name", advice)
-    name = action.context.variable(name)
+    name = action.context.variable(variable_set(action.fields))
     value = action.setting("value")
     operation = _OPERATIONS[action.type]
-    given = action.context.value(value)
+    is_counting = operation == "add" and value is None
+    given: ir.Value = ir.Constant(1) if is_counting else action.context.value(value)
     place = value if isinstance(value, Scalar) else Scalar("", action.span)
     if operation == "join" and isinstance(value, Scalar) and forms.is_expression(value):
         # What is appended to a text is printed by the rules of `@{}`.
         given = action.context.expression(value, f"@string({forms.text_term(value.text)})")
-    elif operation == "add" and value is None:
-        given = ir.Constant(1)
     elif operation in ("add", "set"):
         given = _typed(action, name, value, given)
     if action.type == "decrementvariable":

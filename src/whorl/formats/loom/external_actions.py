@@ -1,4 +1,4 @@
-"""Actions that others carry out, with the connections and limits that a project has for them."""
+"""Actions that others carry out, with the connections that a project has for them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ from whorl.formats.loom.forms import (
     text_at,
     text_term,
 )
-from whorl.formats.loom.project import open_beside, settings_in
+from whorl.formats.loom.project import CONNECTIONS, settings_in
 from whorl.source import Entry, Mapping, Scalar
 
 if TYPE_CHECKING:
     from whorl.formats.loom.action import Action
-    from whorl.formats.loom.forms import LoomContext
     from whorl.source import Value
 
 Entries = dict[str, ir.Value]
@@ -52,17 +51,12 @@ STATUS_CODES = {
     "requesturitoolong": 414,
 }
 # The inputs of a request and of a question, with the settings that give them.
-_REQUEST = {
-    "method": ("method",),
-    "query": ("queries", "query"),
-    "body": ("body",),
-    "auth": ("authentication",),
-}
+_REQUEST = {"method": "method", "query": "queries query", "body": "body", "auth": "authentication"}
 _QUESTION = {
-    "model": ("model", "deploymentId"),
-    "system": ("systemPrompt", "system"),
-    "temperature": ("temperature",),
-    "max_tokens": ("maxTokens", "max_tokens"),
+    "model": "model deploymentId",
+    "system": "systemPrompt system",
+    "temperature": "temperature",
+    "max_tokens": "maxTokens max_tokens",
 }
 # Why nobody but whoever the operator names answers for these; connectors reach other systems.
 _MISSING = {
@@ -94,10 +88,16 @@ _KIND_NAMES = {
 }
 
 
-def _settings(action: Action, names: dict[str, tuple[str, ...]]) -> Entries:
-    """The settings that there are, by the names of inputs."""
-    written = ((name, action.setting(*settings)) for name, settings in names.items())
-    return {name: action.context.value(v) for name, v in written if v is not None}
+def _settings(action: Action, names: dict[str, str], request: Value | None = None) -> Entries:
+    """The settings that there are, of an action or a request in it, by the names of inputs."""
+    found: Entries = {}
+    for name, settings in names.items():
+        listed = [find(request, setting) for setting in settings.split()]
+        value = action.setting(*settings.split()) if request is None else None
+        value = next((each for each in (value, *listed) if each is not None), None)
+        if value is not None:
+            found[name] = action.context.value(value)
+    return found
 
 
 def task_of(action: Action, kind: str, entries: Entries, shape: ir.Value) -> ir.Task:
@@ -118,13 +118,9 @@ def _outputs(action: Action) -> ir.Value:
     return computed("http_outputs", IT) if action.is_azure else _HTTP_SHAPE
 
 
-def read_http(action: Action) -> ir.Node:
+def read_http(action: Action) -> ir.Task:
     """Calls a web service; a status that is no success is a failure whose outputs can be read."""
-    url = action.setting("uri", "url")
-    if url is None:
-        advice = 'write "inputs": {"method": "GET", "uri": "https://..."}'
-        action.missing("has no address", "no uri", advice)
-    entries = {"url": action.context.value(url)} | _settings(action, _REQUEST)
+    entries = {"url": action.value("uri", "url")} | _settings(action, _REQUEST)
     headers, cookie = action.setting("headers"), action.setting("cookie")
     if cookie is not None:
         listed = [("Cookie", cookie)]
@@ -146,7 +142,7 @@ def read_http(action: Action) -> ir.Node:
     return replace(task, secure=is_secure, retry=AZURE_RETRY if action.is_azure else None)
 
 
-def read_connector(action: Action, missing: str = "") -> ir.Node:
+def read_connector(action: Action, missing: str = "") -> ir.Task:
     """An action of a connector: whoever the operator names answers for it."""
     entries: Entries = {
         "action": ir.Constant(action.name),
@@ -237,11 +233,7 @@ def read_call(action: Action) -> ir.Node:
 def read_ask(action: Action) -> ir.Node:
     """Asks a model; an answer that is JSON is a value."""
     context, background = action.context, action.setting("context")
-    prompt = action.setting("prompt")
-    if prompt is None:
-        prompt = action.setting("input", "message")
-    if prompt is None:
-        action.missing("asks nothing", "no prompt", 'write "inputs": {"prompt": "..."}')
+    prompt = action.setting("prompt", "input", "message")
     if isinstance(background, Scalar) and isinstance(prompt, Scalar):
         parts = f"{text_term(prompt.text)}, '\n\n', {text_term(background.text)}"
         question: ir.Value = context.expression(prompt, f"@concat({parts})")
@@ -255,9 +247,6 @@ def read_operator_task(action: Action) -> ir.Node:
     """Calls what the operator's configuration names: `actor:<type>` or `activity:<type>`."""
     names, prefix = _KIND_NAMES[action.type], f"{action.type}:"
     kind = action.setting(*names)
-    if kind is None:
-        advice = f'write "inputs": {{"{names[0]}": "search", "input": ...}}'
-        action.missing(f"does not say which {action.type} it calls", f"no {names[0]}", advice)
     # The one argument: `input` where there is one, otherwise the remaining inputs.
     argument, inputs = action.setting("input"), action.inputs
     if argument is None and isinstance(inputs, Mapping):
@@ -278,7 +267,6 @@ def read_operator_task(action: Action) -> ir.Node:
 # `connections.json` says where APIs and functions are reached, and with which keys. What runs
 # inside of Azure only (a service provider) has no address: somebody must stand in for it.
 
-_FILE = "connections.json"
 _WEBHOOKS = frozenset({"httpwebhook", "apiconnectionwebhook", "openapiconnectionwebhook"})
 # The section of the file for each type of action, and where the action names its connection.
 _SECTIONS = {
@@ -293,18 +281,6 @@ _SECTIONS = {
         ("serviceProviderConfiguration", "connectionName"),
     ),
 }
-_REQUEST_FIELDS = {
-    "method": "method",
-    "query": "queries",
-    "body": "body",
-    "headers": "headers",
-}
-
-
-def read_connections(context: LoomContext) -> Mapping | None:
-    """The connections of the project, from the file beside the definition or one folder up."""
-    document = open_beside(context, _FILE)
-    return None if document is None else find_mapping(document.root)
 
 
 def connected(action: Action, task: ir.Task) -> ir.Task:
@@ -333,15 +309,11 @@ def unsubscribe_of(action: Action) -> ir.Fields | None:
 def request_of(action: Action, request: Value | None) -> Entries | None:
     """A request as it is written in an action, or in a part of one."""
     url = find(request, "uri") or find(request, "url")
-    if url is None:
-        return None
-    return {"url": action.context.value(url)} | _parts(action, request)
+    return None if url is None else {"url": action.context.value(url)} | _parts(action, request)
 
 
 def _parts(action: Action, request: Value | None) -> Entries:
-    written = {name: find(request, field) for name, field in _REQUEST_FIELDS.items()}
-    written["auth"] = find(request, "authentication")
-    return {name: action.context.value(v) for name, v in written.items() if v is not None}
+    return _settings(action, _REQUEST | {"headers": "headers"}, request)
 
 
 def _connection(action: Action) -> Mapping | None:
@@ -354,7 +326,9 @@ def _connection(action: Action) -> Mapping | None:
     connection = find_mapping(known, name)
     if connection is None:
         names = [entry.name for entry in known or ()]
-        message = f"{action.name!r} names the connection {name!r}, which {section} of {_FILE} "
+        message = (
+            f"{action.name!r} names the connection {name!r}, which {section} of {CONNECTIONS} "
+        )
         advice = did_you_mean(name, names) or f"there are: {', '.join(names) or 'none'}"
         context.warn("W005", f"{message}does not have", action.span, label="unknown", help=advice)
     return connection
@@ -391,69 +365,3 @@ def _authenticated(action: Action, written: Value | None, entries: Entries) -> E
         header = context.expression(parameter, f"@concat({terms})")
         return {"auth": ir.Fields((("type", ir.Constant("Raw")), ("value", header)))}
     return {} if written is None else {"auth": context.value(written)}
-
-
-# Limits of a project's host: the settings of `host.json` that change what a run does.
-
-_RUN_TIME = "runtime.backend.flowruntimeout"
-_RUN_TIME_STATELESS = "runtime.backend.stateless.flowruntimeout"
-_SPLIT_ITEMS = "runtime.backend.flowdefaultsplitonitemslimit"
-_EACH_ITEMS = "runtime.backend.flowdefaultforeachitemslimit"
-_EACH_AT_ONCE = "runtime.backend.foreachdefaultdegreeofparallelism"
-_HTTP_TIME = "runtime.backend.httpoperation.requesttimeout"
-_KNOWN = (_RUN_TIME, _RUN_TIME_STATELESS, _SPLIT_ITEMS, _EACH_ITEMS, _EACH_AT_ONCE, _HTTP_TIME)
-_SPAN = re.compile(r"(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})")
-
-
-def read_host(context: LoomContext) -> dict[str, float]:
-    """The limits by name in lower case; times are in seconds."""
-    document = open_beside(context, "host.json")
-    if document is None:
-        return {}
-    limits: dict[str, float] = {}
-    for entry in find_mapping(document.root, "extensions", "workflow", "settings") or ():
-        name, number = entry.name.lower(), _number(entry.value)
-        if name in _KNOWN and number is not None and number > 0:
-            limits[name] = number
-        elif name.startswith("runtime."):
-            message = f"the setting {entry.name!r} of the host has no effect here"
-            advice = "what bounds runs here is in [limits] of whorl.toml"
-            context.warn("W023", message, entry.key.span, label="no effect", help=advice)
-    return limits
-
-
-def _number(value: object) -> float | None:
-    if not isinstance(value, Scalar):
-        return None
-    if value.text.isdecimal():
-        return float(value.text)
-    span = _SPAN.fullmatch(value.text)
-    if span is None:
-        return None
-    days, hours, minutes, seconds = (int(part or 0) for part in span.groups())
-    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
-
-
-def limited(action: Action, node: ir.Node) -> ir.Node:
-    """The node of an action with the host's limits, where it has none of its own."""
-    host = action.context.host
-    if isinstance(node, ir.ForEach):
-        is_own = action.configuration("concurrency", "repetitions") is not None
-        if _EACH_AT_ONCE in host and node.concurrency > 1 and not is_own:
-            node = replace(node, concurrency=int(host[_EACH_AT_ONCE]))
-        return replace(node, items_max=int(host.get(_EACH_ITEMS, node.items_max)))
-    if isinstance(node, ir.Task) and node.kind == "http" and node.timeout_s is None:
-        return replace(node, timeout_s=host.get(_HTTP_TIME))
-    return node
-
-
-def limited_run(context: LoomContext, workflow: ir.Workflow, *, is_stateless: bool) -> ir.Workflow:
-    """The workflow with the host's limits for whole runs, and for what a trigger splits on."""
-    host = context.host
-    time_s = host.get(_RUN_TIME_STATELESS if is_stateless else _RUN_TIME)
-    if time_s is not None:
-        workflow = replace(workflow, limits=replace(workflow.limits, time_s=time_s))
-    trigger = workflow.trigger
-    if trigger is not None and trigger.concurrency is None and _SPLIT_ITEMS in host:
-        workflow = replace(workflow, trigger=replace(trigger, items_max=int(host[_SPLIT_ITEMS])))
-    return workflow

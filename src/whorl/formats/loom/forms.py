@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading.context import ReadContext
-from whorl.dialects.reading.fields import check_spelling, duration_of, text_of, words
+from whorl.dialects.reading.fields import check_spelling, duration_of, text_of, texts_of, words
 from whorl.dialects.reading.texts import called, read_tree
 from whorl.language import LanguageError, parse
 from whorl.lazily import dataclass
@@ -26,14 +26,10 @@ if TYPE_CHECKING:
     from whorl.source import Entry, Value
 
 
-_DEPTH_MAX = 30
 # A whole string in brackets that begins with a call is computed when a template is deployed.
 _CALL = re.compile(r"\[\s*+[A-Za-z][\w.]*+\(")
-_PARAMETER = re.compile(r"\[\s*parameters\(\s*'([^']+)'\s*\)\s*\]", re.IGNORECASE)
 # The types of parameters whose values nobody is shown, with those of inputs.
 _SECURE: dict[str, PortType] = {"securestring": "string", "secureobject": "json"}
-# The keys under which actions hold others.
-INNER = ("actions", "then", "else", "cases", "default", "action")
 
 
 def find(value: Value | None, *names: str) -> Value | None:
@@ -65,24 +61,17 @@ def is_deployed(text: str) -> bool:
     return text[-1:] == "]" and _CALL.match(text) is not None
 
 
-def parameter_in(text: str) -> str:
-    """The name in `[parameters('name')]`; empty where a string is anything else."""
-    match = _PARAMETER.fullmatch(text)
-    return match[1] if match else ""
-
-
 def is_lenient(definition: Mapping) -> bool:
     """Whether a file follows the seed's rules.
 
     It does where it says `condition` or has a type of its own; it does not where it says
     `expression` or calls a connector. A file that says none of it is known by its small letters.
     """
-    actions = list(_actions_in(definition, 0))
+    actions = [part for name, part in objects_in(definition) if name]
     if any(map(_is_own, actions)):
         return True
     kinds = [text_at(action, "type") for action in actions]
-    azure = CONNECTORS | {"workflow"}
-    if any(kind.lower() in azure for kind in kinds) or any(
+    if any(kind.lower() in CONNECTORS or kind.lower() == "workflow" for kind in kinds) or any(
         find(action, "expression") is not None for action in actions
     ):
         return False
@@ -94,43 +83,37 @@ def _is_own(action: Mapping) -> bool:
     if kind not in ("until", "if", "switch"):
         return kind in OWN
     holders = (action, find(action, "inputs"))
-    return any(find(holder, key) is not None for holder in holders for key in ("condition", "on"))
+    own = ("condition", "on", "then")
+    return any(find(holder, key) is not None for holder in holders for key in own)
 
 
-def _actions_in(part: Value | None, depth: int) -> Iterator[Mapping]:
-    """The actions of a part, which is one of them, has `actions` or is such a block itself."""
-    if not isinstance(part, Mapping) or depth > _DEPTH_MAX:
-        return
-    inner = find_mapping(part, "actions")
-    block = [entry.value for entry in (part if inner is None else inner)]
-    for action in [part] if isinstance(find(part, "type"), Scalar) else block:
-        if isinstance(find(action, "type"), Scalar) and isinstance(action, Mapping):
-            yield action
-        for holder in (action, find(action, "inputs")):
-            for name in INNER:
-                held = find(holder, name)
-                cases = held if name == "cases" else None
-                parts = [c.value for c in cases] if isinstance(cases, Mapping) else [held]
-                for each in parts:
-                    yield from _actions_in(each, depth + 1)
+def objects_in(
+    value: Value | None, name: str = "", *, is_block: bool = False
+) -> Iterator[tuple[str, Mapping]]:
+    """All objects of a value, wherever they stand; those under `actions` have names."""
+    if isinstance(value, Mapping):
+        yield name, value
+        for entry in value:
+            inner = entry.name if is_block else ""
+            yield from objects_in(entry.value, inner, is_block=entry.name.lower() == "actions")
+    for item in value if isinstance(value, Sequence) else ():
+        yield from objects_in(item)
 
 
 def secured(holder: Value | None) -> set[str]:
     """What of an action or a trigger must be shown to nobody: `inputs`, `outputs`."""
     secure = find(holder, "runtimeConfiguration", "secureData")
     listed = find(secure, "properties")
-    if secure is None:
-        return set()
-    if not isinstance(listed, Sequence):
-        return {"inputs", "outputs"}
-    return {item.text.lower() for item in listed if isinstance(item, Scalar)}
+    if isinstance(listed, Sequence):
+        return {text.lower() for text in texts_of(listed)}
+    return set() if secure is None else {"inputs", "outputs"}
 
 
 def secrets_in(parameters: Value | None) -> dict[str, PortType]:
     """The parameters whose values nobody is shown, by their names in lower case."""
     entries = parameters if isinstance(parameters, Mapping) else ()
-    kinds = {e.name.lower(): _SECURE.get(text_at(e.value, "type").lower()) for e in entries}
-    return {name: kind for name, kind in kinds.items() if kind is not None}
+    kinds = ((e.name.lower(), text_at(e.value, "type").lower()) for e in entries)
+    return {name: _SECURE[kind] for name, kind in kinds if kind in _SECURE}
 
 
 # The words of the dialect: types of actions with their fields, statuses, limits, events.
@@ -163,80 +146,75 @@ TYPES = (SETTING | HOLDING | OWN | CONNECTORS).union(
     words("initializevariable http workflow"),
 )
 
+
+def _table(text: str) -> dict[str, tuple[str, ...]]:
+    """Names before a colon, and the fields behind it, which each of them has."""
+    rows = (row.split(":") for row in text.split(";"))
+    return {name: words(fields) for names, fields in rows for name in names.split()}
+
+
 # The fields that any action may have, in the order in which advice names them.
 COMMON = words(
     """type kind name inputs runAfter runtimeConfiguration operationOptions trackedProperties
     correlation conditions limit description metadata retry retryPolicy timeout circuitBreaker
     rateLimit"""
 )
-_IF = ("condition", "expression", "actions", "then", "else")
-FIELDS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(LOOPS, ("condition", "expression", "actions", "delay")),
-    "retry": ("action",),
-    "if": _IF,
-    "condition": _IF,
-    "switch": ("on", "expression", "cases", "default"),
-    "foreach": ("foreach", "items", "actions"),
-    "scope": ("actions",),
-    "parallel": ("actions", "branches"),
-    "http": ("method", "uri", "url", "headers", "queries", "query", "body", "cookie"),
-    "ai": ("model", "prompt", "system", "systemPrompt", "temperature", "maxTokens", "context"),
-    "actor": ("actorType", "actorVersion", "actorId", "actor", "method", "args", "input"),
-    "activity": ("activityType", "activityName", "activity", "input"),
-    "wait": ("interval", "until"),
-    "agent": ("tools", "modelConfigurations", "parameters"),
-    **dict.fromkeys((*SETTING, "initializevariable"), words("name variableName value variables")),
-}
-
-# The fields of objects that stand in actions.
-_RETRY = words(
-    """type count interval maxInterval maximumInterval minimumInterval on httpStatusCodes
-    maxAttempts initialDelay maxDelay backoffMultiplier retryableErrors"""
+FIELDS = _table(
+    """until while dountil: condition expression actions delay; retry: action;
+    if condition: condition expression actions then else; switch: on expression cases default;
+    foreach: foreach items actions; scope: actions; parallel: actions branches;
+    http: method uri url headers queries query body cookie;
+    ai: model prompt system systemPrompt temperature maxTokens context;
+    actor: actorType actorVersion actorId actor method args input;
+    activity: activityType activityName activity input; wait: interval until;
+    agent: tools modelConfigurations parameters;
+    setvariable incrementvariable decrementvariable appendtoarrayvariable appendtostringvariable
+    initializevariable: name variableName value variables"""
 )
-PART_FIELDS = {
-    "limit": ("count", "timeout"),
-    "delay": ("interval",),
-    "retry": _RETRY,
-    "retryPolicy": _RETRY,
-}
+# What actions cannot do without: their types, the names of the setting, and a value for advice.
+NEEDED = (
+    ("if condition", "condition expression", '"@equals(1, 1)"'),
+    ("switch", "on expression", "\"@body('think').action\""),
+    ("foreach", "foreach items", "\"@body('fetch').items\""),
+    ("query select join table", "from", "\"@body('fetch')\""),
+    ("query", "where", '"@greater(item(), 1)"'),
+    ("http", "uri url", '"https://..."'),
+    ("ai", "prompt input message", '"..."'),
+    ("actor", "actorType actor", '"search"'),
+    ("activity", "activityType activityName activity", '"search"'),
+    ("javascriptcode", "code", '"return workflowContext.trigger.outputs.body"'),
+    ("retry", "action", '{"type": "http", "inputs": {"uri": "https://..."}}'),
+    ("initializevariable", "variables", '[{"name": "n", "type": "integer", "value": 0}]'),
+    (" ".join(SETTING), "name variableName", '"n"'),
+)
+# The fields of objects that stand in actions.
+PART_FIELDS = _table(
+    """limit: count timeout; delay: interval;
+    retry retryPolicy: type count interval maxInterval maximumInterval minimumInterval on
+    httpStatusCodes maxAttempts initialDelay maxDelay backoffMultiplier retryableErrors"""
+)
 # The fields of `inputs` of the types that hand nothing else on.
-INPUT_FIELDS: dict[str, tuple[str, ...]] = {
-    "http": (*FIELDS["http"], "authentication", "retryPolicy"),
-    "ai": (*FIELDS["ai"], "input", "message", "retry", "retryPolicy"),
-    "response": words("statusCode headers body schema"),
-    "terminate": words("runStatus runError"),
-    "parsejson": words("content schema"),
-    "query": words("from where"),
-    "select": words("from select"),
-    "join": words("from joinWith"),
-    "table": words("from format columns"),
-    **dict.fromkeys(("wait", "delay"), words("interval until count unit")),
-    **dict.fromkeys(SETTING, words("name variableName value")),
-    "initializevariable": ("variables",),
-}
+INPUT_FIELDS = _table(
+    """http: method uri url headers queries query body cookie authentication retryPolicy;
+    ai: model prompt system systemPrompt temperature maxTokens context input message retry
+    retryPolicy; response: statusCode headers body schema; terminate: runStatus runError;
+    parsejson: content schema; query: from where; select: from select; join: from joinWith;
+    table: from format columns; wait delay: interval until count unit;
+    initializevariable: variables; setvariable incrementvariable decrementvariable
+    appendtoarrayvariable appendtostringvariable: name variableName value"""
+)
 # The fields of other objects of a file.
-OBJECT_FIELDS = {
-    "definition": words(
-        """contentVersion parameters triggers actions outputs staticResults description metadata
-        name version kind"""
-    ),
-    "trigger": words(
-        """type kind inputs recurrence conditions runtimeConfiguration operationOptions splitOn
-        splitOnConfiguration correlation description metadata evaluatedRecurrence"""
-    ),
-    "request": words("schema method relativePath"),
-    "parameter": words("type defaultValue value allowedValues metadata"),
-    "output": words("type value description metadata"),
-    "variable": words("name type value"),
-    "interval": words("count unit"),
-    "case": words("case actions"),
-    "column": words("header value"),
-    "runError": words("code message"),
-    "runtimeConfiguration": words(
-        "concurrency paginationPolicy contentTransfer secureData staticResult requestOptions"
-    ),
-    "concurrency": words("runs repetitions maximumWaitingRuns"),
-}
+OBJECT_FIELDS = _table(
+    """definition: contentVersion parameters triggers actions outputs staticResults description
+    metadata name version kind;
+    trigger: type kind inputs recurrence conditions runtimeConfiguration operationOptions splitOn
+    splitOnConfiguration correlation description metadata evaluatedRecurrence;
+    request: schema method relativePath; parameter: type defaultValue value allowedValues metadata;
+    output: type value description metadata; variable: name type value; interval: count unit;
+    case: case actions; column: header value; runError: code message;
+    runtimeConfiguration: concurrency paginationPolicy contentTransfer secureData staticResult
+    requestOptions; concurrency: runs repetitions maximumWaitingRuns"""
+)
 # What `operationOptions` may hold.
 OPTIONS = words(
     """Asynchronous DisableAsyncPattern DisableAutomaticDecompression EnableSchemaValidation
@@ -317,7 +295,7 @@ _NAMED = re.compile(
 _PLACEHOLDER = re.compile(
     r"""@(?P<escaped>@\{)|@\{(?P<inner>(?:'[^']*+'?|"[^"]*+"?|[^'"}])*+)\}?"""
 )
-_READS_INPUTS = re.compile(
+READS_INPUTS = re.compile(
     r"""\bresult\(|\[\s*['"]inputs['"]\s*\]|\.inputs\b|\bactions?\([^()]*['"]inputs['"]""",
     re.IGNORECASE,
 )
@@ -348,11 +326,11 @@ IT = jinja("it")
 
 def computed(function: str, *arguments: Json | ir.Expression) -> ir.Expression:
     """The call of a function of this dialect; `it` is given by name, everything else as JSON."""
-    written = [a.source if isinstance(a, ir.Expression) else _literal(a) for a in arguments]
+    written = [a.source if isinstance(a, ir.Expression) else literal(a) for a in arguments]
     return jinja(called(function, *written))
 
 
-def _literal(value: Json) -> str:
+def literal(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -390,11 +368,6 @@ def variables_read(text: str) -> list[str]:
     return [name for _, name in names_read(text, "variables")]
 
 
-def reads_inputs(value: Value | None) -> bool:
-    """Whether an expression somewhere in a value reads what actions were given."""
-    return any(_READS_INPUTS.search(scalar.text) for scalar in scalars_in(value))
-
-
 def scalars_in(value: Value | None) -> list[Scalar]:
     """All strings of a value; of its keys those that are expressions."""
     match value:
@@ -414,7 +387,7 @@ def scalars_in(value: Value | None) -> list[Scalar]:
 
 def as_term(value: Scalar) -> str:
     """A scalar of a file as a part of an expression."""
-    return text_term(value.value) if isinstance(value.value, str) else _literal(value.value)
+    return text_term(value.value) if isinstance(value.value, str) else literal(value.value)
 
 
 def text_term(text: str) -> str:
@@ -447,10 +420,6 @@ def _parses(syntax: str, text: str) -> bool:
 
 def quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def json_text(value: Value) -> str:
-    return _literal(plain(value))
 
 
 @dataclass(slots=True)
@@ -486,7 +455,7 @@ class LoomContext(ReadContext):
     scopes: dict[str, list[str]] = field(default_factory=dict)
     responses: list[str] = field(default_factory=list)
     # All responses of the definition, wherever they stand.
-    answering: tuple[str, ...] = ()
+    answering: list[str] = field(default_factory=list)
     sends_headers: bool = False
     # The agents of the definition; others may hand over to them.
     agents: dict[str, Entry] = field(default_factory=dict)
@@ -559,7 +528,7 @@ class LoomContext(ReadContext):
             label = "not a value of a condition"
             advice = "compute it in a Compose action, and compare its outputs"
             self.report("W007", message, value.span, label=label, help=advice)
-        return f"json({quote(json_text(value))})"
+        return f"json({quote(literal(plain(value)))})"
 
     def _condition_call(self, function: str, value: Value, depth: int) -> str:
         """A call of a function; empty where the value cannot be what a function is given."""

@@ -1,24 +1,27 @@
-"""The files of a project beside its definitions: values of parameters, and app settings."""
+"""The files of a project beside its definitions: parameters, app settings, limits of its host."""
 
 from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.reading.fields import text_of
 from whorl.errors import InvalidWorkflow, Span
 from whorl.formats.loom.forms import find_mapping, scalars_in
 from whorl.source import plain
 
 if TYPE_CHECKING:
     from whorl.dialects.files import SourceFiles
+    from whorl.formats.loom.action import Action
     from whorl.formats.loom.forms import LoomContext
     from whorl.ir.values import PortType
-    from whorl.language import Json
-    from whorl.source import Document, Mapping, Value
+    from whorl.source import Mapping, Value
 
 
+CONNECTIONS = "connections.json"
 _SETTING = re.compile(r"\bappsetting\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
 # The names of settings whose values nobody is shown.
 _KEY_LIKE = re.compile(r"key|secret|password|token|connectionstring|signature", re.IGNORECASE)
@@ -26,17 +29,10 @@ _KEY_LIKE = re.compile(r"key|secret|password|token|connectionstring|signature", 
 
 def values_beside(context: LoomContext) -> Mapping | None:
     """The values in `parameters.json` beside a definition, or in a file that bears its name."""
-    file = context.file.replace("\\", "/").rpartition("/")[2]
-    own = f"{file.rpartition('.')[0] or file}.parameters.json"
-    names = [own, "parameters.json", "../parameters.json"]
-    reference = context.files.find([name for name in names if name != file])
-    # A file of that name further below belongs to another definition.
-    if context.lenient or reference not in names:
-        return None
-    document = context.files.open(reference, context.document.root.span)
-    context.sources[document.file] = document.text
-    inner = find_mapping(document.root, "parameters")
-    return find_mapping(document.root) if inner is None else inner
+    names = f"{context.stem}.parameters.json", "parameters.json"
+    root = open_beside(context, *names, is_kept=True)
+    inner = find_mapping(root, "parameters")
+    return root if inner is None else inner
 
 
 def name_of(context: LoomContext) -> str:
@@ -55,27 +51,28 @@ def find_named(name: str, files: SourceFiles, base: str) -> list[str]:
     return []
 
 
-def open_beside(context: LoomContext, name: str) -> Document | None:
-    """A file of the project, beside the definition or one folder up."""
-    names = [name, f"../{name}"]
-    reference = None if context.lenient else context.files.find(names)
+def open_beside(context: LoomContext, *names: str, is_kept: bool = False) -> Mapping | None:
+    """The first of these files that stands beside the definition; the last may be a folder up."""
+    file = context.file.replace("\\", "/").rpartition("/")[2]
+    listed = [name for name in (*names, f"../{names[-1]}") if name != file]
+    reference = None if context.lenient else context.files.find(listed)
     # A file of that name further below belongs to another project.
-    return context.files.open(reference, context.document.root.span) if reference in names else None
-
-
-def _local_settings(context: LoomContext) -> dict[str, Json]:
-    """The app settings of the project's `local.settings.json`, by name in lower case.
-
-    Its text is kept nowhere: people write keys into it.
-    """
-    document = open_beside(context, "local.settings.json")
-    values = find_mapping(document.root, "Values") if document is not None else None
-    return {entry.name.lower(): plain(entry.value) for entry in values or ()}
+    if reference not in listed:
+        return None
+    document = context.files.open(reference, context.document.root.span)
+    if is_kept:
+        context.sources[document.file] = document.text
+    return find_mapping(document.root)
 
 
 def setting_ports(context: LoomContext, settings: list[str]) -> dict[str, ir.Port]:
-    """The inputs for app settings: one that the project does not have must be given to the run."""
-    local = _local_settings(context) if settings else {}
+    """The inputs for app settings: one that the project does not have must be given to the run.
+
+    The text of `local.settings.json` is kept nowhere: people write keys into it.
+    """
+    root = open_beside(context, "local.settings.json") if settings else None
+    values = find_mapping(root, "Values")
+    local = {entry.name.lower(): plain(entry.value) for entry in values or ()}
     ports: dict[str, ir.Port] = {}
     for name in settings:
         value, is_key = local.get(name.lower()), _KEY_LIKE.search(name) is not None
@@ -92,3 +89,61 @@ def settings_in(value: Value | None) -> list[str]:
         for name in _SETTING.findall(scalar.text):
             settings.setdefault(name.lower(), name.replace("''", "'"))
     return list(settings.values())
+
+
+# Limits of a project's host: the settings of `host.json` that change what a run does.
+
+_RUN_TIME = "runtime.backend.flowruntimeout"
+_RUN_TIME_STATELESS = "runtime.backend.stateless.flowruntimeout"
+_SPLIT_ITEMS = "runtime.backend.flowdefaultsplitonitemslimit"
+_EACH_ITEMS = "runtime.backend.flowdefaultforeachitemslimit"
+_EACH_AT_ONCE = "runtime.backend.foreachdefaultdegreeofparallelism"
+_HTTP_TIME = "runtime.backend.httpoperation.requesttimeout"
+_LIMITS = (_RUN_TIME, _RUN_TIME_STATELESS, _SPLIT_ITEMS, _EACH_ITEMS, _EACH_AT_ONCE, _HTTP_TIME)
+_SPAN = re.compile(r"(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})")
+
+
+def read_host(context: LoomContext) -> dict[str, float]:
+    """The limits by name in lower case; times are in seconds."""
+    root = open_beside(context, "host.json")
+    settings = find_mapping(root, "extensions", "workflow", "settings")
+    limits: dict[str, float] = {}
+    for entry in settings or ():
+        name, text = entry.name.lower(), text_of(entry.value)
+        span = _SPAN.fullmatch(text)
+        number = float(text) if text.isdecimal() else 0.0
+        if span is not None:
+            days, hours, minutes, seconds = (int(part or 0) for part in span.groups())
+            number = float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+        if name in _LIMITS and number > 0:
+            limits[name] = number
+        elif name.startswith("runtime."):
+            message = f"the setting {entry.name!r} of the host has no effect here"
+            advice = "what bounds runs here is in [limits] of whorl.toml"
+            context.warn("W023", message, entry.key.span, label="no effect", help=advice)
+    return limits
+
+
+def limited(action: Action, node: ir.Node) -> ir.Node:
+    """The node of an action with the host's limits, where it has none of its own."""
+    host = action.context.host
+    if isinstance(node, ir.ForEach):
+        is_own = action.configuration("concurrency", "repetitions") is not None
+        if _EACH_AT_ONCE in host and node.concurrency > 1 and not is_own:
+            node = replace(node, concurrency=int(host[_EACH_AT_ONCE]))
+        return replace(node, items_max=int(host.get(_EACH_ITEMS, node.items_max)))
+    if isinstance(node, ir.Task) and node.kind == "http" and node.timeout_s is None:
+        return replace(node, timeout_s=host.get(_HTTP_TIME))
+    return node
+
+
+def limited_run(context: LoomContext, workflow: ir.Workflow, *, is_stateless: bool) -> ir.Workflow:
+    """The workflow with the host's limits for whole runs, and for what a trigger splits on."""
+    host = context.host
+    time_s = host.get(_RUN_TIME_STATELESS if is_stateless else _RUN_TIME)
+    if time_s is not None:
+        workflow = replace(workflow, limits=replace(workflow.limits, time_s=time_s))
+    trigger = workflow.trigger
+    if trigger is not None and trigger.concurrency is None and _SPLIT_ITEMS in host:
+        workflow = replace(workflow, trigger=replace(trigger, items_max=int(host[_SPLIT_ITEMS])))
+    return workflow

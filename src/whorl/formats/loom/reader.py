@@ -13,7 +13,6 @@ from whorl.formats.loom import blocks, control, forms, references
 from whorl.formats.loom.action import Location, order_of
 from whorl.formats.loom.blocks import read_block
 from whorl.formats.loom.definitions import form_of, forms_of
-from whorl.formats.loom.external_actions import limited_run, read_connections, read_host
 from whorl.formats.loom.forms import (
     LoomContext,
     computed,
@@ -22,11 +21,17 @@ from whorl.formats.loom.forms import (
     find_mapping,
     is_lenient,
     jinja,
-    reads_inputs,
     secured,
     text_at,
 )
-from whorl.formats.loom.project import name_of, values_beside
+from whorl.formats.loom.project import (
+    CONNECTIONS,
+    limited_run,
+    name_of,
+    open_beside,
+    read_host,
+    values_beside,
+)
 from whorl.formats.loom.triggers import BODY, read_trigger
 from whorl.ir.walk import hides
 from whorl.source import Mapping
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.source import Document
 
+    Outputs = tuple[tuple[str, ir.Value], ...]
 
 _RESULT = "result"
 _PARTS = tuple((part, part) for part in (BODY, "headers", "queries"))
@@ -117,22 +123,8 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
             label, advice = "no actions", "write an action, or run another file"
             message = "the definition has no actions: its runs do nothing"
             context.warn("W023", message, actions.span, label=label, help=advice)
-    context.static_results = find_mapping(definition, "staticResults")
-    triggers = find_mapping(definition, "triggers") or ()
-    context.triggers = tuple(trigger.name for trigger in triggers)
-    context.is_trigger_secret = any(secured(trigger.value) for trigger in triggers)
-    context.reads_inputs = reads_inputs(definition)
-    context.answering = tuple(control.responses_in(definition))
-    # Variables are spelled as where they are declared, or else set.
-    for name, variable_type in control.variables_in(actions):
-        context.setters[name.lower()] += 1
-        if variable_type is None:
-            context.variables.setdefault(name.lower(), name)
-        else:
-            context.variables[name.lower()] = name
-            context.types[name.lower()] = variable_type
+    _look_through(context, definition)
     actions = blocks.started_actions(context, actions)
-    context.connections, context.host = read_connections(context), read_host(context)
     location = Location(read_block)
     given = references.parameters_of(context, form)
     trigger = read_trigger(context, definition, location, given)
@@ -141,15 +133,14 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     # What deals with the failures of a secure action is shown; that action's result is not.
     others = (name for name in order.last[1:] if not hides(body, name, context.workflows))
     order = replace(order, last=(*order.last[:1], *others))
-    outputs, hidden = _outputs(context, definition, order, body)
+    outputs, hidden, early = _outputs(context, definition, order, body)
     workflow = ir.Workflow(
         name=form.name or name_of(context),
         dialect="loom",
         body=body,
         outputs=outputs,
         hidden_outputs=hidden,
-        # Whoever called has the response, whatever happens later.
-        early_outputs=tuple(name for name, _ in outputs) if _answers(context, definition) else (),
+        early_outputs=early,
         main_input=BODY,
         recorder="loom",
         trigger=trigger,
@@ -157,21 +148,43 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
         is_late=context.answers_later,
     )
     # The fields that the schema of a request names: each may be given to the run by name.
-    parts = trigger.gives if trigger else _PARTS
-    trigger_fields = trigger.fields if trigger else ()
-    started_with = (*(name for _, name in parts), *trigger_fields)
+    parts, names = (trigger.gives, trigger.fields) if trigger else (_PARTS, ())
+    started_with = (*(name for _, name in parts), *names)
     ports, tables = references.read_names(context, form, workflow, started_with)
     return replace(
         workflow,
         inputs=ports,
         variables=(
             *tables,
-            ("$trigger", _trigger(context, parts, trigger_fields)),
+            ("$trigger", _trigger(context, parts, names)),
             ("$scopes", ir.Constant({name: [*held] for name, held in context.scopes.items()})),
         ),
         words=forms.VOCABULARY | {"loops": context.loops} if context.loops else forms.VOCABULARY,
         workflows=tuple(context.workflows.items()),
     )
+
+
+def _look_through(context: LoomContext, definition: Mapping) -> None:
+    """Finds what holds for a whole definition, and what stands beside it."""
+    context.connections = open_beside(context, CONNECTIONS)
+    context.host = read_host(context)
+    context.static_results = find_mapping(definition, "staticResults")
+    triggers = find_mapping(definition, "triggers") or ()
+    context.triggers = tuple(trigger.name for trigger in triggers)
+    context.is_trigger_secret = any(secured(trigger.value) for trigger in triggers)
+    texts = [scalar.text for scalar in forms.scalars_in(definition)]
+    context.reads_inputs = any(map(forms.READS_INPUTS.search, texts))
+    for name, action in forms.objects_in(definition):
+        if name and text_at(action, "type").lower() == "response":
+            context.answering.append(name)
+    # Variables are spelled as where they are declared, or else set.
+    for name, variable_type in control.variables_in(find(definition, "actions")):
+        context.setters[name.lower()] += 1
+        if variable_type is None:
+            context.variables.setdefault(name.lower(), name)
+        else:
+            context.variables[name.lower()] = name
+            context.types[name.lower()] = variable_type
 
 
 def _check_spelling(context: LoomContext, definition: Mapping) -> None:
@@ -217,31 +230,27 @@ def _answer(context: LoomContext, definition: Mapping) -> ir.Value | None:
     return fields(status=status, headers=headers, body=computed("response_of", names))
 
 
-def _answers(context: LoomContext, definition: Mapping) -> bool:
-    """Whether the outputs of a workflow are its response: it names no others."""
-    return bool(context.responses) and not find_mapping(definition, "outputs")
-
-
 def _outputs(
     context: LoomContext, definition: Mapping, order: Order, body: ir.Block
-) -> tuple[tuple[tuple[str, ir.Value], ...], tuple[str, ...]]:
+) -> tuple[Outputs, tuple[str, ...], tuple[str, ...]]:
     """The outputs that the definition names; else the response, else the last action's result.
 
-    With them the hidden ones: a secure action that is only the last one gives its result to nobody
-    who looks on.
+    With them the hidden ones, for a secure action that is only the last one gives its result to
+    nobody who looks on; and the early ones: whoever called has the response, whatever happens then.
     """
-    outputs: list[tuple[str, ir.Value]] = []
-    for entry in find_mapping(definition, "outputs") or ():
-        inner = find(entry.value, "value")
-        outputs.append((entry.name, context.value(entry.value if inner is None else inner)))
-    if _answers(context, definition):
-        names: list[Json] = [*context.responses]
-        outputs.append(("body", computed("response_of", names)))
+    if declared := find_mapping(definition, "outputs"):
+        values = ((entry.name, entry.value, find(entry.value, "value")) for entry in declared)
+        given = ((name, whole if value is None else value) for name, whole, value in values)
+        return tuple((name, context.value(value)) for name, value in given), (), ()
+    if context.responses:
+        responses: list[Json] = [*context.responses]
         parts = ("statusCode", "headers") if context.sends_headers else ("statusCode",)
-        outputs += [(p, computed("response_part", names, p)) for p in parts]
+        answer: Outputs = (("body", computed("response_of", responses)),)
+        answer += tuple((part, computed("response_part", responses, part)) for part in parts)
+        names = ("body", *parts)
         is_hidden = any(hides(body, name, context.workflows) for name in context.responses)
-        return tuple(outputs), ("body", *parts) if is_hidden else ()
-    if outputs or not order.last:
-        return tuple(outputs), ()
+        return answer, names if is_hidden else (), names
+    if not order.last:
+        return (), (), ()
     hidden = (_RESULT,) if hides(body, order.last[0], context.workflows) else ()
-    return ((_RESULT, computed("final_of", order.ends)),), hidden
+    return ((_RESULT, computed("final_of", order.ends)),), hidden, ()

@@ -19,6 +19,7 @@ from whorl.formats.loom.forms import (
     find_mapping,
     is_deployed,
     is_of_a_loop,
+    objects_in,
     secrets_in,
     text_at,
 )
@@ -27,7 +28,7 @@ from whorl.ir.checks.scopes import Use, suggest, uses_in, views_in
 from whorl.ir.expressions import expressions_in
 from whorl.ir.walk import blocks_of, walk
 from whorl.language import LanguageError, free_names
-from whorl.source import Mapping, Sequence, plain
+from whorl.source import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -237,7 +238,7 @@ class _Names:
     """All names of a workflow, each in lower case with its spelling."""
 
     def __init__(self, context: LoomContext, form: Form, workflow: ir.Workflow) -> None:
-        written = list(_action_names(form.definition))
+        written = [name for name, _ in objects_in(form.definition) if name]
         self.context = context
         # What a deployment names is known after it only.
         self.is_part = form.is_part or any(map(is_deployed, written))
@@ -436,15 +437,3 @@ def _bound(view: View, table: str) -> list[str]:
             if name == table and isinstance(value, ir.Fields):
                 return [key for key, _ in value.entries if isinstance(key, str)]
     return []
-
-
-def _action_names(value: Value | None, is_block: bool = False) -> Iterator[str]:
-    """The names of actions as they are written, whether they are read or not."""
-    if isinstance(value, Sequence):
-        for item in value:
-            yield from _action_names(item)
-    if isinstance(value, Mapping):
-        for entry in value:
-            if is_block:
-                yield entry.name
-            yield from _action_names(entry.value, entry.name.lower() == "actions")

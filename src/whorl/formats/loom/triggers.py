@@ -10,22 +10,14 @@ import re
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from whorl import ir
-from whorl.dialects.reading.fields import duration_of, words
+from whorl.dialects.reading.fields import duration_of, text_of, words
+from whorl.formats.loom import forms
 from whorl.formats.loom.action import Action
 from whorl.formats.loom.external_actions import connected, read_connector, read_http, unsubscribe_of
-from whorl.formats.loom.forms import (
-    OBJECT_FIELDS,
-    fields,
-    find,
-    find_mapping,
-    has_expression,
-    is_expression,
-    scalars_in,
-    text_at,
-)
-from whorl.formats.loom.values.formats import WINDOWS_ZONES
+from whorl.formats.loom.forms import fields, find, find_mapping, scalars_in, text_at
+from whorl.formats.loom.values.formats import windows_zone
 from whorl.ir.values import parse_time
-from whorl.source import Mapping, Scalar, Sequence, plain
+from whorl.source import Mapping, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,11 +27,7 @@ if TYPE_CHECKING:
     from whorl.formats.loom.forms import LoomContext
     from whorl.ir.nodes import Part
     from whorl.language import Json
-    from whorl.source import Entry, Value
-
-if TYPE_CHECKING:
-    # The parameters of a definition, with their values.
-    Given = dict[str, Value | None]
+    from whorl.source import Value
 
 Kind = Literal["request", "recurrence", "poll", "callback", "other"]
 
@@ -78,188 +66,166 @@ _OPTIONS = frozenset(
 
 
 def read_trigger(
-    context: LoomContext, definition: Mapping, location: Location, given: Given
+    context: LoomContext, definition: Mapping, location: Location, given: dict[str, Value | None]
 ) -> ir.Trigger | None:
-    """The trigger of a definition; None where it has none, so that only people start it."""
+    """The trigger of a definition; None where it has none, so that only people start it.
+
+    `given` are the parameters of the definition with their values.
+    """
     entries = list(find_mapping(definition, "triggers") or ())
     if not entries or not isinstance(entries[0].value, Mapping):
         return None
+    first, written = entries[0], entries[0].value
+    # What it asks of other systems is written like an action.
+    kind = text_at(written, "type").lower()
+    trigger = Action(context, first.name, kind, written, first.key.span, location)
     if len(entries) > 1:
-        first, other = entries[0].name, entries[1]
-        message = f"{other.name!r} starts nothing here: the trigger is the first one, {first!r}"
-        _warn(context, message, other.key.span, "write one workflow for each trigger")
-    return _Trigger(context, entries[0], location, given).read(_mentions(definition))
+        name = entries[1].name
+        message = f"{name!r} starts nothing here: the trigger is the first one, {first.name!r}"
+        _warn(trigger, message, "write one workflow for each trigger", entries[1].key.span)
+    mentioned = "\n".join(scalar.text for scalar in scalars_in(definition)).lower()
+    return _read(trigger, {name.lower(): value for name, value in given.items()}, mentioned)
 
 
-def _mentions(definition: Mapping) -> str:
-    return "\n".join(scalar.text for scalar in scalars_in(definition)).lower()
+def _read(trigger: Action, given: dict[str, Value | None], mentioned: str) -> ir.Trigger:
+    context, written = trigger.context, trigger.fields
+    kind, recurrence = _kind(trigger, given)
+    _check(trigger)
+    inputs = trigger.inputs if kind == "request" else None
+    schema = find(inputs, "schema")
+    runs, waiting = _concurrency(trigger)
+    path = text_at(inputs, "relativePath").strip("/")
+    tracking = find(written, "splitOnConfiguration", "correlation", TRACKING)
+    tracking = tracking or find(written, "correlation", TRACKING)
+    gives: list[tuple[Part, str]] = [("body", BODY), ("headers", HEADERS), ("queries", QUERIES)]
+    if path or PATH.lower() in mentioned:
+        gives.append(("path", PATH))
+    if tracking is not None or TRACKING.lower() in mentioned:
+        gives.append(("tracking", TRACKING))
+    is_polled = kind == "poll" and recurrence is not None
+    asked = _asked(trigger, kind) if is_polled or kind == "callback" else None
+    return ir.Trigger(
+        name=trigger.name,
+        kind=kind,
+        methods=(text_at(inputs, "method").upper() or "POST",),
+        path=path,
+        schema=plain(schema) if schema and "enableschemavalidation" in trigger.options else None,
+        gives=tuple(gives),
+        fields=tuple(field.name for field in find_mapping(schema, "properties") or ()),
+        conditions=tuple(_conditions(trigger)),
+        split_on=_split_on(trigger),
+        items_max=_ITEMS_MAX if runs is None else _WITH_CONCURRENCY_MAX,
+        tracking=None if tracking is None else context.value(tracking),
+        concurrency=runs,
+        waiting_max=waiting,
+        recurrence=recurrence,
+        poll=asked if is_polled else None,
+        subscribe=asked if kind == "callback" else None,
+        unsubscribe=unsubscribe_of(trigger) if trigger.type == "httpwebhook" else None,
+    )
 
 
-def _warn(context: LoomContext, message: str, span: Span, advice: str) -> None:
-    context.warn("W030", message, span, label="not carried out", help=advice)
+def _warn(trigger: Action, message: str, advice: str, span: Span | None = None) -> None:
+    place, label = span or trigger.span, "not carried out"
+    trigger.context.warn("W030", message, place, label=label, help=advice)
 
 
-class _Trigger:
-    """One trigger, as it is read."""
+def _refuse(trigger: Action, message: str, advice: str, span: Span) -> None:
+    trigger.context.report("W030", message, span, label="not carried out", help=advice)
 
-    def __init__(
-        self, context: LoomContext, entry: Entry, location: Location, given: Given
-    ) -> None:
-        self.context = context
-        self.given = {name.lower(): value for name, value in given.items()}
-        self.name = entry.name
-        self.span = entry.key.span
-        self.fields = entry.value
-        self.type = text_at(entry.value, "type").lower()
-        fields = entry.value if isinstance(entry.value, Mapping) else Mapping((), self.span)
-        # What it asks of other systems is written like an action.
-        self.action = Action(context, self.name, self.type, fields, self.span, location)
-        options = text_at(entry.value, "operationOptions")
-        self.options = {option.strip().lower() for option in options.split(",") if option.strip()}
 
-    def read(self, mentioned: str) -> ir.Trigger:
-        kind, recurrence = self._kind()
-        self._check()
-        inputs = find(self.fields, "inputs") if kind == "request" else None
-        schema = find(inputs, "schema")
-        runs, waiting = self._concurrency()
-        path = text_at(inputs, "relativePath").strip("/")
-        tracking = find(self.fields, "splitOnConfiguration", "correlation", TRACKING)
-        tracking = tracking or find(self.fields, "correlation", TRACKING)
-        gives: list[tuple[Part, str]] = [("body", BODY), ("headers", HEADERS), ("queries", QUERIES)]
-        if path or PATH.lower() in mentioned:
-            gives.append(("path", PATH))
-        if tracking is not None or TRACKING.lower() in mentioned:
-            gives.append(("tracking", TRACKING))
-        properties = find_mapping(schema, "properties") or ()
-        is_polled = kind == "poll" and recurrence is not None
-        asked = self._asked(kind) if is_polled or kind == "callback" else None
-        return ir.Trigger(
-            name=self.name,
-            kind=kind,
-            methods=(text_at(inputs, "method").upper() or "POST",)
-            if kind == "request"
-            else ("POST",),
-            path=path,
-            schema=plain(schema) if schema and "enableschemavalidation" in self.options else None,
-            gives=tuple(gives),
-            fields=tuple(field.name for field in properties),
-            conditions=tuple(self._conditions()),
-            split_on=self._split_on(),
-            items_max=_ITEMS_MAX if runs is None else _WITH_CONCURRENCY_MAX,
-            tracking=None if tracking is None else self.context.value(tracking),
-            concurrency=runs,
-            waiting_max=waiting,
-            recurrence=recurrence,
-            poll=asked if is_polled else None,
-            subscribe=asked if kind == "callback" else None,
-            unsubscribe=unsubscribe_of(self.action) if self.type == "httpwebhook" else None,
-        )
+def _named(trigger: Action) -> str:
+    return f"trigger {trigger.name[:60]!r} ({text_at(trigger.fields, 'type') or 'no type'})"
 
-    def _kind(self) -> tuple[Kind, Json]:
-        """What starts it, and when the clock does."""
-        kind = _KINDS.get(self.type, "other")
-        if self.context.lenient and self.type in ("", "http", "event"):
-            kind = "request"
-        written, why = find(self.fields, "recurrence"), ""
-        recurrence: Json = None
-        if kind == "recurrence" or (kind == "poll" and (written or self.type == "http")):
-            try:
-                read = read_recurrence(written, self.given)
-                is_window = self.type == "slidingwindow"
-                delay = find(self.fields, "inputs", "delay")
-                recurrence = read_window(read, delay) if is_window else read
-            except ValueError as fault:
-                why = f", since {fault}"
-        if kind in _NOT_WATCHED and recurrence is None and kind != "callback":
-            texts = [scalar.text for scalar in scalars_in(written)]
-            is_computed = any(has_expression(text) or text[:1] == "[" for text in texts)
-            message = f"{self._words}: {_NOT_WATCHED[kind]}{why}"
-            if why and not is_computed:
-                self._refuse(message, (written or self.fields).span, _OTHER_RULE)
-            else:
-                self._warn(message, self.span, _BY_HAND)
-        return kind, recurrence
 
-    @property
-    def _words(self) -> str:
-        return f"trigger {self.name[:60]!r} ({text_at(self.fields, 'type') or 'no type'})"
-
-    def _warn(self, message: str, span: Span, advice: str) -> None:
-        _warn(self.context, message, span, advice)
-
-    def _asked(self, kind: Kind) -> ir.Value:
-        """What another system is asked: whether there is news, or to tell it."""
-        if self.type == "http":
-            node = read_http(self.action)
-            assert isinstance(node, ir.Task)
-            # A reply that is 202 says that there is no news, and nothing is waited for.
-            kept = (e for e in node.inputs.entries if e[0] not in ("poll", "pages"))
-            return fields(kind="http", inputs=ir.Fields(tuple(kept)))
-        node = read_connector(self.action)
-        assert isinstance(node, ir.Task)
-        inputs = connected(self.action, node).inputs
-        if not any(name == "call" for name, _ in inputs.entries):
-            message = f"{self._words}: {_NOT_WATCHED[kind]}"
-            self._warn(message, self.span, f"{_STAND_IN}{_BY_HAND}")
-        return fields(kind="connector", inputs=inputs)
-
-    def _check(self) -> None:
-        """Reports what would be left out: options and settings that nothing here carries out."""
-        known = {name.lower() for name in OBJECT_FIELDS["trigger"]}
-        for entry in self.fields if isinstance(self.fields, Mapping) else ():
-            if entry.name.lower() not in known:
-                message = f"{entry.name!r} of trigger {self.name[:60]!r} has no effect"
-                _warn(self.context, message, entry.key.span, "leave it out")
-        for option in sorted(self.options - _OPTIONS):
-            message = f"trigger {self.name[:60]!r} has the unknown option {option!r}"
-            span = (find(self.fields, "operationOptions") or self.fields).span
-            self._refuse(message, span, f"known are {', '.join(sorted(_OPTIONS))}")
-
-    def _refuse(self, message: str, span: Span, advice: str) -> None:
-        self.context.report("W030", message, span, label="not carried out", help=advice)
-
-    def _conditions(self) -> Iterator[ir.Expression]:
-        written = find(self.fields, "conditions")
-        for item in written if isinstance(written, Sequence) else ():
-            expression = find(item, "expression")
-            if expression is None:
-                message = f"a condition of trigger {self.name[:60]!r} has no expression"
-                self._refuse(message, item.span, 'write {"expression": "@equals(...)"}')
-            else:
-                yield self.context.condition(expression)
-
-    def _split_on(self) -> ir.Value | None:
-        written = find(self.fields, "splitOn")
-        if written is None:
-            return None
-        if not is_expression(written):
-            message = f"splitOn of trigger {self.name[:60]!r} is not an expression"
-            self._refuse(message, written.span, "write \"@triggerBody()?['value']\"")
-        return self.context.value(written)
-
-    def _concurrency(self) -> tuple[int | None, int]:
-        """How many runs there may be at once, and how many may wait for that."""
-        concurrency = find(self.fields, "runtimeConfiguration", "concurrency")
-        runs = self._number(find(concurrency, "runs"), "runs")
-        waiting = self._number(find(concurrency, "maximumWaitingRuns"), "maximumWaitingRuns")
-        if "singleinstance" in self.options:
-            runs = 1
-        usual = _WAITING if runs is None else min(_WAITING, 10 + runs)
-        return runs, usual if waiting is None else waiting
-
-    def _number(self, value: Value | None, name: str) -> int | None:
-        if value is None:
-            return None
-        is_whole = isinstance(value, Scalar) and value.text.isdecimal()
-        if isinstance(value, Scalar) and is_whole and 1 <= int(value.text) <= 2 * _RUNS_MAX:
-            return int(value.text)
-        if not (isinstance(value, Scalar) and has_expression(value.text)):
-            advice = f"write a number from 1 to {_RUNS_MAX}"
+def _kind(trigger: Action, given: dict[str, Value | None]) -> tuple[Kind, Json]:
+    """What starts it, and when the clock does."""
+    kind = _KINDS.get(trigger.type, "other")
+    if trigger.context.lenient and trigger.type in ("", "http", "event"):
+        kind = "request"
+    written, why = find(trigger.fields, "recurrence"), ""
+    recurrence: Json = None
+    if kind == "recurrence" or (kind == "poll" and (written or trigger.type == "http")):
+        try:
+            recurrence = _recurrence(trigger, written, given)
+        except ValueError as fault:
+            why = f", since {fault}"
+    if kind in _NOT_WATCHED and recurrence is None and kind != "callback":
+        texts = [scalar.text for scalar in scalars_in(written)]
+        is_computed = any(forms.has_expression(text) or text[:1] == "[" for text in texts)
+        message = f"{_named(trigger)}: {_NOT_WATCHED[kind]}{why}"
+        if why and not is_computed:
+            _refuse(trigger, message, _OTHER_RULE, (written or trigger.fields).span)
         else:
-            advice = "write the number itself"
-        self._refuse(f"{name} of trigger {self.name[:60]!r} is no such number", value.span, advice)
+            _warn(trigger, message, _BY_HAND)
+    return kind, recurrence
+
+
+def _asked(trigger: Action, kind: Kind) -> ir.Value:
+    """What another system is asked: whether there is news, or to tell it."""
+    if trigger.type == "http":
+        trigger.check_needed()
+        node = read_http(trigger)
+        # A reply that is 202 says that there is no news, and nothing is waited for.
+        kept = (entry for entry in node.inputs.entries if entry[0] not in ("poll", "pages"))
+        return fields(kind="http", inputs=ir.Fields(tuple(kept)))
+    inputs = connected(trigger, read_connector(trigger)).inputs
+    if not any(name == "call" for name, _ in inputs.entries):
+        _warn(trigger, f"{_named(trigger)}: {_NOT_WATCHED[kind]}", f"{_STAND_IN}{_BY_HAND}")
+    return fields(kind="connector", inputs=inputs)
+
+
+def _check(trigger: Action) -> None:
+    """Reports what would be left out: options and settings that nothing here carries out."""
+    known = {name.lower() for name in forms.OBJECT_FIELDS["trigger"]}
+    for entry in trigger.fields:
+        if entry.name.lower() not in known:
+            message = f"{entry.name!r} of trigger {trigger.name[:60]!r} has no effect"
+            _warn(trigger, message, "leave it out", entry.key.span)
+    for option in sorted(trigger.options - _OPTIONS):
+        message = f"trigger {trigger.name[:60]!r} has the unknown option {option!r}"
+        span = (find(trigger.fields, "operationOptions") or trigger.fields).span
+        _refuse(trigger, message, f"known are {', '.join(sorted(_OPTIONS))}", span)
+
+
+def _conditions(trigger: Action) -> Iterator[ir.Expression]:
+    written = find(trigger.fields, "conditions")
+    for item in written if isinstance(written, Sequence) else ():
+        expression = find(item, "expression")
+        if expression is None:
+            message = f"a condition of trigger {trigger.name[:60]!r} has no expression"
+            _refuse(trigger, message, 'write {"expression": "@equals(...)"}', item.span)
+        else:
+            yield trigger.context.condition(expression)
+
+
+def _split_on(trigger: Action) -> ir.Value | None:
+    written = find(trigger.fields, "splitOn")
+    if written is None:
         return None
+    if not forms.is_expression(written):
+        message = f"splitOn of trigger {trigger.name[:60]!r} is not an expression"
+        _refuse(trigger, message, "write \"@triggerBody()?['value']\"", written.span)
+    return trigger.context.value(written)
+
+
+def _concurrency(trigger: Action) -> tuple[int | None, int]:
+    """How many runs there may be at once, and how many may wait for that."""
+    runs, waiting = (_number(trigger, name) for name in ("runs", "maximumWaitingRuns"))
+    if "singleinstance" in trigger.options:
+        runs = 1
+    usual = _WAITING if runs is None else min(_WAITING, 10 + runs)
+    return runs, usual if waiting is None else waiting
+
+
+def _number(trigger: Action, name: str) -> int | None:
+    value = trigger.configuration("concurrency", name)
+    text = text_of(value)
+    if value is None or (text.isdecimal() and 1 <= int(text) <= 2 * _RUNS_MAX):
+        return int(text) if text else None
+    message = f"{name} of trigger {trigger.name[:60]!r} is no such number"
+    _refuse(trigger, message, f"write a number from 1 to {_RUNS_MAX}", value.span)
+    return None
 
 
 # When the clock starts a definition: `recurrence` of its trigger as the IR has it.
@@ -284,10 +250,13 @@ _PARTS: Final[dict[str, tuple[str, tuple[str, ...], range]]] = {
 }
 
 
-def read_recurrence(value: Value | None, given: dict[str, Value | None]) -> dict[str, Json]:
+def _recurrence(
+    trigger: Action, value: Value | None, given: dict[str, Value | None]
+) -> dict[str, Json]:
     """Raises ValueError, with the reason, for one that is not carried out.
 
-    What it has of parameters alone is as they are `given`, for nobody gives them to the clock.
+    What it has of parameters alone is as they are `given`, for nobody gives them to the clock. A
+    sliding window follows the one before, and is dealt with once it has ended, and a delay.
     """
     if not isinstance(value, Mapping):
         raise ValueError("it has no recurrence")
@@ -305,24 +274,29 @@ def read_recurrence(value: Value | None, given: dict[str, Value | None]) -> dict
     interval = _whole(written.get("interval", 1), range(1, _INTERVALS[frequency] + 1), "interval")
     found: dict[str, Json] = {"frequency": frequency, "interval": interval}
     if zone := written.get("timezone"):
-        found["zone"] = _zone(zone)
+        names = windows_zone(str(zone))
+        if not names:
+            raise ValueError(f"{str(zone)[:60]!r} is not a Windows time zone")
+        found["zone"] = names[0]
     for name, key in (("starttime", "start"), ("endtime", "end")):
+        # It stays as it is written; without a Z it is a time of the zone.
         if (moment := written.get(name)) is not None:
-            found[key] = _moment(moment)
-    schedule = written.get("schedule")
-    if schedule:
-        found |= _schedule(schedule, frequency)
-    return found
-
-
-def read_window(recurrence: dict[str, Json], delay: Value | None) -> dict[str, Json]:
-    """Windows of time that follow each other, each dealt with once it has ended, and a delay."""
-    if {"hours", "minutes", "weekdays", "days"} & set(recurrence):
-        raise ValueError("a sliding window cannot have a schedule")
+            found[key] = str(moment)
+            try:
+                parse_time(str(moment))
+            except ValueError:
+                shown = repr(str(moment)[:40])
+                raise ValueError(f"{shown} is not a time such as 2026-01-31T09:00:00Z") from None
+    found |= _schedule(written.get("schedule") or {}, frequency)
+    if trigger.type != "slidingwindow":
+        return found
+    delay = find(trigger.inputs, "delay")
     delay_s = 0.0 if delay is None else duration_of(delay)
+    if {"hours", "minutes", "weekdays", "days"} & set(found):
+        raise ValueError("a sliding window cannot have a schedule")
     if delay_s is None:
         raise ValueError("its delay is not a duration such as PT15S")
-    return recurrence | {"window": True, "delay_s": delay_s}
+    return found | {"window": True, "delay_s": delay_s}
 
 
 def _schedule(written: Any, frequency: str) -> dict[str, Json]:
@@ -330,17 +304,18 @@ def _schedule(written: Any, frequency: str) -> dict[str, Json]:
         raise ValueError("its schedule is not an object")
     found: dict[str, Json] = {}
     for name, values in written.items():
+        key, frequencies, span = _PARTS.get(name.lower(), ("", (), range(0)))
         if not isinstance(values, list):
             raise ValueError(f"{name!r} of its schedule is not a list")
         if name.lower() == "weekdays" and frequency == "week":
-            if not values or any(str(day).lower() not in _WEEKDAYS for day in values):
+            key, days = "weekdays", [_WEEKDAYS.get(str(day).lower()) for day in values]
+            if not days or None in days:
                 raise ValueError("its weekDays are not names of days")
-            found["weekdays"] = [*sorted({_WEEKDAYS[str(day).lower()] for day in values})]
-            continue
-        key, frequencies, span = _PARTS.get(name.lower(), ("", (), range(0)))
-        if frequency not in frequencies:
+            numbers = [day for day in days if day is not None]
+        elif frequency in frequencies:
+            numbers = [_whole(value, span, name) for value in values]
+        else:
             raise ValueError(f"a schedule with the frequency {frequency!r} cannot have {name!r}")
-        numbers = [_whole(value, span, name) for value in values]
         if numbers:
             found[key] = [*sorted(set(numbers))]
     return found
@@ -352,22 +327,3 @@ def _whole(value: Any, span: range, name: str) -> int:
         bounds = f"{span.start} to {span.stop - 1}"
         raise ValueError(f"{text[:40]!r} is not a number from {bounds} for {name!r}")
     return int(text)
-
-
-def _moment(value: Any) -> str:
-    """A time as it is written, once it is known to be one; without a Z it is that of the zone."""
-    try:
-        parse_time(str(value))
-    except ValueError:
-        raise ValueError(
-            f"{str(value)[:40]!r} is not a time such as 2026-01-31T09:00:00Z"
-        ) from None
-    return str(value)
-
-
-def _zone(value: Any) -> str:
-    name = str(value).strip()
-    windows = next((key for key in WINDOWS_ZONES if key.lower() == name.lower()), None)
-    if windows is None:
-        raise ValueError(f"{name[:60]!r} is not a Windows time zone")
-    return WINDOWS_ZONES[windows].split()[0]

@@ -583,23 +583,27 @@ WINDOWS_ZONES: dict[str, str] = {
 _DATABASE_NAME = re.compile(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+){0,2}\Z")
 
 
+def windows_zone(name: str) -> list[str]:
+    """The names that databases have for a zone by its Windows name; none where it is no such."""
+    wanted = name.strip().lower()
+    return next((zone.split() for key, zone in WINDOWS_ZONES.items() if key.lower() == wanted), [])
+
+
 @lru_cache(maxsize=256)
 def zone_named(name: str) -> ZoneInfo:
     """Return a zone; case does not matter in Windows names."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-    given = name.strip()
-    windows = next((key for key in WINDOWS_ZONES if key.lower() == given.lower()), None)
+    windows = windows_zone(name)
     # Some zones were renamed; databases know one of the names, or both.
-    names = WINDOWS_ZONES[windows] if windows else given if _DATABASE_NAME.match(given) else ""
-    for candidate in names.split():
+    for candidate in windows or filter(_DATABASE_NAME.match, [name.strip()]):
         try:
             return ZoneInfo(candidate)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             continue
-    if windows is not None:
+    if windows:
         raise EvaluationError(
-            f"this machine has no time zone database that knows {windows!r}",
+            f"this machine has no time zone database that knows {name!r}",
             help="install the package 'tzdata'",
         )
     raise EvaluationError(
