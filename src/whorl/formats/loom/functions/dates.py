@@ -154,87 +154,42 @@ _WORDS = re.compile(
 
 def parse_moment(text: str, culture: Culture) -> Moment:
     """Read a date, with or without a time and a zone."""
-    if len(text) > _TEXT_MAX:
+    match = None
+    for form in (_ISO, _COMPACT, _NUMBERS, _WORDS) if len(text) <= _TEXT_MAX else ():
+        if match := form.match(text):
+            break
+    if match is None or (match["half"] and not 1 <= int(match["hour"]) <= 12):
         raise _not_a_date(text)
-    if match := _ISO.match(text) or _COMPACT.match(text):
-        return _moment(text, (match["year"], match["month"], match["day"] or "1"), match)
-    if match := _NUMBERS.match(text):
-        parts = (match["first"], match["second_part"], match["third"])
-        if len(parts[0]) < 4:
+    parts = match.groupdict()
+    if match.re is _WORDS:
+        parts["month"] = parts["month"] or parts["month_first"]
+        parts["day"] = parts["day"] or parts["day_after"]
+    elif match.re is _NUMBERS:
+        order = "yMd"
+        if len(parts["first"]) < 4:
             # The three numbers are in the order that the culture writes them in.
             order = re.sub(r"[^dMy]", "", re.sub(r"(.)\1+", r"\1", culture.short_date))
-            fields = dict(zip(order if order[0] != "y" else "dMy", parts, strict=False))
-            parts = _full_year(fields["y"]), fields["M"], fields["d"]
-        return _moment(text, parts, match)
-    if match := _WORDS.match(text):
-        month = _month_number(match["month"] or match["month_first"], culture)
-        if month:
-            day = match["day"] or match["day_after"]
-            return _moment(text, (match["year"], str(month), day), match)
-    raise _not_a_date(text)
+            order = order if order[0] != "y" else "dMy"
+        numbers = (parts["first"], parts["second_part"], parts["third"])
+        parts |= {_PARTS[letter]: number for letter, number in zip(order, numbers, strict=True)}
+    return _moment(text, parts, culture)
 
 
-def _full_year(year: str) -> str:
-    if len(year) > 2:
-        return year
-    # .NET reads two digits as a year from 1950 to 2049.
-    return str(int(year) + (2000 if int(year) < 50 else 1900))
-
-
-def _month_number(name: str, culture: Culture) -> int:
-    wanted = name.lower().rstrip(".")
-    for names in (culture.months, culture.short_months):
-        folded = [month.lower().rstrip(".") for month in names]
-        if wanted in folded:
-            return folded.index(wanted) + 1
-    return 0
-
-
-def _moment(text: str, day: tuple[str, str, str], match: re.Match[str]) -> Moment:
-    hour = int(match["hour"] or 0)
-    if match["half"]:
-        if not 1 <= hour <= 12:
-            raise _not_a_date(text)
-        hour = hour % 12 + 12 * (match["half"][0] in "Pp")
-    year, month, number = map(int, day)
-    time = (hour, int(match["minute"] or 0), int(match["second"] or 0))
-    return _in_utc(text, (year, month, number), time, (match["fraction"] or "")[:7], match["zone"])
-
-
-def _in_utc(
-    text: str,
-    day: tuple[int, int, int],
-    time: tuple[int, int, int],
-    fraction: str,
-    zone: str | None,
-) -> Moment:
-    """Return the moment of a day and a time, in UTC where there is a zone."""
-    hour, minute, second = time
-    try:
-        days = date(*day).toordinal() - 1
-    except (ValueError, OverflowError):
-        raise _not_a_date(text) from None
-    ticks = days * DAY + hour * HOUR + minute * MINUTE + second * SECOND
-    ticks += int(fraction.ljust(7, "0"))
-    # A zone such as `Z` or `+02:00`.
-    digits = zone[1:].replace(":", "") if zone and zone[0] in "+-" else "0"
-    hours, minutes = (digits, "0") if len(digits) <= 2 else (digits[:-2], digits[-2:])
-    if hour > 23 or max(minute, second, int(minutes)) > 59 or int(hours) > 14:
-        raise _not_a_date(text)
-    if zone is None:
-        return Moment(ticks, utc=False)
-    offset = int(hours) * HOUR + int(minutes) * MINUTE
-    return Moment(checked(ticks + offset if zone[0] == "-" else ticks - offset), utc=True)
-
-
-def _not_a_date(text: str) -> EvaluationError:
-    return EvaluationError(
-        f"the value {text[:60]!r} is not a valid date or time",
-        help="write it as 2026-01-31T12:00:00Z",
-    )
-
-
-# What the letters of a pattern match; names of days and months are matched by the culture.
+# What the letters of a pattern stand for, and what they match; names are matched by the culture.
+_PARTS = {
+    "y": "year",
+    "M": "month",
+    "d": "day",
+    "h": "hour",
+    "H": "hour",
+    "m": "minute",
+    "s": "second",
+    "f": "fraction",
+    "F": "fraction",
+    "t": "half",
+    "K": "zone",
+    "z": "zone",
+}
 _FIELDS = {
     **dict.fromkeys("dMyHhms", r"\d{1,2}"),
     **{letter * 2: r"\d{2}" for letter in "dMyHhms"},
@@ -249,73 +204,93 @@ _FIELDS = {
 def parse_exactly(text: str, form: str, culture: Culture) -> Moment:
     """Read a date that is written by a pattern."""
     pattern, culture = _pattern_of(form, culture)
-    if len(text) > _TEXT_MAX:
-        raise _not_a_date(text)
-    fields: list[str] = []
+    letters: list[str] = []
     out: list[str] = []
     for piece in _PIECE.finditer(pattern):
-        if piece["letters"]:
-            # Each part of a date once: reading then cannot try ways without end.
-            values = [field for field in fields if field not in ("ddd", "dddd")]
-            if any(field[0] == piece["letter"] for field in values):
-                raise EvaluationError(f"the date format has {piece['letters']!r} twice")
-            fields.append(piece["letters"])
-            out.append(f"({_field(piece['letters'], culture)})")
-        else:
+        field = piece["letters"]
+        if not field:
             out.append(re.escape(_literal(piece)))
-    match = re.fullmatch("".join(out), text.strip(), re.IGNORECASE)
+            continue
+        # Each part of a date once: reading then cannot try ways without end.
+        values = [each for each in letters if each not in ("ddd", "dddd")]
+        if any(each[0] == piece["letter"] for each in values):
+            raise EvaluationError(f"the date format has {field!r} twice")
+        letters.append(field)
+        if names := _names(culture).get(field):
+            wanted = "|".join(map(re.escape, names))
+        elif field[0] in "fF" and len(field) <= 7:
+            wanted = rf"\d{{{'0,' * (field[0] == 'F')}{len(field)}}}"
+        elif field in _FIELDS:
+            wanted = _FIELDS[field]
+        else:
+            raise EvaluationError(f"the date format {field!r} cannot be read")
+        out.append(f"({wanted})")
+    is_short = len(text) <= _TEXT_MAX
+    match = re.fullmatch("".join(out), text.strip(), re.IGNORECASE) if is_short else None
     if match is None:
         raise _not_a_date(text)
-    return _assembled(text, dict(zip(fields, match.groups(), strict=True)), culture)
+    found = zip(letters, match.groups(), strict=True)
+    return _moment(text, {_PARTS[f[0]]: g for f, g in found if f[:3] != "ddd"}, culture)
 
 
-def _field(letters: str, culture: Culture) -> str:
-    names = _names(culture)
-    if letters in names:
-        return "|".join(re.escape(name) for name in names[letters])
-    if letters[0] in "fF" and len(letters) <= 7:
-        return rf"\d{{{len(letters)}}}" if letters[0] == "f" else rf"\d{{0,{len(letters)}}}"
-    if letters not in _FIELDS:
-        raise EvaluationError(f"the date format {letters!r} cannot be read")
-    return _FIELDS[letters]
-
-
-def _assembled(text: str, fields: dict[str, str], culture: Culture) -> Moment:
-    def value(*letters: str, default: int = 0) -> int:
-        digits = next((fields[each] for each in letters if each in fields), None)
-        return int(digits) if digits else default
-
-    name = fields.get("MMMM") or fields.get("MMM")
-    month = _month_number(name, culture) if name else value("M", "MM")
-    year = next((_full_year(fields[each]) for each in ("yyyy", "yy", "y") if each in fields), "1")
-    hour = value("H", "HH", "h", "hh")
-    half = fields.get("tt") or fields.get("t")
+def _moment(text: str, parts: dict[str, str | None], culture: Culture) -> Moment:
+    """Return the moment that the parts of a date say, in UTC where they have a zone."""
+    year, name, zone, half = (parts.get(part) or "" for part in ("year", "month", "zone", "half"))
+    if 0 < len(year) <= 2:
+        # .NET reads two digits as a year from 1950 to 2049.
+        year = str(int(year) + (2000 if int(year) < 50 else 1900))
+    hour, minute, second = (int(parts.get(part) or 0) for part in ("hour", "minute", "second"))
     if half:
-        afternoon = half.lower().startswith(culture.halves[1][:1].lower())
-        hour = hour % 12 + 12 * (afternoon and half[:1].lower() != culture.halves[0][:1].lower())
-    fraction = next((part for name, part in fields.items() if name[0] in "fF"), "")
-    zone = next((fields[each] for each in ("K", "z", "zz", "zzz") if fields.get(each)), None)
-    return _in_utc(
-        text,
-        (int(year), month or 1, value("d", "dd", default=1)),
-        (hour, value("m", "mm"), value("s", "ss")),
-        fraction,
-        zone.upper() if zone else None,
+        is_afternoon = half[0] in "pP" or half[:2].lower() == culture.halves[1][:2].lower()
+        hour = hour % 12 + 12 * is_afternoon
+    # A zone such as `Z` or `+02:00`.
+    digits = zone[1:].replace(":", "") if zone[:1] in ("+", "-") else "0"
+    hours, minutes = (digits, "0") if len(digits) <= 2 else (digits[:-2], digits[-2:])
+    month = int(name) if name.isdecimal() else _month_number(name, culture)
+    try:
+        days = date(int(year or 1), month, int(parts.get("day") or 1)).toordinal() - 1
+    except (ValueError, OverflowError):
+        raise _not_a_date(text) from None
+    if hour > 23 or max(minute, second, int(minutes)) > 59 or int(hours) > 14:
+        raise _not_a_date(text)
+    ticks = days * DAY + hour * HOUR + minute * MINUTE + second * SECOND
+    ticks += int((parts.get("fraction") or "")[:7].ljust(7, "0"))
+    if not zone:
+        return Moment(ticks, utc=False)
+    offset = int(hours) * HOUR + int(minutes) * MINUTE
+    return Moment(checked(ticks + offset if zone[0] == "-" else ticks - offset), utc=True)
+
+
+def _month_number(name: str, culture: Culture) -> int:
+    """Return the number of a month by its name: the first without one, 0 for a name of none."""
+    wanted = name.lower().rstrip(".")
+    for names in (culture.months, culture.short_months):
+        folded = [month.lower().rstrip(".") for month in names]
+        if wanted in folded:
+            return folded.index(wanted) + 1
+    return 0 if name else 1
+
+
+def _not_a_date(text: str) -> EvaluationError:
+    return EvaluationError(
+        f"the value {text[:60]!r} is not a valid date or time",
+        help="write it as 2026-01-31T12:00:00Z",
     )
 
 
 _UNITS = {
-    "second": formats.SECOND,
-    "minute": formats.MINUTE,
-    "hour": formats.HOUR,
-    "day": formats.DAY,
-    "week": 7 * formats.DAY,
+    "second": SECOND,
+    "minute": MINUTE,
+    "hour": HOUR,
+    "day": DAY,
+    "week": 7 * DAY,
 }
 _MONTHS = {"month": 1, "year": 12}
 _AMOUNT_MAX = 10**13
+_UNIT_NAMES = "Second, Minute, Hour, Day, Week, Month, Year"
 
 
-def _read(function: str, place: int | None, value: Value) -> formats.Moment:
+def _read(function: str, place: int | None, value: Value) -> Moment:
     try:
         return parse_moment(text(function, place, value), culture_of("en-US"))
     except EvaluationError as error:
@@ -335,13 +310,13 @@ def _zone(function: str, place: int | None, name: Value) -> ZoneInfo:
 DATES = Family("date", moment=_read, zone=_zone)
 
 
-def _write(function: str, moment: formats.Moment, form: Value, locale: Value = None) -> str:
+def _write(function: str, moment: Moment, form: Value, locale: Value = None) -> str:
     """Write a result by the format that an argument says."""
     culture = culture_of("en-US" if locale is None else text(function, None, locale))
     return format_moment(moment, "o" if form is None else text(function, None, form), culture)
 
 
-def _now(function: str, run: Run) -> formats.Moment:
+def _now(function: str, run: Run) -> Moment:
     seconds = run.lookup("$now")
     if not isinstance(seconds, int | float):
         raise EvaluationError(
@@ -355,47 +330,34 @@ DATES("utcNow(format?)", "the current time, in UTC", reads="$now")(
 )
 
 
-def _add(function: str, ticks: int, run: Run, moment: formats.Moment, *given: Value) -> str:
-    amount, form = given
-    return _write(function, moment.plus(_amount(function, amount) * ticks), form)
-
-
-for _noun in ("days", "hours", "minutes", "seconds"):
-    DATES(
-        f"add{_noun.capitalize()}(timestamp:moment, {_noun}, format?)",
-        f"a time some {_noun} later",
-        _UNITS[_noun[:-1]],
-    )(_add)
-
-
-def _amount(function: str, value: Value) -> int:
-    amount = whole(function, 1, value)
+def _moved(function: str, moment: Moment, amount: int, unit: str) -> Moment:
     if abs(amount) > _AMOUNT_MAX:
         raise not_valid(function, f"the amount '{amount}' is too large")
-    return amount
-
-
-def _moved(function: str, moment: formats.Moment, amount: int, unit: Value) -> formats.Moment:
-    name = text(function, None, unit).lower().removesuffix("s")
+    name = unit.lower().removesuffix("s")
     if name in _MONTHS:
         return moment.plus_months(amount * _MONTHS[name])
     if name not in _UNITS:
-        raise not_valid(
-            function,
-            f"the time unit {unit!r} is not one of 'Second', 'Minute', 'Hour', 'Day', 'Week', "
-            "'Month' and 'Year'",
-        )
+        raise not_valid(function, f"the time unit {unit!r} is not one of {_UNIT_NAMES}")
     return moment.plus(amount * _UNITS[name])
+
+
+def _add(function: str, unit: str, run: Run, moment: Moment, *given: Value) -> str:
+    amount, form = given
+    return _write(function, _moved(function, moment, whole(function, 1, amount), unit), form)
+
+
+for _noun in ("days", "hours", "minutes", "seconds"):
+    _signature = f"add{_noun.capitalize()}(timestamp:moment, {_noun}, format?)"
+    DATES(_signature, f"a time some {_noun} later", _noun)(_add)
 
 
 def _shift(function: str, sign: int, run: Run, *given: Value) -> str:
     *timestamp, amount, unit, form = given
-    count = sign * _amount(function, amount)
+    count = sign * whole(function, 1, amount)
     moment = _read(function, 0, timestamp[0]) if timestamp else _now(function, run)
-    return _write(function, _moved(function, moment, count, unit), form)
+    return _write(function, _moved(function, moment, count, text(function, None, unit)), form)
 
 
-_UNIT_NAMES = "Second, Minute, Hour, Day, Week, Month, Year"
 for _name, _parameters, _sign, _doc in (
     ("addToTime", "timestamp, ", 1, f"a time some units later: {_UNIT_NAMES}"),
     ("subtractFromTime", "timestamp, ", -1, "a time some units earlier"),
@@ -408,9 +370,7 @@ for _name, _parameters, _sign, _doc in (
 
 @DATES("convertToUtc(timestamp:moment, zone:zone, format?)", "a time of a time zone, in UTC")
 @DATES("convertFromUtc(timestamp:moment, zone:zone, format?)", "a time in UTC, in a time zone")
-def _convert_utc(
-    function: str, run: Run, moment: formats.Moment, zone: ZoneInfo, form: Value
-) -> str:
+def _convert_utc(function: str, run: Run, moment: Moment, zone: ZoneInfo, form: Value) -> str:
     if function == "convertFromUtc":
         moment = formats.in_zone(moment, zone)
     elif not moment.utc:
@@ -422,7 +382,7 @@ def _convert_utc(
     "convertTimeZone(timestamp:moment, from, to, format?)",
     "a time of one zone, in another zone; Windows names such as 'Pacific Standard Time'",
 )
-def _convert(run: Run, moment: formats.Moment, source: Value, target: Value, form: Value) -> str:
+def _convert(run: Run, moment: Moment, source: Value, target: Value, form: Value) -> str:
     if not moment.utc:
         moment = formats.from_zone(moment, _zone("convertTimeZone", 1, source))
     local = formats.in_zone(moment, _zone("convertTimeZone", 2, target))
@@ -441,16 +401,16 @@ DATES("dayOfYear(timestamp:moment)", "the day of the year")(
 )
 
 
-@DATES("startOfHour(timestamp:moment, format?)", "the full hour before", formats.HOUR)
-@DATES("startOfDay(timestamp:moment, format?)", "midnight before", formats.DAY)
-def _start_of(function: str, ticks: int, run: Run, moment: formats.Moment, form: Value) -> str:
-    return _write(function, formats.Moment(moment.ticks - moment.ticks % ticks, moment.utc), form)
+@DATES("startOfHour(timestamp:moment, format?)", "the full hour before", HOUR)
+@DATES("startOfDay(timestamp:moment, format?)", "midnight before", DAY)
+def _start_of(function: str, ticks: int, run: Run, moment: Moment, form: Value) -> str:
+    return _write(function, Moment(moment.ticks - moment.ticks % ticks, moment.utc), form)
 
 
 @DATES("startOfMonth(timestamp:moment, format?)", "the first day of its month")
-def _start_of_month(run: Run, moment: formats.Moment, form: Value) -> str:
-    days = moment.ticks // formats.DAY - moment.date.day + 1
-    return _write("startOfMonth", formats.Moment(days * formats.DAY, moment.utc), form)
+def _start_of_month(run: Run, moment: Moment, form: Value) -> str:
+    days = moment.ticks // DAY - moment.date.day + 1
+    return _write("startOfMonth", Moment(days * DAY, moment.utc), form)
 
 
 DATES("ticks(timestamp:moment)", "the number of 100 ns ticks since the year 1")(

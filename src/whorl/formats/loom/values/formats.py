@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 import re
+from calendar import monthrange
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from whorl.errors import did_you_mean
@@ -259,18 +260,6 @@ def _grouped(number: Decimal, places: int | None, culture: Culture) -> str:
     return culture.group.join(reversed(parts)) + (f"{culture.point}{decimals}" if decimals else "")
 
 
-def _currency(number: Decimal, places: int | None, culture: Culture) -> str:
-    digits = _grouped(number, places, culture)
-    if culture.point == ".":
-        return culture.currency + digits
-    return f"{digits}\u00a0{culture.currency}"
-
-
-def _percent(number: Decimal, places: int | None, culture: Culture) -> str:
-    gap = "" if culture.point == "." else "\u00a0"
-    return f"{_grouped(number * 100, places, culture)}{gap}%"
-
-
 def _exponential(number: Decimal, places: int | None, culture: Culture) -> str:
     power = number.adjusted() if number else 0
     digits = _rounded(number.scaleb(-power), places, 6)
@@ -298,8 +287,14 @@ def _general(number: Decimal, places: int | None, culture: Culture) -> str:
 _WRITERS: dict[str, Callable[[Decimal, int | None, Culture], str]] = {
     "N": _grouped,
     "F": lambda number, places, culture: _rounded(number, places).replace(".", culture.point),
-    "C": _currency,
-    "P": _percent,
+    "C": lambda number, places, culture: (
+        culture.currency + _grouped(number, places, culture)
+        if culture.point == "."
+        else f"{_grouped(number, places, culture)}\u00a0{culture.currency}"
+    ),
+    "P": lambda number, places, culture: (
+        _grouped(number * 100, places, culture) + ("%" if culture.point == "." else "\u00a0%")
+    ),
     "D": lambda number, places, culture: (
         format(abs(number), "f").partition(".")[0].zfill(places or 1)
     ),
@@ -314,12 +309,9 @@ _PIECE = re.compile(r"""'[^']*'|"[^"]*"|\\.|[eE][+-]?0+|.""", re.DOTALL)
 
 def _fill_picture(value: Decimal, form: str, culture: Culture) -> str:
     """Write a number into a picture, which has up to three sections: positive, negative, zero."""
-    sections: list[list[str]] = [[]]
-    for piece in _PIECE.findall(form):
-        if piece == ";":
-            sections.append([])
-        else:
-            sections[-1].append(piece)
+    found = _PIECE.findall(form)
+    ends = [*(at for at, piece in enumerate(found) if piece == ";"), len(found)]
+    sections = [found[start + 1 : end] for start, end in pairwise((-1, *ends))]
     pieces = sections[0]
     if value == 0 and len(sections) > 2:
         pieces = sections[2]
@@ -412,8 +404,7 @@ class Moment:
         year, month = count // 12, count % 12 + 1
         if not 1 <= year <= 9999:
             raise _beyond()
-        last = 31 if month == 12 else (date(year, month + 1, 1) - date(year, month, 1)).days
-        moved = date(year, month, min(day.day, last))
+        moved = date(year, month, min(day.day, monthrange(year, month)[1]))
         return Moment((moved.toordinal() - 1) * DAY + self.time, self.utc)
 
 
@@ -435,25 +426,24 @@ def from_epoch(seconds: float) -> Moment:
 
 def in_zone(moment: Moment, zone: ZoneInfo) -> Moment:
     """Return what clocks in a zone show at a moment in UTC."""
-    at = _datetime(moment).replace(tzinfo=UTC)
     try:
-        offset = at.astimezone(zone).utcoffset()
+        shown = _datetime(moment).replace(tzinfo=UTC).astimezone(zone)
     except OverflowError:
         raise _beyond() from None
-    return Moment(checked(moment.ticks + _ticks(offset)), utc=False)
+    return Moment(checked(moment.ticks + _offset(shown)), utc=False)
 
 
 def from_zone(moment: Moment, zone: ZoneInfo) -> Moment:
     """Return the moment in UTC at which clocks in a zone show this."""
-    offset = _datetime(moment).replace(tzinfo=zone).utcoffset()
-    return Moment(checked(moment.ticks - _ticks(offset)), utc=True)
+    return Moment(checked(moment.ticks - _offset(_datetime(moment).replace(tzinfo=zone))), utc=True)
 
 
 def _datetime(moment: Moment) -> datetime:
     return datetime.min + timedelta(microseconds=moment.ticks // 10)
 
 
-def _ticks(offset: timedelta | None) -> int:
+def _offset(shown: datetime) -> int:
+    offset = shown.utcoffset()
     assert offset is not None
     return round(offset.total_seconds()) * SECOND
 
