@@ -52,6 +52,7 @@ STATUS_CODES = {
 }
 # The inputs of a request and of a question, with the settings that give them.
 _REQUEST = {"method": "method", "query": "queries query", "body": "body", "auth": "authentication"}
+_PARTS = _REQUEST | {"headers": "headers"}
 _QUESTION = {
     "model": "model deploymentId",
     "system": "systemPrompt system",
@@ -82,22 +83,13 @@ _MISSING = {
         "documents are not read here",
     ),
 }
-_KIND_NAMES = {
-    "actor": ("actorType", "actor"),
-    "activity": ("activityType", "activityName", "activity"),
-}
+_KIND_NAMES = {"actor": "actorType actor", "activity": "activityType activityName activity"}
 
 
-def _settings(action: Action, names: dict[str, str], request: Value | None = None) -> Entries:
-    """The settings that there are, of an action or a request in it, by the names of inputs."""
-    found: Entries = {}
-    for name, settings in names.items():
-        listed = [find(request, setting) for setting in settings.split()]
-        value = action.setting(*settings.split()) if request is None else None
-        value = next((each for each in (value, *listed) if each is not None), None)
-        if value is not None:
-            found[name] = action.context.value(value)
-    return found
+def _settings(action: Action, names: dict[str, str]) -> Entries:
+    """The settings that there are, by the names of inputs."""
+    written = ((name, action.setting(*settings.split())) for name, settings in names.items())
+    return {name: action.context.value(v) for name, v in written if v is not None}
 
 
 def task_of(action: Action, kind: str, entries: Entries, shape: ir.Value) -> ir.Task:
@@ -123,9 +115,9 @@ def read_http(action: Action) -> ir.Task:
     entries = {"url": action.value("uri", "url")} | _settings(action, _REQUEST)
     headers, cookie = action.setting("headers"), action.setting("cookie")
     if cookie is not None:
-        listed = [("Cookie", cookie)]
-        listed += [(e.name, e.value) for e in headers] if isinstance(headers, Mapping) else []
-        entries["headers"] = ir.Fields(tuple((n, action.context.value(v)) for n, v in listed))
+        own = [(e.name, e.value) for e in headers] if isinstance(headers, Mapping) else []
+        listed = [(n, action.context.value(v)) for n, v in (("Cookie", cookie), *own)]
+        entries["headers"] = ir.Fields(tuple(listed))
     elif headers is not None:
         entries["headers"] = action.context.value(headers)
     # Work that is accepted is asked after until it is done, and lists are read page by page.
@@ -215,9 +207,7 @@ def read_call(action: Action) -> ir.Node:
     names = [f"{name}.json", f"{name}/workflow.json", f"../{name}/workflow.json"]
     is_plain = bool(name) and not any(mark in name for mark in "@[]'()\\")
     reference = context.files.find(names) if is_plain else None
-    called = None
-    if reference is not None and place is not None:
-        called = context.call(reference, place.span)
+    called = context.call(reference, place.span) if reference and place is not None else None
     if called is None:
         return read_connector(action)
     ports = {port.name for port in called.reading.workflow.inputs}
@@ -245,8 +235,9 @@ def read_ask(action: Action) -> ir.Node:
 
 def read_operator_task(action: Action) -> ir.Node:
     """Calls what the operator's configuration names: `actor:<type>` or `activity:<type>`."""
-    names, prefix = _KIND_NAMES[action.type], f"{action.type}:"
+    names, prefix = _KIND_NAMES[action.type].split(), f"{action.type}:"
     kind = action.setting(*names)
+    written = kind.text if isinstance(kind, Scalar) else ""
     # The one argument: `input` where there is one, otherwise the remaining inputs.
     argument, inputs = action.setting("input"), action.inputs
     if argument is None and isinstance(inputs, Mapping):
@@ -254,10 +245,9 @@ def read_operator_task(action: Action) -> ir.Node:
         rest = tuple(entry for entry in inputs if entry.name.lower() not in others)
         argument = Mapping(rest, inputs.span)
     given = ir.Fields(()) if argument is None else action.context.value(argument)
-    task: ir.Value = ir.Constant(prefix + (kind.text if isinstance(kind, Scalar) else ""))
-    if isinstance(kind, Scalar) and "@" in kind.text:
-        source = f"@concat('{prefix}', {text_term(kind.text)})"
-        task = action.context.expression(kind, source)
+    task: ir.Value = ir.Constant(prefix + written)
+    if isinstance(kind, Scalar) and "@" in written:
+        task = action.context.expression(kind, f"@concat('{prefix}', {text_term(written)})")
     entries = {"task": task, "with": fields(input=given)}
     return task_of(action, "use", entries, bodied(IT))
 
@@ -272,22 +262,19 @@ _WEBHOOKS = frozenset({"httpwebhook", "apiconnectionwebhook", "openapiconnection
 _SECTIONS = {
     **dict.fromkeys(
         ("apiconnection", "apiconnectionwebhook", "apiconnectionnotification"),
-        ("managedApiConnections", ("host", "connection", "referenceName")),
+        "managedApiConnections host connection referenceName",
     ),
-    "function": ("functionConnections", ("function", "connectionName")),
-    "apimanagement": ("apiManagementConnections", ("apiManagement", "connection")),
-    "serviceprovider": (
-        "serviceProviderConnections",
-        ("serviceProviderConfiguration", "connectionName"),
-    ),
+    "function": "functionConnections function connectionName",
+    "apimanagement": "apiManagementConnections apiManagement connection",
+    "serviceprovider": "serviceProviderConnections serviceProviderConfiguration connectionName",
 }
 
 
 def connected(action: Action, task: ir.Task) -> ir.Task:
     """The task of a connector with how it is called for real, as far as that is known."""
-    call: Entries | None = None
+    call: Entries = {}
     if action.type == "httpwebhook":
-        call = request_of(action, find(action.inputs, "subscribe"))
+        call = _request(action, "subscribe")
         task = replace(task, unsubscribe=unsubscribe_of(action))
     elif (connection := _connection(action)) is not None:
         call = _call(action, connection)
@@ -302,44 +289,41 @@ def connected(action: Action, task: ir.Task) -> ir.Task:
 
 def unsubscribe_of(action: Action) -> ir.Fields | None:
     """How the address is taken back that an action or a trigger has given away."""
-    call = request_of(action, find(action.inputs, "unsubscribe"))
+    call = _request(action, "unsubscribe")
     return fields(kind="http", inputs=ir.Fields(tuple(call.items()))) if call else None
 
 
-def request_of(action: Action, request: Value | None) -> Entries | None:
-    """A request as it is written in an action, or in a part of one."""
-    url = find(request, "uri") or find(request, "url")
-    return None if url is None else {"url": action.context.value(url)} | _parts(action, request)
-
-
-def _parts(action: Action, request: Value | None) -> Entries:
-    return _settings(action, _REQUEST | {"headers": "headers"}, request)
+def _request(action: Action, name: str) -> Entries:
+    """A request in the inputs of an action; nothing where it has no address."""
+    request = find_mapping(action.inputs, name)
+    part = action if request is None else replace(action, fields=request)
+    url = None if request is None else part.setting("uri", "url")
+    return {} if url is None else {"url": action.context.value(url)} | _settings(part, _PARTS)
 
 
 def _connection(action: Action) -> Mapping | None:
     """The connection that an action names, where the project has a file of them."""
-    section, place = _SECTIONS.get(action.type, ("", ()))
-    name, context = text_at(action.inputs, *place), action.context
-    if context.connections is None or not name or "@" in name:
+    section, *path = _SECTIONS.get(action.type, "none").split()
+    name, context = text_at(action.inputs, *path), action.context
+    if context.connections is None or not path or not name or "@" in name:
         return None
     known = find_mapping(context.connections, section)
     connection = find_mapping(known, name)
     if connection is None:
         names = [entry.name for entry in known or ()]
-        message = (
-            f"{action.name!r} names the connection {name!r}, which {section} of {CONNECTIONS} "
-        )
+        place = f"{section} of {CONNECTIONS}"
+        message = f"{action.name!r} names the connection {name!r}, which {place} does not have"
         advice = did_you_mean(name, names) or f"there are: {', '.join(names) or 'none'}"
-        context.warn("W005", f"{message}does not have", action.span, label="unknown", help=advice)
+        context.warn("W005", message, action.span, label="unknown", help=advice)
     return connection
 
 
-def _call(action: Action, connection: Mapping) -> Entries | None:
-    """The request that an action makes through a connection; None where there is no address."""
+def _call(action: Action, connection: Mapping) -> Entries:
+    """The request that an action makes through a connection; none where there is no address."""
     names = ("connectionRuntimeUrl", "triggerUrl", "baseUrl")
     base = next((found for name in names if (found := find(connection, name)) is not None), None)
     if not isinstance(base, Scalar):
-        return None
+        return {}
     context = action.context
     context.settings += [n for n in settings_in(connection) if n not in context.settings]
     url: ir.Value = context.value(base)
@@ -347,7 +331,7 @@ def _call(action: Action, connection: Mapping) -> Entries | None:
     if isinstance(path, Scalar):
         terms = f"{text_term(base.text.rstrip('/'))}, {text_term(path.text)}"
         url = context.expression(path, f"@concat({terms})")
-    entries: Entries = {"url": url, "method": ir.Constant("POST")} | _parts(action, action.inputs)
+    entries: Entries = {"url": url, "method": ir.Constant("POST")} | _settings(action, _PARTS)
     return entries | _authenticated(action, find(connection, "authentication"), entries)
 
 
