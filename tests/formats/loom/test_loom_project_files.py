@@ -95,9 +95,3 @@ def test_the_host_limits_runs(tmp_path: Path) -> None:
     assert (each.items_max, each.concurrency) == (7, 3)
     assert each.body.nodes[0].timeout_s == 5
     assert any("Unheard" in warning.message for warning in reading.warnings)
-
-
-def test_a_workflow_is_called_as_its_folder(tmp_path: Path) -> None:
-    reading = _read(tmp_path, {"A": {"type": "Compose", "inputs": 1}})
-
-    assert reading.workflow.name == "Orders"

@@ -96,14 +96,6 @@ def test_the_operator_sets_the_usual_limits_of_loops() -> None:
     assert limits(read_workflow(own, "w.json", limits=usual)) == ir.LoopLimits(7, 120.0)
 
 
-def test_a_run_keeps_the_usual_limits_of_its_project(tmp_path: Path) -> None:
-    config = '[limits]\niterations = 4\ntime = "PT2H"\n'
-    ran = run_in(tmp_path, {"actions": {"turn": TURN}}, config=config)
-
-    assert ran.document["status"] == "failed"
-    assert "Loop exceeded maximum iterations: 4" in ran.document["error"]["message"]
-
-
 @pytest.mark.parametrize("config", ['[limits]\ntime = "soon"\n', "[limits]\niteration = 3\n"])
 def test_limits_that_are_none_are_refused(tmp_path: Path, config: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -233,12 +225,3 @@ def test_a_long_text_with_short_expressions_can_be_put_into_a_variable() -> None
     long = {"type": "Compose", "inputs": f"@concat('{text}')", "runAfter": {}}
     with pytest.raises(InvalidWorkflow, match="8192"):
         read({"definition": {"triggers": {}, "actions": {"C": long}}})
-
-
-@pytest.mark.parametrize("kind", ["ParseDocumentWithMetadata", "SwiftMTDecode", "RosettaNetDecode"])
-def test_actions_that_only_azure_has_are_connectors(kind: str) -> None:
-    reading = read({"definition": {"triggers": {}, "actions": {"A": {"type": kind, "inputs": {}}}}})
-
-    [node] = reading.workflow.body.nodes
-    assert isinstance(node, ir.Task)
-    assert node.kind == "connector"

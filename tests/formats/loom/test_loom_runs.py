@@ -11,8 +11,6 @@ import pytest
 from loom_runs import Ran, flow, read, run
 
 from whorl.interfaces.translation import Translator
-from whorl.interpreter.machine import Machine
-from whorl.interpreter.plan import Plan
 
 WAIT = "{type: wait, inputs: {interval: {count: 5, unit: second}}}"
 LATER = WAIT.replace("wait", "Wait")
@@ -133,18 +131,6 @@ def polled(condition: str, deal: str, replies: list[tuple[int, Any]]) -> Ran:
     return run(definition(actions), web={"GET /x": replies})
 
 
-@pytest.mark.parametrize("body", [{"error": "down"}, "down", None])
-def test_the_body_of_a_failed_call_meets_no_condition(body: Any) -> None:
-    """It is no result of the loop either, whatever deals with the failure."""
-    condition = "@not(equals(body('x').status, 'pending'))"
-    ran = polled(condition, PAUSE, [(500, body), (200, {"status": "done"})])
-    failed = polled(condition.replace("x", "X"), PAUSE, [(500, body)])
-
-    assert (ran.output, ran.loops["poll"]["iterations"]) == ({"status": "done"}, 2)
-    assert (failed.status, failed.loops["poll"]["exit_reason"]) == ("failed", "max_iterations")
-    assert [told["result"] for told in failed.bodies("iteration.finished")] == [None] * 4
-
-
 @pytest.mark.parametrize(
     ("condition", "deal", "replies", "iterations", "output"),
     [
@@ -160,14 +146,6 @@ def test_what_else_meets_a_condition(
     ran = polled(condition, deal, replies)
 
     assert (ran.loops["poll"]["iterations"], ran.output) == (iterations, output)
-
-
-def test_what_deals_with_failures_gives_the_result_only_where_there_was_one() -> None:
-    each = "each: {type: foreach, foreach: [1, 2, 3], actions: {$LOOK, $PAUSE}}"
-    ran = run(definition(each), web={"GET /x": [(200, 1), (500, "no"), (200, 3)]})
-
-    assert ran.output == [1, None, 3]
-    assert run(definition("$LOOK\n$NOTE"), web={"GET /x": [(200, 1)]}).output == 1
 
 
 REPLY = "type: Response, inputs: {statusCode: 200, body: 1}"
@@ -187,23 +165,6 @@ def test_a_response_is_given_once_and_only_where_it_is_reached() -> None:
     assert run(definition(unreached)).outputs == {}
     assert (ran.status, ran.actions["Again"]["status"]) == ("failed", "Failed")
     assert "'Reply' has already" in ran.actions["Again"]["error"]["message"]
-
-
-def test_one_argument_for_actors_and_activities() -> None:
-    seen: list[Any] = []
-
-    def keep(input: Any) -> str:  # noqa: A002
-        seen.append(input)
-        return "ok"
-
-    actions = """
-        a: {type: actor, inputs: {actorType: x, input: {name: Ada}}}
-        b: {type: activity, inputs: {activityType: "@toLower('Y')", query: 1}}
-        c: {type: actor, inputs: {actorType: x, method: m, args: [1]}}
-    """
-    run(definition(actions), functions={"actor:x": keep, "activity:y": keep})
-
-    assert seen == [{"name": "Ada"}, {"query": 1}, {"method": "m", "args": [1]}]
 
 
 def test_a_record_tells_when_an_action_ran() -> None:
@@ -270,40 +231,6 @@ def test_a_result_that_grows_is_not_told_whole() -> None:
     assert events[39]["result"] == "(a list, too large to be shown here)"
 
 
-def test_an_until_of_azure_tells_of_the_check_after_each_iteration() -> None:
-    events = told("""
-        Turn: {type: Until, expression: "@equals(iterationIndexes('Turn'), 1)", limit: {count: 5},
-               actions: {X: {type: Compose, inputs: 1}}}
-    """)
-
-    assert [event["conditionResult"] for event in events] == [False, True]
-    assert [event["loopType"] for event in events] == ["until", "until"]
-
-
-def test_a_snapshot_holds_all_that_a_run_needs() -> None:
-    """Every state of a run, put away as text and taken out again, goes on to the same end."""
-    actions = definition("""
-        turn:
-          type: while
-          condition: "@less(variables('loopIndex'), 3)"
-          actions:
-            each: {type: foreach, foreach: [1, 2], actions: {
-              ask: {type: ai, inputs: {prompt: "@{item()} @{variables('loopIndex')}"}}}}
-            keep: {type: AppendToArrayVariable, inputs: {name: all, value: "@body('each')"}}
-    """)
-    whole = actions | {"outputs": {"all": {"value": "@variables('all')"}}}
-    straight = run(whole, answers=["a", "b", "c", "d", "e", "f"])
-    plan = Plan(read(whole).workflow)
-    machine = Machine(plan)
-    for entry in straight.journal.read(straight.document["run"]):
-        if entry.event.kind in ("run.started", "task.started", "task.finished", "timer.fired"):
-            machine.feed(entry.event)
-            machine = Machine.restore(plan, machine.snapshot())
-
-    assert straight.outputs == {"all": [["a", "b"], ["c", "d"], ["e", "f"]]}
-    assert machine.state["result"]["outputs"] == straight.outputs
-
-
 def test_input_of_a_request_is_the_trigger() -> None:
     whole = flow("""
         triggers: {manual: {type: Request, inputs: {schema: {properties: {a: {}}}}}}
@@ -321,15 +248,3 @@ def test_repeated_keys_are_a_warning_and_the_last_one_counts() -> None:
 
     assert run(repeated).output == 2
     assert "W003" in {found.code for found in read(repeated).warnings}
-
-
-def test_what_is_inside_of_a_skipped_action_is_skipped() -> None:
-    ran = run(definition("""
-        Bad: {type: Compose, inputs: "@int('x')"}
-        Scope: {type: Scope, runAfter: {Bad: [Succeeded]}, actions: {
-          If: {type: If, expression: true, actions: {Deep: {type: Compose, inputs: 1}}}}}
-    """))  # fmt: skip
-    statuses = {name: record["status"] for name, record in ran.actions.items()}
-
-    skipped = dict.fromkeys(("Scope", "If", "Deep"), "Skipped")
-    assert (ran.status, statuses) == ("failed", {"Bad": "Failed"} | skipped)

@@ -19,18 +19,6 @@ def block(first: int, last: int) -> Any:
     return json.loads(text)
 
 
-def test_default_retry() -> None:
-    """Three retries, after five seconds, then twice that, up to a minute; a tenth is chance."""
-    action = {"type": "retry", "action": {"type": "http", "inputs": {"uri": "https://a.test"}}}
-    node: Any = read({"actions": {"a": action}}).workflow.body.nodes[0]
-    retry = node.retry
-
-    assert (retry.times, retry.backoff, retry.wait_max_s, retry.wait_min_s) == (3, 2.0, 60.0, 1.0)
-    assert retry.wait_s * (1 - retry.jitter) == pytest.approx(5.0)
-    assert retry.wait_s * (1 + retry.jitter) == pytest.approx(5.5)
-    assert retry.on == ("*",)
-
-
 @pytest.mark.parametrize("count", [3, 300])
 def test_an_ended_loop_keeps_only_its_last_iteration(count: int) -> None:
     """That one is kept so that a person can have the loop go on."""
@@ -45,24 +33,6 @@ def test_an_ended_loop_keeps_only_its_last_iteration(count: int) -> None:
     assert state["pending"] == {}
     assert len(state["frames"]) == 3
     assert len(state["scopes"]) == 2
-
-
-@needs_seed
-def test_retry_until_success() -> None:
-    """Nothing sets the status: the loop ends at its limit, and a warning has said why."""
-    ran = run({"actions": {"poll": block(23, 47)}}, web={"GET /status": [(200, {})]})
-
-    assert ran.loops["poll"]["iterations"] == 10
-    assert "Loop exceeded maximum iterations: 10" in ran.document["error"]["message"]
-
-
-@needs_seed
-def test_a_condition_that_never_changes_is_a_warning() -> None:
-    """The queue and paging examples compute what they should set."""
-    for first, last in ((52, 68), (73, 88)):
-        warnings = read({"actions": {"loop": block(first, last)}}).warnings
-
-        assert any(w.code == "W023" and "no action of loop" in w.message for w in warnings)
 
 
 @needs_seed

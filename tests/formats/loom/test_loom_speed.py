@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from loom_runs import PROJECT, read, run
 
-from stopwatch import within
 from whorl import errors
 from whorl.errors import InvalidWorkflow, nearest
 
@@ -71,12 +70,3 @@ def test_many_wrong_names_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert len(caught.value.diagnostics) == 100
     assert len(compared) == 100
-
-
-def test_scopes_in_scopes_are_read_at_once() -> None:
-    action: dict[str, Any] = {"type": "Compose", "inputs": 1}
-    for depth in range(26):
-        action = {"type": "Scope", "actions": {f"S{depth}": action}}
-    scoped = within(5, lambda: read({"definition": {"actions": {"Top": action}}}), tries=3)
-
-    assert scoped.workflow.body.nodes
