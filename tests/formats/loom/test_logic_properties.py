@@ -95,31 +95,3 @@ def test_printed_float_reads_back(number: float) -> None:
     scope = MappingScope({"$variables": {"n": number}})
 
     assert number == evaluate(Expression("logic", "@float(string(variables('n')))"), scope)
-
-
-@given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40))
-@settings(deadline=None)
-def test_encodings_read_back(text: str) -> None:
-    scope = MappingScope({"$variables": {"t": text}})
-    for there, back in (
-        ("base64", "base64ToString"),
-        ("uriComponent", "uriComponentToString"),
-        ("dataUri", "dataUriToString"),
-        ("encodeXmlValue", "decodeXmlValue"),
-    ):
-        source = f"@{back}({there}(variables('t')))"
-        if not text.startswith("\ufeff"):
-            assert text == evaluate(Expression("logic", source), scope)
-
-
-@given(st.text(max_size=30), st.integers(-40, 40), st.integers(-40, 40) | st.none())
-def test_slice_never_fails(text: str, start: int, end: int | None) -> None:
-    scope = MappingScope({"$variables": {"t": text, "s": start, "e": end}})
-
-    content = text.encode("utf-16-le")
-    units = [content[at : at + 2] for at in range(0, len(content), 2)]
-    expected = b"".join(units[start:end]).decode("utf-16-le", "replace")
-
-    assert expected == evaluate(
-        Expression("logic", "@slice(variables('t'), variables('s'), variables('e'))"), scope
-    )

@@ -317,6 +317,42 @@ def test_secure_outputs_are_shown_to_nobody(
         assert SECRET not in told.out + told.err, command
 
 
+# The secret as a part of an address.
+IN_URI = COMPUTED.replace(" ", "-").replace(",-", ", ").replace("@", "@{") + "}"
+NOBODY = "http://127.0.0.1:9"
+
+
+@pytest.mark.parametrize("properties", [("inputs",), ("inputs", "outputs")])
+@pytest.mark.parametrize(
+    ("uri", "auth", "code"),
+    [
+        *((f"{NOBODY}/{IN_URI}", {}, "P101"), (f"http://{IN_URI}.invalid/", {}, "P101")),
+        *((f"{IN_URI}://x/", {}, "P107"), (f"SERVER/{IN_URI}", {}, "P104")),
+        (f"SERVER/moved/{IN_URI}", {}, "P101"),
+        ("SERVER/", {"type": COMPUTED, "value": COMPUTED}, "P116"),
+        (f"{NOBODY}/", {"type": "Raw", "value": COMPUTED}, "P101"),
+    ],
+)
+def test_no_fault_tells_what_a_secure_action_was_given(
+    tmp_path: Path, uri: str, auth: dict[str, Any], code: str, properties: tuple[str, ...]
+) -> None:
+    def reply(asked: Asked) -> Answer:
+        is_moved = asked.path.startswith("/moved")
+        moved = Answer(302, None, {"location": f"{NOBODY}/{asked.path}"})
+        return moved if is_moved else Answer(400, {"why": "not so"})
+
+    with web(reply) as server:
+        call = http(uri.replace("SERVER", server.url), **({"authentication": auth} if auth else {}))
+        call["runtimeConfiguration"] = {"secureData": {"properties": [*properties]}}
+        ran = run_in(tmp_path, azure({"Call": call}), config=ALLOWED)
+
+    assert ran.document["error"]["cause"]["code"] == code
+    told = json.dumps([ran.document, *(event.body for event in ran.events)])
+    for secret in (SECRET, SECRET.replace(" ", "-")):
+        assert secret not in told
+        assert secret.encode() not in ran.bytes_stored()
+
+
 def test_what_a_task_of_the_operator_gives_may_be_secure(tmp_path: Path) -> None:
     secure = {"secureData": {"properties": ["inputs", "outputs"]}}
     inputs = {"activityType": "fetch", "input": COMPUTED}
