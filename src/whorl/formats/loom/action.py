@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from whorl.source import Entry, Value
 
 
-# The order of actions: what each waits for, and with which status.
-
-
 @dataclass(frozen=True, slots=True)
 class Order:
     """Who waits for whom; the result of the block is that of the first of `last` that has one.

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from whorl.source import Entry
 
 
-# Actions that run code of the file: inline JavaScript, and transformations of XML.
-
 # How long code may run, and as much as Azure lets it.
 TIME_S = 15.0
 _READ = re.compile(

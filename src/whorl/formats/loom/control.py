@@ -326,8 +326,6 @@ def set_in(value: Value | None) -> set[str]:
     return {name.lower() for name, _ in variables_in(value)}
 
 
-# Actions that compute, wait, answer, end the run, or set variables.
-
 _ENDS: dict[str, Literal["succeeded", "failed", "cancelled"]] = {
     "failed": "failed",
     "succeeded": "succeeded",

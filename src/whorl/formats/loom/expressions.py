@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from whorl.language.values import Value
 
 
-# Calls in expressions: what is wrong with one, and what it becomes in the tree.
-
 _WORDS = ("no", "one", "two", "three", "four", "five")
 # Functions that people and models expect, and that Azure does not have.
 _INSTEAD = {

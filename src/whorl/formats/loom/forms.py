@@ -116,8 +116,6 @@ def secrets_in(parameters: Value | None) -> dict[str, PortType]:
     return {name: _SECURE[kind] for name, kind in kinds if kind in _SECURE}
 
 
-# The words of the dialect: types of actions with their fields, statuses, limits, events.
-
 LIBRARY = "loom"
 
 # The types that only this dialect has: a file that uses one follows the seed's rules.
@@ -285,8 +283,6 @@ VOCABULARY: dict[str, Json] = {
     ],
 }
 
-
-# JSON values with expressions in their strings and keys, conditions, durations and retries.
 
 _NAMED = re.compile(
     r"""\b(variables|body|outputs)\(\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)")\s*\)""", re.IGNORECASE

@@ -364,8 +364,6 @@ def written(seconds: float) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}0Z"
 
 
-# How tests speak of actions and triggers: the statuses, outputs and errors of Azure.
-
 # What a web service, a connector or a workflow that is called answers with.
 _ANSWERING = ("http", "connector")
 _PARTS = ("body", "headers", "queries", "relativePathParameters")

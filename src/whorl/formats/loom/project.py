@@ -91,8 +91,6 @@ def settings_in(value: Value | None) -> list[str]:
     return list(settings.values())
 
 
-# Limits of a project's host: the settings of `host.json` that change what a run does.
-
 _RUN_TIME = "runtime.backend.flowruntimeout"
 _RUN_TIME_STATELESS = "runtime.backend.stateless.flowruntimeout"
 _SPLIT_ITEMS = "runtime.backend.flowdefaultsplitonitemslimit"

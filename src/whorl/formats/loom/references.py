@@ -199,8 +199,6 @@ def lowered_names(names: Iterable[str]) -> dict[str, str]:
     return {name.lower(): name for name in names}
 
 
-# Checks of references: names that nothing has, and results that are not there yet.
-
 _ACTIONS = frozenset(
     {"body", "outputs", "actions", "actionbody", "actionoutputs"}
     | {"formdatavalue", "formdatamultivalues", "multipartbody"}

@@ -228,8 +228,6 @@ def _number(trigger: Action, name: str) -> int | None:
     return None
 
 
-# When the clock starts a definition: `recurrence` of its trigger as the IR has it.
-
 # The longest interval that Azure takes, by frequency.
 _INTERVALS: Final = {
     "second": 9_999_999,

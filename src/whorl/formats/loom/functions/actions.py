@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from whorl.language.values import Json, Value
 
 
-# Functions of agents: what a model said and wants, what its tools gave, and who goes on.
-
 # About so many characters are a token.
 _TOKEN = 4
 
@@ -125,8 +123,6 @@ def agent_outputs(run: Run, results: Value, asked: str) -> Value:
     words = reply.get("content") if isinstance(reply, dict) else reply
     return {"body": words, "lastAssistantMessage": words, "iterations": count}
 
-
-# What actions make of contents: calls and answers, JSON, arrays as texts and tables.
 
 _MISFITS_SHOWN = 3
 _QUOTED = (",", '"', "\n", "\r")

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from whorl.language.values import Value
 
 
-# Dates written and read by .NET formats: a letter like `D`, or a pattern like `yyyy-MM-dd`.
-
 _FORMAT_MAX = 1_000
 _PIECE = re.compile(
     r"""(?P<quoted>'[^']*'|"[^"]*")|\\(?P<escaped>.)|%(?=[A-Za-z])"""

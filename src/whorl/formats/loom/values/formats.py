@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from whorl.language.calls import Run
 
 
-# Cultures: how languages and countries write numbers and dates, as .NET has it.
-
-
 @dataclass(frozen=True, slots=True)
 class Culture:
     """The marks of numbers, the names of days and months, and the usual forms of dates."""
@@ -367,8 +364,6 @@ def _shown(piece: str, digits: str, exponent: int) -> str:
         return f"{piece[0]}{sign}{str(abs(exponent)).zfill(piece.count('0'))}"
     return piece[1:] if piece[0] == "\\" else piece[1:-1]
 
-
-# Moments, spans of time and time zones, as .NET counts, writes and names them.
 
 SECOND = 10_000_000
 MINUTE = 60 * SECOND
