@@ -12,20 +12,7 @@ from whorl.formats.loom import control, external_actions, forms
 from whorl.formats.loom.action import Action, Location, order_of, read_policy
 from whorl.formats.loom.control import limits_of
 from whorl.formats.loom.external_actions import connected, read_connector, task_of
-from whorl.formats.loom.forms import (
-    IT,
-    bodied,
-    computed,
-    fields,
-    find,
-    find_mapping,
-    has_expression,
-    jinja,
-    quote,
-    secured,
-    text_at,
-    text_term,
-)
+from whorl.formats.loom.forms import IT, computed, find, find_mapping, has_expression, text_at
 from whorl.formats.loom.project import limited
 from whorl.formats.loom.references import CALL
 from whorl.lazily import dataclass
@@ -85,7 +72,7 @@ def _workflow_context(action: Action, code: Scalar) -> ir.Fields:
     names = [dotted or quoted for dotted, _, quoted, _ in found if dotted or quoted]
     items = listed if isinstance(listed, Sequence) else ()
     names += [item.text for item in items if isinstance(item, Scalar)]
-    records = {name: f"@actions({quote(name)})" for name in names}
+    records = {name: f"@actions({forms.quote(name)})" for name in names}
     parts = {part for *_, part in found if part}
     if text_at(needed, "includeTrigger").lower() == "true":
         parts.add("trigger")
@@ -112,9 +99,9 @@ def read_xslt(action: Action) -> ir.Node:
     content = action.setting("content")
     given = action.context.value(content)
     if isinstance(content, Scalar) and has_expression(content.text):
-        given = action.context.expression(content, f"@string({text_term(content.text)})")
+        given = action.context.expression(content, f"@string({forms.text_term(content.text)})")
     entries = {"content": given, "map": ir.Constant(text), "name": ir.Constant(name)}
-    return task_of(action, "xslt", entries, bodied(computed("transformed", IT)))
+    return task_of(action, "xslt", entries, forms.bodied(computed("transformed", IT)))
 
 
 # Agents: a model that is asked again and again, and whose tools are actions of the file.
@@ -196,7 +183,7 @@ def read_handoff(action: Action) -> ir.Node:
         advice = f"there is {', '.join(e.name for e in known.values()) or 'none'}"
         action.context.report("W005", message, action.span, label="no such agent", help=advice)
     words = f"{_spelled(action.context, name)} goes on from here"
-    return ir.Compute(name=action.name, value=bodied(ir.Constant(words)))
+    return ir.Compute(name=action.name, value=forms.bodied(ir.Constant(words)))
 
 
 def read_agent(action: Action) -> ir.Node:
@@ -285,8 +272,8 @@ def _turn(action: Action, agent: Entry, limits: ir.LoopLimits) -> ir.Task:
     roles = [text_at(message, "role").lower() for message in listed or ()]
     if listed is not None and not any(role == "user" or has_expression(role) for role in roles):
         entries["prompt"] = context.expression(Scalar("", action.span), _PROMPT)
-    fields = agent.value if isinstance(agent.value, Mapping) else Mapping((), agent.value.span)
-    return task_of(replace(action, name=f"{agent.name}_turn", fields=fields), "ask", entries, IT)
+    own = find_mapping(agent.value) or Mapping((), agent.value.span)
+    return task_of(replace(action, name=f"{agent.name}_turn", fields=own), "ask", entries, IT)
 
 
 def _offer(tool: _Tool) -> Json:
@@ -331,8 +318,10 @@ def _used_tools(action: Action, asked: str, tools: list[_Tool]) -> ir.ForEach:
 def _read_tool(action: Action, tool: _Tool, path: str) -> tuple[ir.Block, Json]:
     if tool.is_server:
         # A tool of a server, as the model wants it.
-        parts = {name: jinja(f'fact("{CALL}").{name}') for name in ("tool", "arguments", "pin")}
-        name, inputs = f"{action.name}_{tool.name}", fields(server=tool.name, **parts)
+        parts = {
+            name: forms.jinja(f'fact("{CALL}").{name}') for name in ("tool", "arguments", "pin")
+        }
+        name, inputs = f"{action.name}_{tool.name}", forms.fields(server=tool.name, **parts)
         return ir.Block((ir.Task(name=name, kind="tool", inputs=inputs),)), [[name, True]]
     actions = find_mapping(tool.entry.value, "actions")
     if actions is None:
@@ -389,17 +378,17 @@ def read_block(
 
 
 def _read_entry(context: LoomContext, entry: Entry, location: Location) -> ir.Node | None:
-    fields, span = entry.value, entry.key.span
+    written, span = entry.value, entry.key.span
     context.count_step(span)
-    if not isinstance(fields, Mapping):
+    if not isinstance(written, Mapping):
         message = f"action {entry.name!r} is an object"
         advice = 'write {"type": "compose", "inputs": ...}'
-        context.report("W007", message, fields.span, label="no object", help=advice)
+        context.report("W007", message, written.span, label="no object", help=advice)
         return None
-    kind = text_at(fields, "type").lower()
-    action = Action(context, entry.name, kind, fields, span, location)
+    kind = text_at(written, "type").lower()
+    action = Action(context, entry.name, kind, written, span, location)
     context.places.remember_node(action.path, span)
-    context.places.remember_field(action.path, "at_most", (find(fields, "limit") or fields).span)
+    context.places.remember_field(action.path, "at_most", (find(written, "limit") or written).span)
     # Actions are known by their names everywhere in a definition, wherever they stand.
     first = context.named.setdefault(action.name.lower(), span)
     if first is not span:
@@ -426,7 +415,7 @@ def _read_action(action: Action) -> ir.Node:
     if isinstance(node, ir.Task) and node.kind == "connector":
         node = connected(action, node)
     node = limited(action, node) if action.context.host else node
-    if secure := secured(action.fields):
+    if secure := forms.secured(action.fields):
         node = _secured(node, secure)
     return replace(node, echo=_echo(action)) if action.context.reads_inputs else node
 
@@ -456,7 +445,7 @@ def _read_unknown(action: Action) -> ir.Node:
 def _echo(action: Action) -> ir.Value | None:
     """What an action was given, as far as others may read it."""
     inputs = external_actions.given_inputs(action)
-    if inputs is None or "inputs" in secured(action.fields) or action.type in forms.HOLDING:
+    if inputs is None or "inputs" in forms.secured(action.fields) or action.type in forms.HOLDING:
         return None
     if isinstance(inputs, Mapping):
         shown = tuple(e for e in inputs if e.name.lower() not in ("authentication", "retrypolicy"))

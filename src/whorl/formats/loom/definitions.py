@@ -14,15 +14,8 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import text_of
 from whorl.errors import Diagnostic, InvalidWorkflow
-from whorl.formats.loom.forms import (
-    TYPES,
-    find,
-    find_mapping,
-    is_deployed,
-    quote,
-    secrets_in,
-    text_at,
-)
+from whorl.formats.loom import forms
+from whorl.formats.loom.forms import find, find_mapping, is_deployed, quote, secrets_in, text_at
 from whorl.language import Expression, LanguageError, MappingScope, evaluate_metered, free_names
 from whorl.lazily import dataclass
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
@@ -515,7 +508,7 @@ def _is_action(value: Value) -> bool:
     if not isinstance(value, Mapping) or "$schema" in value or "nodes" in value:
         return False
     kind = find(value, "type")
-    if not isinstance(kind, Scalar) or kind.text.lower() not in TYPES:
+    if not isinstance(kind, Scalar) or kind.text.lower() not in forms.TYPES:
         return False
     names = ("actions", "action", "inputs", "condition", "expression", "foreach", "on")
     return any(find(value, name) is not None for name in names)

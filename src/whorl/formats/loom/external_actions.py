@@ -10,20 +10,9 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.reading.fields import words
 from whorl.errors import did_you_mean
+from whorl.formats.loom import forms
 from whorl.formats.loom.action import AZURE_RETRY
-from whorl.formats.loom.forms import (
-    IT,
-    bodied,
-    computed,
-    fields,
-    find,
-    find_mapping,
-    has_expression,
-    jinja,
-    secured,
-    text_at,
-    text_term,
-)
+from whorl.formats.loom.forms import IT, computed, fields, find, find_mapping, jinja, text_at
 from whorl.formats.loom.project import CONNECTIONS, settings_in
 from whorl.source import Entry, Mapping, Scalar
 
@@ -94,7 +83,7 @@ def _settings(action: Action, names: dict[str, str]) -> Entries:
 
 def task_of(action: Action, kind: str, entries: Entries, shape: ir.Value) -> ir.Task:
     """A task; whoever carries it out is told if nobody may see what it gives."""
-    secure = secured(action.fields)
+    secure = forms.secured(action.fields)
     if "outputs" in secure and kind != "ask":
         entries |= {"hide_reply": ir.Constant(True)}
     return ir.Task(
@@ -124,10 +113,10 @@ def read_http(action: Action) -> ir.Task:
     if action.is_azure and "disableasyncpattern" not in action.options:
         entries["poll"] = ir.Constant(True)
     wanted = action.configuration("paginationPolicy", "minimumItemCount")
-    if action.is_azure and isinstance(wanted, Scalar) and not has_expression(wanted.text):
+    if action.is_azure and isinstance(wanted, Scalar) and not forms.has_expression(wanted.text):
         entries["pages"] = ir.Constant(int(wanted.text) if wanted.text.isdecimal() else 1)
     has_auth = action.setting("authentication") is not None
-    if has_auth and "inputs" not in secured(action.fields):
+    if has_auth and "inputs" not in forms.secured(action.fields):
         entries["secure_auth"] = ir.Constant(True)
     task = task_of(action, "http", entries, _outputs(action))
     is_secure = task.secure or has_auth
@@ -225,12 +214,12 @@ def read_ask(action: Action) -> ir.Node:
     context, background = action.context, action.setting("context")
     prompt = action.setting("prompt", "input", "message")
     if isinstance(background, Scalar) and isinstance(prompt, Scalar):
-        parts = f"{text_term(prompt.text)}, '\n\n', {text_term(background.text)}"
+        parts = f"{forms.text_term(prompt.text)}, '\n\n', {forms.text_term(background.text)}"
         question: ir.Value = context.expression(prompt, f"@concat({parts})")
     else:
         question = context.value(prompt)
     entries = {"prompt": question} | _settings(action, _QUESTION)
-    return task_of(action, "ask", entries, bodied(computed("parsed", IT)))
+    return task_of(action, "ask", entries, forms.bodied(computed("parsed", IT)))
 
 
 def read_operator_task(action: Action) -> ir.Node:
@@ -247,9 +236,9 @@ def read_operator_task(action: Action) -> ir.Node:
     given = ir.Fields(()) if argument is None else action.context.value(argument)
     task: ir.Value = ir.Constant(prefix + written)
     if isinstance(kind, Scalar) and "@" in written:
-        task = action.context.expression(kind, f"@concat('{prefix}', {text_term(written)})")
+        task = action.context.expression(kind, f"@concat('{prefix}', {forms.text_term(written)})")
     entries = {"task": task, "with": fields(input=given)}
-    return task_of(action, "use", entries, bodied(IT))
+    return task_of(action, "use", entries, forms.bodied(IT))
 
 
 # Connections of a project: what an action of a connector calls where nobody stands in for it.
@@ -329,7 +318,7 @@ def _call(action: Action, connection: Mapping) -> Entries:
     url: ir.Value = context.value(base)
     path = find(action.inputs, "path") or find(action.inputs, "pathTemplate", "template")
     if isinstance(path, Scalar):
-        terms = f"{text_term(base.text.rstrip('/'))}, {text_term(path.text)}"
+        terms = f"{forms.text_term(base.text.rstrip('/'))}, {forms.text_term(path.text)}"
         url = context.expression(path, f"@concat({terms})")
     entries: Entries = {"url": url, "method": ir.Constant("POST")} | _settings(action, _PARTS)
     return entries | _authenticated(action, find(connection, "authentication"), entries)
@@ -345,7 +334,8 @@ def _authenticated(action: Action, written: Value | None, entries: Entries) -> E
         return {"query": ir.Fields((*pairs, key))}
     parameter = find(written, "parameter")
     if kind == "raw" and isinstance(parameter, Scalar):
-        terms = f"{text_term(text_at(written, 'scheme') + ' ')}, {text_term(parameter.text)}"
-        header = context.expression(parameter, f"@concat({terms})")
+        scheme = forms.text_term(f"{text_at(written, 'scheme')} ")
+        source = f"@concat({scheme}, {forms.text_term(parameter.text)})"
+        header = context.expression(parameter, source)
         return {"auth": ir.Fields((("type", ir.Constant("Raw")), ("value", header)))}
     return {} if written is None else {"auth": context.value(written)}

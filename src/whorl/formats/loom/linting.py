@@ -10,19 +10,10 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import duration_of, whole_of
 from whorl.errors import Diagnostic
+from whorl.formats.loom import forms
 from whorl.formats.loom.control import actions_in, declared, set_in, variable_set
 from whorl.formats.loom.definitions import forms_of
-from whorl.formats.loom.forms import (
-    LOOPS,
-    OWN,
-    SETTING,
-    find,
-    find_mapping,
-    is_of_a_loop,
-    scalars_in,
-    text_at,
-    variables_read,
-)
+from whorl.formats.loom.forms import LOOPS, find, find_mapping, scalars_in, text_at
 from whorl.source import Mapping
 
 if TYPE_CHECKING:
@@ -131,7 +122,7 @@ def _check(entry: Entry, kind: str, depth: int, in_loop: bool) -> Iterator[Diagn
     action, span = entry.value, entry.key.span
     assert isinstance(action, Mapping)
     inputs, cases, retry = (find(action, name) for name in ("inputs", "cases", "retry"))
-    if kind in OWN:
+    if kind in forms.OWN:
         place = (find(action, "type") or action).span
         yield _refused(f"Azure has no type {kind!r}", place, f"write {_INSTEAD[kind]}")
     for key, instead in _AZURE_NAMES if kind in LOOPS or kind in ("if", "switch") else ():
@@ -173,15 +164,17 @@ def _check_expressions(action: Mapping, kind: str) -> Iterator[Diagnostic]:
         for scalar in scalars_in(entry.value)
     ]
     for scalar in own:
-        if any(map(is_of_a_loop, variables_read(scalar.text))):
+        if any(map(forms.is_of_a_loop, forms.variables_read(scalar.text))):
             message = "Azure has no variables of loops"
             yield _refused(message, scalar.span, "count in a variable of your own")
         if scalar.text[:1] == "@" and len(scalar.text) > EXPRESSION_MAX:
             message = f"an expression has at most {EXPRESSION_MAX:,} characters"
             yield _refused(message, scalar.span, "compute parts of it in Compose actions")
     values = find(action, "inputs", "value") or find(action, "value")
-    for scalar in scalars_in(values) if kind in SETTING else ():
-        if variable_set(action).lower() in (name.lower() for name in variables_read(scalar.text)):
+    for scalar in scalars_in(values) if kind in forms.SETTING else ():
+        if variable_set(action).lower() in (
+            name.lower() for name in forms.variables_read(scalar.text)
+        ):
             message = "a variable may not be read where it is set"
             yield _refused(message, scalar.span, "compute the value in a Compose action before")
 

@@ -9,29 +9,11 @@ from whorl import ir
 from whorl.dialects.reader import several_workflows
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import Diagnostic, InvalidWorkflow
-from whorl.formats.loom import blocks, control, forms, references
+from whorl.formats.loom import blocks, control, forms, project, references
 from whorl.formats.loom.action import Location, order_of
 from whorl.formats.loom.blocks import read_block
 from whorl.formats.loom.definitions import form_of, forms_of
-from whorl.formats.loom.forms import (
-    LoomContext,
-    computed,
-    fields,
-    find,
-    find_mapping,
-    is_lenient,
-    jinja,
-    secured,
-    text_at,
-)
-from whorl.formats.loom.project import (
-    CONNECTIONS,
-    limited_run,
-    name_of,
-    open_beside,
-    read_host,
-    values_beside,
-)
+from whorl.formats.loom.forms import LoomContext, computed, fields, find, find_mapping, text_at
 from whorl.formats.loom.triggers import BODY, read_trigger
 from whorl.ir.walk import hides
 from whorl.source import Mapping
@@ -72,7 +54,7 @@ class LoomReader:
         form = _choose(context)
         workflow = _read_definition(context, form)
         is_stateless = text_at(document.root, "kind").lower() == "stateless"
-        workflow = limited_run(context, workflow, is_stateless=is_stateless)
+        workflow = project.limited_run(context, workflow, is_stateless=is_stateless)
         if form.meter.kept:
             message = f"{form.meter.kept} values such as {form.meter.example} are known only "
             message += "after the deployment of a template; they stay as they are written"
@@ -90,19 +72,19 @@ def _choose(context: LoomContext) -> Form:
     first = form_of(root)
     assert first is not None
     is_bare = not first.is_template and isinstance(first.definition, Mapping)
-    context.lenient = is_bare and is_lenient(first.block)
-    context.beside = values_beside(context)
-    forms = [first] if is_bare else list(forms_of(root, context.beside))
-    names = {form.name.lower(): form for form in forms}
-    form = forms[0]
-    if len(forms) > 1:
+    context.lenient = is_bare and forms.is_lenient(first.block)
+    context.beside = project.values_beside(context)
+    found = [first] if is_bare else list(forms_of(root, context.beside))
+    names = {form.name.lower(): form for form in found}
+    form = found[0]
+    if len(found) > 1:
         chosen = context.files.chosen
         if chosen.lower() not in names:
-            raise several_workflows([form.name for form in forms], chosen, root.span)
+            raise several_workflows([form.name for form in found], chosen, root.span)
         form = names[chosen.lower()]
     form = form if context.lenient else form.deployed()
     context.lenient = context.lenient or (
-        form.is_template and isinstance(form.definition, Mapping) and is_lenient(form.block)
+        form.is_template and isinstance(form.definition, Mapping) and forms.is_lenient(form.block)
     )
     if find_mapping(form.definition, "actions") is None:
         message = f"the definition of workflow {form.name!r} is known only after its deployment"
@@ -135,7 +117,7 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     order = replace(order, last=(*order.last[:1], *others))
     outputs, hidden, early = _outputs(context, definition, order, body)
     workflow = ir.Workflow(
-        name=form.name or name_of(context),
+        name=form.name or project.name_of(context),
         dialect="loom",
         body=body,
         outputs=outputs,
@@ -166,12 +148,12 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
 
 def _look_through(context: LoomContext, definition: Mapping) -> None:
     """Finds what holds for a whole definition, and what stands beside it."""
-    context.connections = open_beside(context, CONNECTIONS)
-    context.host = read_host(context)
+    context.connections = project.open_beside(context, project.CONNECTIONS)
+    context.host = project.read_host(context)
     context.static_results = find_mapping(definition, "staticResults")
     triggers = find_mapping(definition, "triggers") or ()
     context.triggers = tuple(trigger.name for trigger in triggers)
-    context.is_trigger_secret = any(secured(trigger.value) for trigger in triggers)
+    context.is_trigger_secret = any(forms.secured(trigger.value) for trigger in triggers)
     texts = [scalar.text for scalar in forms.scalars_in(definition)]
     context.reads_inputs = any(map(forms.READS_INPUTS.search, texts))
     for name, action in forms.objects_in(definition):
@@ -208,7 +190,7 @@ def _trigger(
 ) -> ir.Value:
     """The record of the trigger: what the run was given."""
     listed = ", ".join(f"{quoted(name)}: {computed('fact', name).source}" for name in names)
-    body = jinja(called("trigger_body", computed("fact", BODY).source, f"{{ {listed} }}"))
+    body = forms.jinja(called("trigger_body", computed("fact", BODY).source, f"{{ {listed} }}"))
     given = {part: (name, computed("fact", name)) for part, name in parts if part != "body"}
     tracking = given.pop("tracking", None)
     name = context.triggers[0] if context.triggers else "manual"

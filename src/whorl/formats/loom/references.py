@@ -13,16 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from whorl import ir
 from whorl.dialects.reading.context import REPORTED_MAX
 from whorl.dialects.reading.texts import read_tree
-from whorl.formats.loom.forms import (
-    computed,
-    find,
-    find_mapping,
-    is_deployed,
-    is_of_a_loop,
-    objects_in,
-    secrets_in,
-    text_at,
-)
+from whorl.formats.loom import forms
+from whorl.formats.loom.forms import computed, find, find_mapping, is_deployed, text_at
 from whorl.formats.loom.project import setting_ports, settings_in
 from whorl.ir.checks.scopes import Use, suggest, uses_in, views_in
 from whorl.ir.expressions import expressions_in
@@ -81,11 +73,11 @@ def read_names(
     mentioned = [e.name if (e := form.asked(name)) else name for name in named if name]
     # The variables that no action initialises may be given to the run.
     variables = (r.name for r in references_in(workflow) if r.function in VARIABLES)
-    free_variables = [name for name in variables if name and not is_of_a_loop(name)]
+    free_variables = [name for name in variables if name and not forms.is_of_a_loop(name)]
     spelled = {name.lower(): context.variable(name) for name in free_variables} | context.variables
     undeclared = [name for low, name in spelled.items() if low not in context.types]
     settings, ports = [*settings_in(form.definition), *context.settings], {}
-    secrets = form.secrets | secrets_in(find(form.definition, "parameters"))
+    secrets = form.secrets | forms.secrets_in(find(form.definition, "parameters"))
     if context.is_trigger_secret:
         secrets |= dict.fromkeys((name.lower() for name in given), "any")
     values: dict[str | ir.Expression, ir.Value] = {}
@@ -236,7 +228,7 @@ class _Names:
     """All names of a workflow, each in lower case with its spelling."""
 
     def __init__(self, context: LoomContext, form: Form, workflow: ir.Workflow) -> None:
-        written = [name for name, _ in objects_in(form.definition) if name]
+        written = [name for name, _ in forms.objects_in(form.definition) if name]
         self.context = context
         # What a deployment names is known after it only.
         self.is_part = form.is_part or any(map(is_deployed, written))
@@ -337,7 +329,7 @@ class _Names:
         if name.lower() in names:
             return None if lenient else self._uninitialized(reference)
         loops = _bound(reference.use.view, "$loop")
-        if lenient and is_of_a_loop(name):
+        if lenient and forms.is_of_a_loop(name):
             return self._unknown(
                 "variable", name, lowered_names(loops), " of a loop around this place"
             )
