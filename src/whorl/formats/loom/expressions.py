@@ -377,10 +377,7 @@ _DESCRIPTIONS = {
 }
 
 
-LOOM = Library(
-    functions=ACTION_FUNCTIONS,
-    recorder="whorl.formats.loom.history:RECORDER",
-)
+LOOM = Library(functions=ACTION_FUNCTIONS, recorder="whorl.formats.loom.history:RECORDER")
 
 
 def signature(entry: FunctionEntry) -> str:

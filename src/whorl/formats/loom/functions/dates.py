@@ -276,13 +276,7 @@ def _not_a_date(text: str) -> EvaluationError:
     )
 
 
-_UNITS = {
-    "second": SECOND,
-    "minute": MINUTE,
-    "hour": HOUR,
-    "day": DAY,
-    "week": 7 * DAY,
-}
+_UNITS = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY, "week": 7 * DAY}
 _MONTHS = {"month": 1, "year": 12}
 _AMOUNT_MAX = 10**13
 _UNIT_NAMES = "Second, Minute, Hour, Day, Week, Month, Year"
