@@ -26,11 +26,6 @@ def agent(model: str, words: str, tools: dict[str, Any], **more: Any) -> dict[st
     return {"type": "Agent", "inputs": {"parameters": said}, "tools": tools, **more}
 
 
-def hand_over(to: str) -> dict[str, Any]:
-    actions = {f"to_{to}": {"type": "AgentHandOff", "inputs": {"name": to}}}
-    return {"description": f"Hand over to {to}", "actions": actions}
-
-
 def answer(text: str = "", **calls: dict[str, Any]) -> dict[str, Any]:
     wanted = [
         {"id": f"call_{n}", "type": "function", "function": {"name": n, "arguments": json.dumps(a)}}
@@ -46,42 +41,6 @@ LOOK = {
     "agentParameterSchema": {"type": "object", "properties": {"a word": {"type": "string"}}},
     "actions": {"Find": {"type": "Compose", "inputs": "@toUpper(agentParameters('a word'))"}},
 }
-
-
-def test_agents_hand_the_conversation_over_and_tell_models_what_tools_gave(tmp_path: Path) -> None:
-    actions = {
-        "Desk": agent("small", "Route.", {"sales!": hand_over("Sales")}),
-        "Sales": agent("large", "Sell.", {"Look it": LOOK}, runAfter={}),
-    }
-    actions["Desk"]["runAfter"] = {"chat": ["Succeeded"]}
-    triggers = {"chat": {"type": "Request", "kind": "Agent"}}
-    replies = iter(
-        [answer(sales_={}), answer(Look_it={"a word": "tea"}, Nothing={}), answer("It is TEA.")]
-    )
-
-    def reply(asked: Asked) -> Answer:
-        return Answer(200, next(replies))
-
-    with web(reply) as server:
-        ran = run_in(
-            tmp_path,
-            {"definition": {"triggers": triggers, "actions": actions}, "kind": "Agent"},
-            config=CONFIG.replace("{url}", server.url),
-            given={"body": "what is it?"},
-        )
-
-    assert (ran.document["status"], ran.output) == ("succeeded", "It is TEA.")
-    sent = [asked.json for asked in server.asked]
-    assert [body["model"] for body in sent] == ["small", "large", "large"]
-    assert [tool["function"]["name"] for tool in sent[0]["tools"]] == ["sales_"]
-    assert sent[1]["tools"][0]["function"]["parameters"] == LOOK["agentParameterSchema"]
-    assert [m["role"] for m in sent[1]["messages"]] == ["system", "user", "assistant", "tool"]
-    assert sent[1]["messages"][0]["content"] == "Sell."
-    assert sent[1]["messages"][1]["content"] == "what is it?"
-    told = {m["tool_call_id"]: m["content"] for m in sent[2]["messages"] if m["role"] == "tool"}
-    assert told["call_Look_it"] == "TEA"
-    assert "there is no tool 'Nothing'" in told["call_Nothing"]
-    assert ran.document["usage"]["calls"] == 3
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,10 @@ def reply(kind: str, body: Any, **more: Any) -> dict[str, Any]:
     return {"status": 200, "headers": {"content-type": kind}, "body": body, **more}
 
 
+XML, PNG, FORM = "application/xml; charset=utf-8", "image/png", "application/x-www-form-urlencoded"
+PAIRS = [{"key": key, "value": value} for key, value in (("a", "1"), ("a", "2"), ("b", ""))]
+
+
 @pytest.mark.parametrize(
     ("given", "body"),
     [
@@ -25,30 +29,21 @@ def reply(kind: str, body: Any, **more: Any) -> dict[str, Any]:
         (reply("application/problem+json", "broken"), "broken"),
         (reply("text/plain", "hi"), "hi"),
         ({"status": 200, "headers": {}, "body": "bare"}, "bare"),
+        (reply(XML, "<a/>"), {"$content-type": XML, "$content": "PGEvPg=="}),
         (
-            reply("application/xml; charset=utf-8", "<a/>"),
-            {"$content-type": "application/xml; charset=utf-8", "$content": "PGEvPg=="},
+            reply(PNG, "iVBORw==", encoding="base64"),
+            {"$content-type": PNG, "$content": "iVBORw=="},
         ),
         (
-            reply("image/png", "iVBORw==", encoding="base64"),
-            {"$content-type": "image/png", "$content": "iVBORw=="},
+            reply(FORM, "a=1&a=2&b="),
+            {"$content-type": FORM, "$content": "YT0xJmE9MiZiPQ==", "$formdata": PAIRS},
         ),
-        (
-            reply("application/x-www-form-urlencoded", "a=1&a=2&b="),
-            {
-                "$content-type": "application/x-www-form-urlencoded",
-                "$content": "YT0xJmE9MiZiPQ==",
-                "$formdata": [
-                    {"key": "a", "value": "1"},
-                    {"key": "a", "value": "2"},
-                    {"key": "b", "value": ""},
-                ],
-            },
-        ),
+        (reply("text/plain", ""), None),
     ],
 )
 def test_what_a_body_becomes_depends_on_its_type(given: Any, body: Any) -> None:
-    assert called("http_outputs(it)", given)["body"] == body
+    assert called("http_outputs(it)", given).get("body") == body
+    assert called("http_outputs(it)", [1]) == {"statusCode": 200, "body": [1]}
 
 
 def test_a_message_of_several_parts() -> None:
@@ -73,11 +68,6 @@ def test_a_message_of_several_parts() -> None:
 def test_a_message_without_a_boundary_is_refused() -> None:
     with pytest.raises(LanguageError):
         called("http_outputs(it)", reply("multipart/mixed", "QQ==", encoding="base64"))
-
-
-def test_an_empty_body_is_left_out_and_what_has_no_status_is_the_body() -> None:
-    assert "body" not in called("http_outputs(it)", reply("text/plain", ""))
-    assert called("http_outputs(it)", [1]) == {"statusCode": 200, "body": [1]}
 
 
 OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}}

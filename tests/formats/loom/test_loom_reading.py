@@ -11,7 +11,7 @@ from loom_runs import flow, read
 
 from whorl import ir
 from whorl.dialects import read_workflow
-from whorl.errors import Diagnostic, InvalidWorkflow, UsageError
+from whorl.errors import Diagnostic, InvalidWorkflow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,14 +94,6 @@ def test_the_operator_sets_the_usual_limits_of_loops() -> None:
     assert limits(read_workflow(text, "w.json")) == ir.LoopLimits(60, 3_600.0)
     assert limits(read_workflow(text, "w.json", limits=usual)) == ir.LoopLimits(5, 90.0)
     assert limits(read_workflow(own, "w.json", limits=usual)) == ir.LoopLimits(7, 120.0)
-
-
-@pytest.mark.parametrize("config", ['[limits]\ntime = "soon"\n', "[limits]\niteration = 3\n"])
-def test_limits_that_are_none_are_refused(tmp_path: Path, config: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        run_in(tmp_path, {"actions": {"turn": TURN}}, config=config)
-
-    assert caught.value.code == "W901"
 
 
 STANDARD = flow("""

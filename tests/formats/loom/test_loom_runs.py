@@ -35,13 +35,7 @@ def definition(actions: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("actions", "seconds"),
     [
-        # Actions stand in order here, and side by side in Azure.
-        ("a: $WAIT\nb: $WAIT", 10),
-        ("a: $LATER\nb: $LATER", 5),
-        ("both: {type: parallel, actions: {a: $WAIT, b: $WAIT}}", 5),
         # Two pauses for two iterations: the condition is checked after the second one.
-        ("turn: {$TURNS, delay: {interval: {count: 2, unit: second}}}", 4),
-        ("turn: {$TURNS, delay: {interval: {count: 2, unit: minute}}}", 240),
         ("turn: {$TURNS, delay: {interval: {count: 2, unit: hour}}}", 14_400),
         # A Foreach of Azure takes twenty items at once, and a nested one takes one.
         ('Each: {type: Foreach, foreach: "@range(0, 40)", actions: {W: $MINUTE}}', 120),

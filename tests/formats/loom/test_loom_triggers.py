@@ -152,30 +152,37 @@ def test_a_call_with_a_path_has_its_parameters() -> None:
     assert dict(trigger.gives)["path"] == "relativePathParameters"
 
 
+WEEKLY = flow("""
+    {frequency: Week, interval: "2", startTime: "2026-01-05T00:00:00Z",
+    timeZone: W. Europe Standard Time,
+    schedule: {hours: ["8", 17], minutes: [30], weekDays: [Friday, monday]}}
+""")
+TWO_WEEKS = flow("""
+    {frequency: week, interval: 2, zone: Europe/Berlin, start: "2026-01-05T00:00:00Z",
+    hours: [8, 17], minutes: [30], weekdays: [1, 5]}
+""")
+COMPUTED = {"frequency": "@{parameters('often')}", "interval": "@parameters('n')"}
+
+
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
         ({"frequency": "Hour", "interval": 4}, {"frequency": "hour", "interval": 4}),
-        (
-            {
-                "frequency": "Week",
-                "interval": "2",
-                "startTime": "2026-01-05T00:00:00Z",
-                "timeZone": "W. Europe Standard Time",
-                "schedule": {"hours": ["8", 17], "minutes": [30], "weekDays": ["Friday", "monday"]},
-            },
-            flow("""
-                {frequency: week, interval: 2, zone: Europe/Berlin, start: "2026-01-05T00:00:00Z",
-                hours: [8, 17], minutes: [30], weekdays: [1, 5]}
-            """),
-        ),
+        *((WEEKLY, TWO_WEEKS), (COMPUTED, {"frequency": "hour", "interval": 2})),
     ],
 )
 def test_a_recurrence_is_carried_out(written: dict[str, Any], expected: dict[str, Any]) -> None:
-    reading = _read({"type": "Recurrence", "recurrence": written})
+    """A parameter counts with its own value."""
+    definition = {
+        "parameters": {"often": {"defaultValue": "Hour"}, "n": {"defaultValue": 2}},
+        "triggers": {"Every": {"type": "Recurrence", "recurrence": written}},
+        "actions": {"Take": {"type": "Compose", "inputs": 1}},
+    }
+    reading = read_workflow(json.dumps({"definition": definition}), "a.json")
 
+    assert reading.workflow.trigger is not None
     assert reading.workflow.trigger.recurrence == expected
-    assert [warning.code for warning in reading.warnings] == []
+    assert reading.warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -201,19 +208,3 @@ def test_a_recurrence_that_is_not_carried_out_is_refused(
         _read({"type": "Recurrence", "recurrence": written})
 
     assert [diagnostic.code for diagnostic in fault.value.diagnostics] == ["W030"]
-
-
-def test_a_parameter_of_a_recurrence_counts_with_its_own_value() -> None:
-    recurrence = {"frequency": "@{parameters('often')}", "interval": "@parameters('n')"}
-    definition = {
-        "parameters": {
-            "often": {"type": "String", "defaultValue": "Hour"},
-            "n": {"type": "Int", "defaultValue": 2},
-        },
-        "triggers": {"Every": {"type": "Recurrence", "recurrence": recurrence}},
-        "actions": {"Take": {"type": "Compose", "inputs": 1}},
-    }
-    reading = read_workflow(json.dumps({"definition": definition}), "a.json")
-
-    assert reading.workflow.trigger is not None
-    assert reading.workflow.trigger.recurrence == {"frequency": "hour", "interval": 2}
