@@ -16,7 +16,7 @@ from whorl.formats.loom import forms
 from whorl.formats.loom.action import EnclosingLoop, order_of
 from whorl.formats.loom.forms import SETTING, find, find_mapping, text_at
 from whorl.ir.walk import is_hidden, walk
-from whorl.language import LanguageError, MappingScope, evaluate_metered, parse
+from whorl.language import MappingScope, evaluate_metered
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
@@ -211,12 +211,8 @@ def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
         for function, name in forms.names_read(scalar.text, "body", "outputs")
         if name.lower() in inside
     }
-    if not reads or test.source[1:2] in "@{":
-        return ir.When(test)
-    try:
-        parse(test)
-    except LanguageError:
-        # It is told as it is written.
+    # A mistake is told as it is written.
+    if not reads or test.source[1:2] in "@{" or not forms.parses(test):
         return ir.When(test)
     prefix = f"if(and({', '.join(reads)}), "
     guarded = ir.Expression(test.syntax, f"@{prefix}{test.source[1:]}, false)")

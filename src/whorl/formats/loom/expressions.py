@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from whorl.errors import did_you_mean
 from whorl.formats.loom.functions import collections, conversion, dates, workflow
@@ -28,7 +28,7 @@ from whorl.language.libraries import Library, Semantics, additions
 from whorl.language.values import INTEGER_MAX, LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from whorl.language.calls import Run
     from whorl.language.values import Value
@@ -79,30 +79,21 @@ def failing(problem: LanguageError) -> FunctionEntry:
     return FunctionEntry("function", "unknown", "unknown", fail, problem.message)
 
 
-def apply(entry: FunctionEntry, arguments: list[tree.Expr], offset: int) -> tree.Expr:
-    named = len(entry.required) + len(entry.optional)
-    missing = entry.optional[max(0, len(arguments) - len(entry.required)) :]
-    given = (*arguments[:named], *(tree.Literal(default, offset) for _, default in missing))
-    return tree.Apply(entry, given, tuple(arguments[named:]), (), offset)
+# These evaluate only those of their arguments that they need.
+_LAZY = frozenset(("and", "or", "if", "coalesce"))
 
 
-def _checked(operator: str, part: tree.Expr, place: int, offset: int) -> tree.Expr:
-    return tree.Apply(collections.condition_check(operator, min(place, 3)), (part,), (), (), offset)
+def _lazily(name: str, arguments: list[tree.Expr], offset: int) -> tree.Expr:
+    def checked(place: int) -> tree.Expr:
+        check = collections.condition_check(name, min(place, 3))
+        return tree.Apply(check, (arguments[place],), (), (), offset)
 
-
-def _all_of(operator: Literal["and", "or"], arguments: list[tree.Expr], offset: int) -> tree.Expr:
-    parts = [_checked(operator, part, place, offset) for place, part in enumerate(arguments)]
-    return tree.Logic(operator, tuple(parts), offset) if len(parts) > 1 else parts[0]
-
-
-LAZY: dict[str, Callable[[list[tree.Expr], int], tree.Expr]] = {
-    "and": lambda arguments, offset: _all_of("and", arguments, offset),
-    "or": lambda arguments, offset: _all_of("or", arguments, offset),
-    "if": lambda arguments, offset: tree.Conditional(
-        _checked("if", arguments[0], 0, offset), arguments[1], arguments[2], offset
-    ),
-    "coalesce": lambda arguments, offset: tree.Logic("coalesce", tuple(arguments), offset),
-}
+    if name == "coalesce":
+        return tree.Logic("coalesce", tuple(arguments), offset)
+    if name == "if":
+        return tree.Conditional(checked(0), arguments[1], arguments[2], offset)
+    parts = tuple(map(checked, range(len(arguments))))
+    return tree.Logic("and" if name == "and" else "or", parts, offset) if parts[1:] else parts[0]
 
 
 LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
@@ -322,15 +313,15 @@ class ExpressionReader:
     def _call(self, name: Token) -> tree.Expr:
         self._take("(", "LeftParenthesis")
         entry = self.functions.get(name.text.lower())
-        lazy = entry.name if entry is not None and entry.name in LAZY else ""
+        is_lazy = entry is not None and entry.name in _LAZY
         arguments: list[tree.Expr] = []
         while self.token.kind != ")":
             if arguments:
                 self._take(",", "RightParenthesis" if self.token.kind in ("end", "}") else "Comma")
             # The first argument is always evaluated; the others of these functions may not be.
-            self.optional += bool(lazy and arguments)
+            self.optional += bool(is_lazy and arguments)
             arguments.append(self._expression())
-            self.optional -= bool(lazy and len(arguments) > 1)
+            self.optional -= bool(is_lazy and len(arguments) > 1)
         self._take(")", "RightParenthesis")
         problem = problem_of(name.text, entry, len(arguments), self.functions)
         if problem is not None:
@@ -338,7 +329,12 @@ class ExpressionReader:
                 raise problem.at(name.start)
             return tree.Apply(failing(problem), (), (), (), name.start)
         assert entry is not None
-        return LAZY[lazy](arguments, name.start) if lazy else apply(entry, arguments, name.start)
+        if is_lazy:
+            return _lazily(entry.name, arguments, name.start)
+        named = len(entry.required) + len(entry.optional)
+        missing = entry.optional[max(0, len(arguments) - len(entry.required)) :]
+        given = (*arguments[:named], *(tree.Literal(default, name.start) for _, default in missing))
+        return tree.Apply(entry, given, tuple(arguments[named:]), (), name.start)
 
     def _unexpected(self, expected: str) -> LanguageError:
         actual = _DESCRIPTIONS[self.token.kind]

@@ -406,9 +406,9 @@ def text_term(text: str) -> str:
     return f"concat({', '.join(parts)})"
 
 
-def _parses(syntax: str, text: str) -> bool:
+def parses(expression: ir.Expression) -> bool:
     try:
-        parse(ir.Expression(syntax, text))
+        parse(expression)
     except LanguageError:
         return False
     return True
@@ -470,10 +470,11 @@ class LoomContext(ReadContext):
     def expression(self, scalar: Scalar, source: str | None = None) -> ir.Expression:
         """The expression of a string of the file; `source` where it is made of the string."""
         syntax = "logic-lenient" if self.lenient else "logic"
-        if source is not None and is_expression(scalar) and not _parses(syntax, scalar.text):
+        own = ir.Expression(syntax, scalar.text)
+        if source is not None and is_expression(scalar) and not parses(own):
             # A mistake is told in the author's own words.
             source = None
-        made = ir.Expression(syntax, scalar.text if source is None else source)
+        made = own if source is None else ir.Expression(syntax, source)
         if source is None and scalar.lines is not None:
             self.places.remember(made, scalar)
         else:

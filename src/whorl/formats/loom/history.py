@@ -228,11 +228,7 @@ def inputs_of(node: ir.Node, record: Mapping[str, Any]) -> Json:
 
 
 def trigger_of(workflow: ir.Workflow) -> str:
-    """The name of the trigger, which the reader has put into the workflow's own variables."""
-    fields = dict(workflow.variables).get("$trigger")
-    entries = dict(fields.entries) if isinstance(fields, ir.Fields) else {}
-    name = entries.get("name")
-    return str(name.value) if isinstance(name, ir.Constant) else "manual"
+    return "manual" if workflow.trigger is None else workflow.trigger.name
 
 
 def _times(started: float | None, ended: float | None) -> dict[str, str]:

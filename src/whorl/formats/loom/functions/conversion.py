@@ -1,7 +1,4 @@
-"""Functions on numbers, from one type to another, and on XML.
-
-The parser of XML and XPath are imported when the first expression needs them.
-"""
+"""Functions on numbers, from one type to another, and on XML."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ import operator
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from whorl.formats.loom.functions.xml import json_of_xml, select, to_xml
 from whorl.formats.loom.values import arguments, formats
 from whorl.formats.loom.values.arguments import Number, not_valid, number, wrong
 from whorl.formats.loom.values.formats import culture_of
@@ -105,8 +103,6 @@ def _from_json(run: Run, value: Value) -> Value:
         return {}
     if arguments.is_envelope(value):
         if arguments.is_xml(value):
-            from whorl.formats.loom.functions.xml import json_of_xml
-
             return json_of_xml(run, value)
         value = arguments.content_text(run, value)
     if not isinstance(value, str):
@@ -260,18 +256,10 @@ def _format_number(run: Run, value: Value, form: Value, locale: str | None) -> s
 _ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&apos;"))
 
 
-@XML_FUNCTIONS("xml(value)", "a text or a JSON object as XML")
-def _xml(run: Run, value: Value) -> Value:
-    from whorl.formats.loom.functions.xml import to_xml
-
-    return to_xml(run, value)
-
-
-@XML_FUNCTIONS("xpath(xml, xpath)", "what an XPath expression finds in XML, by the extra `xslt`")
-def _xpath(run: Run, value: Value, path: Value) -> Value:
-    from whorl.formats.loom.functions.xml import select
-
-    return select(run, value, path)
+XML_FUNCTIONS("xml(value)", "a text or a JSON object as XML")(to_xml)
+XML_FUNCTIONS("xpath(xml, xpath)", "what an XPath expression finds in XML, by the extra `xslt`")(
+    select
+)
 
 
 @XML_FUNCTIONS("encodeXmlValue(text:str)", "escaped for use in XML")
