@@ -284,7 +284,7 @@ def test_words_are_compared_by_their_stems() -> None:
     assert overlap("removing duplicates", "remove each duplicate") == 1.0
     assert overlap("cats", "dogs") == 0.0
     assert overlap("", "dogs") == 0.0
-    one, other = features("compare a and b", "", None), features("compare c and d", "", None)
+    one, other = features("compare a and b", ""), features("compare c and d", "")
     assert likeness(one, other) == pytest.approx(0.65)
 
 

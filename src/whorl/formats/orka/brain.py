@@ -12,6 +12,7 @@ from ast import literal_eval
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from whorl.dialects.reading.fields import words
 from whorl.formats.orka.outputs import object_in, texts_in
 from whorl.language.libraries import Amendment
 from whorl.language.values import to_text
@@ -77,10 +78,8 @@ def number(payload: Fields, *names: str, default: float) -> tuple[float, str]:
             found = math.nan
         if math.isfinite(found):
             return min(1.0, max(0.0, found)), ""
-        return (
-            default,
-            f"{name!r} is {to_text(value)[:60]!r}, which is not a number, so {default} is used",
-        )
+        problem = f"{name!r} is {to_text(value)[:60]!r}, which is not a number"
+        return default, f"{problem}, so {default} is used"
     return default, ""
 
 
@@ -102,10 +101,12 @@ def listed(value: Json, mark: str = ",") -> list[str]:
     """The texts of a list, of one that is written as text, or of objects that have an id."""
     if isinstance(value, str):
         return [part.strip().strip("\"'[]") for part in value.split(mark) if part.strip("\"'[] ")]
-    items = value if isinstance(value, list) else []
-    names = ("id", "name", "node_id", "agent_id", "action")
-    texts = (text(item, *names) if isinstance(item, dict) else to_text(item) for item in items)
-    return [found for found in texts if found]
+    return list(filter(None, spoken(value, "id", "name", "node_id", "agent_id", "action")))
+
+
+def spoken(value: Json, *names: str) -> list[str]:
+    """The items of a list as texts; of an object, the first of these fields."""
+    return [text(i, *names) if isinstance(i, dict) else to_text(i) for i in items(value)]
 
 
 def items(value: Json) -> list[Json]:
@@ -114,6 +115,12 @@ def items(value: Json) -> list[Json]:
 
 def number_in(value: Json) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
+
+
+def told(response: str, confidence: Json = "0.0", why: str = "", **more: Json) -> Fields:
+    """What an operation gives: what it says, how sure it is, and why."""
+    sure, why = str(confidence), why or response
+    return {"response": response, "confidence": sure, "internal_reasoning": why, **more}
 
 
 # What a task is like: structures and patterns by keywords, its words, and how alike two are.
@@ -150,71 +157,33 @@ _WORD = re.compile(r"[^\W_]{3,}")
 # Endings that the forms of one word differ by, the longest first.
 _ENDINGS = ("ation", "ating", "ated", "ate", "ing", "ion", "ied", "ie", "ed", "e", "y")
 _COMMON = frozenset(
-    [
-        "the",
-        "and",
-        "for",
-        "from",
-        "with",
-        "that",
-        "this",
-        "are",
-        "was",
-        "were",
-        "how",
-        "what",
-        "when",
-        "which",
-        "who",
-        "will",
-        "you",
-        "your",
-        "not",
-        "has",
-        "have",
-        "into",
-        "its",
-        "can",
-        "does",
-        "into",
-        "any",
-        "all",
-        "out",
-        "our",
-        "but",
-    ]
+    words(
+        "the and for from with that this are was were how what when which who will you your not "
+        "has have into its can does any all out our but"
+    )
 )
 
 
-def features(task: str, description: str, shown: Json, output_format: str = "") -> dict[str, Json]:
+def features(task: str, description: str, output_format: str = "") -> Fields:
     """The features of a task; a keyword counts anywhere in its texts, even inside of a word."""
-    text = f"{task} {description} {shown if isinstance(shown, str) else ''}".lower()
+    text = f"{task} {description} ".lower()
     structures = _named_in(text, STRUCTURES)
     patterns = _named_in(text, PATTERNS)
+    shape = "long_text" if len(text) > _LONG else "single_text"
     return {
         "structures": [*structures],
         "patterns": [*patterns],
-        "input": _shape_of(shown, text),
+        "input": shape if text.strip() else "unknown",
         "output": _OUTPUTS.get(output_format.strip().lower(), "text"),
         "complexity": min(10, 3 + min(3, len(structures)) + min(3, len(patterns))),
     }
 
 
 def _named_in(text: str, table: dict[str, str]) -> list[str]:
-    return [name for name, words in table.items() if any(word in text for word in words.split("|"))]
+    return [name for name, keys in table.items() if any(key in text for key in keys.split("|"))]
 
 
-def _shape_of(shown: Json, text: str) -> str:
-    if isinstance(shown, list):
-        return "list"
-    if isinstance(shown, dict):
-        return "structured"
-    if not text.strip():
-        return "unknown"
-    return "long_text" if len(text) > _LONG else "single_text"
-
-
-def likeness(one: dict[str, Json], other: dict[str, Json]) -> float:
+def likeness(one: Fields, other: Fields) -> float:
     """How alike two tasks are built, from 0 to 1."""
     score = 0.0
     for name in ("structures", "patterns"):
@@ -229,21 +198,19 @@ def _shared(one: Iterable[str], other: Iterable[str]) -> float:
     return len(first & second) / len(first | second) if first | second else 0.0
 
 
-def adaptations(source: dict[str, Json], target: dict[str, Json]) -> dict[str, Json]:
+def adaptations(source: Fields, target: Fields) -> Fields:
     """What differs between the task that a skill comes from and the one that it is wanted for."""
-    found: dict[str, Json] = {}
+    found: Fields = {}
     for name in ("input", "output"):
         before, after = source.get(name), target.get(name)
         if before != after:
             advice = f"turn {after} into {before}, or change the steps so that they take {after}"
             found[f"{name}_adaptation"] = {"from": before, "to": after, "suggestion": advice}
     had, wanted = texts_in(source.get("structures")), texts_in(target.get("structures"))
-    for name, listed, others in (
-        ("add_structures", wanted, had),
-        ("remove_structures", had, wanted),
-    ):
-        if differing := [part for part in listed if part not in others]:
-            found[name] = [*differing]
+    if added := [part for part in wanted if part not in had]:
+        found["add_structures"] = [*added]
+    if removed := [part for part in had if part not in wanted]:
+        found["remove_structures"] = [*removed]
     before, after = source.get("complexity"), target.get("complexity")
     if isinstance(before, int) and isinstance(after, int) and abs(before - after) > 2:
         found["complexity"] = {"from": before, "to": after}
@@ -260,8 +227,7 @@ def overlap(wanted: str, text: str) -> float:
 
 
 def _stems(text: str) -> set[str]:
-    words = set(_WORD.findall(text.lower())) - _COMMON
-    return {_stem(word) for word in words}
+    return {_stem(word) for word in set(_WORD.findall(text.lower())) - _COMMON}
 
 
 def _stem(word: str) -> str:
@@ -276,46 +242,39 @@ STEPS_MAX = 8
 _ACTION_MAX = 60
 _LIKE_ENOUGH = 0.7
 _SENTENCE = re.compile(r"[^.!?\n]{20,400}")
-# Words by which a sentence tells what to do, besides those of the tables.
-_OTHERS = (
-    "add apply ask assign avoid call change clean close compute configure copy count define "
-    "delete deploy describe design detect document download estimate execute explain export "
-    "fetch fix gather handle implement import install list load measure monitor move normalize "
-    "notify open parse prepare present process propose provide publish read record replace "
-    "report request resolve respond restart save search send separate set show solve start stop "
-    "store submit suggest train update upload use wait weigh"
-)
+# Words by which a sentence tells what to do, with those of the tables.
 _ACTIONS = frozenset(
+    words(
+        "add apply ask assign avoid call change clean close compute configure copy count define "
+        "delete deploy describe design detect document download estimate execute explain export "
+        "fetch fix gather handle implement import install list load measure monitor move normalize "
+        "notify open parse prepare present process propose provide publish read record replace "
+        "report request resolve respond restart save search send separate set show solve start "
+        "stop store submit suggest train update upload use wait weigh"
+    )
+).union(
     word
-    for table in (STRUCTURES, PATTERNS)
-    for words in table.values()
-    for word in words.split("|")
+    for named in (*STRUCTURES.values(), *PATTERNS.values())
+    for word in named.split("|")
     if " " not in word and len(word) > 3
-) | frozenset(_OTHERS.split())
+)
 
 
 def learn(records: list[Json], given: Fields, now: float) -> Amendment:
     """Keeps the steps of an answer as a skill, or counts a use of one that is like it."""
     payload = payload_of(given.get("payload"))
-    response = text(payload, "response")
-    steps = _steps(payload)
+    response, steps = text(payload, "response"), _steps(payload)
     if not steps:
-        return _nothing("there is nothing to learn: the answer has no steps and names no actions")
+        why = "there is nothing to learn: the answer has no steps and names no actions"
+        return Amendment(told(why))
     quality, warning = number(payload, "confidence", default=0.5)
-    task = text(payload, "task", default=response[:200])
-    found = features(task, text(payload, "input_description", default=response[:100]), None)
-    new: Fields = {
-        "skill_type": "procedural",
-        "name": text(payload, "skill_name"),
-        "steps": [*steps],
-        "features": found,
-        "confidence": round(min(0.7, 0.5 + 0.2 * quality), 4),
-        "description": response[:400],
-        **_about(payload, task, found),
-    }
-    domain, patterns = str(new["domain"]), texts_in(found["patterns"])
-    kind = "-".join([*patterns[:1], *texts_in(found["structures"])[:1]]) or "steps"
-    return _kept(records, given, new, now, warning, usual=f"procedural:{domain}:{kind}")
+    task, found = _task(payload, response)
+    sure = min(0.7, 0.5 + 0.2 * quality)
+    new = _skill(payload, "procedural", steps, found, task=task, confidence=sure)
+    new["description"] = response[:400]
+    kind = [*texts_in(found["patterns"])[:1], *texts_in(found["structures"])[:1]]
+    usual = f"procedural:{new['domain']}:{'-'.join(kind) or 'steps'}"
+    return _kept(records, given, new, now, warning, usual=usual)
 
 
 def learn_recipe(records: list[Json], given: Fields, now: float) -> Amendment:
@@ -327,7 +286,7 @@ def learn_recipe(records: list[Json], given: Fields, now: float) -> Amendment:
     new = _run_by(payload, agents, "execution_recipe", min(0.7, 0.5 + 0.2 * quality))
     new["recipe"] = {"pattern": pattern, "agents": [*agents], "total_agents": len(agents)}
     usual = f"recipe:{new['domain']}:{pattern}-{'+'.join(agents[:3])}"
-    return _kept(records, given, new, now, warning, usual=usual, same="agents")
+    return _kept(records, given, new, now, warning, usual=usual, same="steps")
 
 
 def learn_path(records: list[Json], given: Fields, now: float) -> Amendment:
@@ -344,7 +303,7 @@ def learn_path(records: list[Json], given: Fields, now: float) -> Amendment:
         "budget_used": table(payload.get("budget_used")),
     }
     usual = f"path:{new['domain']}:{'→'.join(agents[:4])}"
-    return _kept(records, given, new, now, warning, usual=usual, same="agents")
+    return _kept(records, given, new, now, warning, usual=usual, same="steps")
 
 
 def learn_anti(records: list[Json], given: Fields, now: float) -> Amendment:
@@ -352,56 +311,63 @@ def learn_anti(records: list[Json], given: Fields, now: float) -> Amendment:
     payload = payload_of(given.get("payload"))
     failed = text(payload, "what_failed", "response")
     if not failed:
-        return _nothing("there is nothing to learn: 'what_failed' is empty")
+        return Amendment(told("there is nothing to learn: 'what_failed' is empty"))
     why, severity = text(payload, "why", "reason", default="unknown"), text(payload, "severity")
     task = text(payload, "task", default=failed[:200])
-    found = features(task, failed[:100], None)
-    new: Fields = {
-        "skill_type": "anti_pattern",
-        "name": text(payload, "skill_name"),
-        "steps": [_cut(f"avoid: {failed}")],
-        "features": found,
-        "confidence": 0.9,
-        "success_rate": 0.0,
-        "anti_signals": [why],
-        "description": f"{failed[:300]} ({why[:90]})",
-        **_about(payload, task, found, "anti-pattern", severity or "warning"),
-    }
+    steps, found = [_cut(f"avoid: {failed}")], features(task, failed[:100])
+    tags = ("anti-pattern", severity or "warning")
+    new = _skill(payload, "anti_pattern", steps, found, task=task, confidence=0.9, tags=tags)
+    new |= {"success_rate": 0.0, "anti_signals": [why]}
+    new["description"] = f"{failed[:300]} ({why[:90]})"
     slug = re.sub(r"[^a-z0-9]+", "-", failed.lower()).strip("-")[:40]
     return _kept(records, given, new, now, "", usual=f"anti:{new['domain']}:{slug}", same="name")
+
+
+def _task(payload: Fields, response: str) -> tuple[str, Fields]:
+    """What a task is called, and its features; an answer may stand for both."""
+    task = text(payload, "task", default=response[:200])
+    return task, features(task, text(payload, "input_description", default=response[:100]))
 
 
 def _run_by(payload: Fields, agents: list[str], kind: str, confidence: float) -> Fields:
     """A skill that says which agents run."""
     task = text(payload, "task", default="unknown")
-    found = features(task, "", None, text(payload, "output_format"))
+    found = features(task, "", text(payload, "output_format"))
+    new = _skill(payload, kind, agents, found, task=task, confidence=confidence)
+    new["description"] = f"{task[:300]}: {' → '.join(agents)}"[:400]
+    return {**new, "is_lesson": flag(payload, "success")}
+
+
+def _skill(
+    payload: Fields,
+    kind: str,
+    steps: list[str],
+    found: Fields,
+    *,
+    task: str,
+    confidence: float,
+    tags: tuple[str, ...] = (),
+) -> Fields:
+    domain = text(payload, "domain", default="general")
+    named = (*texts_in(found["structures"]), *texts_in(found["patterns"]), domain, *tags)
     return {
         "skill_type": kind,
         "name": text(payload, "skill_name"),
-        "steps": [*agents],
+        "steps": [*steps],
         "features": found,
         "confidence": round(confidence, 4),
-        "description": f"{task[:300]}: {' → '.join(agents)}"[:400],
-        "is_lesson": flag(payload, "success"),
-        **_about(payload, task, found),
+        "domain": domain,
+        "task": task[:400],
+        "tags": [*dict.fromkeys(named)],
     }
 
 
-def _about(payload: Fields, task: str, found: Fields, *tags: str) -> Fields:
-    domain = text(payload, "domain", default="general")
-    named = [*texts_in(found["structures"]), *texts_in(found["patterns"]), domain, *tags]
-    return {"domain": domain, "task": task[:400], "tags": [*dict.fromkeys(named)]}
-
-
 def _steps(payload: Fields) -> list[str]:
-    written = payload.get("steps")
-    steps = written if isinstance(written, list) else []
-    names = ("action", "agent_id", "description", "result", "name")
-    texts = (text(step, *names) if isinstance(step, dict) else to_text(step) for step in steps)
+    texts = spoken(payload.get("steps"), "action", "agent_id", "description", "result", "name")
     if found := [_cut(step) for step in texts if step.strip()]:
         return found
-    spoken = max(text(payload, "response"), text(payload, "internal_reasoning"), key=len)
-    sentences = (sentence.strip() for sentence in _SENTENCE.findall(spoken[:20_000]))
+    told_of = max(text(payload, "response"), text(payload, "internal_reasoning"), key=len)
+    sentences = (sentence.strip() for sentence in _SENTENCE.findall(told_of[:20_000]))
     acting = (s for s in sentences if len(s) >= 20 and not _ACTIONS.isdisjoint(s.lower().split()))
     return [_cut(sentence) for sentence in acting][:STEPS_MAX]
 
@@ -409,10 +375,6 @@ def _steps(payload: Fields) -> list[str]:
 def _cut(action: str) -> str:
     action = " ".join(action.split())
     return action if len(action) <= _ACTION_MAX else f"{action[: _ACTION_MAX - 1]}…"
-
-
-def _nothing(why: str) -> Amendment:
-    return Amendment({"response": why, "confidence": "0.0", "internal_reasoning": why})
 
 
 def _kept(
@@ -432,15 +394,11 @@ def _kept(
     kept, gone = skills_in(records, now)
     of_kind = [skill for skill in kept if skill["skill_type"] == new["skill_type"]]
     is_lesson = bool(new.pop("is_lesson", True))
-    if name := new["name"]:
-        found = next((skill for skill in of_kind if skill["name"] == name), None)
-    elif same:
-        alike = "steps" if same == "agents" else "name"
-        new["name"] = usual
-        matching = (s for s in of_kind if s[alike] == new[alike] and s["domain"] == new["domain"])
-        found = next(matching, None)
-    else:
-        new["name"] = usual
+    keys = ["name"] if new["name"] else [same, "domain"] if same else []
+    new["name"] = new["name"] or usual
+    alike = (skill for skill in of_kind if all(skill[key] == new[key] for key in keys))
+    found = next(alike, None) if keys else None
+    if not keys:
         scored = [(likeness(table(s["features"]), table(new["features"])), s) for s in of_kind]
         likest = max(scored, key=lambda pair: pair[0], default=(0.0, None))
         found = likest[1] if likest[0] >= _LIKE_ENOUGH else None
@@ -448,17 +406,13 @@ def _kept(
         skill = used(found, now, success=is_lesson)
         why = f"it is a use of {skill['name']!r}, which is known"
     elif not is_lesson or not new["steps"]:
-        return _nothing("nothing was learned: it did not succeed, or names no agents")
+        return Amendment(told("nothing was learned: it did not succeed, or names no agents"))
     else:
         fresh: Fields = {"usage_count": 1, "success_rate": 1.0, "transfers": [], "created_at": now}
         skill = renewed({"id": given.get("key"), **fresh, **new, "updated_at": now}, now)
         why = f"it is new: {' → '.join(texts_in(skill['steps']))}"
-    value: Fields = {
-        "response": f"Learned {skill['name']}: {why}",
-        "confidence": str(skill["confidence"]),
-        "internal_reasoning": why,
-        **facts(skill),
-    }
+    response = f"Learned {skill['name']}: {why}"
+    value = told(response, skill["confidence"], why, **facts(skill))
     return Amendment(value, skill, gone, warning)
 
 
@@ -515,40 +469,45 @@ def find(records: list[Json], given: Fields, now: float) -> Amendment:
     payload = payload_of(given.get("payload"))
     kept, gone = skills_in(records, now)
     types, domain = texts_in(payload.get("skill_types")), text(payload, "domain_filter")
-    response = text(payload, "response")
-    task = text(payload, "task", default=response[:200])
-    wanted = features(task, text(payload, "input_description", default=response[:100]), None)
+    task, wanted = _task(payload, text(payload, "response"))
     about = f"{task} {text(payload, 'domain')} {text(payload, 'input_description')}"
-    least = number(payload, "min_score", default=0.5)[0]
-    scored: list[tuple[float, Fields, Fields]] = []
-    for skill in kept:
-        if (types and skill["skill_type"] not in types) or (domain and skill["domain"] != domain):
-            continue
-        scores = _scores(skill, wanted, about)
-        if (total := number_in(scores["combined_score"])) >= least:
-            scored.append((total, skill, scores))
-    scored.sort(key=lambda row: -row[0])
-    scored = scored[: count(payload, "top_k", 3, 100)]
+    fitting = (s for s in kept if not types or s["skill_type"] in types)
+    rated = ((s, _scores(s, wanted, about)) for s in fitting if domain in ("", s["domain"]))
+    best = best_of(rated, payload, top_k=3, min_score=0.5)
     candidates: list[Json] = [
-        {"skill_name": skill["name"], "score": total, "reasoning": _why(skill, scores)}
-        for total, skill, scores in scored
+        {
+            "skill_name": skill["name"],
+            "score": scores["combined_score"],
+            "reasoning": _why(skill, scores),
+        }
+        for skill, scores in best
     ]
-    if not scored:
+    if not best:
+        least = number(payload, "min_score", default=0.5)[0]
         why = f"none of {len(kept)} skills fits this task with a score of at least {least:g}"
-        nothing: Fields = {"response": why, "confidence": "0.0", "internal_reasoning": why}
-        return Amendment({**nothing, "all_candidates": []}, None, gone)
-    total, skill, scores = scored[0]
+        return Amendment(told(why, all_candidates=[]), None, gone)
+    skill, scores = best[0]
+    total = number_in(scores["combined_score"])
     steps = " → ".join(texts_in(skill["steps"]))
+    response = f"Recalled {skill['name']} (score {total:.2f}): {steps}"
     value: Fields = {
-        "response": f"Recalled {skill['name']} (score {total:.2f}): {steps}",
-        "confidence": str(total),
-        "internal_reasoning": _why(skill, scores),
+        **told(response, total, _why(skill, scores)),
         **facts(skill),
         **scores,
         "adaptations": adaptations(table(skill["features"]), wanted),
         "all_candidates": candidates,
     }
     return Amendment(value, None, gone)
+
+
+def best_of(
+    rated: Iterable[tuple[Fields, Fields]], payload: Fields, *, top_k: int, min_score: float
+) -> list[tuple[Fields, Fields]]:
+    """The records with the highest scores, as many and as good ones as are asked for."""
+    least = number(payload, "min_score", default=min_score)[0]
+    good = [row for row in rated if number_in(row[1]["combined_score"]) >= least]
+    good.sort(key=lambda row: -number_in(row[1]["combined_score"]))
+    return good[: count(payload, "top_k", top_k, 100)]
 
 
 def _scores(skill: Fields, wanted: Fields, about: str) -> Fields:
@@ -569,10 +528,10 @@ def _scores(skill: Fields, wanted: Fields, about: str) -> Fields:
 
 
 def _why(skill: Fields, scores: Fields) -> str:
-    words = f"structure {scores['structural_score']}, words {scores['semantic_score']}"
+    ways = f"structure {scores['structural_score']}, words {scores['semantic_score']}"
     if signals := texts_in(skill.get("anti_signals")):
-        words += f"; to be avoided, because: {'; '.join(signals)}"
-    return f"{skill['name']} fits by {words}"
+        ways += f"; to be avoided, because: {'; '.join(signals)}"
+    return f"{skill['name']} fits by {ways}"
 
 
 def feedback(records: list[Json], given: Fields, now: float) -> Amendment:
@@ -581,14 +540,12 @@ def feedback(records: list[Json], given: Fields, now: float) -> Amendment:
     wanted = text(payload, "skill_id")
     kept, gone = skills_in(records, now)
     found = next((skill for skill in kept if skill["id"] == wanted), None)
-    if found is None:
+    if found is None and not wanted:
         why = "'skill_id' is empty: name the skill that the feedback is about"
-        if wanted:
-            why = f"there is no skill with the id {wanted[:60]!r}"
-        value: Fields = {"response": why, "confidence": "0.0", "internal_reasoning": why}
-        if wanted:
-            value |= {"skill_id": wanted, "transfer_success": False}
-        return Amendment(value, None, gone, why if wanted else "")
+        return Amendment(told(why), None, gone)
+    if found is None:
+        why = f"there is no skill with the id {wanted[:60]!r}"
+        return Amendment(told(why, skill_id=wanted, transfer_success=False), None, gone, why)
     success = flag(payload, "success")
     transfer: Fields = {
         "domain": text(payload, "domain"),
@@ -600,15 +557,15 @@ def feedback(records: list[Json], given: Fields, now: float) -> Amendment:
     transfers = [*items(found["transfers"]), transfer][-TRANSFERS_MAX:]
     skill = used({**found, "transfers": transfers}, now, success=success)
     well = "well" if success else "badly"
-    value = {
-        "response": f"{skill['name']} did {well}; its confidence is {skill['confidence']}",
-        "confidence": str(skill["confidence"]),
-        "internal_reasoning": f"{len(transfers)} uses are known",
-        "skill_id": skill["id"],
-        "skill_name": skill["name"],
-        "transfer_count": len(transfers),
-        "transfer_success": success,
-    }
+    value = told(
+        f"{skill['name']} did {well}; its confidence is {skill['confidence']}",
+        skill["confidence"],
+        f"{len(transfers)} uses are known",
+        skill_id=skill["id"],
+        skill_name=skill["name"],
+        transfer_count=len(transfers),
+        transfer_success=success,
+    )
     return Amendment(value, skill, gone)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whorl.errors import plural
 from whorl.formats.orka.brain import (
     Fields,
+    best_of,
     count,
     flag,
     listed,
@@ -15,6 +17,7 @@ from whorl.formats.orka.brain import (
     payload_of,
     table,
     text,
+    told,
 )
 from whorl.formats.orka.outputs import texts_in
 from whorl.language.libraries import Amendment
@@ -57,14 +60,14 @@ def record(records: list[Json], given: Fields, now: float) -> Amendment:
     episode["task_input"] = text(payload, "task_input", "input", "response")[:4_000]
     known = _episodes(records)
     ended = "well" if success else "badly"
-    value: Fields = {
-        "response": f"Recorded an episode of {domain} that ended {ended}",
-        "confidence": str(quality),
-        "internal_reasoning": f"{len(known) + 1} episodes are known",
-        "episode_id": episode["id"],
-        "episode_domain": domain,
-        "episode_success": success,
-    }
+    value = told(
+        f"Recorded an episode of {domain} that ended {ended}",
+        quality,
+        f"{len(known) + 1} episodes are known",
+        episode_id=episode["id"],
+        episode_domain=domain,
+        episode_success=success,
+    )
     return Amendment(value, episode, _too_many(known, episode), warning)
 
 
@@ -76,7 +79,7 @@ def _too_many(known: list[Fields], new: Fields) -> frozenset[str]:
     """The oldest of a domain that go; failures are kept longer than what went well."""
     failures = [episode for episode in known if not episode["success"]]
     beside = [e for e in known if e["success"] and e["domain"] == new["domain"]]
-    gone = [*beside[: max(0, len(beside) - PER_DOMAIN_MAX + 1)]]
+    gone = beside[: max(0, len(beside) - PER_DOMAIN_MAX + 1)]
     gone += failures[: max(0, len(failures) - FAILURES_MAX + 1)]
     return frozenset(str(episode["id"]) for episode in gone)
 
@@ -84,35 +87,27 @@ def _too_many(known: list[Fields], new: Fields) -> frozenset[str]:
 def find(records: list[Json], given: Fields, now: float) -> Amendment:
     """The episodes that help with a task, the best first, and as a text for prompts."""
     payload = payload_of(given.get("payload"))
-    least = number(payload, "min_score", default=0.2)[0]
     wanted = f"{text(payload, 'task_input', 'input', 'response')} {text(payload, 'task')}"
     domain, only = text(payload, "domain", default="general"), text(payload, "domain_filter")
     with_failures = flag(payload, "include_failures")
-    scored: list[tuple[float, Fields, Fields]] = []
-    for episode in _episodes(records):
-        if (only and episode["domain"] != only) or not (with_failures or episode["success"]):
-            continue
-        scores = _scores(episode, wanted, domain, now)
-        # Without a word or a domain in common, an episode has nothing to do with the task.
-        if not scores["semantic_score"] and not scores["domain_score"]:
-            continue
-        total = scores["combined_score"]
-        if isinstance(total, float) and total >= least:
-            scored.append((total, episode, scores))
-    scored.sort(key=lambda row: (-row[0], -number_in(row[1]["at"])))
-    scored = scored[: count(payload, "top_k", 5, 100)]
-    if not scored:
+    known = _episodes(records)
+    newest = sorted(known, key=lambda episode: -number_in(episode["at"]))
+    fitting = [e for e in newest if (with_failures or e["success"]) and only in ("", e["domain"])]
+    rated = ((episode, _scores(episode, wanted, domain, now)) for episode in fitting)
+    # Without a word or a domain in common, an episode has nothing to do with the task.
+    related = (row for row in rated if row[1]["semantic_score"] or row[1]["domain_score"])
+    best = best_of(related, payload, top_k=5, min_score=0.2)
+    if not best:
         why = "no past episode is related to this task"
-        value: Fields = {"response": why, "confidence": "0.0", "internal_reasoning": why}
-        return Amendment({**value, "episode_count": 0, "episodes": []})
+        return Amendment(told(why, episode_count=0, episodes=[]))
     most = count(payload, "max_tokens", 1_500, 100_000) * _CHARACTERS_A_TOKEN
-    value = {
-        "response": _written([episode for _, episode, _ in scored], now, most),
-        "confidence": str(scored[0][0]),
-        "internal_reasoning": f"{len(scored)} of {len(_episodes(records))} episodes fit",
-        "episode_count": len(scored),
-        "episodes": [_shown(episode, scores) for _, episode, scores in scored],
-    }
+    value = told(
+        _written([episode for episode, _ in best], now, most),
+        best[0][1]["combined_score"],
+        f"{len(best)} of {len(known)} episodes fit",
+        episode_count=len(best),
+        episodes=[_shown(episode, scores) for episode, scores in best],
+    )
     return Amendment(value)
 
 
@@ -160,9 +155,7 @@ def _written(episodes: list[Fields], now: float, most: int) -> str:
 
 def _age(seconds: float) -> str:
     hours = int(max(0.0, seconds) // _HOUR_S)
-    for limit, size, unit in ((24, 1, "hour"), (24 * 30, 24, "day")):
-        if hours < limit:
-            number_of = hours // size
-            return f"{number_of} {unit}{'s' * (number_of != 1)} ago" if hours else "just now"
-    months = hours // (24 * 30)
-    return f"{months} month{'s' * (months != 1)} ago"
+    if not hours:
+        return "just now"
+    size, unit = (1, "hour") if hours < 24 else (24, "day") if hours < 720 else (720, "month")
+    return f"{plural(hours // size, unit)} ago"
