@@ -16,15 +16,18 @@ from whorl.formats.orka.outputs import (
     Output,
     get_input,
     joined,
+    last_of,
     listed,
     member,
     outputs_of,
     printed,
     response_of,
     shown_records,
+    table_in,
+    tables_in,
     texts_in,
 )
-from whorl.language.calls import Family, FunctionEntry, Run
+from whorl.language.calls import Family, Run
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.libraries import Library, Semantics
 from whorl.language.patterns import compiled, pay_search
@@ -32,6 +35,8 @@ from whorl.language.values import PATH_MAX, UNDEFINED, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from whorl.formats.orka.outputs import Table
 
 
 # The functions that authors call in templates: loops and their past, what agents said, memory.
@@ -45,8 +50,7 @@ _CUT_AT = 255
 
 def get_current_topic(run: Run) -> Value:
     value = get_input(run)
-    fields = value if isinstance(value, dict) else {}
-    topics = (fields.get(name) for name in ("topic", "input", "question", "query"))
+    topics = (table_in(value).get(name) for name in ("topic", "input", "question", "query"))
     return next((topic for topic in topics if topic is not None), value)
 
 
@@ -55,10 +59,9 @@ def get_loop_number(run: Run) -> Value:
     return number if isinstance(number, int) else 1
 
 
-def _last_loop(run: Run) -> dict[str, Value]:
+def _last_loop(run: Run) -> Table:
     """The result of the last loop that has ended before this place."""
-    loops = reversed(list(outputs_of(run, listed(run, "loops"))))
-    return next((value for _, value in loops if isinstance(value, dict)), {})
+    return table_in(last_of(run, listed(run, "loops")))
 
 
 def past_records(run: Run) -> list[Value]:
@@ -78,10 +81,9 @@ def get_past_loops(run: Run) -> list[Value]:
 def get_past_insights(run: Run) -> str:
     lessons: dict[str, None] = {}
     for record in past_records(run):
-        fields = record if isinstance(record, dict) else {}
         names = (INSIGHTS, "insights", "synthesis_insights")
-        texts = (text for name in names if isinstance(text := fields.get(name), str) and text)
-        if text := next(texts, ""):
+        text = next(filter(None, map(table_in(record).get, names)), "")
+        if isinstance(text, str) and text:
             lessons.update(dict.fromkeys(text.split(JOINT)))
     return JOINT.join(lessons)
 
@@ -125,13 +127,13 @@ def _output(run: Run, name: str, results: Value) -> Value:
     """The result of an agent, or a member of it: `writer`, `writer.title`, `loop.agent.field`."""
     if isinstance(results, dict) and name in results:
         return results[name]
-    output: Value = next((value for _, value in outputs_of(run, [name])), UNDEFINED)
+    output = last_of(run, [name])
     agent, _, path = name.partition(".")
     if output is UNDEFINED and path:
         output = _output(run, agent, None)
         for key in path.split(".")[:PATH_MAX]:
-            inner = output.get("result") if isinstance(output, dict) else None
-            output = inner[key] if isinstance(inner, dict) and key in inner else member(output, key)
+            inner = table_in(table_in(output).get("result"))
+            output = inner[key] if key in inner else member(output, key)
             run.spend(1)
     return output
 
@@ -144,8 +146,7 @@ def _response(value: Value, fallback: Value) -> Value:
 def _voice(word: str) -> Callable[[Run], Value]:
     def respond(run: Run) -> Value:
         names = [name for name in listed(run, "agents") if word in name.lower()]
-        results = [value for _, value in outputs_of(run, names)]
-        return _response(results[-1], NO_RESPONSE) if results else NO_RESPONSE
+        return _response(last_of(run, names), NO_RESPONSE)
 
     return respond
 
@@ -158,16 +159,14 @@ def get_collaborative_responses(run: Run) -> str:
     return joined(run, "\n\n", texts, "get_collaborative_responses") or NO_RESPONSE
 
 
-def get_fork_responses(run: Run, group: Value) -> dict[str, Value]:
-    forks = outputs_of(run, listed(run, "forks"))
-    named = [value for name, value in forks if group is None or name == group]
-    branches = named[-1] if named and isinstance(named[-1], dict) else {}
+def get_fork_responses(run: Run, group: Value) -> Table:
+    names = [name for name in listed(run, "forks") if group is None or name == group]
+    branches = table_in(last_of(run, names))
     return {name: response_of(value) for name, value in branches.items() if value is not None}
 
 
 def joined_results(run: Run) -> Value:
-    joins = [value for _, value in outputs_of(run, listed(run, "joins"))]
-    merged = joins[-1].get("merged") if joins and isinstance(joins[-1], dict) else None
+    merged = table_in(last_of(run, listed(run, "joins"))).get("merged")
     return merged if merged is not None else get_fork_responses(run, None)
 
 
@@ -200,7 +199,7 @@ def _memories(run: Run, about: Value) -> str:
     word = run.text(about).lower()
     texts: dict[str, None] = {}
     for _, value in outputs_of(run, listed(run, "agents")):
-        memories = value.get("memories") if isinstance(value, dict) else None
+        memories = table_in(value).get("memories")
         for memory in memories if isinstance(memories, list) else ():
             text = run.text(member(memory, "content"))
             run.spend(1 + (len(text) >> 6))
@@ -261,7 +260,7 @@ def _fields_text(run: Run, record: Value) -> str:
 
 
 def regex_search(
-    run: Run, value: Value, source: Value, groups: tuple[Value, ...], named: dict[str, Value]
+    run: Run, value: Value, source: Value, groups: tuple[Value, ...], named: Table
 ) -> Value:
     """The match; with groups such as `'\\\\1'`, the list of what they hold."""
     program = compiled(run, source, "regex_search", ignore_case=bool(named.get("ignorecase")))
@@ -286,70 +285,12 @@ def _group(group: Value) -> int | str:
 
 
 def _extreme(choose: Callable[[list[float]], float]) -> Callable[..., Value]:
-    def find(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> Value:
+    def find(run: Run, values: tuple[Value, ...], named: Table) -> Value:
         items = values[0] if len(values) == 1 and isinstance(values[0], list) else list(values)
         run.check_items(len(items), "min")
         return choose([item for item in items if isinstance(item, int | float)])
 
     return find
-
-
-_RESPONSE = f"safe_get_response(agent, fallback={NO_RESPONSE!r}, previous_outputs=none)"
-# The functions that are given the name of an agent, whose result they read.
-_READS = dict.fromkeys(("get_loop_output", "get_agent_response", "safe_get_response"), OUTPUTS)
-_FUNCTIONS: tuple[tuple[str, Callable[..., Value], str], ...] = (
-    ("get_input", get_input, "the input of the run"),
-    ("get_current_topic", get_current_topic, "what the run is about"),
-    ("get_input_field(value, field, default='')", safe_get, "a field of an object"),
-    ("get_loop_number", get_loop_number, "the number of this iteration, from 1"),
-    ("has_past_loops", lambda run: bool(past_records(run)), "whether there are past iterations"),
-    ("get_past_loops", get_past_loops, "the records of past iterations"),
-    ("get_past_loops_metadata", get_past_loops, "the records of past iterations"),
-    ("get_past_insights", get_past_insights, "what past iterations taught"),
-    ("get_past_loop_data(key=none)", get_past_loop_data, "a field of the last record"),
-    (
-        "get_round_info",
-        lambda run: run.text(get_loop_number(run)),
-        "the number of this iteration as text",
-    ),
-    ("get_score_threshold", get_score_threshold, "the score at which the loop stops"),
-    ("get_loop_rounds", _figure("loops_completed"), "how many iterations the last loop took"),
-    ("get_final_score", _figure("final_score"), "the last score of the last loop"),
-    ("get_loop_status", get_loop_status, "whether the last loop met its threshold"),
-    ("get_loop_output(loop, previous_outputs=none)", get_loop_output, "the result of a loop"),
-    ("get_agent_response(agent)", get_agent_response, "what an agent said"),
-    (_RESPONSE, safe_get_response, "what an agent said, or something else"),
-    *((f"get_{word}_response", _voice(word), f"what the {word} agent said") for word in _VOICES),
-    ("get_collaborative_responses", get_collaborative_responses, "what each side said"),
-    ("get_fork_responses(group=none)", get_fork_responses, "what the branches of a fork said"),
-    ("joined_results", joined_results, "what the last join brought together"),
-    ("format_memory_query(perspective, topic=none)", memory_query, "a question for the memory"),
-    ("get_my_past_memory(agent_type)", get_my_past_memory, "memories of a kind of agent"),
-    ("get_my_past_decisions(name)", get_my_past_decisions, "what was decided before"),
-    ("get_agent_memory_context(agent_type, agent='')", memory_context, "memories about an agent"),
-    ("get_debate_evolution", get_debate_evolution, "the scores of past iterations"),
-    ("safe_get(value, key, default='')", safe_get, "a member, or something else"),
-    ("safe_str(value)", printed, "a value as text"),
-    ("has_context(name)", has_context, "whether a name has a value"),
-    ("to_json_string(value)", Run.json_text, "a value as JSON"),
-    ("truncate_text(value, length=100, end='...')", truncate_text, "a text cut at a length"),
-    ("format_loop_metadata(records, most=none)", format_loop_metadata, "records as lines"),
-    ("min(*values)", _extreme(min), "the smallest of some numbers"),
-    ("max(*values)", _extreme(max), "the largest of some numbers"),
-)
-_TRUNCATE = f"truncate(length={_CUT_AT}, killwords=false, end='...')"
-_function_templates, _filter = Family("function", "orka"), Family("filter", "orka")
-TEMPLATE_FUNCTIONS: tuple[FunctionEntry, ...] = (
-    *(
-        _function_templates(*row, reads=_READS.get(row[0].partition("(")[0], ""))
-        for row in _FUNCTIONS
-    ),
-    _filter(_TRUNCATE, truncate, "a text cut at a length"),
-    _filter("safe_get(key, default='')", safe_get, "a member, or something else"),
-    _filter("to_json_string", Run.json_text, "a value as JSON"),
-    _filter("format_loop_metadata(most=none)", format_loop_metadata, "records as lines"),
-    _filter("regex_search(pattern, *values)", regex_search, "the first match, or its groups"),
-)
 
 
 # The group is there where the word says yes.
@@ -363,16 +304,12 @@ _SHOWN_MAX = 200
 _ERROR = re.compile(r"\s*(?:\[?\w*agent error|error\b|exception\b)", re.IGNORECASE)
 
 
-def _table(value: Value) -> dict[str, Value]:
-    return value if isinstance(value, dict) else {}
-
-
-def _results(run: Run, names: Value) -> dict[str, Value]:
+def _results(run: Run, names: Value) -> Table:
     return dict(outputs_of(run, texts_in(names)))
 
 
 def score(run: Run, settings: Value) -> Value:
-    table = _table(settings)
+    table = table_in(settings)
     results = _results(run, table.get("agents"))
     scoring.pay_score(run, results, table)
     scored = scoring.find_score(run, results, table)
@@ -380,7 +317,7 @@ def score(run: Run, settings: Value) -> Value:
 
 
 def lessons(run: Run, settings: Value) -> str:
-    table = _table(settings)
+    table = table_in(settings)
     texts = [outputs.text_of(value) for value in _results(run, table.get("agents")).values()]
     patterns, length = texts_in(table.get("patterns")), table.get("length_max")
     scoring.pay_patterns(run, texts, len(patterns))
@@ -402,8 +339,8 @@ def now(run: Run) -> str:
 
 
 def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
-    table, whole = _table(settings), _table(it)
-    loop = _table(whole.get("loop"))
+    table, whole = table_in(settings), table_in(it)
+    loop = table_in(whole.get("loop"))
     by_agent = {name: whole[name] for name in texts_in(table.get("results")) if name in whole}
     results = {name: value for name, value in by_agent.items() if value is not None}
     # The document is what the last agent said that is not the scorer, with a score or without.
@@ -440,10 +377,11 @@ def answer(run: Run, names: Value) -> Value:
 
 def _spoken(run: Run, result: Value) -> Value:
     """What was said by an agent, or by the last of those that it let run."""
-    table = _table(result)
-    ran: dict[str, Value] = {}
+    table = table_in(result)
+    ran: Table = {}
     if "executed_path" in table:
-        ran = {n: v for n, v in _table(table.get("results")).items() if "error" not in _table(v)}
+        results = table_in(table.get("results"))
+        ran = {n: v for n, v in results.items() if "error" not in table_in(v)}
     elif "decision" in table:
         kept = outputs.variable(run, outputs.RAN)
         ran = {n: kept[n] for n in texts_in(scouts.followed(run, table)) if n in kept}
@@ -467,7 +405,7 @@ def content(run: Run, target: Value) -> str:
 
 def content_before(run: Run, target: Value) -> str:
     """What the target said in the iteration before, fenced; nothing where there is none."""
-    value = _table(run.lookup(outputs.PREVIOUS)).get(str(target))
+    value = table_in(run.lookup(outputs.PREVIOUS)).get(str(target))
     return "" if value is None else _fenced(run, printed(run, value))
 
 
@@ -505,7 +443,7 @@ def category(run: Run, it: Value, options: Value) -> str:
 
 
 def structured(run: Run, it: Value, fields: Value) -> Value:
-    return {**_table(fields), **(outputs.fields_of(it) or {"response": response_of(it)})}
+    return {**table_in(fields), **(outputs.fields_of(it) or {"response": response_of(it)})}
 
 
 def route(run: Run, value: Value, choices: Value, router: Value, strict: Value) -> Value:
@@ -528,13 +466,13 @@ def _misread(run: Run, value: Value, choices: Value, router: Value) -> str:
     shown = f"{words[:_SHOWN_MAX]}..." if len(words) > _SHOWN_MAX else words
     return (
         f"router {run.text(router)!r} runs no agent, because the answer {shown!r} does not say "
-        f"which of its routes ({', '.join(_table(choices))}) it means"
+        f"which of its routes ({', '.join(table_in(choices))}) it means"
     )
 
 
 def _route(run: Run, value: Value, choices: Value) -> Value:
     """The agents by the literal answer, by a route that it names, or by yes and no; else null."""
-    table, response = _table(choices), response_of(value)
+    table, response = table_in(choices), response_of(value)
     text = "" if response is UNDEFINED or response is None else run.text(response)
     # Some models think aloud before they answer.
     text = text.rpartition("</think>")[2].strip()
@@ -584,7 +522,7 @@ def _is_unusable(value: Value) -> bool:
 
 def failover(run: Run, it: Value, names: Value) -> Value:
     """The first usable result of a failover's children; without one the failover has failed."""
-    whole = _table(it)
+    whole = table_in(it)
     results = {name: whole[name] for name in texts_in(names) if whole.get(name) is not None}
     for name, value in results.items():
         if not _is_unusable(value):
@@ -605,58 +543,104 @@ def search_words(run: Run, it: Value) -> Value:
 def memories_text(run: Run, it: Value) -> Value:
     if not isinstance(it, dict) or "memories" not in it:
         return it
-    memories = it["memories"] if isinstance(it["memories"], list) else []
-    texts = [memory["content"] for memory in map(_table, memories) if "content" in memory]
+    texts = [row["content"] for row in tables_in(it["memories"]) if "content" in row]
     text = joined(run, "\n", map(run.text, texts), "memories")
     return {"response": text if texts else "NONE", **it}
 
 
-_function = Family("function", "orka")
-_FLOW_FUNCTIONS = (
-    _function("orka_score(settings)", score, "the score of an iteration"),
-    _function("orka_results(names)", _results, "results by name"),
-    _function("orka_lessons(settings)", lessons, "lessons of one category"),
-    _function("orka_timestamp(at)", timestamp, "a moment as text"),
-    _function("now", now, "when the iteration ended"),
-    _function("orka_loop(it, past, settings)", loop_result, "the result of a loop"),
-    _function("orka_value(name)", value, "the result of one agent"),
-    _function("orka_answer(names)", answer, "the answer of the run"),
-    _function("orka_content(target='')", content, "what a validator looks at", reads=OUTPUTS),
-    _function("orka_content_before(target='')", content_before, "the same, an iteration before"),
-    _function("orka_validation(it, context)", scoring.validation, "the result of a validator"),
-    _function("orka_binary(it)", binary, "whether an answer says yes"),
-    _function("orka_category(it, options)", category, "the category that an answer names"),
-    _function("orka_structured(it, fields)", structured, "an object with these fields"),
-    _function("orka_route(value, choices, router, strict)", route, "where a router goes"),
-    _function("orka_misread(value, choices, router)", misread, "what a router warns of"),
-    _function("orka_routed(routers, agent)", routed, "whether a router sent the run here"),
-    _function("orka_join(fork, names)", join, "what branches gave, together"),
-    _function("orka_unusable(names)", none_usable, "whether the next one is tried"),
-    _function("orka_failover(it, names)", failover, "the first usable result"),
-    _function("orka_search(it)", search_words, "what a search found"),
-    _function("orka_memories(it)", memories_text, "what a memory gave"),
-    _function("orka_fail(agent)", fail, "fails"),
-    _function("orka_options(question, settings)", scouts.options, "paths of a scout"),
-    _function("orka_option_paths(options)", scouts.option_paths, "their agents alone"),
-    _function("orka_scout_asks(question, options, settings)", scouts.asked, "a scout's question"),
-    _function("orka_decide(question, options, opinion, settings)", scouts.decide, "its decision"),
-    _function("orka_followed(decision)", scouts.followed, "the agents that it runs"),
-    _function("orka_path(source, dropped)", scouts.find_path, "the agents of a path"),
-    _function("orka_source(source)", scouts.source_of, "what they are given"),
-    _function("orka_unhindered", scouts.unhindered, "whether none of them has failed"),
-    _function("orka_came_of(agent, known, last)", scouts.came_of, "what one of them gave"),
-    _function("orka_kept(variable, result)", scouts.kept, "what all of them gave"),
-    _function("orka_executed(it, aborts)", scouts.executed, "the result of an executor"),
-    _function("orka_invariants(data, config)", invariants.invariants, "facts about a run"),
-    _function("orka_unchecked(data, agent)", invariants.unchecked, "what a validator warns of"),
-    _function(
-        "get_execution_artifacts(previous_outputs=none)",
-        lambda run, given: invariants.artifacts(run),
-        "what has happened in the run so far",
-    ),
-)
+_RESPONSE = f"safe_get_response(agent, fallback={NO_RESPONSE!r}, previous_outputs=none)"
+# What authors call, and what the reader itself writes into a workflow.
+_FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "get_input": get_input,
+    "get_current_topic": get_current_topic,
+    "get_input_field(value, field, default='')": safe_get,
+    "get_loop_number": get_loop_number,
+    "has_past_loops": lambda run: bool(past_records(run)),
+    "get_past_loops": get_past_loops,
+    "get_past_loops_metadata": get_past_loops,
+    "get_past_insights": get_past_insights,
+    "get_past_loop_data(key=none)": get_past_loop_data,
+    "get_round_info": lambda run: run.text(get_loop_number(run)),
+    "get_score_threshold": get_score_threshold,
+    "get_loop_rounds": _figure("loops_completed"),
+    "get_final_score": _figure("final_score"),
+    "get_loop_status": get_loop_status,
+    "get_loop_output(loop, previous_outputs=none)": get_loop_output,
+    "get_agent_response(agent)": get_agent_response,
+    _RESPONSE: safe_get_response,
+    **{f"get_{word}_response": _voice(word) for word in _VOICES},
+    "get_collaborative_responses": get_collaborative_responses,
+    "get_fork_responses(group=none)": get_fork_responses,
+    "joined_results": joined_results,
+    "format_memory_query(perspective, topic=none)": memory_query,
+    "get_my_past_memory(agent_type)": get_my_past_memory,
+    "get_my_past_decisions(name)": get_my_past_decisions,
+    "get_agent_memory_context(agent_type, agent='')": memory_context,
+    "get_debate_evolution": get_debate_evolution,
+    "safe_get(value, key, default='')": safe_get,
+    "safe_str(value)": printed,
+    "has_context(name)": has_context,
+    "to_json_string(value)": Run.json_text,
+    "truncate_text(value, length=100, end='...')": truncate_text,
+    "format_loop_metadata(records, most=none)": format_loop_metadata,
+    "min(*values)": _extreme(min),
+    "max(*values)": _extreme(max),
+    "now": now,
+    "get_execution_artifacts(previous_outputs=none)": lambda run, given: invariants.artifacts(run),
+    "orka_score(settings)": score,
+    "orka_results(names)": _results,
+    "orka_lessons(settings)": lessons,
+    "orka_timestamp(at)": timestamp,
+    "orka_loop(it, past, settings)": loop_result,
+    "orka_value(name)": value,
+    "orka_answer(names)": answer,
+    "orka_content(target='')": content,
+    "orka_content_before(target='')": content_before,
+    "orka_validation(it, context)": scoring.validation,
+    "orka_binary(it)": binary,
+    "orka_category(it, options)": category,
+    "orka_structured(it, fields)": structured,
+    "orka_route(value, choices, router, strict)": route,
+    "orka_misread(value, choices, router)": misread,
+    "orka_routed(routers, agent)": routed,
+    "orka_join(fork, names)": join,
+    "orka_unusable(names)": none_usable,
+    "orka_failover(it, names)": failover,
+    "orka_search(it)": search_words,
+    "orka_memories(it)": memories_text,
+    "orka_fail(agent)": fail,
+    "orka_options(question, settings)": scouts.options,
+    "orka_option_paths(options)": scouts.option_paths,
+    "orka_scout_asks(question, options, settings)": scouts.asked,
+    "orka_decide(question, options, opinion, settings)": scouts.decide,
+    "orka_followed(decision)": scouts.followed,
+    "orka_path(source, dropped)": scouts.find_path,
+    "orka_source(source)": scouts.source_of,
+    "orka_unhindered": scouts.unhindered,
+    "orka_came_of(agent, known, last)": scouts.came_of,
+    "orka_kept(variable, result)": scouts.kept,
+    "orka_executed(it, aborts)": scouts.executed,
+    "orka_invariants(data, config)": invariants.invariants,
+    "orka_unchecked(data, agent)": invariants.unchecked,
+}
+_FILTERS: dict[str, Callable[..., Value]] = {
+    f"truncate(length={_CUT_AT}, killwords=false, end='...')": truncate,
+    "safe_get(key, default='')": safe_get,
+    "to_json_string": Run.json_text,
+    "format_loop_metadata(most=none)": format_loop_metadata,
+    "regex_search(pattern, *values)": regex_search,
+}
+# The functions that are given the name of an agent, whose result they read.
+_READING = ("get_loop_output(", "get_agent_response(", "safe_get_response(", "orka_content")
+_function, _filter = Family("function", "orka"), Family("filter", "orka")
 LIBRARY = Library(
-    functions=TEMPLATE_FUNCTIONS + _FLOW_FUNCTIONS,
+    functions=(
+        *(
+            _function(signature, call, reads=OUTPUTS if signature.startswith(_READING) else "")
+            for signature, call in _FUNCTIONS.items()
+        ),
+        *(_filter(signature, call) for signature, call in _FILTERS.items()),
+    ),
     semantics=Semantics(
         outputs.member,
         outputs.item,
@@ -666,10 +650,10 @@ LIBRARY = Library(
     ),
     recorder="whorl.formats.orka.invariants:RECORDER",
     amendments={
-        **{
-            name: f"whorl.formats.orka.brain:{name}"
-            for name in ("learn", "learn_recipe", "learn_path", "learn_anti")
-        },
+        "learn": "whorl.formats.orka.brain:learn",
+        "learn_recipe": "whorl.formats.orka.brain:learn_recipe",
+        "learn_path": "whorl.formats.orka.brain:learn_path",
+        "learn_anti": "whorl.formats.orka.brain:learn_anti",
         "feedback": "whorl.formats.orka.brain:feedback",
         "advise": "whorl.formats.orka.brain:advise",
         "recall": "whorl.formats.orka.brain:find",

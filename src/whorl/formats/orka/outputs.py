@@ -11,7 +11,7 @@ import json
 import re
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.language.values import UNDEFINED, Value, item_of, member_of, to_text
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from whorl.language.calls import Run
+
+Table: TypeAlias = "dict[str, Value]"
 
 # Names that the reader of the dialect binds and no author can write.
 FLOW = "$flow"
@@ -52,7 +54,7 @@ class Output(dict[str, "Value"]):
     __slots__ = ()
 
 
-def previous_outputs(run: Run) -> dict[str, Value]:
+def previous_outputs(run: Run) -> Table:
     """The results of all agents that have run, by their names, and the past loops."""
     outputs = dict(outputs_of(run, listed(run, "agents")))
     past = run.lookup(PAST)
@@ -63,7 +65,7 @@ def previous_outputs(run: Run) -> dict[str, Value]:
 
 def outputs_of(run: Run, names: Iterable[str]) -> Iterator[tuple[str, Value]]:
     """The results of some agents, as far as they have one; what is null in them is undefined."""
-    ran: dict[str, Value] | None = None
+    ran: Table | None = None
     for name in names:
         run.spend(1)
         value: Value = run.lookup(name)
@@ -79,19 +81,22 @@ def outputs_of(run: Run, names: Iterable[str]) -> Iterator[tuple[str, Value]]:
                 shown["result"] = Output({**figures, **result})
                 spoken = shown.get("response")
                 if isinstance(spoken, dict) and "merged" not in spoken:
-                    own = spoken.get("result")
-                    inside = {**(own if isinstance(own, dict) else {}), **result}
+                    inside = {**table_in(spoken.get("result")), **result}
                     shown["response"] = Output({**figures, **spoken, "result": inside})
             value = shown
         if value is not UNDEFINED and value is not None:
             yield name, value
 
 
-def variable(run: Run, name: str) -> dict[str, Value]:
+def last_of(run: Run, names: Iterable[str]) -> Value:
+    """The result of the last of some agents that has one."""
+    values = [value for _, value in outputs_of(run, names)]
+    return values[-1] if values else UNDEFINED
+
+
+def variable(run: Run, name: str) -> Table:
     """An object that paths keep; empty before there is one."""
-    variables = run.lookup(VARIABLES)
-    value: Value = variables.get(name) if isinstance(variables, dict) else None
-    return value if isinstance(value, dict) else {}
+    return table_in(table_in(run.lookup(VARIABLES)).get(name))
 
 
 def known(value: Value) -> Value:
@@ -100,12 +105,23 @@ def known(value: Value) -> Value:
 
 def listed(run: Run, what: str) -> list[str]:
     """What the reader wrote down about the agents around: all of them, the forks or the joins."""
-    flow = run.lookup(FLOW)
-    return texts_in(flow.get(what)) if isinstance(flow, dict) else []
+    return texts_in(table_in(run.lookup(FLOW)).get(what))
 
 
 def texts_in(value: Value) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def table_in(value: Value) -> Table:
+    return value if isinstance(value, dict) else {}
+
+
+def tables_in(value: Value) -> list[Table]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def number_in(value: Value) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def shown_records(past: Sequence[Value]) -> list[Value]:
@@ -176,7 +192,7 @@ def text_of(value: Value) -> str:
     return "" if response is None or response is UNDEFINED else to_text(response)
 
 
-def fields_of(value: Value) -> dict[str, Value]:
+def fields_of(value: Value) -> Table:
     """The members of a result: of the object, or of the one that a text holds."""
     if isinstance(value, dict):
         inner = value.get("response")
@@ -185,7 +201,7 @@ def fields_of(value: Value) -> dict[str, Value]:
     return dict(object_in(value) or {}) if isinstance(value, str) else {}
 
 
-def object_in(text: str) -> dict[str, Value] | None:
+def object_in(text: str) -> Table | None:
     """The JSON object that a text is, or holds in a fence."""
     if len(text) > _PARSED_MAX or "{" not in text:
         return None
@@ -193,12 +209,12 @@ def object_in(text: str) -> dict[str, Value] | None:
 
 
 @lru_cache(maxsize=256)
-def _parsed(text: str) -> dict[str, Value] | None:
+def _parsed(text: str) -> Table | None:
     fenced = _FENCE.search(text)
     for source in (text, fenced[1] if fenced else ""):
         if source.lstrip()[:1] == "{":
             with suppress(ValueError, RecursionError):
-                parsed: dict[str, Value] = json.loads(source, parse_constant=_refuse)
+                parsed: Table = json.loads(source, parse_constant=_refuse)
                 return parsed
     return None
 

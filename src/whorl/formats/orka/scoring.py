@@ -12,7 +12,7 @@ from itertools import combinations, islice, product
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from whorl.formats.orka import outputs
-from whorl.formats.orka.outputs import text_of, texts_in
+from whorl.formats.orka.outputs import table_in, tables_in, text_of, texts_in
 from whorl.language.calls import WHOLE
 from whorl.language.faults import LanguageError
 from whorl.language.patterns import Pattern, pattern
@@ -21,11 +21,10 @@ from whorl.language.values import UNDEFINED, Value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from whorl.formats.orka.outputs import Table
     from whorl.language.calls import Run
 
 
-Results: TypeAlias = "dict[str, Value]"
-Settings: TypeAlias = "dict[str, Value]"
 # A score, and the agent that supplied it.
 Scored: TypeAlias = "tuple[float, str]"
 
@@ -52,9 +51,9 @@ _LESSON_MAX = 200
 _LESSONS_MAX = 50
 
 
-def pay_score(run: Run, results: Results, settings: Settings) -> None:
+def pay_score(run: Run, results: Table, settings: Table) -> None:
     texts = [text_of(value) for value in results.values()]
-    strategies = _tables(settings.get("strategies"))
+    strategies = tables_in(settings.get("strategies"))
     patterns = [each for strategy in strategies for each in texts_in(strategy.get("patterns"))]
     searches = 1 + len(texts_in(settings.get("high_priority")))
     pay_patterns(run, texts, searches * (len(strategies) + len(patterns)))
@@ -83,7 +82,7 @@ def pay_states(run: Run, texts: list[str], patterns: list[str], *, lessons: bool
         run.spend_since(2, sum(program.price(len(searched_part(run, text))) for text in texts))
 
 
-def find_score(run: Run, results: Results, settings: Settings) -> Scored | None:
+def find_score(run: Run, results: Table, settings: Table) -> Scored | None:
     """The score and the agent that supplied it: criteria first, then the moderators, then by plan.
 
     Later agents come first: in doubt it is the scorer, which speaks last. A number out of range
@@ -102,12 +101,12 @@ def _best(candidates: Iterable[Scored]) -> Scored | None:
     return beyond
 
 
-def _candidates(run: Run, results: Results, settings: Settings) -> Iterator[Scored]:
+def _candidates(run: Run, results: Table, settings: Table) -> Iterator[Scored]:
     criteria = _by_criteria(results, settings)
     if criteria is not None:
         yield criteria
         return
-    strategies = _tables(settings.get("strategies"))
+    strategies = tables_in(settings.get("strategies"))
     for name in texts_in(settings.get("high_priority")):
         for strategy in strategies if name in results else ():
             score = _in_text(run, text_of(results[name]), strategy)
@@ -131,13 +130,11 @@ def _candidates(run: Run, results: Results, settings: Settings) -> Iterator[Scor
         yield round(sum(likenesses) / len(likenesses), 4), ""
 
 
-def _by_criteria(results: Results, settings: Settings) -> Scored | None:
+def _by_criteria(results: Table, settings: Table) -> Scored | None:
     """Criteria that at least half of were answered, by the last agent that did."""
-    table = settings.get("weights")
-    if not isinstance(table, dict) or not table:
-        return None
+    table = table_in(settings.get("weights"))
     weights = {path: float(w) for path, w in table.items() if isinstance(w, int | float)}
-    for name in reversed(results):
+    for name in reversed(results) if weights else ():
         result = results[name]
         if is_validation(result) and "error" in result:
             # Its model answered none of the criteria: the score means nothing.
@@ -150,7 +147,7 @@ def _by_criteria(results: Results, settings: Settings) -> Scored | None:
     return None
 
 
-def _by_strategy(run: Run, results: Results, strategy: Settings) -> Scored | None:
+def _by_strategy(run: Run, results: Table, strategy: Table) -> Scored | None:
     """The first score in range of the agents that a strategy names, or of all, the last first."""
     kind, named = strategy.get("type"), texts_in(strategy.get("agents"))
     written = strategy.get("path")
@@ -179,7 +176,7 @@ def _by_strategy(run: Run, results: Results, strategy: Settings) -> Scored | Non
     return _best((score, name) for score, name in scores if score is not None)
 
 
-def _in_text(run: Run, text: str, strategy: Settings) -> float | None:
+def _in_text(run: Run, text: str, strategy: Table) -> float | None:
     """The first number in range of the first pattern that has one; else one out of range."""
     searched, beyond = searched_part(run, text), None
     for source in texts_in(strategy.get("patterns")):
@@ -222,10 +219,6 @@ def _normalised(number: float, behind: str) -> float | None:
     elif 1 < number <= 100:
         number /= 100
     return round(number, 9) if math.isfinite(number) else None
-
-
-def _tables(value: Value) -> list[Settings]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def lessons(run: Run, texts: Iterable[str], patterns: list[str], length_max: int) -> str:
@@ -390,7 +383,7 @@ def answered(value: Value, paths: list[str]) -> dict[str, bool]:
     return answered(fields, paths) if fields is not None else {}
 
 
-def _in_object(fields: dict[str, Value], paths: list[str]) -> dict[str, bool]:
+def _in_object(fields: Table, paths: list[str]) -> dict[str, bool]:
     """The criteria in an object: by dimension, or flat; case does not matter."""
     folded = {name.lower(): part for name, part in fields.items()}
     answers: dict[str, bool] = {}
@@ -421,7 +414,7 @@ def _in_prose(text: str, paths: list[str]) -> dict[str, bool]:
     return answers
 
 
-def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
+def validation(run: Run, answer: Value, context: Value) -> Table:
     criteria, paths = CONTEXTS[run.text(context)], paths_of(run.text(context))
     text = answer if isinstance(answer, str) else ""
     run.spend_since(WHOLE, len(text) >> 6)
@@ -430,7 +423,7 @@ def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
     passed: list[Value] = [path for path in paths if answers.get(path)]
     score = round(len(passed) / len(paths), 4)
     verdict = "APPROVED" if score >= APPROVED_FROM else "REJECTED"
-    result: dict[str, Value] = {
+    result: Table = {
         "boolean_evaluations": {
             name: {part: answers.get(f"{name}.{part}", False) for part in parts}
             for name, parts in criteria.items()
@@ -446,5 +439,5 @@ def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
     return result
 
 
-def is_validation(value: Value) -> TypeGuard[dict[str, Value]]:
+def is_validation(value: Value) -> TypeGuard[Table]:
     return isinstance(value, dict) and "boolean_evaluations" in value

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
-from itertools import combinations
-from typing import TYPE_CHECKING, TypeAlias
+from itertools import combinations, islice
+from typing import TYPE_CHECKING
 
 from whorl.formats.orka import outputs
-from whorl.formats.orka.outputs import FAILED, RAN, RECORDS, texts_in
+from whorl.formats.orka.outputs import (
+    number_in,
+    table_in,
+    tables_in,
+    texts_in,
+)
 from whorl.language.faults import EvaluationError
 from whorl.language.values import UNDEFINED, Value, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.formats.orka.outputs import Table
     from whorl.language.calls import Run
-
-Table: TypeAlias = "dict[str, Value]"
 
 # What settings are where a file does not say; `None` is for those that have none.
 USUAL: dict[str, float | str | bool] = {
@@ -74,58 +78,40 @@ _ASKED = (
 )
 
 
-def _table(value: Value) -> Table:
-    return value if isinstance(value, dict) else {}
-
-
-def _tables(value: Value) -> list[Table]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _number(value: Value) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
-
-
 def options(run: Run, question: Value, settings: Value) -> Table:
     """The paths that a scout may take, the best first, or why there are none."""
-    table, text = _table(settings), run.text(question)
-    agents = {str(agent["id"]): agent for agent in _tables(table.get("agents"))}
+    table, text = table_in(settings), run.text(question)
+    agents = {str(agent["id"]): agent for agent in tables_in(table.get("agents"))}
     if not agents:
         return {"status": "no_candidates", "paths": []}
     run.spend(min(_TRIED_MAX, 2 ** len(agents)) + (len(text) >> 6))
-    within = [path for path in _paths(agents, table) if _is_affordable(path, agents, table)]
+    tried = islice(_paths(agents, table), _TRIED_MAX)
+    within = [path for path in tried if _is_affordable(path, agents, table)]
     if not within:
         return {"status": "budget_exceeded", "paths": []}
     forbidden = _FORBIDDEN.get(str(table["safety_profile"]), ())
     allowed = [path for path in within if not _has_any(path, agents, forbidden)]
     safety = 1.0 - sum(cost for risk, cost in _RISKS if risk.search(text))
-    if not allowed or safety < 1 - _number(table["safety_threshold"]):
+    if not allowed or safety < 1 - number_in(table["safety_threshold"]):
         return {"status": "safety_violation", "paths": []}
     rated = [_candidate(path, agents, text, table, safety) for path in allowed]
-    rated.sort(key=lambda candidate: -_number(candidate["score"]))
-    return {"status": "success", "paths": [*rated[:_PATHS_MAX]], "rated": len(rated)}
+    rated.sort(key=lambda candidate: -number_in(candidate["score"]))
+    return {"status": "success", "paths": rated[:_PATHS_MAX], "rated": len(rated)}
 
 
 def _paths(agents: dict[str, Table], table: Table) -> Iterator[list[str]]:
     """Agents in the order of the file; one that ends a path is put behind it."""
-    terminal = [name for name, agent in agents.items() if agent.get("terminal")]
-    others = [name for name in agents if name not in terminal]
-    depth = int(_number(table["max_depth"]))
-    seen: set[tuple[str, ...]] = set()
-    for length in range(depth + 1):
+    ends = [[name] for name, agent in agents.items() if agent.get("terminal")] or [[]]
+    others = [name for name, agent in agents.items() if not agent.get("terminal")]
+    for length in range(int(number_in(table["max_depth"])) + 1):
         for chosen in combinations(others, length):
-            for last in terminal or [""]:
-                if path := (*chosen, *filter(None, [last])):
-                    seen.add(path)
-                    yield list(path)
-                if len(seen) >= _TRIED_MAX:
-                    return
+            yield from ([*chosen, *end] for end in ends if chosen or end)
 
 
 def _is_affordable(path: list[str], agents: dict[str, Table], table: Table) -> bool:
-    tokens = sum(_number(agents[name]["tokens"]) for name in path)
-    is_fast = len(path) * _AGENT_MS <= _number(table["latency_budget_ms"])
-    return is_fast and tokens <= _number(table["cost_budget_tokens"])
+    tokens = sum(number_in(agents[name]["tokens"]) for name in path)
+    is_fast = len(path) * _AGENT_MS <= number_in(table["latency_budget_ms"])
+    return is_fast and tokens <= number_in(table["cost_budget_tokens"])
 
 
 def _has_any(path: list[str], agents: dict[str, Table], words: tuple[str, ...]) -> bool:
@@ -135,32 +121,30 @@ def _has_any(path: list[str], agents: dict[str, Table], words: tuple[str, ...]) 
 def _candidate(
     path: list[str], agents: dict[str, Table], question: str, table: Table, safety: float
 ) -> Table:
-    is_terminal = bool(agents[path[-1]].get("terminal")) and len(path) <= _number(
-        table["max_depth"]
-    )
+    is_within = len(path) <= number_in(table["max_depth"])
+    is_terminal = is_within and bool(agents[path[-1]].get("terminal"))
     parts = _parts(path, question)
-    overlap = _overlap(path, question)
+    weights = table_in(table["score_weights"])
+    checks: dict[str, bool] = {}
+    score = sum(number_in(weights.get(name)) * part for name, part in parts.items())
     if table["scoring_mode"] == "boolean":
-        score, checks = _checked(path, table, safety, is_terminal, overlap)
-    else:
-        weights = _table(table["score_weights"])
-        score, checks = sum(_number(weights.get(name)) * part for name, part in parts.items()), {}
+        score, checks = _checked(path, table, safety, is_terminal, _overlap(path, question))
     required = _required(question)
     if required and not set(required) <= set(path):
         score = 0.01
-    candidate: Table = {
+    return {
         "node_id": path[0],
-        "path": [*path],
+        "path": path,
         "depth": len(path),
         "score": round(score, 4),
-        "score_components": {**parts},
+        "score_components": parts,
         "confidence": _sureness([*parts.values(), safety]),
         "estimated_cost": round(len(path) * _AGENT_COST, 6),
         "estimated_latency": len(path) * _AGENT_MS,
         "safety_score": round(safety, 4),
         "terminal": is_terminal,
+        **({"checks": checks} if checks else {}),
     }
-    return {**candidate, "checks": checks} if checks else candidate
 
 
 def _parts(path: list[str], question: str) -> dict[str, float]:
@@ -184,24 +168,22 @@ def _overlap(path: list[str], question: str) -> float:
 
 def _checked(
     path: list[str], table: Table, safety: float, is_terminal: bool, overlap: float
-) -> tuple[float, dict[str, Value]]:
+) -> tuple[float, dict[str, bool]]:
     """The share of the criteria that hold; 0 where one does not that has to."""
-    critical = {"is_safe": safety >= 1 - _number(table["safety_threshold"])}
+    is_safe = safety >= 1 - number_in(table["safety_threshold"])
     important = {
         "ends_with_an_answer": is_terminal,
-        "fits_the_domain": overlap >= _number(table["min_domain_overlap"]),
-        "cost": len(path) * _AGENT_COST <= _number(table["max_acceptable_cost"]),
-        "latency": len(path) * _AGENT_MS <= _number(table["max_acceptable_latency"]),
+        "fits_the_domain": overlap >= number_in(table["min_domain_overlap"]),
+        "cost": len(path) * _AGENT_COST <= number_in(table["max_acceptable_cost"]),
+        "latency": len(path) * _AGENT_MS <= number_in(table["max_acceptable_latency"]),
     }
     nice = {"is_short": len(path) <= 3} if table["include_nice_to_have"] else {}
-    checks: dict[str, Value] = {**critical, **important, **nice}
-    share = sum(map(bool, checks.values())) / len(checks)
-    if table["strict_mode"] and not all(checks.values()):
-        return 0.0, checks
-    if table["require_critical"] and not all(critical.values()):
-        return 0.0, checks
-    is_enough = sum(important.values()) / len(important) >= _number(table["important_threshold"])
-    return (share if is_enough else 0.0), checks
+    checks = {"is_safe": is_safe, **important, **nice}
+    is_enough = sum(important.values()) / len(important) >= number_in(table["important_threshold"])
+    required = [*checks.values()] if table["strict_mode"] else []
+    required += [is_safe] if table["require_critical"] else []
+    share = sum(checks.values()) / len(checks)
+    return (share if all(required) and is_enough else 0.0), checks
 
 
 def _required(question: str) -> list[str]:
@@ -218,9 +200,9 @@ def _sureness(parts: list[float]) -> float:
 
 def asked(run: Run, question: Value, found: Value, settings: Value) -> str:
     """What a model is asked about the paths."""
-    table = _table(settings)
-    agents = "\n".join(f"- {a['id']}: {a['about']}" for a in _tables(table.get("agents")))
-    best = _tables(_table(found).get("paths"))[: int(_number(table["k_beam"]))]
+    table = table_in(settings)
+    agents = "\n".join(f"- {a['id']}: {a['about']}" for a in tables_in(table.get("agents")))
+    best = tables_in(table_in(found).get("paths"))[: int(number_in(table["k_beam"]))]
     paths = "\n".join(f"- {' -> '.join(texts_in(candidate['path']))}" for candidate in best)
     text = _ASKED.format(agents=agents, paths=paths, question=run.text(question))
     run.check_text(len(text), "what a scout asks")
@@ -229,43 +211,47 @@ def asked(run: Run, question: Value, found: Value, settings: Value) -> str:
 
 def decide(run: Run, question: Value, found: Value, opinion: Value, settings: Value) -> Table:
     """What a scout decides, given the paths, what skills say of them, and what a model does."""
-    table, whole = _table(settings), _table(found)
-    candidates = [{**row} for row in _tables(whole.get("paths"))]
+    table, whole = table_in(settings), table_in(found)
+    candidates = [{**row} for row in tables_in(whole.get("paths"))]
     if not candidates:
-        return _without_a_path(run, str(whole.get("status")), table)
-    advice, answered = _table(opinion).get("advice"), _table(opinion).get("said")
+        return _without_a_path(str(whole.get("status")))
+    advice, answered = table_in(opinion).get("advice"), table_in(opinion).get("said")
     boosts = advice if isinstance(advice, list) else []
-    weight = _number(table["brain_boost_weight"])
+    weight = number_in(table["brain_boost_weight"])
     for candidate, boost in zip(candidates, boosts, strict=False):
-        candidate["score"] = round(_number(candidate["score"]) + weight * _number(boost), 4)
+        _raise_score(candidate, weight * number_in(boost))
     wanted, why = _recommended(answered, candidates, table)
-    candidates.sort(key=lambda candidate: -_number(candidate["score"]))
-    best = candidates[: max(1, int(_number(table["k_beam"])))]
-    if wanted is not None:
-        decision = "commit_next" if len(texts_in(wanted["path"])) == 1 else "commit_path"
-        chosen: Value = wanted["node_id"] if decision == "commit_next" else wanted["path"]
-        top = wanted
-    else:
-        decision, chosen, top = _chosen(run, best, table)
+    candidates.sort(key=lambda candidate: -number_in(candidate["score"]))
+    best = candidates[: max(1, int(number_in(table["k_beam"])))]
+    if wanted is None:
+        decision, target, top = _chosen(run, best, table)
         why = why or f"{' -> '.join(texts_in(top['path']))} has the highest score, {top['score']}"
+    else:
+        top, path = wanted, texts_in(wanted["path"])
+        decision, target = ("commit_path", path) if path[1:] else ("commit_next", path[0])
     result: Table = {
         "decision": decision,
-        "target": chosen,
+        "target": target,
         "confidence": top["confidence"],
         "reasoning": why,
     }
+    rated = {"candidates_evaluated": whole.get("rated")}
     return {
         **result,
         "status": "success",
         "input": run.text(question),
-        "selected_path": _followed(result),
+        "selected_path": followed(run, result),
         "trace": [{"path": row["path"], "score": row["score"]} for row in best],
-        "metrics": {"candidates_evaluated": whole.get("rated")},
-        "result": {**result, "candidates_evaluated": whole.get("rated"), "top_score": top["score"]},
+        "metrics": rated,
+        "result": {**result, **rated, "top_score": top["score"]},
     }
 
 
-def _without_a_path(run: Run, status: str, table: Table) -> Table:
+def _raise_score(candidate: Table, change: float) -> None:
+    candidate["score"] = round(number_in(candidate["score"]) + change, 4)
+
+
+def _without_a_path(status: str) -> Table:
     why = {
         "no_candidates": "there is no agent to choose: all agents of the file run anyway",
         "budget_exceeded": "every path takes more than the budget allows",
@@ -282,20 +268,20 @@ def _recommended(
     """The path that a model recommends, if it is one; its scores are taken over."""
     if answered is None:
         return None, ""
-    answer = _table(answered) or outputs.object_in(to_text(answered))
+    answer = table_in(answered) or outputs.object_in(to_text(answered))
     if answer is None:
         if not table["fallback_to_heuristics"]:
             raise EvaluationError("the model that was asked for a path did not answer with JSON")
         return None, ""
-    weight = _number(_table(table["score_weights"]).get("llm"))
-    for row in _tables(answer.get("path_evaluations")):
+    weight = number_in(table_in(table["score_weights"]).get("llm"))
+    for row in tables_in(answer.get("path_evaluations")):
         for candidate in candidates:
             if candidate["path"] == row.get("path"):
-                parts = _table(candidate["score_components"])
-                change = min(1.0, max(0.0, _number(row.get("score")))) - _number(parts["llm"])
-                candidate["score"] = round(_number(candidate["score"]) + weight * change, 4)
-                candidate["score_components"] = {**parts, "llm": _number(row.get("score"))}
-    known = {str(agent["id"]) for agent in _tables(table.get("agents"))}
+                parts = table_in(candidate["score_components"])
+                change = min(1.0, max(0.0, number_in(row.get("score")))) - number_in(parts["llm"])
+                _raise_score(candidate, weight * change)
+                candidate["score_components"] = {**parts, "llm": number_in(row.get("score"))}
+    known = {str(agent["id"]) for agent in tables_in(table.get("agents"))}
     path = texts_in(answer.get("recommended_path"))
     if not path or not set(path) <= known:
         return None, ""
@@ -311,40 +297,36 @@ def _chosen(run: Run, best: list[Table], table: Table) -> tuple[str, Value, Tabl
     terminal = [candidate for candidate in best if candidate["terminal"]]
     rows = terminal or best
     top, path = rows[0], texts_in(rows[0]["path"])
-    scores = [_number(row["score"]) for row in rows]
     if len(rows) == 1:
-        sure = _number(top["score"]) >= 0.7 and _number(top["confidence"]) >= 0.6
+        sure = number_in(top["score"]) >= 0.7 and number_in(top["confidence"]) >= 0.6
         is_ahead = bool(terminal) or sure
     else:
-        is_ahead = scores[0] - scores[1] >= _margin(run, table)
+        is_ahead = number_in(top["score"]) - number_in(rows[1]["score"]) >= _margin(run, table)
     if not is_ahead:
         return "shortlist", [{**row} for row in rows], top
     if len(path) == 1 and not terminal:
         return "commit_next", path[0], top
-    return "commit_path", [*path], top
+    return "commit_path", path, top
 
 
 def _margin(run: Run, table: Table) -> float:
-    word_of = to_text(outputs.response_of(run.lookup("input_classifier")) or "").lower()
-    meant = (margin for word, margin in _MARGINS.items() if word in word_of)
-    return next(meant, _number(table["commit_margin"]))
-
-
-def _followed(decision: Table) -> list[Value]:
-    """The agents that a decision runs: all of a path, or the first of the best candidate."""
-    target = decision.get("target")
-    if decision.get("decision") in ("commit_path", "commit_next"):
-        return [target] if isinstance(target, str) else [*texts_in(target)]
-    best = _tables(target)
-    return [best[0]["node_id"]] if decision.get("decision") == "shortlist" and best else []
+    said = to_text(outputs.response_of(run.lookup("input_classifier")) or "").lower()
+    meant = (margin for word, margin in _MARGINS.items() if word in said)
+    return next(meant, number_in(table["commit_margin"]))
 
 
 def followed(run: Run, decision: Value) -> list[Value]:
-    return _followed(_table(decision))
+    """The agents that a decision runs: all of a path, or the first of the best candidate."""
+    table = table_in(decision)
+    target, word = table.get("target"), table.get("decision")
+    if word in ("commit_path", "commit_next"):
+        return [target] if isinstance(target, str) else [*texts_in(target)]
+    best = tables_in(target)
+    return [best[0]["node_id"]] if word == "shortlist" and best else []
 
 
 def option_paths(run: Run, found: Value) -> list[Value]:
-    return [candidate["path"] for candidate in _tables(_table(found).get("paths"))]
+    return [candidate["path"] for candidate in tables_in(table_in(found).get("paths"))]
 
 
 # The paths that executors run: which agents a value names, and what came of each of them.
@@ -354,12 +336,11 @@ PATH_MAX = 100
 
 def came_of(run: Run, name: Value, known: Value, is_last: Value) -> Value:
     """What an agent of a path gave, or why it gave nothing; null where it was not tried."""
-    agent, records = run.text(name), run.lookup(RECORDS)
-    records = records if isinstance(records, dict) else {}
+    agent = run.text(name)
     if agent not in texts_in(known):
         return {"id": agent, "error": f"there is no agent {agent[:60]!r} that a path can run"}
-    record = records.get(agent)
-    if not isinstance(record, dict):
+    record = table_in(table_in(run.lookup(outputs.RECORDS)).get(agent))
+    if not record:
         return None
     if record.get("status") == "succeeded":
         return {"id": agent, "value": outputs.known(run.lookup(agent))}
@@ -371,26 +352,25 @@ def came_of(run: Run, name: Value, known: Value, is_last: Value) -> Value:
 
 def kept(run: Run, variable: Value, result: Value) -> Value:
     """The results of paths, or their failures, with one more."""
-    before = outputs.variable(run, run.text(variable))
-    row = result if isinstance(result, dict) else {}
-    key = "value" if variable == RAN else "error"
+    before, row = outputs.variable(run, run.text(variable)), table_in(result)
+    key = "value" if variable == outputs.RAN else "error"
     return {**before, run.text(row["id"]): row[key]} if key in row else before
 
 
 def unhindered(run: Run) -> bool:
-    return not outputs.variable(run, FAILED)
+    return not outputs.variable(run, outputs.FAILED)
 
 
 def source_of(run: Run, source: Value) -> Value:
     """What the agents of a path are given; the input of the run where there is no such value."""
     name, _, rest = run.text(source).partition(".")
-    value: Value = next((found for _, found in outputs.outputs_of(run, [name])), UNDEFINED)
+    value = outputs.last_of(run, [name])
     for part in filter(None, rest.split(".")):
         value = outputs.member(value, part)
     return outputs.get_input(run) if value is UNDEFINED or value is None else value
 
 
-def find_path(run: Run, source: Value, dropped: Value) -> dict[str, Value]:
+def find_path(run: Run, source: Value, dropped: Value) -> Table:
     """The agents that a path names, or why there are none."""
     written = run.text(source)
     names, error = _names_at(run, written.split("."))
@@ -401,7 +381,7 @@ def find_path(run: Run, source: Value, dropped: Value) -> dict[str, Value]:
 
 
 def _names_at(run: Run, parts: list[str]) -> tuple[list[str] | None, str]:
-    whole: Value = next((found for _, found in outputs.outputs_of(run, parts[:1])), UNDEFINED)
+    whole = outputs.last_of(run, parts[:1])
     behind = parts[1:]
     ways = (
         behind,
@@ -431,19 +411,17 @@ def _names_in(value: Value, holder: Value, key: str) -> tuple[list[str] | None, 
             value = inner
         if not isinstance(value, dict):
             break
-        if (loop := value.get("result")) and "loops_completed" in value and isinstance(loop, dict):
-            decisions = (part for part in loop.values() if _proposes(part))
-            holder, value = value, next(decisions, None)
+        holder = value
+        if (loop := table_in(value.get("result"))) and "loops_completed" in value:
+            decisions = (
+                part for part in tables_in([*loop.values()]) if {"target", "path"} & part.keys()
+            )
+            value = next(decisions, None)
             continue
         opened = ("target", "response", "result", "payload", "path")
         key = next((name for name in opened if name in value), "")
-        holder, value = value, value.get(key) if key else None
-    beside = holder if isinstance(holder, dict) else {}
-    return _decided(value, beside.get("decision"))
-
-
-def _proposes(value: Value) -> bool:
-    return isinstance(value, dict) and ("target" in value or "path" in value)
+        value = value.get(key) if key else None
+    return _decided(value, table_in(holder).get("decision"))
 
 
 def _decided(value: Value, decision: Value) -> tuple[list[str] | None, str]:
@@ -453,15 +431,14 @@ def _decided(value: Value, decision: Value) -> tuple[list[str] | None, str]:
         value = [value]
     if not isinstance(value, list):
         return None, ""
-    is_shortlist = decision == "shortlist"
     names: list[str] = []
     for item in value:
         if isinstance(item, str):
             names.append(item)
         elif isinstance(item, dict):
-            first = item.get("node_id")
-            listed = texts_in(item.get("path"))
-            names += [first] if isinstance(first, str) and (is_shortlist or not listed) else listed
+            first, path = item.get("node_id"), texts_in(item.get("path"))
+            is_first = isinstance(first, str) and (decision == "shortlist" or not path)
+            names += [str(first)] if is_first else path
     return (names[:1] if decision == "commit_next" else names), ""
 
 
@@ -477,22 +454,21 @@ def _list_in(text: str) -> list[Value] | None:
     return None
 
 
-def executed(run: Run, it: Value, aborts: Value) -> dict[str, Value]:
+def executed(run: Run, it: Value, aborts: Value) -> Table:
     """What an executor tells: the path, what each agent gave, and how it went as a whole."""
-    whole = it if isinstance(it, dict) else {}
-    plan, rows = whole.get("path_plan"), whole.get("path_run")
-    plan = plan if isinstance(plan, dict) else {}
-    results: dict[str, Value] = {}
-    errors: list[Value] = []
-    for row in rows if isinstance(rows, list) else []:
-        came = row.get("path_result") if isinstance(row, dict) else None
-        if not isinstance(came, dict):
+    whole = table_in(it)
+    results: Table = {}
+    errors: list[str] = []
+    plan = table_in(whole.get("path_plan"))
+    for row in tables_in(whole.get("path_run")):
+        came = table_in(row.get("path_result"))
+        if not came:
             continue
         name = run.text(came["id"])
         results[name] = came["value"] if "value" in came else {"error": came["error"]}
         errors += [f"{name}: {came['error']}"] if "error" in came else []
     status = "success" if not errors else "error" if aborts is True else "partial"
-    result: dict[str, Value] = {"executed_path": plan.get("path"), "results": results}
+    result: Table = {"executed_path": plan.get("path"), "results": results}
     if plan.get("error"):
         return {**result, "status": "error", "error": plan["error"]}
     return {**result, "status": status, **({"errors": errors} if errors else {})}
