@@ -75,7 +75,7 @@ def test_one_thing_is_told_with_its_place_and_what_to_write(
         ("orchestrator: {id: work,", "agnets: []\norchestrator: {id: work,", "W004", "'agnets'"),
         ("agents: [writer, critic]", "agents: [{id: writer}, critic]", "W007", "name of an agent"),
         ("score_threshold: 0.9", "score_threshold: 90", "W007", "from 0 to 1"),
-        ("internal_workflow:", "inner:", "W006", "nothing to repeat"),
+        ("internal_workflow:", "inner:", "W006", "has no 'internal_workflow'"),
         ("id: critic", "id: score", "W012", "another meaning"),
         ("id: critic", "id: writer", "W012", "two agents are called 'writer'"),
         ("{{ previous_outputs.writer }}", "{{ previous_outputs.writer", "W008", ""),
@@ -204,7 +204,7 @@ def test_mistakes_in_scoring(old: str, new: str, code: str, told: str) -> None:
     [
         ("orchestrator: {agents: [j]}\nagents: [{id: j, type: join}]", "no fork before this"),
         ("orchestrator: {agents: [j]}\nagents: [{id: j, type: join, group: g}]", "no fork 'g'"),
-        ("orchestrator: {agents: [r]}\nagents: [{id: r, type: router}]", "which agent decides"),
+        ("orchestrator: {agents: [r]}\nagents: [{id: r, type: router}]", "has no 'decision_key'"),
         ("orchestrator: {agents: [a, r]}\nagents: [{id: a, type: local_llm, prompt: x}, "
          "{id: r, type: router, params: {decision_key: a}}]", "no 'routing_map'"),
         ("orchestrator: {agents: [r, a]}\nagents: [{id: a, type: local_llm, prompt: x}, "
@@ -285,7 +285,7 @@ SCORED = """
         ("{type: pattern}", "W006", "no 'patterns'", "{type: pattern}"),
         ("{type: agent_key, key: a}", "W006", "which agents", "{type: agent_key"),
         ("{type: direct_key, agent: writre}", "W010", "no agent 'writre'", "writre"),
-        ("pattern", "W007", "must be an object", "pattern]"),
+        ("pattern", "W007", "must be a list of objects", "pattern]"),
     ],
 )
 def test_mistakes_in_strategies(strategy: str, code: str, told: str, at: str) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import field
-from heapq import heappop, heappush
+from graphlib import CycleError, TopologicalSorter
+from heapq import heapify, heappop, heappush
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.fields import scalar_of, text_of, unknown_fields, words
 from whorl.errors import Severity, Span, did_you_mean
+from whorl.formats.orka import scouts
 from whorl.ir.expressions import Names
 from whorl.lazily import dataclass
 from whorl.source import Entry, Mapping, Scalar, Sequence, Value
@@ -42,12 +45,9 @@ FIELDS: dict[str, frozenset[str]] = {
     "rag": _MODEL.union(words("namespace top_k limit score_threshold")),
     "brain": _EVERY | {"operation"},
     "graph-scout": _ASKED.union(
-        words("k_beam max_depth commit_margin scoring_mode score_weights cost_budget_tokens"),
-        words("latency_budget_ms safety_profile safety_threshold llm_evaluation_enabled"),
+        scouts.USUAL,
+        words("score_weights llm_evaluation_enabled brain_assisted max_preview_tokens"),
         words("evaluation_model_name validation_model_name evaluation_model validation_model"),
-        words("max_preview_tokens fallback_to_heuristics strict_mode require_critical"),
-        words("important_threshold include_nice_to_have min_success_rate min_domain_overlap"),
-        words("max_acceptable_cost max_acceptable_latency brain_assisted brain_boost_weight"),
         words("require_terminal use_priors ttl_days tool_policy log_previews log_components"),
     ),
     "path_executor": _EVERY.union(words("path_source on_agent_failure input_source")),
@@ -66,6 +66,16 @@ FIELDS: dict[str, frozenset[str]] = {
         words("internal_workflow past_loops_metadata cognitive_extraction persist_across_runs"),
         words("fallback_score timeout_score"),
     ),
+}
+# What agents of a type must have: its kind, and what to write.
+_REQUIRED: dict[str, dict[str, tuple[type[Value], str]]] = {
+    "loop": {"internal_workflow": (Mapping, "{orchestrator: {agents: [...]}, agents: [...]}")},
+    "fork": {"targets": (Sequence, "[[first_agent], [second_agent]]")},
+    "router": {
+        "decision_key": (Scalar, "AGENT"),
+        "routing_map": (Mapping, "{'yes': [AGENT], 'no': [AGENT]}"),
+    },
+    "failover": {"children": (Sequence, "[{id: ..., type: ...}, {id: ..., type: ...}]")},
 }
 # Agents that say nothing of their own.
 SILENT = frozenset({"fork", "join", "router", "memory", "invariant_validator"})
@@ -129,6 +139,24 @@ class FileContext(ReadContext):
             span, label = entry.key.span, "unknown field"
             self.report("W004", message, span, label=label, help=advice, severity=severity)
 
+    def choice(
+        self,
+        value: Value | None,
+        choices: Collection[str],
+        problem: str,
+        usual: str = "",
+        *,
+        severity: Severity = "error",
+    ) -> str:
+        """One of some words; the usual one where there is none, or another, which is reported."""
+        word = text_of(value)
+        if value is None or word in choices:
+            return word or usual
+        advice = did_you_mean(word, choices) or f"choices: {', '.join(choices)}"
+        message = f"{problem} {word[:60]!r}"
+        self.report("W007", message, value.span, label="not known", help=advice, severity=severity)
+        return usual
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Agent:
@@ -169,6 +197,12 @@ class Agent:
         value = self.get(name)
         return self.span if value is None else value.span
 
+    def report(
+        self, code: str, message: str, field: str = "", *, advice: str, label: str = ""
+    ) -> None:
+        """Reports what is wrong with a field, or with the agent."""
+        self.context.report(code, message, self.span_of(field), label=label, help=advice)
+
 
 def read_agent(context: FileContext, value: Value, around: dict[str, Agent]) -> Agent | None:
     """Reads one agent; what is wrong with its name, type or fields is reported here."""
@@ -206,6 +240,11 @@ def read_agent(context: FileContext, value: Value, around: dict[str, Agent]) -> 
 
 def _check_fields(agent: Agent, owner: str) -> None:
     """A field that a loop does not have is an error; agents of other types are given any field."""
+    for name, (kind, example) in _REQUIRED.get(agent.type, {}).items():
+        value = agent.get(name)
+        if not isinstance(value, kind) or not (isinstance(value, Scalar) or value):
+            message = f"{agent.type} {agent.id[:60]!r} has no {name!r}"
+            agent.report("W006", message, name, advice=f"add {name}: {example}")
     names = FIELDS[agent.type].union(_IGNORED)
     is_loop = agent.type == "loop"
     named = f"loop {agent.id[:60]!r}" if is_loop else owner
@@ -242,33 +281,26 @@ def targets_of(agent: Agent) -> list[Scalar]:
     before: dict[str, set[str]] = {name: set() for name in targets}
     for scalar, following in chain.from_iterable(map(pairwise, routes)):
         before[following.text].add(scalar.text)
-    # Where routes disagree, the one that is written first begins.
-    return [targets[name] for name in sort_behind(list(targets), before, breaks_circles=True)]
+    # Where routes disagree, what is written first comes first.
+    ordered = dict.fromkeys((*sort_behind(list(targets), before), *targets))
+    return [targets[name] for name in ordered]
 
 
-def sort_behind(
-    names: list[str], before: dict[str, set[str]], *, breaks_circles: bool = False
-) -> list[str]:
-    """The names, each behind those before it; a circle is left out, or begins with its first."""
+def sort_behind(names: list[str], before: dict[str, set[str]]) -> list[str]:
+    """The names, each behind those before it; what waits for a circle is left out."""
     places = {name: place for place, name in enumerate(names)}
-    waits = {name: before[name] & places.keys() for name in names}
-    behind: dict[str, list[str]] = {name: [] for name in names}
-    for name, others in waits.items():
-        for other in others:
-            behind[other].append(name)
-    ready = [places[name] for name in names if not waits[name]]
-    placed: dict[str, None] = {}
-    rest = iter(names)
-    while ready or breaks_circles:
-        first = names[heappop(ready)] if ready else next((n for n in rest if n not in placed), None)
-        if first is None:
-            break
-        placed[first] = None
-        for other in behind[first]:
-            waits[other].discard(first)
-            if not waits[other] and other not in placed:
-                heappush(ready, places[other])
-    return list(placed)
+    sorter = TopologicalSorter({name: before[name] & places.keys() for name in names})
+    with suppress(CycleError):
+        sorter.prepare()
+    ready = [places[name] for name in sorter.get_ready()]
+    heapify(ready)
+    placed: list[str] = []
+    while ready:
+        placed.append(names[heappop(ready)])
+        sorter.done(placed[-1])
+        for name in sorter.get_ready():
+            heappush(ready, places[name])
+    return placed
 
 
 def items_of(value: Value | None) -> list[Value]:

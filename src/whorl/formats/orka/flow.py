@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -25,7 +26,7 @@ from whorl.lazily import dataclass
 from whorl.source import Scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from whorl.formats.orka.sections import Section
 
@@ -90,12 +91,8 @@ class _BlockReader:
         first = speaking[-1] if speaking else len(steps) - 1
         while first > 0 and steps[first] in self._routers:
             first -= 1
-        deciding = self._with_asked(set(steps[first:]))
-        nodes: list[ir.Node] = []
-        for name in steps:
-            after = (nodes[-1].name,) if nodes else ()
-            nodes.append(self._node(name, after, path, decides=name in deciding))
-        return nodes
+        waits = {name: (before,) if before else () for before, name in pairwise(["", *steps])}
+        return self._nodes(waits, set(steps[first:]), path)
 
     def _speaks(self, name: str) -> bool:
         """Whether an agent answers, or one that it holds."""
@@ -120,9 +117,8 @@ class _BlockReader:
         # Those decide that no other answer comes after, and the routers that choose among them.
         before = [other for name in steps if self._speaks(name) for other in waits[name]]
         last = set(steps) - _reached(before, lambda name: waits.get(name, ()))
-        deciding = self._with_asked(_reached(last, lambda name: self._routers.get(name, ())))
-        path = self._section.path
-        return [self._node(name, waits[name], path, decides=name in deciding) for name in steps]
+        deciding = _reached(last, lambda name: self._routers.get(name, ()))
+        return self._nodes(waits, deciding, self._section.path)
 
     def _dependencies(self, name: str, before: list[str]) -> set[str]:
         """What an agent waits for, where agents run side by side; `before` stand before it."""
@@ -145,59 +141,58 @@ class _BlockReader:
             waits.update(earlier.intersection(texts_of(agent.get("decision_key"))))
         return waits
 
-    def _with_asked(self, deciding: set[str]) -> set[str]:
-        """These, and the agents whose answer a router among them cannot do without."""
-        names = set(deciding)
+    def _nodes(
+        self, waits: Mapping[str, tuple[str, ...]], deciding: set[str], path: str
+    ) -> list[ir.Node]:
+        """The nodes of agents; where one fails that decides the answer, the section does."""
         for agent in [self._section.visible[name] for name in deciding]:
             routes = agent.mapping("routing_map") if agent.type == "router" else None
             words = {route.name.lower() for route in routes or ()}
+            # A router without a usual way cannot do without the answer that it asks for.
             if routes is not None and not words & {"", "default"}:
-                names.add(agent.text("decision_key"))
-        return names
+                deciding.add(agent.text("decision_key"))
+        return [self._node(name, waits[name], path, decides=name in deciding) for name in waits]
 
     def _node(self, name: str, after: Iterable[str], path: str, *, decides: bool) -> ir.Node:
         section, agent = self._section, self._section.visible[name]
         path = f"{path}/{name}" if path else name
-        self._section.context.places.remember_node(path, agent.span)
-        # Its type is reported already; others may still refer to its name.
-        node: ir.Node = ir.Compute(name=name, value=ir.Constant(None))
-        match agent.type:
-            case "fork":
-                node = self._read_fork(agent, path)
-            case "join":
-                node = ir.Compute(name=name, value=self._read_join(agent))
-            case "router":
-                node = self._read_router(agent)
-            case "loop":
-                node = read_loop(agent, section, read_block)
-            case "graph-scout":
-                node = read_scout(agent, section, self._in_path(path))
-            case "path_executor":
-                node = read_executor(agent, section, self._in_path(path))
-            case "failover":
-                node = read_failover(agent, section, path)
-            case kind if kind in ANSWERING:
-                node = ANSWERING[kind](agent, section)
+        node = self._read(agent, path)
         routers = self._routers.get(name)
         when = computed("orka_routed", literal(routers), literal(name)) if routers else None
         # Nothing can follow where an agent fails in a loop, or where it holds one.
         is_needed = section.is_loop or any(part.type in _HALTING for part in self._held(name))
         return placed(node, agent, after, when, halts=decides or is_needed)
 
-    def _in_path(self, path: str) -> Callable[[str], ir.Node]:
-        """Reads the agents that a scout or an executor at a path may run."""
+    def _read(self, agent: Agent, path: str) -> ir.Node:
+        section = self._section
+        section.context.places.remember_node(path, agent.span)
 
-        def read(name: str) -> ir.Node:
-            agent = self._section.visible[name]
+        def read_chosen(name: str) -> ir.Node:
+            """Reads an agent that a scout or an executor may run."""
+            chosen = section.visible[name]
             at = f"{path}/path_run/path_agent@case.{name}/{name}"
-            self._section.context.places.remember_node(at, agent.span)
-            if agent.type == "failover":
-                node = read_failover(agent, self._section, at)
-            else:
-                node = ANSWERING[agent.type](agent, self._section)
-            return placed(node, agent, (), None, halts=False)
+            return placed(self._read(chosen, at), chosen, (), None, halts=False)
 
-        return read
+        match agent.type:
+            case "fork":
+                return self._read_fork(agent, path)
+            case "join":
+                return ir.Compute(name=agent.id, value=self._read_join(agent))
+            case "router":
+                return self._read_router(agent)
+            case "loop":
+                return read_loop(agent, section, read_block)
+            case "graph-scout":
+                return read_scout(agent, section, read_chosen)
+            case "path_executor":
+                return read_executor(agent, section, read_chosen)
+            case "failover":
+                return read_failover(agent, section, path)
+            case kind if kind in ANSWERING:
+                return ANSWERING[kind](agent, section)
+            case _:
+                # Its type is reported already; others may still refer to its name.
+                return ir.Compute(name=agent.id, value=ir.Constant(None))
 
     def _held(self, name: str) -> Iterable[Agent]:
         """An agent with those that it runs where it is a fork."""
@@ -216,10 +211,6 @@ class _BlockReader:
                 chain = [replace(chain[0], after=after), *chain[1:]]
             nodes.extend(chain)
         self._fork = agent.id
-        if not branches:
-            message = f"fork {agent.id!r} has no 'targets'"
-            advice = "add targets: [[first_agent], [second_agent]]"
-            self._section.context.report("W006", message, agent.span, help=advice)
         return ir.Group(name=agent.id, body=ir.Block(tuple(nodes), open=True))
 
     def _read_join(self, agent: Agent) -> ir.Value:
@@ -231,30 +222,18 @@ class _BlockReader:
         problem = f"there is no fork {name!r}" if name else "there is no fork before this"
         message = f"join {agent.id!r} waits for a fork, but {problem}"
         advice = did_you_mean(name, forks) or f"forks: {', '.join(forks) or 'none'}"
-        self._section.context.report("W010", message, agent.span_of("group"), help=advice)
+        agent.report("W010", message, "group", advice=advice)
         return ir.Constant(None)
 
     def _read_router(self, agent: Agent) -> ir.Node:
-        name, span = agent.text("decision_key"), agent.span_of("decision_key")
-        names = self._section.flow["agents"]
-        if name not in names:
-            code, message = "W006", f"router {agent.id!r} does not say which agent decides"
-            if agent.get("decision_key") is not None:
-                code = "W010"
-                message = f"'decision_key' names {name[:60]!r}, but there is no such agent"
-            advice = did_you_mean(name, names) or "add decision_key: AGENT"
-            self._section.context.report(code, message, span, help=advice)
+        name, routes = agent.text("decision_key"), agent.mapping("routing_map")
+        if not name or not self._section.check_named(agent, "decision_key", name):
             return ir.Compute(name=agent.id, value=ir.Constant(None))
-        routes = agent.mapping("routing_map")
-        if routes is None:
-            message, at = f"router {agent.id!r} has no 'routing_map'", agent.span_of("routing_map")
-            advice = "add routing_map: {'yes': [AGENT], 'no': [AGENT]}"
-            self._section.context.report("W006", message, at, help=advice)
         table = {entry.name: [s.text for s in scalars_of(entry.value)] for entry in routes or ()}
         arguments = (f"previous_outputs[{literal(name)}]", literal(table), literal(agent.id))
         # In a loop, an iteration in which no way was taken must not count as a good one.
         chosen = computed("orka_route", *arguments, literal(self._section.is_loop))
-        self._section.context.places.remember_part(chosen, span)
+        self._section.context.places.remember_part(chosen, agent.span_of("decision_key"))
         return ir.Compute(name=agent.id, value=chosen, warns=computed("orka_misread", *arguments))
 
 
@@ -313,9 +292,6 @@ def read_failover(agent: Agent, section: Section, path: str) -> ir.Node:
         # Where nobody is left to try, the failure is one of the failover.
         nodes.append(placed(node, child, names[-1:], when, halts=child is children[-1]))
         names.append(child.id)
-    if agent.get("children") is None:
-        message = f"failover {agent.id!r} has no 'children'"
-        agent.context.report("W006", message, agent.span, help="add children")
     shape = computed("orka_failover", "it", literal(names))
     return ir.Group(name=agent.id, body=ir.Block(tuple(nodes)), shape=shape)
 
@@ -329,15 +305,13 @@ def _children(agent: Agent, section: Section) -> list[Agent]:
             section.check_name(item)
         elif child is None:
             child = agents.read_agent(agent.context, item, section.around)
-        if child is None or child.type not in agents.FIELDS:
-            continue
-        if child.type in ANSWERING:
+        if child is not None and child.type in ANSWERING:
             children.append(child)
-            continue
-        tried = f"{child.id[:60]!r}, which is a {child.type!r}"
-        message = f"failover {agent.id[:60]!r} cannot try {tried}"
-        advice = f"types: {', '.join(sorted(ANSWERING))}"
-        agent.context.report("W009", message, child.span, label="not supported", help=advice)
+        elif child is not None and child.type in agents.FIELDS:
+            tried = f"{child.id[:60]!r}, which is a {child.type!r}"
+            message = f"failover {agent.id[:60]!r} cannot try {tried}"
+            advice = f"types: {', '.join(sorted(ANSWERING))}"
+            agent.context.report("W009", message, child.span, label="not supported", help=advice)
     return children
 
 
@@ -350,7 +324,6 @@ USUAL_SOURCE = "validated_path"
 _AGENT = "chosen_agent"
 _TERMINAL = ("answer_emit", "response_generation")
 _TERMINAL_IDS = ("response_builder", "answer_builder", "final_response", "llm_response")
-_ON_FAILURE = ("continue", "abort")
 _UNTOKENED = re.compile(r"\s+")
 
 
@@ -424,7 +397,9 @@ def _settings(agent: Agent, section: Section) -> dict[str, object]:
         elif isinstance(usual, bool):
             settings[name] = is_true(value)
         elif isinstance(usual, str):
-            settings[name] = _word(agent, name, usual)
+            choices = ("numeric", "boolean") if name == "scoring_mode" else scouts.PROFILES
+            problem = f"there is no {name!r}"
+            settings[name] = agent.context.choice(value, choices, problem, usual)
         else:
             number = number_of(value)
             if number is None or number < 0:
@@ -448,17 +423,6 @@ def _scouted(agent: Agent, section: Section) -> list[Agent]:
     ]
 
 
-def _word(agent: Agent, name: str, usual: str) -> str:
-    choices = ("numeric", "boolean") if name == "scoring_mode" else scouts.PROFILES
-    word = agent.text(name)
-    if word in choices:
-        return word
-    advice = did_you_mean(word, choices) or f"choices: {', '.join(choices)}"
-    message = f"there is no {name!r} {word[:60]!r}"
-    agent.context.report("W007", message, agent.span_of(name), help=advice)
-    return usual
-
-
 def _described(agent: Agent) -> dict[str, object]:
     """What a scout is result of an agent."""
     capabilities = [scalar.text for scalar in agent.scalars("capabilities")]
@@ -479,16 +443,10 @@ def _described(agent: Agent) -> dict[str, object]:
 def read_executor(agent: Agent, section: Section, read_agent: Callable[[str], ir.Node]) -> ir.Node:
     """An executor: finds the list of agents, runs them, and tells what came of each."""
     source = agent.text("path_source") or USUAL_SOURCE
-    stops = agent.text("on_agent_failure") or "continue"
-    if stops not in _ON_FAILURE:
-        message = f"'on_agent_failure' must be continue or abort, not {stops[:60]!r}"
-        advice = did_you_mean(stops, _ON_FAILURE) or "write on_agent_failure: continue"
-        agent.context.report("W007", message, agent.span_of("on_agent_failure"), help=advice)
-    known, first = section.flow["agents"], source.split(".")[0]
-    if first not in known:
-        message = f"'path_source' names {first[:60]!r}, but there is no such agent"
-        advice = did_you_mean(first, known) or "write path_source: AGENT"
-        agent.context.report("W010", message, agent.span_of("path_source"), help=advice)
+    problem = "'on_agent_failure' must be continue or abort, not"
+    value = agent.get("on_agent_failure")
+    stops = agent.context.choice(value, ("continue", "abort"), problem, "continue")
+    section.check_named(agent, "path_source", source.split(".")[0])
     names = section.flow["chosen"]
     # What runs in the row runs there, and some types cannot be run by a path.
     dropped = [name for name in section.visible if name not in names]

@@ -5,15 +5,16 @@ The score comes from patterns, paths, or criteria that a validator checks.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl import ir
-from whorl.dialects.reading.fields import is_true, number_of, text_of, whole_of
+from whorl.dialects.reading.fields import is_true, number_of, objects_of, text_of, whole_of
 from whorl.errors import did_you_mean
 from whorl.formats.orka import outputs, tasks
-from whorl.formats.orka.agents import SILENT, items_of, mapping_of, scalars_of
+from whorl.formats.orka.agents import SILENT, mapping_of, scalars_of
 from whorl.formats.orka.scoring import (
     CONTEXTS,
     PRESETS,
@@ -26,10 +27,10 @@ from whorl.formats.orka.sections import read_section, reads_of, texts_within
 from whorl.formats.orka.tasks import ask, computed, is_template, literal, template
 from whorl.language import Json, LanguageError
 from whorl.lazily import dataclass
-from whorl.source import Mapping, Scalar, Sequence, Value
+from whorl.source import Mapping, Scalar, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from whorl.formats.orka.agents import Agent, FileContext
     from whorl.formats.orka.sections import Section
@@ -70,14 +71,17 @@ _NO_SOURCES = SILENT | {"duckduckgo"}
 
 def read_loop(agent: Agent, section: Section, read_block: Callable[[Section], ir.Block]) -> ir.Node:
     """Reads a loop with all that is inside of it; `read_block` reads the agents of a section."""
-    inner = _read_inner(agent, section)
-    names = [] if inner is None else inner.names()
-    speaking = [name for name in names if inner and not inner.is_of(name, _NO_SOURCES)]
+    written = agent.mapping("internal_workflow")
+    # A loop cannot be a step of itself.
+    around = {name: other for name, other in section.visible.items() if name != agent.id}
+    inner = read_section(agent.context, written, around) if written is not None else None
+    if inner is None:
+        return ir.Compute(name=agent.id, value=ir.Constant(None))
+    names = inner.names()
+    speaking = [name for name in names if not inner.is_of(name, _NO_SOURCES)]
     scoring = read_scoring(agent, inner, speaking)
     threshold = float(_read_number(agent, "score_threshold", USUAL_THRESHOLD, 1))
     loops = int(_read_number(agent, "max_loops", USUAL_LOOPS, LOOPS_MAX))
-    if inner is None:
-        return ir.Compute(name=agent.id, value=ir.Constant(None))
     if not (scoring.weights or scoring.strategies or scoring.agreement):
         message = f"loop {agent.id!r} does not say where its score comes from"
         advice = r"""add score_extraction_pattern: "SCORE:\\s*([0-9.]+)", or a loop_validator"""
@@ -110,18 +114,6 @@ def flow_constant(section: Section) -> ir.Constant:
     listed = (name for name in section.flow if name not in ("row", "chosen"))
     flow: dict[str, Json] = {name: [*section.flow[name]] for name in listed}
     return ir.Constant({**flow, "graph": section.graph()} if section.context.recorded else flow)
-
-
-def _read_inner(agent: Agent, section: Section) -> Section | None:
-    written = agent.mapping("internal_workflow")
-    if written is None:
-        message = f"loop {agent.id!r} has no 'internal_workflow', so there is nothing to repeat"
-        advice = "add internal_workflow: {orchestrator: {agents: [...]}, agents: [...]}"
-        agent.context.report("W006", message, agent.span, help=advice)
-        return None
-    # A loop cannot be a step of itself.
-    around = {name: other for name, other in section.visible.items() if name != agent.id}
-    return read_section(agent.context, written, around)
 
 
 def _read_number(agent: Agent, name: str, usual: float, high: float) -> float:
@@ -216,12 +208,12 @@ def _record(agent: Agent, *, is_learning: bool) -> ir.Fields:
 def _read_lessons(context: FileContext, config: Mapping) -> dict[str, list[Json]]:
     patterns: dict[str, list[Json]] = {}
     for entry in mapping_of(config.get("extract_patterns")) or ():
-        if entry.name not in CATEGORIES:
+        if entry.name in CATEGORIES:
+            patterns[entry.name] = read_patterns(context, scalars_of(entry.value), is_score=False)
+        else:
             message = f"nothing is extracted for {entry.name[:60]!r}"
-            label, advice = "unknown category", f"categories: {', '.join(CATEGORIES)}"
-            context.warn("W004", message, entry.key.span, label=label, help=advice)
-            continue
-        patterns[entry.name] = read_patterns(context, scalars_of(entry.value), is_score=False)
+            advice = f"categories: {', '.join(CATEGORIES)}"
+            context.warn("W004", message, entry.key.span, label="unknown category", help=advice)
     return patterns
 
 
@@ -279,19 +271,13 @@ class Scoring:
 
     @property
     def settings(self) -> dict[str, object]:
-        optional = {
-            "weights": self.weights,
-            "high_priority": self.high_priority,
-            "agreement": self.agreement,
-            "scorers": self.scorers,
-        }
-        settings: dict[str, object] = {"agents": self.agents, "strategies": self.strategies}
-        return settings | {name: value for name, value in optional.items() if value}
+        names = ("agents", "strategies", "weights", "high_priority", "agreement", "scorers")
+        return {name: value for name in names if (value := getattr(self, name))}
 
 
-def read_scoring(loop: Agent, inner: Section | None, speaking: list[str]) -> Scoring:
+def read_scoring(loop: Agent, inner: Section, speaking: list[str]) -> Scoring:
     context = loop.context
-    moderators = _read_agents(inner, loop.scalars("high_priority_agents"))
+    moderators = inner.named(loop.scalars("high_priority_agents"))
     scoring = Scoring(speaking, high_priority=moderators or list(HIGH_PRIORITY))
     _read_criteria(loop, inner, scoring)
     pattern = loop.get("score_extraction_pattern")
@@ -307,17 +293,9 @@ def read_scoring(loop: Agent, inner: Section | None, speaking: list[str]) -> Sco
         context.check_fields(config, fields, "'score_extraction_config'")
         scoring.agreement = is_true(config.get("agreement_fallback"))
         scoring.strategies.extend(_strategies(context, config, inner))
-    if inner is not None and (scoring.strategies or scoring.weights):
+    if scoring.strategies or scoring.weights:
         scoring.scorers = _scorers(scoring, [inner.visible[name] for name in speaking])
     return scoring
-
-
-def _read_agents(inner: Section | None, scalars: list[Scalar]) -> list[str]:
-    """The names of agents inside of the loop; what is none is reported."""
-    for scalar in scalars:
-        if inner is not None:
-            inner.check_name(scalar)
-    return [scalar.text for scalar in scalars]
 
 
 def _scorers(scoring: Scoring, agents: list[Agent]) -> list[str]:
@@ -390,19 +368,20 @@ def _is_review(agent: Agent) -> bool:
     return bool(_RATER.search(agent.id.lower())) or any(map(_REVIEWS.match, prompts))
 
 
-def _read_criteria(loop: Agent, inner: Section | None, scoring: Scoring) -> None:
+def _read_criteria(loop: Agent, inner: Section, scoring: Scoring) -> None:
     """The weights: of `scoring`, or of a validator in the loop, which scores without it, too."""
     context, config = loop.context, loop.mapping("scoring")
-    agents = list(inner.agents.values()) if inner else []
-    validators = [agent for kind in reversed(_VALIDATORS) for agent in agents if agent.type == kind]
-    validator = validators[-1] if validators else None
+    # The last one, and a validator of loops rather than one of plans.
+    found = [agent for agent in inner.agents.values() if agent.type in _VALIDATORS]
+    found.sort(key=lambda agent: agent.type == "loop_validator")
+    validator = found[-1] if found else None
     if validator is not None and validator.type == "loop_validator":
         scoring.target = validator.text("evaluation_target")
     named = loop.get("score_extraction_pattern", "score_extraction_key", "score_extraction_config")
     wanted = ""
     if config is not None:
         context.check_fields(config, ("preset", "context", "custom_weights", "mode"), "'scoring'")
-        wanted = choice(context, config.get("context"), CONTEXTS, "context")
+        wanted = context.choice(config.get("context"), CONTEXTS, "there is no scoring context")
         preset, changed = config.get("preset"), config.get("custom_weights")
     # A loop with a validator of plans may say itself where its score is.
     elif validator is None or (validator.type == "plan_validator" and named is not None):
@@ -415,33 +394,24 @@ def _read_criteria(loop: Agent, inner: Section | None, scoring: Scoring) -> None
     scoring.weights = weights_of(scoring.context, preset_of(context, preset), weights)
 
 
-def _strategies(context: FileContext, config: Mapping, inner: Section | None) -> list[Strategy]:
+def _strategies(context: FileContext, config: Mapping, inner: Section) -> list[Strategy]:
     """The strategies in the order in which they are tried: by `priority`, then as written."""
-    written = config.get("strategies")
-    if written is not None and not isinstance(written, Sequence):
-        advice = "write strategies: [{type: pattern, patterns: [...]}]"
-        context.report("W007", "'strategies' must be a list", written.span, help=advice)
+    advice = "write strategies: [{type: pattern, patterns: [...]}]"
     strategies: list[tuple[float, Strategy]] = []
-    for item in items_of(written):
-        if not isinstance(item, Mapping):
-            advice = "write {type: pattern, patterns: [...]}"
-            context.report("W007", "a score strategy must be an object", item.span, help=advice)
-            continue
-        strategy = _read_strategy(context, item, inner)
-        if strategy is not None:
-            priority = number_of(item.get("priority"))
-            strategies.append((float("inf") if priority is None else priority, strategy))
+    for item in objects_of(context, config, "strategies", advice):
+        priority = number_of(item.get("priority"))
+        if strategy := _read_strategy(context, item, inner):
+            strategies.append((math.inf if priority is None else priority, strategy))
     return [strategy for _, strategy in sorted(strategies, key=lambda pair: pair[0])]
 
 
-def _read_strategy(context: FileContext, item: Mapping, inner: Section | None) -> Strategy | None:
+def _read_strategy(context: FileContext, item: Mapping, inner: Section) -> Strategy | None:
     word = text_of(item.get("type"))
     kind = _KINDS.get(word)
     if kind is None:
-        advice = did_you_mean(word, _KINDS)
-        advice = advice or f"strategies: {', '.join(dict.fromkeys(_KINDS.values()))}"
         message = f"there is no score strategy {word[:60]!r}"
-        context.report("W007", message, item.span, label="unknown strategy", help=advice)
+        advice = did_you_mean(word, _KINDS) or f"choices: {', '.join(_KINDS)}"
+        context.report("W007", message, item.span, label="not known", help=advice)
         return None
     own = ("patterns", "pattern") if kind == "pattern" else _PATHS
     fields = ("type", "agents", "agent", "transform", "priority", *own)
@@ -459,9 +429,8 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section | None) -
             message = f"a score strategy has both {entries[0].name!r} and {entry.name!r}"
             advice = "a score is read from one place: keep one of them"
             context.report("W007", message, entry.key.span, help=advice)
-    agents = _read_agents(inner, [*scalars_of(item.get("agents")), *scalars_of(item.get("agent"))])
-    if agents:
-        strategy["agents"] = [*agents]
+    if agents := [*scalars_of(item.get("agents")), *scalars_of(item.get("agent"))]:
+        strategy["agents"] = [*inner.named(agents)]
     elif kind == "agent_key":
         advice = "add agents: [AGENT]"
         context.report("W006", "'agent_key' does not say which agents", item.span, help=advice)
@@ -471,8 +440,8 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section | None) -
 def _read_path(context: FileContext, written: Value) -> list[Json]:
     """The steps to a score; a path that is none is reported where it goes wrong."""
     if not isinstance(written, Scalar) or not isinstance(written.value, str):
-        message, advice = "the place of a score must be a text", "write a path such as $.eval.score"
-        context.report("W007", message, written.span, help=advice)
+        advice = "write a path such as $.eval.score"
+        context.report("W007", "the place of a score must be a text", written.span, help=advice)
         return []
     try:
         return [*parse_path(written.text)]
@@ -549,13 +518,13 @@ def read_validator(agent: Agent, section: Section) -> ir.Node:
     criteria = criteria_of(agent, section.criteria)
     preset = preset_of(agent.context, agent.get("scoring_preset"))
     model = agent.fields.entry("model")
-    if agent.get("llm_model") is None and model is None:
-        message = f"agent {agent.id!r} has no 'llm_model': the default model is asked"
-        agent.context.warn("W006", message, agent.span, help="add llm_model: NAME")
-    elif agent.get("llm_model") is None and model is not None:
-        message = f"{agent.type!r} takes 'llm_model', not 'model'; the model is used anyway"
-        label, advice = "write 'llm_model'", "did you mean 'llm_model'?"
-        agent.context.warn("W004", message, model.key.span, label=label, help=advice)
+    if agent.get("llm_model") is None:
+        code, message = "W006", f"agent {agent.id!r} has no 'llm_model': the default model is asked"
+        if model is not None:
+            code = "W004"
+            message = f"{agent.type!r} takes 'llm_model', not 'model'; the model is used anyway"
+        span = agent.span if model is None else model.key.span
+        agent.context.warn(code, message, span, help="write llm_model: NAME")
     groups = (
         (name, ", ".join(f'"{part}": true or false' for part in parts))
         for name, parts in CONTEXTS[criteria].items()
@@ -580,29 +549,14 @@ def criteria_of(agent: Agent, around: str) -> str:
     return next(meant, "graphscout" if agent.type == "plan_validator" else "loop_convergence")
 
 
-def choice(context: FileContext, value: Value | None, choices: Collection[str], what: str) -> str:
-    """One of some words; empty where it is absent, or none of them, which is reported."""
-    word = text_of(value)
-    if value is None or word in choices:
-        return word
-    message = f"there is no scoring {what} {word[:60]!r}"
-    advice = did_you_mean(word, choices) or f"{what}s: {', '.join(choices)}"
-    context.report("W007", message, value.span, label=f"unknown {what}", help=advice)
-    return ""
-
-
 def preset_of(context: FileContext, value: Value | None) -> str:
-    return choice(context, value, PRESETS, "preset") or "moderate"
+    return context.choice(value, PRESETS, "there is no scoring preset", "moderate")
 
 
 def _validator_prompt(agent: Agent, section: Section, instruction: str) -> ir.Value:
     """What a validator is asked about its target, or about all that was said before."""
-    target, names = agent.get("evaluation_target"), section.flow["agents"]
-    name = text_of(target)
-    if isinstance(target, Scalar) and name not in names:
-        message = f"'evaluation_target' names {name[:60]!r}, but there is no such agent"
-        advice = did_you_mean(name, names)
-        agent.context.report("W010", message, target.span, label="unknown agent", help=advice)
+    name = agent.text("evaluation_target")
+    if name and not section.check_named(agent, "evaluation_target", name):
         name = ""
     written = agent.get("custom_prompt", "prompt")
     introduction = text_of(written) or _INTRODUCTION

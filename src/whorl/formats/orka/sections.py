@@ -79,6 +79,15 @@ class Section:
             _report_unknown(self.context, scalar, [*self.agents, *self.around])
         return is_agent
 
+    def check_named(self, agent: Agent, field: str, name: str) -> bool:
+        """Whether the name that a field of an agent holds is one of those that run."""
+        names = self.flow["agents"]
+        if name not in names:
+            message = f"{field!r} names {name[:60]!r}, but there is no such agent"
+            advice = did_you_mean(name, names) or f"write {field}: AGENT"
+            agent.report("W010", message, field, advice=advice, label="unknown agent")
+        return name in names
+
     def named_in(self, value: Value) -> list[str]:
         """The agents that a value names; what stands there and is no name of one is reported."""
         for item in items_of(value) or [value]:
@@ -86,7 +95,11 @@ class Section:
                 message = "the name of an agent is needed here"
                 advice = "write its id here, and the agent itself under 'agents'"
                 self.context.report("W007", message, item.span, help=advice)
-        return [scalar.text for scalar in scalars_of(value) if self.check_name(scalar)]
+        return self.named(scalars_of(value))
+
+    def named(self, scalars: list[Scalar]) -> list[str]:
+        """The agents that texts name; what is no name of one is reported."""
+        return [scalar.text for scalar in scalars if self.check_name(scalar)]
 
     def names(self) -> list[str]:
         """All agents that the section can run, each after the one that calls it."""
@@ -192,12 +205,8 @@ def _read_orchestrator(context: FileContext, root: Mapping, is_file: bool) -> Ma
             context.report("W007", message, orchestrator.span, help=advice)
         return Mapping((), root.span)
     context.check_fields(orchestrator, _ORCHESTRATOR, "'orchestrator'")
-    strategy = orchestrator.get("strategy")
-    word = text_of(strategy)
-    if strategy is not None and word not in _STRATEGIES:
-        message = f"there is no strategy {word[:60]!r}: the agents run one after the other"
-        advice = did_you_mean(word, _STRATEGIES) or f"strategies: {', '.join(_STRATEGIES)}"
-        context.warn("W007", message, strategy.span, label="unknown strategy", help=advice)
+    problem = "the agents run one after the other, since there is no strategy"
+    context.choice(orchestrator.get("strategy"), _STRATEGIES, problem, severity="warning")
     return orchestrator
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.reading.fields import duration_of, is_true, number_of, scalar_of, text_of
 from whorl.dialects.reading.texts import called, read_tree
-from whorl.errors import did_you_mean
 from whorl.formats.orka.agents import Agent, FileContext, mapping_of, scalars_of
 from whorl.source import Mapping, Scalar, Value
 
@@ -26,7 +25,7 @@ _MARKS = ("{{", "{%", "{#")
 # A template that is one expression would keep its type; a prompt is a text whatever it says.
 _AS_TEXT = "{{ '' }}"
 _INPUT = ir.Expression("template", "{{ get_input() }}{{ '' }}", LIBRARY)
-_OPERATIONS = ("read", "write")
+
 _STRUCTURED = ("enabled", "mode", "schema", "require_code_block", "coerce_types", "strict")
 _SCHEMA = ("required", "optional", "types")
 _CATEGORIES = "Answer with exactly one of these categories, and with nothing else: "
@@ -213,11 +212,8 @@ def _base_url(url: str, provider: str) -> str:
 
 
 def read_memory(agent: Agent, _: Section) -> ir.Node:
-    operation = (agent.text("operation") if agent.type == "memory" else "") or "read"
-    if operation not in _OPERATIONS:
-        advice = did_you_mean(operation, _OPERATIONS) or "operations: read, write"
-        message, span = f"a memory cannot {operation[:40]!r}", agent.span_of("operation")
-        agent.context.report("W007", message, span, help=advice)
+    value = agent.get("operation") if agent.type == "memory" else None
+    operation = agent.context.choice(value, ("read", "write"), "a memory cannot", "read")
     text = read_prompt(agent, "prompt") or _INPUT
     limit = number_of(agent.get("limit", "top_k"))
     entries: list[tuple[str, ir.Value]] = [
@@ -268,12 +264,7 @@ BRAIN = {
 
 def read_brain(agent: Agent, _: Section) -> ir.Node:
     """An agent that keeps what was learnt from run to run, or finds it again."""
-    operation = agent.text("operation") or "learn"
-    if operation not in BRAIN:
-        advice = did_you_mean(operation, BRAIN) or f"operations: {', '.join(BRAIN)}"
-        message, span = f"a brain cannot {operation[:40]!r}", agent.span_of("operation")
-        agent.context.report("W007", message, span, help=advice)
-        operation = "recall"
+    operation = agent.context.choice(agent.get("operation"), BRAIN, "a brain cannot", "learn")
     written = scalar_of(agent.get("prompt"))
     payload: ir.Value = template("{{ get_input() }}")
     if written is not None:
