@@ -16,11 +16,10 @@ from whorl import ir
 from whorl.dialects.reading.fields import is_true, number_of, text_of, texts_of
 from whorl.errors import did_you_mean
 from whorl.formats.orka import agents, loops, scouts, tasks
-from whorl.formats.orka.agents import Agent, forked_by, items_of, scalars_of
+from whorl.formats.orka.agents import Agent, forked_by, items_of, reads_of
 from whorl.formats.orka.loops import read_loop
 from whorl.formats.orka.outputs import FAILED, RAN
 from whorl.formats.orka.scouts import PATH_MAX
-from whorl.formats.orka.sections import reads_of
 from whorl.formats.orka.tasks import computed, literal, read_timeout
 from whorl.lazily import dataclass
 from whorl.source import Scalar
@@ -28,7 +27,7 @@ from whorl.source import Scalar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from whorl.formats.orka.sections import Section
+    from whorl.formats.orka.agents import Section
 
 # Six hundred agents that all read what all before them said.
 WAITS_MAX = 200_000
@@ -229,7 +228,7 @@ class _BlockReader:
         name, routes = agent.text("decision_key"), agent.mapping("routing_map")
         if not name or not self._section.check_named(agent, "decision_key", name):
             return ir.Compute(name=agent.id, value=ir.Constant(None))
-        table = {entry.name: [s.text for s in scalars_of(entry.value)] for entry in routes or ()}
+        table = {entry.name: [*texts_of(entry.value)] for entry in routes or ()}
         arguments = (f"previous_outputs[{literal(name)}]", literal(table), literal(agent.id))
         # In a loop, an iteration in which no way was taken must not count as a good one.
         chosen = computed("orka_route", *arguments, literal(self._section.is_loop))
@@ -366,7 +365,9 @@ def read_scout(agent: Agent, section: Section, read_agent: Callable[[str], ir.No
     # Under the scout's own name, so that the agents of its path can read it.
     nodes.append(ir.Compute(name=agent.id, value=computed("orka_decide", *arguments)))
     names = [other.id for other in _scouted(agent, section)]
-    if names and not section.is_loop and not _is_read(agent, section):
+    executors = (other for other in section.visible.values() if other.type == "path_executor")
+    is_read = any(other.text("path_source").split(".")[0] == agent.id for other in executors)
+    if names and not section.is_loop and not is_read:
         followed = computed("orka_followed", f"results[{literal(agent.id)}]")
         path = {name: read_agent(name) for name in names}
         nodes.append(_run(followed, path, needs_last=True))
@@ -379,12 +380,6 @@ def _in_a_row(nodes: list[ir.Node]) -> tuple[ir.Node, ...]:
     for node in nodes[1:]:
         rows.append(replace(node, after=(ir.After(rows[-1].name),)))
     return tuple(rows)
-
-
-def _is_read(agent: Agent, section: Section) -> bool:
-    """Whether an executor runs what a scout chooses."""
-    readers = (other for other in section.visible.values() if other.type == "path_executor")
-    return any(other.text("path_source").split(".")[0] == agent.id for other in readers)
 
 
 def _settings(agent: Agent, section: Section) -> dict[str, object]:
@@ -425,7 +420,7 @@ def _scouted(agent: Agent, section: Section) -> list[Agent]:
 
 def _described(agent: Agent) -> dict[str, object]:
     """What a scout is result of an agent."""
-    capabilities = [scalar.text for scalar in agent.scalars("capabilities")]
+    capabilities = [*texts_of(agent.get("capabilities"))]
     is_last = agent.type == "openai-answer" or is_true(agent.get("is_terminal"))
     is_last = is_last or any(word in capabilities for word in _TERMINAL)
     is_last = is_last or any(word in agent.id for word in _TERMINAL_IDS)

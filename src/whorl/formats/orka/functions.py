@@ -19,6 +19,7 @@ from whorl.formats.orka.outputs import (
     last_of,
     listed,
     member,
+    output_at,
     outputs_of,
     printed,
     response_of,
@@ -111,7 +112,7 @@ def get_loop_status(run: Run) -> Value:
 
 
 def get_loop_output(run: Run, agent: Value, results: Value) -> Value:
-    output = _output(run, run.text(agent), results)
+    output = output_at(run, run.text(agent), results)
     return output if isinstance(output, dict) else Output()
 
 
@@ -120,22 +121,7 @@ def get_agent_response(run: Run, agent: Value) -> Value:
 
 
 def safe_get_response(run: Run, agent: Value, fallback: Value, results: Value) -> Value:
-    return _response(_output(run, run.text(agent), results), fallback)
-
-
-def _output(run: Run, name: str, results: Value) -> Value:
-    """The result of an agent, or a member of it: `writer`, `writer.title`, `loop.agent.field`."""
-    if isinstance(results, dict) and name in results:
-        return results[name]
-    output = last_of(run, [name])
-    agent, _, path = name.partition(".")
-    if output is UNDEFINED and path:
-        output = _output(run, agent, None)
-        for key in path.split(".")[:PATH_MAX]:
-            inner = table_in(table_in(output).get("result"))
-            output = inner[key] if key in inner else member(output, key)
-            run.spend(1)
-    return output
+    return _response(output_at(run, run.text(agent), results), fallback)
 
 
 def _response(value: Value, fallback: Value) -> Value:
@@ -226,7 +212,7 @@ def safe_get(run: Run, value: Value, key: Value, default: Value) -> Value:
 
 
 def has_context(run: Run, name: Value) -> bool:
-    return bool(_output(run, run.text(name), None)) or bool(run.lookup(run.text(name)))
+    return bool(output_at(run, run.text(name))) or bool(run.lookup(run.text(name)))
 
 
 def truncate_text(run: Run, value: Value, length: Value, end: Value) -> str:
@@ -632,6 +618,11 @@ _FILTERS: dict[str, Callable[..., Value]] = {
 }
 # The functions that are given the name of an agent, whose result they read.
 _READING = ("get_loop_output(", "get_agent_response(", "safe_get_response(", "orka_content")
+# The operations of a brain, and what scouts ask it.
+_AMENDMENTS = (
+    *("learn", "learn_recipe", "learn_path", "learn_anti", "recall", "feedback", "advise"),
+    *("record_episode", "recall_episodes"),
+)
 _function, _filter = Family("function", "orka"), Family("filter", "orka")
 LIBRARY = Library(
     functions=(
@@ -649,15 +640,5 @@ LIBRARY = Library(
         names={OUTPUTS: outputs.previous_outputs},
     ),
     recorder="whorl.formats.orka.invariants:RECORDER",
-    amendments={
-        "learn": "whorl.formats.orka.brain:learn",
-        "learn_recipe": "whorl.formats.orka.brain:learn_recipe",
-        "learn_path": "whorl.formats.orka.brain:learn_path",
-        "learn_anti": "whorl.formats.orka.brain:learn_anti",
-        "feedback": "whorl.formats.orka.brain:feedback",
-        "advise": "whorl.formats.orka.brain:advise",
-        "recall": "whorl.formats.orka.brain:find",
-        "record_episode": "whorl.formats.orka.episodes:record",
-        "recall_episodes": "whorl.formats.orka.episodes:find",
-    },
+    amendments={name: f"whorl.formats.orka.brain:{name}" for name in _AMENDMENTS},
 )

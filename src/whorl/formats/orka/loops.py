@@ -14,7 +14,14 @@ from whorl import ir
 from whorl.dialects.reading.fields import is_true, number_of, objects_of, text_of, whole_of
 from whorl.errors import did_you_mean
 from whorl.formats.orka import outputs, tasks
-from whorl.formats.orka.agents import SILENT, mapping_of, scalars_of
+from whorl.formats.orka.agents import (
+    SILENT,
+    mapping_of,
+    read_section,
+    reads_of,
+    scalars_of,
+    texts_within,
+)
 from whorl.formats.orka.scoring import (
     CONTEXTS,
     PRESETS,
@@ -23,7 +30,6 @@ from whorl.formats.orka.scoring import (
     search_pattern,
     weights_of,
 )
-from whorl.formats.orka.sections import read_section, reads_of, texts_within
 from whorl.formats.orka.tasks import ask, computed, is_template, literal, template
 from whorl.language import Json, LanguageError
 from whorl.lazily import dataclass
@@ -32,8 +38,7 @@ from whorl.source import Mapping, Scalar, Value
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.formats.orka.agents import Agent, FileContext
-    from whorl.formats.orka.sections import Section
+    from whorl.formats.orka.agents import Agent, FileContext, Section
     from whorl.ir.nodes import Fact
 
 

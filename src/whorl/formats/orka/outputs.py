@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from whorl.language.values import UNDEFINED, Value, item_of, member_of, to_text
+from whorl.language.values import PATH_MAX, UNDEFINED, Value, item_of, member_of, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -92,6 +92,21 @@ def last_of(run: Run, names: Iterable[str]) -> Value:
     """The result of the last of some agents that has one."""
     values = [value for _, value in outputs_of(run, names)]
     return values[-1] if values else UNDEFINED
+
+
+def output_at(run: Run, name: str, results: Value = None) -> Value:
+    """The result of an agent, or a member of it: `writer`, `writer.title`, `loop.agent.field`."""
+    if isinstance(results, dict) and name in results:
+        return results[name]
+    output = last_of(run, [name])
+    agent, _, path = name.partition(".")
+    if output is UNDEFINED and path:
+        output = output_at(run, agent)
+        for key in path.split(".")[:PATH_MAX]:
+            inner = table_in(table_in(output).get("result"))
+            output = inner[key] if key in inner else member(output, key)
+            run.spend(1)
+    return output
 
 
 def variable(run: Run, name: str) -> Table:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.reading.fields import text_of, words
 from whorl.errors import Span, did_you_mean
-from whorl.formats.orka import agents, sections
-from whorl.formats.orka.agents import FileContext
+from whorl.formats.orka import agents
+from whorl.formats.orka.agents import FileContext, texts_within
 from whorl.formats.orka.flow import read_block
 from whorl.formats.orka.loops import flow_constant
 from whorl.formats.orka.outputs import FLOW, OUTPUTS, PAST, WORDS
-from whorl.formats.orka.sections import texts_within
 from whorl.formats.orka.tasks import computed, literal
 from whorl.ir.checks import check
 from whorl.ir.checks.expressions import joined_path, member_advice
@@ -58,7 +57,7 @@ class OrkaReader:
 
     def read(self, document: Document, files: Files) -> Reading:
         context = FileContext(document, files)
-        section = sections.read_section(context, document.root)
+        section = agents.read_section(context, document.root)
         if section is None or not section.order:
             if not context.diagnostics:
                 advice = "name them: orchestrator: {agents: [...]}"

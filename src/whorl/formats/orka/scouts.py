@@ -89,8 +89,9 @@ def options(run: Run, question: Value, settings: Value) -> Table:
     within = [path for path in tried if _is_affordable(path, agents, table)]
     if not within:
         return {"status": "budget_exceeded", "paths": []}
-    forbidden = _FORBIDDEN.get(str(table["safety_profile"]), ())
-    allowed = [path for path in within if not _has_any(path, agents, forbidden)]
+    forbidden = {*_FORBIDDEN.get(str(table["safety_profile"]), ())}
+    barred = {n for n, agent in agents.items() if forbidden & {*texts_in(agent["capabilities"])}}
+    allowed = [path for path in within if barred.isdisjoint(path)]
     safety = 1.0 - sum(cost for risk, cost in _RISKS if risk.search(text))
     if not allowed or safety < 1 - number_in(table["safety_threshold"]):
         return {"status": "safety_violation", "paths": []}
@@ -114,23 +115,21 @@ def _is_affordable(path: list[str], agents: dict[str, Table], table: Table) -> b
     return is_fast and tokens <= number_in(table["cost_budget_tokens"])
 
 
-def _has_any(path: list[str], agents: dict[str, Table], words: tuple[str, ...]) -> bool:
-    return any(word in words for name in path for word in texts_in(agents[name]["capabilities"]))
-
-
 def _candidate(
     path: list[str], agents: dict[str, Table], question: str, table: Table, safety: float
 ) -> Table:
     is_within = len(path) <= number_in(table["max_depth"])
     is_terminal = is_within and bool(agents[path[-1]].get("terminal"))
     parts = _parts(path, question)
+    rated = [*parts.values(), safety]
+    mean = sum(rated) / len(rated)
+    spread = sum((part - mean) ** 2 for part in rated) / len(rated)
     weights = table_in(table["score_weights"])
     checks: dict[str, bool] = {}
     score = sum(number_in(weights.get(name)) * part for name, part in parts.items())
     if table["scoring_mode"] == "boolean":
         score, checks = _checked(path, table, safety, is_terminal, _overlap(path, question))
-    required = _required(question)
-    if required and not set(required) <= set(path):
+    if not _required(question) <= set(path):
         score = 0.01
     return {
         "node_id": path[0],
@@ -138,7 +137,7 @@ def _candidate(
         "depth": len(path),
         "score": round(score, 4),
         "score_components": parts,
-        "confidence": _sureness([*parts.values(), safety]),
+        "confidence": round(mean - min(0.3, spread), 3),
         "estimated_cost": round(len(path) * _AGENT_COST, 6),
         "estimated_latency": len(path) * _AGENT_MS,
         "safety_score": round(safety, 4),
@@ -186,16 +185,10 @@ def _checked(
     return (share if all(required) and is_enough else 0.0), checks
 
 
-def _required(question: str) -> list[str]:
+def _required(question: str) -> set[str]:
     listed, drawn = _REQUIRED.search(question), _STRUCTURE.search(question)
     parts = listed[1].split(",") if listed else re.split("→|->", drawn[1]) if drawn else []
-    return [part.strip().strip("\"'`") for part in parts if part.strip()]
-
-
-def _sureness(parts: list[float]) -> float:
-    mean = sum(parts) / len(parts)
-    spread = sum((part - mean) ** 2 for part in parts) / len(parts)
-    return round(mean - min(0.3, spread), 3)
+    return {part.strip().strip("\"'`") for part in parts if part.strip()}
 
 
 def asked(run: Run, question: Value, found: Value, settings: Value) -> str:
@@ -301,18 +294,15 @@ def _chosen(run: Run, best: list[Table], table: Table) -> tuple[str, Value, Tabl
         sure = number_in(top["score"]) >= 0.7 and number_in(top["confidence"]) >= 0.6
         is_ahead = bool(terminal) or sure
     else:
-        is_ahead = number_in(top["score"]) - number_in(rows[1]["score"]) >= _margin(run, table)
+        said = to_text(outputs.response_of(run.lookup("input_classifier")) or "").lower()
+        meant = (margin for word, margin in _MARGINS.items() if word in said)
+        margin = next(meant, number_in(table["commit_margin"]))
+        is_ahead = number_in(top["score"]) - number_in(rows[1]["score"]) >= margin
     if not is_ahead:
         return "shortlist", [{**row} for row in rows], top
     if len(path) == 1 and not terminal:
         return "commit_next", path[0], top
     return "commit_path", path, top
-
-
-def _margin(run: Run, table: Table) -> float:
-    said = to_text(outputs.response_of(run.lookup("input_classifier")) or "").lower()
-    meant = (margin for word, margin in _MARGINS.items() if word in said)
-    return next(meant, number_in(table["commit_margin"]))
 
 
 def followed(run: Run, decision: Value) -> list[Value]:

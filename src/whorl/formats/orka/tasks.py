@@ -8,13 +8,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.fields import duration_of, is_true, number_of, scalar_of, text_of
+from whorl.dialects.reading.fields import (
+    duration_of,
+    is_true,
+    number_of,
+    scalar_of,
+    text_of,
+    texts_of,
+)
 from whorl.dialects.reading.texts import called, read_tree
-from whorl.formats.orka.agents import Agent, FileContext, mapping_of, scalars_of
+from whorl.formats.orka.agents import Agent, FileContext, mapping_of
 from whorl.source import Mapping, Scalar, Value
 
 if TYPE_CHECKING:
-    from whorl.formats.orka.sections import Section
+    from whorl.formats.orka.agents import Section
     from whorl.language import Json
 
 
@@ -25,7 +32,6 @@ _MARKS = ("{{", "{%", "{#")
 # A template that is one expression would keep its type; a prompt is a text whatever it says.
 _AS_TEXT = "{{ '' }}"
 _INPUT = ir.Expression("template", "{{ get_input() }}{{ '' }}", LIBRARY)
-
 _STRUCTURED = ("enabled", "mode", "schema", "require_code_block", "coerce_types", "strict")
 _SCHEMA = ("required", "optional", "types")
 _CATEGORIES = "Answer with exactly one of these categories, and with nothing else: "
@@ -37,11 +43,13 @@ _RAG = (
     "Answer the question from the memories below; say so if they do not hold the answer.\n\n"
     "Memories:\n{{ memories.response }}\n\nQuestion: "
 )
-# The inputs of a model call, and the fields that give them, where those are called otherwise.
-_MODEL_INPUTS = ("model", "provider", "model_url", "temperature", "max_tokens")
+# The inputs of a model call, and the fields that give them.
 _MODEL_FIELDS = {
     "model": ("llm_model", "model", "evaluation_model_name"),
+    "provider": ("provider",),
     "model_url": ("model_url", "url"),
+    "temperature": ("temperature",),
+    "max_tokens": ("max_tokens",),
 }
 _ENDPOINT = re.compile(r"/(?:v1/)?(?:chat/completions|completions)/?$|/api/(?:generate|chat)/?$")
 # The types of JSON Schema by the words that files have for them.
@@ -123,7 +131,7 @@ def read_answer(agent: Agent, _: Section) -> ir.Node:
     check(schema, _SCHEMA, "the schema of 'structured_output'", warns=True)
     if not is_true(output.get("enabled")):
         return ask(agent)
-    required = [scalar.text for scalar in scalars_of(schema.get("required"))] or ["response"]
+    required = [*texts_of(schema.get("required"))] or ["response"]
     types = dict.fromkeys(required, "")
     for part in map(schema.get, ("optional", "types")):
         for entry in part if isinstance(part, Mapping) else ():
@@ -153,11 +161,11 @@ def read_fixed(agent: Agent, _: Section) -> ir.Node:
     shape = computed("orka_binary", "it")
     instruction = "Answer with true or false, and with nothing else."
     if agent.type.endswith("classification"):
-        options = [scalar.text for scalar in agent.scalars("options", "categories")]
+        options = texts_of(agent.get("options", "categories"))
         if not options:
             message = f"agent {agent.id!r} has no 'options' to choose from"
             agent.context.report("W006", message, agent.span, help="add options: [first, second]")
-        instruction = f"{_CATEGORIES}{options}".replace("'", "")
+        instruction = f"{_CATEGORIES}[{', '.join(options)}]"
         shape = computed("orka_category", "it", literal(options))
     elif agent.type == "validate_and_structure":
         wanted = agent.text("store_structure")
@@ -185,8 +193,8 @@ def ask(
     system = read_prompt(agent, "system_prompt", instruction)
     if system is not None:
         entries.append(("system", system))
-    for name in _MODEL_INPUTS:
-        value = agent.get(*_MODEL_FIELDS.get(name, (name,)))
+    for name, fields in _MODEL_FIELDS.items():
+        value = agent.get(*fields)
         text = text_of(value)
         # `openai_compatible` names a format; the address says whose server it is.
         if value is None or (name == "provider" and text == "openai_compatible"):
@@ -294,7 +302,7 @@ def read_invariants(agent: Agent, _: Section) -> ir.Node:
     """Checks what a run has done by rules alone."""
     config: dict[str, object] = {
         "max_depth": number_of(agent.get("max_depth")),
-        "allow_reentrant_nodes": [s.text for s in agent.scalars("allow_reentrant_nodes")],
+        "allow_reentrant_nodes": texts_of(agent.get("allow_reentrant_nodes")),
         "strict_tool_errors": is_true(agent.get("strict_tool_errors")),
     }
     given = agent.get("execution_data")
