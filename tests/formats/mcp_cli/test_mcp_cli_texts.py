@@ -12,7 +12,7 @@ from mcp_cli_files import HEAD
 from campaign import amount
 from whorl import ir
 from whorl.dialects.files import NoFiles
-from whorl.formats.mcp_cli.texts import FileContext, Item, Texts, Variables, View
+from whorl.formats.mcp_cli.variables import FileContext, Item, Texts, Variables, View
 from whorl.interpreter.evaluation import value_of
 from whorl.language import MappingScope
 from whorl.source import Mapping, Scalar

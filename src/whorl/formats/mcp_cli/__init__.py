@@ -18,5 +18,5 @@ WING = Wing(
     readers={"mcp-cli": "whorl.formats.mcp_cli.reader:McpCliReader"},
     libraries={"mcp-cli": "whorl.formats.mcp_cli.functions:LIBRARY"},
     marks=(Mark("config.yaml", _PATTERN, "whorl.formats.mcp_cli.configuration:read_sections"),),
-    find_named="whorl.formats.mcp_cli.calls:find_named",
+    find_named="whorl.formats.mcp_cli.steps:find_named",
 )

@@ -1,4 +1,4 @@
-"""Steps that ask models, and those that call workflows: which file is meant, what it is given."""
+"""Steps: they ask models, call workflows, or repeat them until a condition or for each item."""
 
 from __future__ import annotations
 
@@ -10,20 +10,29 @@ from typing import TYPE_CHECKING, Any, Literal
 from whorl import ir
 from whorl.dialects.files import ENDINGS, FILES_MAX, Names
 from whorl.dialects.reader import parse
-from whorl.dialects.reading import fields as scalars
-from whorl.dialects.reading.fields import check_arguments, text_of
-from whorl.dialects.reading.texts import quoted
+from whorl.dialects.reading.fields import (
+    check_arguments,
+    duration_of,
+    is_true,
+    number_of,
+    span_of,
+    text_of,
+    texts_of,
+    whole_of,
+)
+from whorl.dialects.reading.texts import placeholders, quoted
 from whorl.errors import InvalidWorkflow, Span, did_you_mean
-from whorl.formats.mcp_cli.texts import LIBRARY, RESERVED, View, spelled
+from whorl.formats.mcp_cli.functions import HISTORY, NUMBER, PREVIOUS
+from whorl.formats.mcp_cli.variables import LIBRARY, PLACE, RESERVED, View, spelled
 from whorl.lazily import dataclass
-from whorl.source import Mapping, Sequence
+from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from whorl.dialects.files import NamedFile, SourceFiles
     from whorl.dialects.reader import Called
-    from whorl.formats.mcp_cli.texts import FileContext, Item, Texts
+    from whorl.formats.mcp_cli.variables import FileContext, Item, Texts
     from whorl.language import Json
     from whorl.source import Value
 
@@ -34,6 +43,29 @@ _SCHEMA = "workflow/"
 _LINES = re.compile(r"""^(["']?)(?:\$schema|name)\1[ \t]*:.*""", re.MULTILINE)
 _COMPARED_MAX = 1_000
 _TOP = Span("", 1, 1)
+
+
+def read_step(file: ParsedFile, item: Item) -> ir.Node:
+    file.context.places.remember_node(item.name, item.key.span)
+    for name, advice in UNUSED.items() if item.loop is not item.fields else ():
+        file.context.warn_unused(item.fields, name, item.words, "", advice)
+    if item.loop is not None:
+        return read_loop(file, item, item.loop)
+    if isinstance(template := item.get("template"), Mapping):
+        called = find_workflow(file.context, item, template.get("name"))
+        inputs = call_inputs(file, item, called, template.get("with"), "input")
+        return _call(called, inputs, **read_shared(file, item))
+    if isinstance(consensus := item.get("consensus"), Mapping):
+        return read_consensus(file, item, consensus)
+    return read_task(file, item)
+
+
+def _call(called: Called | None, inputs: ir.Fields, **options: Any) -> ir.Call:
+    workflow = called.key if called else ""
+    return ir.Call(workflow=workflow, inputs=inputs, shape=MAIN_OUTPUT, **options)
+
+
+# Steps that call workflows: which file is meant, and what it is given.
 
 
 def find_workflow(context: FileContext, item: Item, value: Value | None) -> Called | None:
@@ -197,13 +229,6 @@ def _takes(called: Called | None, name: str) -> bool:
     return any(port.name == name for port in called.reading.workflow.inputs)
 
 
-def read_template(file: ParsedFile, item: Item, template: Mapping) -> ir.Call:
-    called = find_workflow(file.context, item, template.get("name"))
-    inputs = call_inputs(file, item, called, template.get("with"), "input")
-    workflow = called.key if called else ""
-    return ir.Call(workflow=workflow, inputs=inputs, shape=MAIN_OUTPUT, **read_shared(file, item))
-
-
 # Steps that ask a model, or several that must agree; who is asked, and what all steps share.
 
 # How often a model may call tools before it must answer, where the file does not say.
@@ -220,8 +245,8 @@ _DESCRIPTION = re.compile(r"^description:[ \t]*(.+)$", re.MULTILINE)
 _SKILL_SERVICE = "skills"
 # Fields of a step that have no effect: why, and what to write instead.
 UNUSED = {
-    "execution_order": ("", "write `needs` to order steps"),
-    "input": ("", "write what the step must read in `run`"),
+    "execution_order": "write `needs` to order steps",
+    "input": "write what the step must read in `run`",
 }
 
 
@@ -234,12 +259,12 @@ class Execution:
     @property
     def parallel(self) -> bool:
         """Whether steps that do not wait for each other run side by side."""
-        return scalars.is_true(self.fields.get("parallel"))
+        return is_true(self.fields.get("parallel"))
 
     @property
     def workers(self) -> int | None:
         """How many steps run at once; None where they run one after the other."""
-        count = scalars.whole_of(self.fields.get("max_workers")) or WORKERS
+        count = whole_of(self.fields.get("max_workers")) or WORKERS
         return count if self.parallel else None
 
     @property
@@ -247,11 +272,11 @@ class Execution:
         """What happens to other steps when one has failed; one after the other, there are none."""
         if not self.parallel:
             return "go_on"
-        return "cancel" if scalars.text_of(self.fields.get("on_error")) == "cancel_all" else "halt"
+        return "cancel" if text_of(self.fields.get("on_error")) == "cancel_all" else "halt"
 
-    def model(self, step: Mapping) -> dict[str, Json]:
+    def model(self, *step: Mapping) -> dict[str, Json]:
         """The model of a step: its own, or that of the file. A provider brings its own model."""
-        for fields in (step, self.fields):
+        for fields in (*step, self.fields):
             if listed := objects_in(fields.get("providers")):
                 return {"model": [_model_in(provider) for provider in listed]}
             if model := _model_in(fields):
@@ -264,13 +289,13 @@ class Execution:
         inputs: dict[str, Json] = dict(self.model(layers[0]))
         fields = (*layers, self.fields)
         for name in ("temperature", "max_tokens"):
-            numbers = [scalars.number_of(layer.get(name)) for layer in fields]
+            numbers = [number_of(layer.get(name)) for layer in fields]
             number = next((number for number in numbers if number is not None), None)
             if number is not None:
                 inputs[name] = number
         servers = next((layer.get("servers") for layer in fields if "servers" in layer), None)
-        if tools := [name for name in scalars.texts_of(servers) if name != _SKILL_SERVICE]:
-            turns = (scalars.whole_of(layer.get("max_iterations")) for layer in fields)
+        if tools := [name for name in texts_of(servers) if name != _SKILL_SERVICE]:
+            turns = (whole_of(layer.get("max_iterations")) for layer in fields)
             inputs["tools"] = [*tools]
             inputs["max_turns"] = next(filter(None, turns), TURNS)
         if system:
@@ -278,20 +303,20 @@ class Execution:
         constants = [(name, ir.Constant(value)) for name, value in inputs.items()]
         return ir.Fields((("prompt", prompt), *constants))
 
-    def timeout(self, step: Mapping) -> float | None:
-        own = scalars.duration_of(step.get("timeout"))
-        return scalars.duration_of(self.fields.get("timeout")) if own is None else own
+    def timeout(self, *layers: Mapping) -> float | None:
+        times = (duration_of(layer.get("timeout")) for layer in (*layers, self.fields))
+        return next((time for time in times if time is not None), None)
 
 
 def _model_in(fields: Mapping) -> dict[str, Json]:
-    names = {name: scalars.text_of(fields.get(name)) for name in ("provider", "model")}
+    names = {name: text_of(fields.get(name)) for name in ("provider", "model")}
     return {name: value for name, value in names.items() if value}
 
 
 def check_execution(context: FileContext, fields: Mapping) -> None:
     """Tells what has no effect in `execution`."""
     workers = fields.entry("max_workers")
-    if workers is not None and not scalars.is_true(fields.get("parallel")):
+    if workers is not None and not is_true(fields.get("parallel")):
         message = "'max_workers' of 'execution' has no effect without 'parallel'"
         advice = "add parallel: true, or remove it"
         context.report("W007", message, workers.key.span, label="not used", help=advice)
@@ -339,54 +364,48 @@ class ParsedFile:
 def read_shared(file: ParsedFile, item: Item) -> dict[str, Any]:
     """Reads the fields that every step has; those of a top-level loop are the loop's own."""
     is_step = item.loop is not item.fields
-    failure = scalars.text_of(item.get("on_failure")) if is_step else ""
-    tolerated = (failure or scalars.text_of(file.execution.fields.get("on_error"))) == "continue"
-    times = scalars.whole_of(item.get("max_retries")) or RETRIES
+    failure = text_of(item.get("on_failure")) if is_step else ""
+    tolerated = (failure or text_of(file.execution.fields.get("on_error"))) == "continue"
+    times = whole_of(item.get("max_retries")) or RETRIES
     return {
         "name": item.name,
         "after": file.after(item),
         "when": file.texts.condition(item.get("if"), file.view(item)) if is_step else None,
         "on_failure": "continue" if tolerated else "halt",
         "retry": ir.Retry(times, on=("*",)) if failure == "retry" else None,
-        "timeout_s": scalars.duration_of(item.get("timeout")) if is_step else None,
+        "timeout_s": duration_of(item.get("timeout")) if is_step else None,
         "place": f"{item.key.span.line}:{item.key.span.column}",
     }
 
 
-def read_run(file: ParsedFile, item: Item) -> ir.Task:
+def read_task(file: ParsedFile, item: Item) -> ir.Task:
+    """A step that asks a model, or that a task of the operator does."""
     shared = read_shared(file, item)
     shared["timeout_s"] = file.execution.timeout(item.fields)
-    older = item.get("llm")
-    fields = older if isinstance(older, Mapping) else item.fields
-    view, asked = file.view(item), fields.get("run") or fields.get("prompt")
-    prompt = file.texts.read(asked, view)
-    parts = (scalars.text_of(fields.get("system_prompt")), _skills(file, item))
-    layers = dict.fromkeys((fields, item.fields))
-    inputs = file.execution.asking(prompt, *layers, system="\n\n".join(filter(None, parts)))
-    warns = file.texts.left_over(view, asked)
-    return ir.Task(kind="ask", inputs=inputs, warns=warns, **shared)
-
-
-def read_provided(file: ParsedFile, item: Item, kind: str) -> ir.Task:
-    """A step that a task of the operator does: what stands below its kind is given to it."""
-    shared = read_shared(file, item)
-    shared["timeout_s"] = file.execution.timeout(item.fields)
-    written = item.get(kind)
     view = file.view(item)
-    given = file.texts.values(written, view, strict=False) if written else ir.Fields()
-    inputs = ir.Fields((("task", ir.Constant(kind)), ("with", given)))
-    warns = file.texts.left_over(view, written)
-    return ir.Task(kind="use", inputs=inputs, warns=warns, **shared)
+    if kind := item.provided:
+        # What stands below its kind is given to the task.
+        asked = item.get(kind)
+        given = file.texts.values(asked, view, strict=False) if asked else ir.Fields()
+        inputs = ir.Fields((("task", ir.Constant(kind)), ("with", given)))
+    else:
+        older = item.get("llm")
+        fields = older if isinstance(older, Mapping) else item.fields
+        asked = fields.get("run") or fields.get("prompt")
+        parts = (text_of(fields.get("system_prompt")), _skills(file, item))
+        system = "\n\n".join(filter(None, parts))
+        layers = dict.fromkeys((fields, item.fields))
+        inputs = file.execution.asking(file.texts.read(asked, view), *layers, system=system)
+    warns = file.texts.left_over(view, asked)
+    return ir.Task(kind="use" if kind else "ask", inputs=inputs, warns=warns, **shared)
 
 
 def _skills(file: ParsedFile, item: Item) -> str:
     """What a model is told of the skills that a step has, or else all steps of the file."""
     named = item.fields if "skills" in item.fields else file.execution.fields
-    entry = named.entry("skills")
+    skills, span = named.get("skills"), span_of(named, "skills")
     parts: list[str] = []
-    for name in scalars.texts_of(entry.value) if entry is not None else ():
-        assert entry is not None
-        span = entry.value.span
+    for name in texts_of(skills):
         reference = file.context.files.find([path.format(name) for path in _SKILL_FILES])
         if reference is None:
             message = f"there is no skill {name[:60]!r}, so {item.words} runs without it"
@@ -411,41 +430,224 @@ def read_consensus(file: ParsedFile, item: Item, consensus: Mapping) -> ir.Group
         advice = "add another one: {provider: ..., model: ...}"
         file.context.report("W007", message, item.key.span, label="too few", help=advice)
     prompt = file.texts.read(consensus.get("prompt"), file.view(item))
-    timeout = scalars.duration_of(consensus.get("timeout"))
-    if timeout is None:
-        timeout = file.execution.timeout(item.fields)
     counts = {"vote": 1}
     tasks: list[ir.Task] = []
     for voter in voters:
         label = " ".join(map(str, _model_in(voter).values())) or "model"
         number = counts[label] = counts.get(label, 0) + 1
-        own = scalars.duration_of(voter.get("timeout"))
         task = ir.Task(
             name=label if number == 1 else f"{label} {number}",
             kind="ask",
             inputs=file.execution.asking(prompt, voter, item.fields),
             on_failure="continue",
-            timeout_s=timeout if own is None else own,
+            timeout_s=file.execution.timeout(voter, consensus, item.fields),
         )
         tasks.append(task)
-    after = tuple(ir.After(task.name) for task in tasks)
-    warns = file.texts.left_over(file.view(item), consensus.get("prompt"))
-    vote = ir.Compute(name="vote", after=after, value=_vote(item, consensus, tasks), warns=warns)
+    answers = ", ".join(spelled(task.name) for task in tasks)
+    share = quoted(text_of(consensus.get("require")) or "unanimous")
+    least = 1 if is_true(consensus.get("allow_partial")) else 2
+    # A validating step passes when the models agree on SUCCESS, not on just anything.
+    wanted = quoted("SUCCESS") if "validate" in item.name.lower() else "none"
+    vote = ir.Compute(
+        name="vote",
+        after=tuple(ir.After(task.name) for task in tasks),
+        value=ir.Expression("jinja", f"vote([{answers}], {share}, {least}, {wanted})", LIBRARY),
+        warns=file.texts.left_over(file.view(item), consensus.get("prompt")),
+    )
     shared = read_shared(file, item)
     shared["timeout_s"] = None
     body = ir.Block((*tasks, vote))
     return ir.Group(body=body, shape=ir.Expression("jinja", "it.vote"), **shared)
 
 
-def _vote(item: Item, consensus: Mapping, tasks: list[ir.Task]) -> ir.Expression:
-    answers = ", ".join(spelled(task.name) for task in tasks)
-    share = scalars.text_of(consensus.get("require")) or "unanimous"
-    least = 1 if scalars.is_true(consensus.get("allow_partial")) else 2
-    # A validating step passes when the models agree on SUCCESS, not on just anything.
-    wanted = quoted("SUCCESS") if "validate" in item.name.lower() else "none"
-    return ir.Expression("jinja", f"vote([{answers}], {quoted(share)}, {least}, {wanted})", LIBRARY)
-
-
 def objects_in(value: Value | None) -> list[Mapping]:
     listed = value if isinstance(value, Sequence) else ()
     return [item for item in listed if isinstance(item, Mapping)]
+
+
+# Steps that repeat a workflow: until a model finds a condition met, or for each item of a list.
+
+HISTORY_KEEP = 1_000
+_OUTPUT = ir.Expression("jinja", "output")
+_SHAPE: tuple[tuple[str, ir.Value], ...] = (
+    ("output", ir.Expression("jinja", "it.output | default('', true)")),
+    ("iterations", ir.Expression("jinja", "it.loop.iterations | string")),
+    ("exit_reason", ir.Expression("jinja", "it.loop.exit_reason")),
+)
+_ACCUMULATED = ("accumulator", ir.Expression("jinja", "joined(it.accumulator)", LIBRARY))
+# At least one item must succeed where failures are tolerated.
+_ANY = 1e-9
+_FILE = "file://"
+_INPUT = re.compile(r"\{\{\s*+input\s*+\}\}")
+
+
+def read_loop(file: ParsedFile, item: Item, fields: Mapping) -> ir.Node:
+    called = find_workflow(file.context, item, fields.get("workflow"))
+    if item.is_iterate:
+        return _read_iterate(file, item, fields, called)
+    _check_refine(file, item, fields, called)
+    # All outputs are kept where they have a name, or are mentioned without one.
+    is_before = "loop.history" in file.mentioned and item in file.loop_before.values()
+    is_mentioned = f"{item.name}_accumulator" in file.mentioned or is_before
+    accumulates = is_mentioned or bool(text_of(fields.get("accumulate")))
+    action: Any = text_of(fields.get("on_failure")) or "halt"
+    iterations = whole_of(fields.get("max_iterations")) or 1
+    # Without `with`, the first iteration reads the caller's input, a later one the last output.
+    flow = "input if loop.iteration == '1' else loop.output"
+    return ir.Loop(
+        body=_iteration(called, call_inputs(file, item, called, fields.get("with"), flow)),
+        until=_judge(file, item, fields),
+        limits=ir.LoopLimits(
+            iterations=iterations,
+            time_s=duration_of(fields.get("total_timeout")),
+            iteration_time_s=duration_of(fields.get("timeout_per_item")),
+        ),
+        words={"fields": {"max_iterations": "max_iterations", "budget": "--budget"}},
+        on_iteration_failure=ir.IterationFailure(action, *_retries(fields)),
+        facts=((NUMBER, "number"), (PREVIOUS, "previous"), (HISTORY, "history")),
+        bind=(("loop", ir.Expression("jinja", "loop_state()", LIBRARY)),),
+        # No output is kept for `loop.history` where nobody reads it.
+        history_keep=min(iterations, HISTORY_KEEP) if _reads_history(file.context, called) else 0,
+        collect=(ir.Collect("accumulator", "all", _OUTPUT),) if accumulates else (),
+        shape=ir.Fields((*_SHAPE, _ACCUMULATED) if accumulates else _SHAPE),
+        **read_shared(file, item),
+    )
+
+
+def _retries(fields: Mapping) -> tuple[()] | tuple[int, float]:
+    """How often a failed iteration is repeated, and after what delay; empty where it is not."""
+    if text_of(fields.get("on_failure")) != "retry":
+        return ()
+    times = whole_of(fields.get("max_retries")) or RETRIES
+    return times, duration_of(fields.get("retry_delay")) or 0.0
+
+
+def _reads_history(context: FileContext, called: Called | None) -> bool:
+    """Whether the file or what it calls mentions `loop.history` anywhere."""
+    sources = {context.file: context.document.text}
+    sources |= called.reading.sources if called is not None else {}
+    for file, source in sources.items():
+        if file not in context.historians:
+            context.historians[file] = "loop.history" in source
+    return any(context.historians[file] for file in sources)
+
+
+def _iteration(called: Called | None, inputs: ir.Fields, retry: ir.Retry | None = None) -> ir.Block:
+    return ir.Block((_call(called, inputs, name="output", unnamed=True, retry=retry),))
+
+
+def _judge(file: ParsedFile, item: Item, fields: Mapping) -> ir.Judge | None:
+    until = fields.get("until")
+    if not isinstance(until, Scalar) or not until.text.strip():
+        return None
+    for place in placeholders(until, PLACE):
+        span = until.locate(place.offset - 2, len(place.name) + 4)
+        if place.name == "loop.output":
+            message = f"'until' of {item.words} holds the output itself, so the judge finds the "
+            message += "answer in the question"
+            advice = 'describe what the output should say: until: "The output says PASS"'
+            label = "the output is judged anyway"
+            file.context.warn("W023", message, span, label=label, help=advice)
+        elif place.name == "output":
+            message = f"'until' of {item.words} cannot read a variable called 'output': there, "
+            message += "that is the output of the iteration"
+            advice = "give the step another name"
+            file.context.report("W012", message, span, label="which one?", help=advice)
+    defaults = file.execution.model()
+    judge = ir.Judge(
+        question=file.texts.read(until, View(item, inside=item, judged=True), strict=True),
+        subject=_OUTPUT,
+        inputs=ir.Fields((("defaults", ir.Constant(defaults)),)),
+    )
+    file.context.places.remember_part(judge, until.span)
+    return judge
+
+
+def _check_refine(file: ParsedFile, item: Item, fields: Mapping, called: Called | None) -> None:
+    if not text_of(fields.get("until")).strip():
+        message, span = f"{item.words} lacks the field 'until'", item.key.span
+        advice = 'add until: "The output says DONE", or mode: iterate with items'
+        file.context.report("W006", message, span, label="'until' is missing", help=advice)
+    texts = called.reading.sources.values() if called is not None and "with" not in fields else ()
+    if (whole_of(fields.get("max_iterations")) or 1) > 1 and any(map(_INPUT.search, texts)):
+        message = f"{item.words} has no 'with': from its second iteration on, {{{{input}}}} is the "
+        message += "output of the one before, and no longer the task"
+        advice = 'to keep the task: with: {input: "{{input}}"}; the workflow that is called reads '
+        advice += "the last output as {{loop.output}}"
+        file.context.warn("W023", message, item.key.span, label="loses its task", help=advice)
+    why = ": each iteration sees the one before it"
+    advice = "remove it, or write mode: iterate to go over items"
+    for name in ("items", "parallel", "max_workers", "min_success_rate"):
+        file.context.warn_unused(fields, name, item.words, why, advice)
+
+
+def _read_iterate(file: ParsedFile, item: Item, fields: Mapping, called: Called | None) -> ir.Node:
+    """Reads a loop over items: of a JSON array, of JSON lines or of plain lines."""
+    shared = read_shared(file, item)
+    limits = [shared["timeout_s"], duration_of(fields.get("total_timeout"))]
+    shared["timeout_s"] = min((time for time in limits if time is not None), default=None)
+    word = text_of(fields.get("on_failure"))
+    rate = number_of(fields.get("min_success_rate"))
+    halts = word == "halt" or (word != "continue" and rate is None)
+    workers = (
+        (whole_of(fields.get("max_workers")) or WORKERS) if is_true(fields.get("parallel")) else 1
+    )
+    why, advice = ": it ends when no items are left", "remove it, or leave out mode: iterate"
+    file.context.warn_unused(fields, "until", item.words, why, advice)
+    retry = None
+    if retries := _retries(fields):
+        times, delay = retries
+        retry = ir.Retry(times, wait_s=delay, backoff=1.0, wait_max_s=delay, on=("*",))
+    items = _items(file, item, fields)
+    return ir.ForEach(
+        items=items,
+        body=_iteration(called, call_inputs(file, item, called, fields.get("with")), retry),
+        item_name="loop",
+        concurrency=workers if is_true(fields.get("parallel")) else 1,
+        item_timeout_s=duration_of(fields.get("timeout_per_item")),
+        min_success_rate=1.0 if halts else max(rate or 0.0, _ANY),
+        on_item_failure="halt" if halts else "continue",
+        shape=ir.Expression("jinja", "each_result(it)", LIBRARY),
+        **shared,
+    )
+
+
+def _items(file: ParsedFile, item: Item, fields: Mapping) -> ir.Value:
+    value = fields.get("items")
+    if not text_of(value).strip():
+        message = f"{item.words} goes over items, but lacks the field 'items'"
+        advice = 'add items: "{{input}}": a JSON array, JSON lines, or one item per line'
+        file.context.report("W006", message, item.key.span, label="'items' is missing", help=advice)
+    if not isinstance(value, Scalar):
+        return ir.Constant([])
+    if value.text.startswith(_FILE):
+        source = _source_of_file(file, item, value)
+    else:
+        source = file.texts.source(value, file.view(item))
+    if source is None:
+        return ir.Constant([])
+    most = whole_of(fields.get("max_iterations")) or 1
+    expression = ir.Expression("jinja", f"items_in({source}, {most})", LIBRARY)
+    file.context.places.remember_part(expression, value.span)
+    return expression
+
+
+def _source_of_file(file: ParsedFile, item: Item, value: Scalar) -> str | None:
+    env = file.context.root.get("env")
+    values = {e.name: text_of(e.value) for e in env} if isinstance(env, Mapping) else {}
+    reference = PLACE.sub(
+        lambda place: values.get(place[1].strip().removeprefix("env."), place[0]),
+        value.text.removeprefix(_FILE),
+    )
+    if reference.startswith("/"):
+        # A place of another machine: the same path in the project is meant.
+        inside = reference.lstrip("/")
+        reference = file.context.files.find([inside]) or inside
+    try:
+        return quoted(file.context.files.text(reference, value.span)[1])
+    except InvalidWorkflow as fault:
+        message = f"'items' of {item.words}: {fault.diagnostics[0].message}"
+        advice = "name a file of the project (file://items.json), or give the items as input: "
+        advice += 'items: "{{input}}"'
+        file.context.report("W016", message, value.span, label="this file", help=advice)
+        return None
