@@ -17,7 +17,6 @@ from whorl.lazily import dataclass
 from whorl.source import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import NoReturn
 
     from whorl.dialects.projects import ConfigurationFiles
@@ -57,24 +56,22 @@ def read_sections(files: ConfigurationFiles) -> Sections:
     """The sections that a configuration stands for; raises UsageError W901 with the file."""
     reading = _Reading(files)
     root = _object(files, files.name)
-    includes = root.get("includes")
-    settings = root
-    if isinstance(includes, dict):
+    includes, settings = _table(root.get("includes")), root
+    if includes:
         _check(includes, _INCLUDES, files.name, "'includes'")
         named = includes.get("settings")
         settings = _object(files, named) if isinstance(named, str) else {}
-        for path in _matching(files, includes, "providers"):
-            _add_provider(reading, path, _object(files, path))
-        for path in _matching(files, includes, "servers"):
-            _add_server(reading, path, _object(files, path))
+        for kind in ("provider", "server"):
+            glob = includes.get(f"{kind}s")
+            for path in files.matching(glob) if isinstance(glob, str) and glob else ():
+                _add(reading, path, kind)
     _add_inline(reading, settings)
-    folders = _folders(includes if isinstance(includes, dict) else {}, settings)
     commands = sorted({str(_items(server["command"])[0]) for server in reading.servers.values()})
     table: Table = {
         "defaults": _defaults(reading, settings),
         "providers": reading.providers,
         "mcp": reading.servers,
-        "workflows": {"folders": folders},
+        "workflows": {"folders": _folders(includes, settings)},
     }
     if commands:
         # Whoever trusts the configuration lets the servers of it be started.
@@ -102,16 +99,11 @@ def _refuse(path: str, words: str, advice: str = "") -> NoReturn:
     raise UsageError(f"{path}: {words}", help=advice, code="W901")
 
 
-def _check(table: Table, names: Iterable[str], path: str, owner: str) -> None:
+def _check(table: Table, known: tuple[str, ...], path: str, owner: str) -> None:
     for name in table:
-        if name not in (known := tuple(names)):
+        if name not in known:
             advice = did_you_mean(name, known) or f"known: {', '.join(known)}"
             _refuse(path, f"{owner} has no {name!r}", advice)
-
-
-def _matching(files: ConfigurationFiles, includes: Table, name: str) -> list[str]:
-    glob = includes.get(name)
-    return files.matching(glob) if isinstance(glob, str) and glob else []
 
 
 def _items(value: object) -> list[object]:
@@ -122,14 +114,20 @@ def _table(value: object) -> Table:
     return value if isinstance(value, dict) else {}
 
 
-def _add_provider(reading: _Reading, path: str, written: Table) -> None:
-    name, kind = written.get("provider_name"), written.get("interface_type")
-    _check(written, ("interface_type", "provider_name", "config"), path, "a provider")
+def _add(reading: _Reading, path: str, kind: str) -> None:
+    """A provider or a server that has a file of its own."""
+    written, key = _object(reading.files, path), f"{kind}_name"
+    interface = ("interface_type",) if kind == "provider" else ()
+    _check(written, (*interface, key, "config"), path, f"a {kind}")
+    name, config = written.get(key), _table(written.get("config"))
     if not isinstance(name, str) or not name:
-        _refuse(path, "a provider lacks 'provider_name'", "workflows use this name")
-    if name in reading.providers:
-        reading.notes.append(f"{path} replaces another provider {name!r}")
-    _set_provider(reading, path, name, str(kind or ""), _table(written.get("config")))
+        _refuse(path, f"a {kind} lacks {key!r}", "workflows use this name")
+    if name in (reading.providers if interface else reading.servers):
+        reading.notes.append(f"{path} replaces another {kind} {name!r}")
+    if interface:
+        _set_provider(reading, path, name, str(written.get("interface_type") or ""), config)
+    else:
+        _set_server(reading, path, name, config)
 
 
 def _set_provider(reading: _Reading, path: str, name: str, kind: str, config: Table) -> None:
@@ -168,16 +166,6 @@ def _variable_or_text(value: object) -> str:
     return f"env:{named[1] or named[2]}" if named else text
 
 
-def _add_server(reading: _Reading, path: str, written: Table) -> None:
-    name = written.get("server_name")
-    _check(written, ("server_name", "config"), path, "a server")
-    if not isinstance(name, str) or not name:
-        _refuse(path, "a server lacks 'server_name'", "workflows use this name")
-    if name in reading.servers:
-        reading.notes.append(f"{path} replaces another server {name!r}")
-    _set_server(reading, path, name, _table(written.get("config")))
-
-
 def _set_server(reading: _Reading, path: str, name: str, config: Table) -> None:
     command = config.get("command")
     if not isinstance(command, str) or not command:
@@ -214,9 +202,8 @@ def _defaults(reading: _Reading, settings: Table) -> Table:
 def _folders(includes: Table, settings: Table) -> list[str]:
     """Where workflows are, and skills: the part of a pattern before its first star."""
     skills = _table(settings.get("skills")).get("skills_directory")
-    written = [includes.get("workflows"), skills or "config/skills"]
-    folders = (str(part).partition("*")[0].rpartition("/")[0] for part in written[:1] if part)
-    named = [*folders, *(str(part).rstrip("/") for part in written[1:])]
+    workflows = str(includes.get("workflows") or "").partition("*")[0].rpartition("/")[0]
+    named = (workflows, str(skills or "config/skills").rstrip("/"))
     return [folder for folder in named if folder and not folder.startswith(("/", "~", ".."))]
 
 

@@ -232,10 +232,9 @@ def _vote_of(answer: str) -> str:
 def _entry(call: Any) -> FunctionEntry:
     """A function by its own name, with its parameters behind the run."""
     parameters = call.__code__.co_varnames[1 : call.__code__.co_argcount]
-    borrows, doc = call in (variable, required, main_output, joined), call.__doc__[:-1]
-    return FunctionEntry(
-        "function", "workflow", call.__name__, call, doc, parameters, borrows=borrows
-    )
+    borrows = call in (variable, required, main_output, joined)
+    name = call.__name__
+    return FunctionEntry("function", "workflow", name, call, "", parameters, borrows=borrows)
 
 
 _TEXTS = (variable, required, left_over, is_true, main_output, joined)

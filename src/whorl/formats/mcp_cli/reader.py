@@ -82,7 +82,11 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
     execution = steps.Execution(fields)
     file = steps.ParsedFile(context, variables.Texts(context, known), execution)
     _find_order(file, items)
-    steps.check_execution(context, fields)
+    workers = fields.entry("max_workers")
+    if workers is not None and not execution.parallel:
+        message = "'max_workers' of 'execution' has no effect without 'parallel'"
+        advice = "add parallel: true, or remove it"
+        context.report("W007", message, workers.key.span, label="not used", help=advice)
     nodes = [steps.read_step(file, item) for item in items]
     if nodes:
         # Its result is that of the workflow, which has none where it failed.
@@ -103,7 +107,7 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
         inputs=(ir.Port(MAIN, "string", required=False, default=""), *others),
         main_input=MAIN,
         open_inputs=True,
-        body=ir.Block(tuple(nodes), concurrency=execution.workers, on_failure=execution.on_failure),
+        body=execution.block(nodes),
         outputs=(("output", result),) if result else (),
         variables=_env(env) if isinstance(env, Mapping) and env else (),
         workflows=tuple(context.workflows.items()),

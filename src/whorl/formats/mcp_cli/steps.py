@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from whorl import ir
 from whorl.dialects.files import ENDINGS, FILES_MAX, Names
@@ -23,12 +23,12 @@ from whorl.dialects.reading.fields import (
 from whorl.dialects.reading.texts import placeholders, quoted
 from whorl.errors import InvalidWorkflow, Span, did_you_mean
 from whorl.formats.mcp_cli.functions import HISTORY, NUMBER, PREVIOUS
-from whorl.formats.mcp_cli.variables import LIBRARY, PLACE, RESERVED, View, spelled
+from whorl.formats.mcp_cli.variables import LIBRARY, MAIN, PLACE, RESERVED, View, spelled
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from whorl.dialects.files import NamedFile, SourceFiles
     from whorl.dialects.reader import Called
@@ -75,12 +75,20 @@ def find_workflow(context: FileContext, item: Item, value: Value | None) -> Call
     is_file = name.endswith(ENDINGS)
     names = [name] if is_file else [name + ending for ending in ENDINGS]
     reference = context.files.find(names)
+    # Elsewhere the name inside of a file counts.
+    places = () if is_file else context.files.named(_name_of, value.span)
     if reference is not None:
         called = context.call(reference, value.span)
-        if called is not None and not is_file:
-            _warn_of_namesake(context, item, called, value)
+        workflow = called.reading.workflow if called is not None else None
+        is_named = workflow is None or workflow.name == name.rpartition("/")[2]
+        if workflow is not None and workflow.dialect == "mcp-cli" and not is_named:
+            for other in _named_in(places, name):
+                message = f"{item.words} calls the file {reference}, although {other.reference} "
+                message += f"has the name {name[:60]!r}"
+                advice = f"write the name of the file, such as {other.reference!r}"
+                context.warn("W023", message, value.span, label="which one?", help=advice)
         return called
-    meant = [] if is_file else _find_named(context, name, value.span)
+    meant = _named_in(places, name)
     if len(meant) == 1:
         return context.call(meant[0].reference, value.span)
     if meant:
@@ -99,15 +107,8 @@ def find_named(name: str, files: SourceFiles, base: str) -> list[str]:
     return [file.reference for file in _named_in(Names(files).around(base, _name_of, _TOP), name)]
 
 
-def _find_named(context: FileContext, name: str, span: Span) -> list[NamedFile]:
-    """The files that a name may mean: that one, or those in the nearest place that has any.
-
-    In a place, one where the whole name fits comes before those in folders further below.
-    """
-    return _named_in(context.files.named(_name_of, span), name)
-
-
 def _named_in(places: Iterable[list[NamedFile]], name: str) -> list[NamedFile]:
+    """The files in the nearest place that has any of a name, the whole name rather than its end."""
     for place in places:
         exact = [file for file in place if file.key == name]
         files = exact or [file for file in place if file.near and file.key.endswith(f"/{name}")]
@@ -136,19 +137,6 @@ def _name_of(text: str, file: str) -> str:
     return ""
 
 
-def _warn_of_namesake(context: FileContext, item: Item, called: Called, value: Value) -> None:
-    """Elsewhere the name inside of a file counts: where it means another file, that is told."""
-    name = text_of(value)
-    workflow = called.reading.workflow
-    if workflow.dialect != "mcp-cli" or workflow.name == name.rpartition("/")[2]:
-        return
-    for other in _find_named(context, name, value.span):
-        message = f"{item.words} calls the file {called.key}, although {other.reference} has the "
-        message += f"name {name[:60]!r}"
-        advice = f"write the name of the file, such as {other.reference!r}, or rename one of them"
-        context.warn("W023", message, value.span, label="which one?", help=advice)
-
-
 def _report_missing(context: FileContext, item: Item, file: str, value: Value) -> None:
     """Reports that no workflow has a name, with the nearest one, or where one would be found."""
     name = text_of(value)
@@ -170,26 +158,6 @@ def _report_missing(context: FileContext, item: Item, file: str, value: Value) -
     context.report("W016", message, value.span, label=label, help=advice)
 
 
-def _read_arguments(
-    context: FileContext, item: Item, called: Called | None, value: Value | None
-) -> Mapping:
-    """What `with` holds; reports what the called workflow does not take, or lacks."""
-    fields = value if isinstance(value, Mapping) else Mapping((), item.key.span)
-    for entry in fields:
-        if entry.name in RESERVED - {"input"}:
-            message = f"'with' of {item.words} cannot give {entry.name!r}: that word has a meaning"
-            advice = "choose another name"
-            context.report("W012", message, entry.key.span, label="reserved", help=advice)
-    if called is not None:
-        names = {entry.name: entry.key.span for entry in fields}
-        others = frozenset({"input", "item"} if item.is_iterate else {"input"})
-        owner, span = item.words, item.key.span
-        check_arguments(
-            context, called.reading, names, owner=owner, span=span, others=others, is_joined=True
-        )
-    return fields
-
-
 def call_inputs(
     file: ParsedFile, item: Item, called: Called | None, given: Value | None, input_: str = ""
 ) -> ir.Fields:
@@ -198,9 +166,21 @@ def call_inputs(
     Where `with` names no input, that is all of `with` as one text, or the expression `input_`; for
     an item it is a JSON object with all of `with`, and the item.
     """
-    view = file.view(item) if item.loop is None else View(item, inside=item)
-    arguments = _read_arguments(file.context, item, called, given)
-    strict = item.loop is not None
+    strict, owner, span = item.loop is not None, item.words, item.key.span
+    view = View(item, inside=item) if strict else file.view(item)
+    arguments = given if isinstance(given, Mapping) else Mapping((), span)
+    names = {entry.name: entry.key.span for entry in arguments}
+    for name in names.keys() & RESERVED - {MAIN}:
+        message = f"'with' of {owner} cannot give {name!r}: that word has a meaning"
+        advice = "choose another name"
+        file.context.report("W012", message, names[name], label="reserved", help=advice)
+    is_open, taken = True, set[str]()
+    if called is not None:
+        others = frozenset({MAIN, "item"} if item.is_iterate else {MAIN})
+        options: Any = {"owner": owner, "span": span, "others": others, "is_joined": True}
+        check_arguments(file.context, called.reading, names, **options)
+        is_open = called.reading.workflow.open_inputs
+        taken = {port.name for port in called.reading.workflow.inputs}
     main: ir.Value = ir.Expression("jinja", input_, "" if strict else LIBRARY)
     if item.is_iterate:
         source = f"item_input({file.texts.source(arguments, view)}, loop.item)"
@@ -212,21 +192,13 @@ def call_inputs(
     entries: dict[str, ir.Value] = {
         entry.name: file.texts.values(entry.value, view, strict=strict) for entry in arguments
     }
-    if _takes(called, "input"):
-        entries.setdefault("input", main)
-    if called is None or called.reading.workflow.open_inputs:
+    if is_open or MAIN in taken:
+        entries.setdefault(MAIN, main)
+    if is_open:
         entries |= {name: ir.Expression("jinja", name, LIBRARY) for name in ("env", "loop")}
-    if item.is_iterate and _takes(called, "item"):
-        entries.pop("item", None)
+    if item.is_iterate and (is_open or "item" in taken):
         entries["item"] = ir.Expression("jinja", "loop.item")
     return ir.Fields(tuple(entries.items()))
-
-
-def _takes(called: Called | None, name: str) -> bool:
-    """Whether a workflow can be given something under a name."""
-    if called is None or called.reading.workflow.open_inputs:
-        return True
-    return any(port.name == name for port in called.reading.workflow.inputs)
 
 
 # Steps that ask a model, or several that must agree; who is asked, and what all steps share.
@@ -261,18 +233,13 @@ class Execution:
         """Whether steps that do not wait for each other run side by side."""
         return is_true(self.fields.get("parallel"))
 
-    @property
-    def workers(self) -> int | None:
-        """How many steps run at once; None where they run one after the other."""
-        count = whole_of(self.fields.get("max_workers")) or WORKERS
-        return count if self.parallel else None
-
-    @property
-    def on_failure(self) -> Literal["go_on", "halt", "cancel"]:
-        """What happens to other steps when one has failed; one after the other, there are none."""
+    def block(self, nodes: Iterable[ir.Node]) -> ir.Block:
+        """The steps with how many of them run at once, and what one that fails does to others."""
         if not self.parallel:
-            return "go_on"
-        return "cancel" if text_of(self.fields.get("on_error")) == "cancel_all" else "halt"
+            return ir.Block(tuple(nodes), on_failure="go_on")
+        count = whole_of(self.fields.get("max_workers")) or WORKERS
+        cancels = text_of(self.fields.get("on_error")) == "cancel_all"
+        return ir.Block(tuple(nodes), concurrency=count, on_failure="cancel" if cancels else "halt")
 
     def model(self, *step: Mapping) -> dict[str, Json]:
         """The model of a step: its own, or that of the file. A provider brings its own model."""
@@ -289,37 +256,32 @@ class Execution:
         inputs: dict[str, Json] = dict(self.model(layers[0]))
         fields = (*layers, self.fields)
         for name in ("temperature", "max_tokens"):
-            numbers = [number_of(layer.get(name)) for layer in fields]
-            number = next((number for number in numbers if number is not None), None)
-            if number is not None:
+            if (number := _first(fields, name, number_of)) is not None:
                 inputs[name] = number
         servers = next((layer.get("servers") for layer in fields if "servers" in layer), None)
         if tools := [name for name in texts_of(servers) if name != _SKILL_SERVICE]:
-            turns = (whole_of(layer.get("max_iterations")) for layer in fields)
             inputs["tools"] = [*tools]
-            inputs["max_turns"] = next(filter(None, turns), TURNS)
+            inputs["max_turns"] = _first(fields, "max_iterations", whole_of) or TURNS
         if system:
             inputs["system"] = system
         constants = [(name, ir.Constant(value)) for name, value in inputs.items()]
         return ir.Fields((("prompt", prompt), *constants))
 
     def timeout(self, *layers: Mapping) -> float | None:
-        times = (duration_of(layer.get("timeout")) for layer in (*layers, self.fields))
-        return next((time for time in times if time is not None), None)
+        return _first((*layers, self.fields), "timeout", duration_of)
+
+
+def _first(
+    layers: Iterable[Mapping], name: str, read: Callable[[Value | None], float | None]
+) -> float | None:
+    """A number from the first of some objects that has it."""
+    numbers = (read(layer.get(name)) for layer in layers)
+    return next((number for number in numbers if number is not None), None)
 
 
 def _model_in(fields: Mapping) -> dict[str, Json]:
     names = {name: text_of(fields.get(name)) for name in ("provider", "model")}
     return {name: value for name, value in names.items() if value}
-
-
-def check_execution(context: FileContext, fields: Mapping) -> None:
-    """Tells what has no effect in `execution`."""
-    workers = fields.entry("max_workers")
-    if workers is not None and not is_true(fields.get("parallel")):
-        message = "'max_workers' of 'execution' has no effect without 'parallel'"
-        advice = "add parallel: true, or remove it"
-        context.report("W007", message, workers.key.span, label="not used", help=advice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -539,6 +501,9 @@ def _iteration(called: Called | None, inputs: ir.Fields, retry: ir.Retry | None 
 def _judge(file: ParsedFile, item: Item, fields: Mapping) -> ir.Judge | None:
     until = fields.get("until")
     if not isinstance(until, Scalar) or not until.text.strip():
+        message, span = f"{item.words} lacks the field 'until'", item.key.span
+        advice = 'add until: "The output says DONE", or mode: iterate with items'
+        file.context.report("W006", message, span, label="'until' is missing", help=advice)
         return None
     for place in placeholders(until, PLACE):
         span = until.locate(place.offset - 2, len(place.name) + 4)
@@ -553,21 +518,16 @@ def _judge(file: ParsedFile, item: Item, fields: Mapping) -> ir.Judge | None:
             message += "that is the output of the iteration"
             advice = "give the step another name"
             file.context.report("W012", message, span, label="which one?", help=advice)
-    defaults = file.execution.model()
     judge = ir.Judge(
         question=file.texts.read(until, View(item, inside=item, judged=True), strict=True),
         subject=_OUTPUT,
-        inputs=ir.Fields((("defaults", ir.Constant(defaults)),)),
+        inputs=ir.Fields((("defaults", ir.Constant(file.execution.model())),)),
     )
     file.context.places.remember_part(judge, until.span)
     return judge
 
 
 def _check_refine(file: ParsedFile, item: Item, fields: Mapping, called: Called | None) -> None:
-    if not text_of(fields.get("until")).strip():
-        message, span = f"{item.words} lacks the field 'until'", item.key.span
-        advice = 'add until: "The output says DONE", or mode: iterate with items'
-        file.context.report("W006", message, span, label="'until' is missing", help=advice)
     texts = called.reading.sources.values() if called is not None and "with" not in fields else ()
     if (whole_of(fields.get("max_iterations")) or 1) > 1 and any(map(_INPUT.search, texts)):
         message = f"{item.words} has no 'with': from its second iteration on, {{{{input}}}} is the "
@@ -589,9 +549,7 @@ def _read_iterate(file: ParsedFile, item: Item, fields: Mapping, called: Called 
     word = text_of(fields.get("on_failure"))
     rate = number_of(fields.get("min_success_rate"))
     halts = word == "halt" or (word != "continue" and rate is None)
-    workers = (
-        (whole_of(fields.get("max_workers")) or WORKERS) if is_true(fields.get("parallel")) else 1
-    )
+    workers = whole_of(fields.get("max_workers")) or WORKERS
     why, advice = ": it ends when no items are left", "remove it, or leave out mode: iterate"
     file.context.warn_unused(fields, "until", item.words, why, advice)
     retry = None
@@ -621,7 +579,7 @@ def _items(file: ParsedFile, item: Item, fields: Mapping) -> ir.Value:
     if not isinstance(value, Scalar):
         return ir.Constant([])
     if value.text.startswith(_FILE):
-        source = _source_of_file(file, item, value)
+        source = _source_of_file(file, value)
     else:
         source = file.texts.source(value, file.view(item))
     if source is None:
@@ -632,7 +590,7 @@ def _items(file: ParsedFile, item: Item, fields: Mapping) -> ir.Value:
     return expression
 
 
-def _source_of_file(file: ParsedFile, item: Item, value: Scalar) -> str | None:
+def _source_of_file(file: ParsedFile, value: Scalar) -> str | None:
     env = file.context.root.get("env")
     values = {e.name: text_of(e.value) for e in env} if isinstance(env, Mapping) else {}
     reference = PLACE.sub(
@@ -646,8 +604,5 @@ def _source_of_file(file: ParsedFile, item: Item, value: Scalar) -> str | None:
     try:
         return quoted(file.context.files.text(reference, value.span)[1])
     except InvalidWorkflow as fault:
-        message = f"'items' of {item.words}: {fault.diagnostics[0].message}"
-        advice = "name a file of the project (file://items.json), or give the items as input: "
-        advice += 'items: "{{input}}"'
-        file.context.report("W016", message, value.span, label="this file", help=advice)
+        file.context.adopt(fault.diagnostics)
         return None

@@ -273,10 +273,10 @@ class Texts:
 
         return read_tree(value, read)
 
-    def left_over(self, view: View, *values: Value | None) -> ir.Value | None:
+    def left_over(self, view: View, value: Value | None) -> ir.Value | None:
         """What a step warns of where variables in its texts are not set, so that they stay."""
         pairs: dict[str, str] = {}
-        for place in [place for value in values for place in places_in(value)]:
+        for place in places_in(value):
             reference = self.variables.find(place.name, view)
             if reference is None:
                 # An input that is not given is what stands for it.
