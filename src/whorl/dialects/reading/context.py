@@ -37,7 +37,7 @@ class ReadContext:
     places: Places = field(default_factory=Places)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     warnings: list[Diagnostic] = field(default_factory=list)
-    steps_read: list[Span] = field(default_factory=list)
+    step_count: int = 0
     workflows: dict[str, ir.Workflow] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
 
@@ -52,8 +52,8 @@ class ReadContext:
 
     def count_step(self, span: Span) -> None:
         """Counts one step of the file; raises InvalidWorkflow where there are too many."""
-        self.steps_read.append(span)
-        if len(self.steps_read) > STEPS_MAX:
+        self.step_count += 1
+        if self.step_count > STEPS_MAX:
             message = f"the file has more than {STEPS_MAX:,} steps"
             advice = "loop over items, or call other workflows"
             fault = Diagnostic("W002", message, span, "here", advice)

@@ -42,8 +42,11 @@ def text_of(value: Value | None) -> str:
 
 def texts_of(value: Value | None) -> tuple[str, ...]:
     """The texts of a list, or of the one that stands in its place; empty ones are left out."""
-    items = value if isinstance(value, Sequence) else (value,)
-    return tuple(text for item in items if (text := text_of(item)))
+    return tuple(text for item in _items(value) if (text := text_of(item)))
+
+
+def _items(value: Value | None) -> abc.Iterable[Value | None]:
+    return value if isinstance(value, Sequence) else (value,)
 
 
 def number_of(value: Value | None) -> float | None:
@@ -154,7 +157,7 @@ class Fields:
     def wrong(self, name: str, wanted: str, advice: str = "") -> None:
         value = self.fields.get(name)
         assert value is not None
-        written = repr(value.text[:40]) if isinstance(value, Scalar) else "a list or an object"
+        written = repr(value.text[:40]) if isinstance(value, Scalar) else shown(value)
         message = f"{name!r} of {self.owner} must be {wanted}, not {written}"
         advice = advice or f"write {wanted}"
         self.context.report("W007", message, value.span, label=f"expected {wanted}", help=advice)
@@ -208,16 +211,12 @@ def check_spelling(
 def objects_of(context: ReadContext, item: Mapping, name: str, advice: str) -> list[Mapping]:
     """A list of objects, or the one that stands in its place; anything else is reported."""
     value = item.get(name)
-    if value is None:
-        return []
-    objects: list[Mapping] = []
-    for part in value if isinstance(value, Sequence) else (value,):
-        if isinstance(part, Mapping):
-            objects.append(part)
-            continue
-        message = f"{name!r} must be a list of objects"
-        context.report("W007", message, part.span, label="no object", help=advice)
-    return objects
+    parts = [part for part in _items(value) if part is not None]
+    for part in parts:
+        if not isinstance(part, Mapping):
+            message = f"{name!r} must be a list of objects"
+            context.report("W007", message, part.span, label="no object", help=advice)
+    return [part for part in parts if isinstance(part, Mapping)]
 
 
 def check_id(context: ReadContext, item: Mapping, nodes: abc.Mapping[str, Any]) -> str:
@@ -254,17 +253,16 @@ def check_node(
 
 # Checks a file against tables of its format, and a call against the workflow that it calls.
 
-# What a field can hold, and one of a few words.
-_WORDS = {
-    "text": "a text",
-    "texts": "a list of names",
-    "count": "a whole number",
-    "number": "a number",
-    "duration": "a duration such as 90s or 5m",
-    "flag": "true or false",
-    "object": "an object",
-    "list": "a list",
-    "values": "an object",
+# What a field can hold, besides one of a few words: its name in messages, and what fits.
+_KINDS: dict[str, tuple[str, abc.Callable[[Value], object]]] = {
+    "text": ("a text", lambda value: text_of(value).strip()),
+    "texts": ("a list of names", lambda value: all(map(text_of, _items(value)))),
+    "count": ("a whole number", lambda value: whole_of(value) is not None),
+    "number": ("a number", lambda value: number_of(value) is not None),
+    "duration": ("a duration such as 90s or 5m", lambda value: duration_of(value) is not None),
+    "flag": ("true or false", lambda v: isinstance(v, Scalar) and isinstance(v.value, bool)),
+    "object": ("an object", lambda value: isinstance(value, Mapping)),
+    "list": ("a list", lambda value: isinstance(value, Sequence)),
 }
 
 
@@ -276,43 +274,24 @@ class Field:
     required: bool = False
     words: tuple[str, ...] = ()
     low: float | None = None
-    high: float | None = None
+    high: float = math.inf
     inner: Table | None = None
     example: str = ""
 
     def __str__(self) -> str:
         """What the field takes, for messages."""
         if self.kind == "word":
-            return "one of " + ", ".join(self.words) if len(self.words) > 1 else self.words[0]
-        if self.low is None or self.high is None:
-            return _WORDS[self.kind]
-        return f"{_WORDS[self.kind]} from {self.low:,} to {self.high:,}"
+            return f"one of {', '.join(self.words)}"
+        limits = "" if self.low is None else f" from {self.low:,} to {self.high:,}"
+        return f"{_KINDS[self.kind][0]}{limits}"
 
     def fits(self, value: Value) -> bool:
         """Whether a value is what the field takes; objects and lists are not looked into."""
-        if self.kind in ("object", "values"):
-            return isinstance(value, Mapping)
-        if self.kind == "list":
-            return isinstance(value, Sequence)
-        if self.kind == "texts":
-            items = value.items if isinstance(value, Sequence) else (value,)
-            return all(isinstance(item, Scalar) and item.text for item in items)
-        if not isinstance(value, Scalar) or value.value is None:
-            return False
-        match self.kind:
-            case "text":
-                return bool(value.text.strip())
-            case "count" | "number":
-                number = whole_of(value) if self.kind == "count" else number_of(value)
-                if number is None or (self.low is not None and number < self.low):
-                    return False
-                return self.high is None or number <= self.high
-            case "duration":
-                return duration_of(value) is not None
-            case "flag":
-                return isinstance(value.value, bool)
-            case _:
-                return value.text in self.words
+        if self.kind == "word":
+            return text_of(value) in self.words
+        number = number_of(value) if self.low is not None else None
+        is_within = number is None or self.low is None or self.low <= number <= self.high
+        return is_within and bool(_KINDS[self.kind][1](value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,15 +313,17 @@ def check_table(
     """Reports every unknown, missing or wrong field; `at` is where a missing one is reported."""
     if context.is_full:
         return
+    questions = {e.name: question for e, question in unknown_fields(value, table.fields)}
     for entry in value:
-        field = table.fields.get(entry.name)
-        if field is None:
-            _report_unknown(context, entry, table, owner)
-        else:
+        if (field := table.fields.get(entry.name)) is not None:
             _check_field(context, entry, field, owner)
-    unknown = [entry.name for entry in value if entry.name not in table.fields]
+            continue
+        message = f"{owner} has no field {entry.name[:60]!r}"
+        advice = table.instead.get(entry.name) or questions[entry.name]
+        advice = advice or "it has " + ", ".join(table.fields)
+        context.report("W004", message, entry.key.span, label="unknown field", help=advice)
     # A field that is only misspelt is reported once.
-    misspelt = {nearest(name, table.fields) for name in unknown[:COMPARED_MAX]}
+    misspelt = {nearest(name, table.fields) for name, question in questions.items() if question}
     for name, field in table.fields.items():
         if field.required and name not in value and name not in misspelt:
             message, advice = f"{owner} lacks the field {name!r}", f"add {name}: {field.example}"
@@ -350,13 +331,6 @@ def check_table(
             context.report("W006", message, at or value.span, label=label, help=advice)
     if table.check is not None:
         table.check(context, value, owner)
-
-
-def _report_unknown(context: ReadContext, entry: Entry, table: Table, owner: str) -> None:
-    message = f"{owner} has no field {entry.name[:60]!r}"
-    advice = table.instead.get(entry.name) or did_you_mean(entry.name, table.fields)
-    advice = advice or "it has " + ", ".join(table.fields)
-    context.report("W004", message, entry.key.span, label="unknown field", help=advice)
 
 
 def _check_field(context: ReadContext, entry: Entry, field: Field, owner: str) -> None:
@@ -415,10 +389,10 @@ def check_arguments(
             context.report("W004", message, place, label="unknown input", help=advice)
         is_unused = workflow.open_inputs and reading.mentions is not None and name not in mentions
         if is_unused and not is_input:
-            message = f"{owner} gives {name!r} to workflow {workflow.name!r}, "
-            message += "which never mentions it"
-            advice = f"write {{{{{name}}}}} where it is needed, or remove it"
-            advice = _meant(name, mentions) or advice
+            problem = f"workflow {workflow.name!r}, which never mentions it"
+            message = f"{owner} gives {name!r} to {problem}"
+            advice = did_you_mean(name, islice(mentions, COMPARED_MAX))
+            advice = advice or f"write {{{{{name}}}}} where it is needed, or remove it"
             context.warn("W023", message, place, label="not used", help=advice)
     required = [port.name for port in workflow.inputs if port.required]
     for name in required:
@@ -429,14 +403,10 @@ def check_arguments(
     nodes = [node.name for node in workflow.body.nodes]
     for name, place in mentions.items():
         if name not in names and name not in others and name not in required:
-            message = f"there is no variable {name[:60]!r} where {owner} calls workflow "
-            advice = _meant(name, (*names, *others, *nodes))
+            place_of_call = f"where {owner} calls workflow {workflow.name!r}"
+            message = f"there is no variable {name[:60]!r} {place_of_call}"
+            advice = did_you_mean(name, islice((*names, *others, *nodes), COMPARED_MAX))
             advice = advice or f"give it there: with: {{{name[:60]}: ...}}"
-            message += repr(workflow.name)
             # A workflow with open inputs runs all the same, alone and called.
             tell = context.warn if workflow.open_inputs else context.report
             tell("W005", message, place, label="not given", help=advice)
-
-
-def _meant(name: str, names: abc.Iterable[str]) -> str:
-    return did_you_mean(name, islice(names, COMPARED_MAX))

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import field
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.errors import Span, did_you_mean
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable, Iterator
+
+    from whorl.errors import Span
 
 
 # Comparing names costs time, and a hostile file has many of both.
@@ -127,17 +126,3 @@ def read_tree(
         return ir.Constant(constants) if is_constant else ir.Fields(entries)
 
     return read(value)
-
-
-@dataclass(slots=True)
-class NearestNames:
-    """Finds the name that is probably meant, for as many names as anybody reads about."""
-
-    names_max: int = COMPARED_MAX
-    _questions: dict[str, str] = field(default_factory=dict)
-
-    def question(self, name: str, names: Iterable[str]) -> str:
-        """The question that names the nearest of the known names; empty where none is near."""
-        if name not in self._questions and len(self._questions) < self.names_max:
-            self._questions[name] = did_you_mean(name, islice(names, self.names_max))
-        return self._questions.get(name, "")

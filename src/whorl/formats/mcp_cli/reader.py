@@ -286,7 +286,7 @@ LOOP_FIELDS: dict[str, Field] = {
     "workflow": Field("text", required=True, example="the workflow to call"),
     "mode": Field("word", words=("refine", "iterate")),
     "items": TEXT,
-    "with": Field("values"),
+    "with": Field("object"),
     "max_iterations": Field(
         "count", required=True, low=1, high=ITERATIONS_MAX, example="the most iterations, such as 5"
     ),
@@ -312,7 +312,7 @@ _LOOP_INSTEAD = {
 }
 _NAMED = {"name": Field("text", required=True, example="a name of its own")}
 
-TEMPLATE = Table("template", {"name": LOOP_FIELDS["workflow"], "with": Field("values")})
+TEMPLATE = Table("template", {"name": LOOP_FIELDS["workflow"], "with": Field("object")})
 
 LLM = Table(
     "llm",
@@ -373,8 +373,8 @@ STEP = Table(
         "template": Field("object", inner=TEMPLATE),
         "loop": Field("object", inner=Table("loop", LOOP_FIELDS, _LOOP_INSTEAD)),
         "consensus": Field("object", inner=CONSENSUS),
-        "rag": Field("values"),
-        "embeddings": Field("values"),
+        "rag": Field("object"),
+        "embeddings": Field("object"),
         "llm": Field("object", inner=LLM),
         "input": TEXT,
         "if": TEXT,
@@ -407,7 +407,7 @@ ROOT = Table(
         "version": TEXT,
         "description": TEXT,
         "execution": Field("object", inner=EXECUTION),
-        "env": Field("values"),
+        "env": Field("object"),
         "steps": Field("list", inner=STEP),
         "loops": Field("list", inner=Table("loop", _NAMED | LOOP_FIELDS, _LOOP_INSTEAD)),
     },

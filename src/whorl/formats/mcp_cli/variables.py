@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import field, replace
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.fields import scalar_of, texts_of
-from whorl.dialects.reading.texts import NearestNames, placeholders, quoted, read_tree, split_text
+from whorl.dialects.reading.texts import COMPARED_MAX, placeholders, quoted, read_tree, split_text
+from whorl.errors import did_you_mean
 from whorl.lazily import dataclass
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
@@ -247,7 +248,7 @@ class Texts:
     context: FileContext
     variables: Variables
     _warned: set[str] = field(default_factory=set)
-    _nearest: NearestNames = field(default_factory=NearestNames)
+    _questions: dict[str, str] = field(default_factory=dict)
 
     def read(self, value: Value | None, view: View, *, strict: bool = False) -> ir.Value:
         """A text; a variable that is not set stays as it is written, or must be set (`strict`)."""
@@ -382,7 +383,11 @@ class Texts:
         return self._question(name) or _FLAT
 
     def _question(self, name: str) -> str:
-        return self._nearest.question(name, self.variables.names(name))
+        """The question that names the nearest name, for as many as anybody reads about."""
+        if name not in self._questions and len(self._questions) < COMPARED_MAX:
+            names = islice(self.variables.names(name), COMPARED_MAX)
+            self._questions[name] = did_you_mean(name, names)
+        return self._questions.get(name, "")
 
 
 def names_in(value: Value | None) -> Iterator[str]:
