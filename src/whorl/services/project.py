@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from whorl.dialects import ProjectFiles, Reading
-    from whorl.dialects.projects import FindNamed
+    from whorl.dialects.files import FindNamed
     from whorl.providers.redaction import Secret
     from whorl.providers.settings import Settings
     from whorl.runtimes.journal.keys import Registry

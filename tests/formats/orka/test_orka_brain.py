@@ -145,7 +145,7 @@ def test_one_kind_of_skill_is_never_taken_for_another(brain: Brain) -> None:
     assert anti["skill_type"] == "anti_pattern"
     assert "anti-pattern" in anti["skill_tags"]
     assert len(brain.records) == 3
-    only = brain(learning.recall, {**task, "skill_types": ["anti_pattern"], "min_score": 0.1})
+    only = brain(learning.find_skill, {**task, "skill_types": ["anti_pattern"], "min_score": 0.1})
     assert only["skill_name"] == anti["skill_name"]
     assert "order" in only["internal_reasoning"]
 
@@ -181,7 +181,7 @@ def test_payloads_are_read_in_every_form(brain: Brain, payload: Json) -> None:
 
 @pytest.mark.parametrize("payload", ["(" * 5_000, "{" * 5_000, "{'a': 9" + "9" * 9_000 + "}"])
 def test_hostile_payloads_are_texts(brain: Brain, payload: str) -> None:
-    assert "confidence" in brain(learning.recall, payload)
+    assert "confidence" in brain(learning.find_skill, payload)
 
 
 def test_a_confidence_that_is_no_number_is_warned_of(brain: Brain) -> None:
@@ -193,8 +193,8 @@ def test_a_confidence_that_is_no_number_is_warned_of(brain: Brain) -> None:
 
 def test_skills_expire(brain: Brain) -> None:
     brain(learning.learn, SOLVED)
-    assert brain(learning.recall, NEXT, at=NOW + 190 * HOUR_S)["skill_name"]
-    assert "skill_name" not in brain(learning.recall, NEXT, at=NOW + 210 * HOUR_S)
+    assert brain(learning.find_skill, NEXT, at=NOW + 190 * HOUR_S)["skill_name"]
+    assert "skill_name" not in brain(learning.find_skill, NEXT, at=NOW + 210 * HOUR_S)
     assert brain.records == []
 
 
@@ -208,13 +208,13 @@ def test_skills_transfer_to_another_domain(brain: Brain) -> None:
     }
     brain(learning.learn, known)
     task = "How do I clean up corrupt entries before merging duplicate customer records?"
-    found = brain(learning.recall, {"task": task, "domain": "crm", "min_score": 0.2})
+    found = brain(learning.find_skill, {"task": task, "domain": "crm", "min_score": 0.2})
 
     assert found["skill_name"] == "Validate-Before-Dedup"
     assert found["semantic_score"] > 0.2
     assert "remove_structures" in found["adaptations"]
     stranger = {"task": "draw a cat", "domain": "art", "min_score": 0.2}
-    assert brain(learning.recall, stranger)["all_candidates"] == []
+    assert brain(learning.find_skill, stranger)["all_candidates"] == []
 
 
 def test_feedback_about_nothing_known(brain: Brain) -> None:
@@ -254,7 +254,7 @@ def test_episodes_are_found_by_meaning_of_their_words(brain: Brain) -> None:
     other = {"domain": "frontend", "task": "css", "outcome_summary": "Flexbox fixed the navbar."}
     brain(learning.record_episode, other)
     asked = "How do I stop corrupt entries from spreading when I remove duplicate rows?"
-    value = brain(learning.recall_episodes, {"task_input": asked, "domain": "data_engineering"})
+    value = brain(learning.find_episodes, {"task_input": asked, "domain": "data_engineering"})
 
     assert value["episode_count"] == 1
     assert "validate records" in value["response"]
@@ -269,16 +269,16 @@ def test_episodes_of_one_domain_are_bounded_and_aged(brain: Brain) -> None:
         )
 
     assert len(brain.records) == learning.PER_DOMAIN_MAX
-    later = brain(learning.recall_episodes, {"domain": "ops", "top_k": 1}, at=NOW + 50 * HOUR_S)
+    later = brain(learning.find_episodes, {"domain": "ops", "top_k": 1}, at=NOW + 50 * HOUR_S)
     assert "2 days ago" in later["response"]
     assert later["episode_count"] == 1
-    short = brain(learning.recall_episodes, {"domain": "ops", "max_tokens": 20})
+    short = brain(learning.find_episodes, {"domain": "ops", "max_tokens": 20})
     assert len(short["response"]) <= 80
     # Failures can be left out.
     brain(learning.record_episode, {"domain": "web", "task": "deploy", "success": "no"})
     for said, count in (("no", 0), ("yes", 1)):
         asked = {"domain": "web", "include_failures": said}
-        assert brain(learning.recall_episodes, asked)["episode_count"] == count
+        assert brain(learning.find_episodes, asked)["episode_count"] == count
 
 
 def test_words_are_compared_by_their_stems() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from whorl import ir
 from whorl.dialects.reader import parse
-from whorl.dialects.reading.context import REPORTED_MAX, ReadContext
+from whorl.dialects.reading import REPORTED_MAX, ReadContext
 from whorl.dialects.reading.fields import (
     Field,
     Fields,

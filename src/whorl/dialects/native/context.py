@@ -12,8 +12,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl import ir
-from whorl.dialects.reading import fields
-from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading import ReadContext, fields
 from whorl.dialects.reading.texts import read_tree
 from whorl.errors import Span
 from whorl.ir.expressions import Names

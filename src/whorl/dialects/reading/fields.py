@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections import abc
 
     from whorl.dialects.reader import Reading
-    from whorl.dialects.reading.context import ReadContext
+    from whorl.dialects.reading import ReadContext
 
 _ID = regex(r"[^\x00-\x1f\x7f/@?#:\[\]%\"'\\]{1,128}")
 _SHOWN_MAX = 40

@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading import ReadContext
 from whorl.dialects.reading.fields import check_spelling, duration_of, text_of, texts_of, words
 from whorl.dialects.reading.texts import called, read_tree
 from whorl.language import LanguageError, parse

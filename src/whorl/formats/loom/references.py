@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from whorl import ir
-from whorl.dialects.reading.context import REPORTED_MAX
+from whorl.dialects.reading import REPORTED_MAX
 from whorl.dialects.reading.texts import read_tree
 from whorl.formats.loom import forms
 from whorl.formats.loom.forms import computed, find, find_mapping, is_deployed, text_at

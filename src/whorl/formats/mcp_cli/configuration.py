@@ -10,7 +10,7 @@ import re
 from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
-from whorl.dialects.projects import Sections
+from whorl.dialects.files import Sections
 from whorl.dialects.reader import parse
 from whorl.errors import InvalidWorkflow, UsageError, did_you_mean
 from whorl.lazily import dataclass
@@ -19,7 +19,7 @@ from whorl.source import plain
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from whorl.dialects.projects import ConfigurationFiles
+    from whorl.dialects.files import ConfigurationFiles
 
 Table: TypeAlias = "dict[str, object]"
 

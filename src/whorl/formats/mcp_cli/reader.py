@@ -25,7 +25,7 @@ from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from whorl.dialects.reader import Files, Reading
-    from whorl.dialects.reading.context import ReadContext
+    from whorl.dialects.reading import ReadContext
     from whorl.formats.mcp_cli.steps import ParsedFile
     from whorl.language import Json
     from whorl.source import Document

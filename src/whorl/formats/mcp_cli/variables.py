@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading import ReadContext
 from whorl.dialects.reading.fields import scalar_of, texts_of
 from whorl.dialects.reading.texts import COMPARED_MAX, placeholders, quoted, read_tree, split_text
 from whorl.errors import did_you_mean

@@ -10,7 +10,7 @@ from heapq import heapify, heappop, heappush
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading import ReadContext
 from whorl.dialects.reading.fields import scalar_of, text_of, texts_of, unknown_fields, words
 from whorl.errors import Severity, Span, did_you_mean
 from whorl.formats.orka import scouts

@@ -119,7 +119,7 @@ def number_in(value: Json) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def told(response: str, confidence: Json = "0.0", why: str = "", **more: Json) -> Fields:
+def answer(response: str, confidence: Json = "0.0", why: str = "", **more: Json) -> Fields:
     """What an operation gives: what it says, how sure it is, and why."""
     sure, why = str(confidence), why or response
     return {"response": response, "confidence": sure, "internal_reasoning": why, **more}
@@ -268,7 +268,7 @@ def learn(records: list[Json], given: Fields, now: float) -> Amendment:
     response, steps = text(payload, "response"), _steps(payload)
     if not steps:
         why = "there is nothing to learn: the answer has no steps and names no actions"
-        return Amendment(told(why))
+        return Amendment(answer(why))
     quality, warning = number(payload, "confidence", default=0.5)
     task, found = _task(payload, response)
     sure = min(0.7, 0.5 + 0.2 * quality)
@@ -313,7 +313,7 @@ def learn_anti(records: list[Json], given: Fields, now: float) -> Amendment:
     payload = payload_of(given.get("payload"))
     failed = text(payload, "what_failed", "response")
     if not failed:
-        return Amendment(told("there is nothing to learn: 'what_failed' is empty"))
+        return Amendment(answer("there is nothing to learn: 'what_failed' is empty"))
     why, severity = text(payload, "why", "reason", default="unknown"), text(payload, "severity")
     task = text(payload, "task", default=failed[:200])
     steps, found = [_cut(f"avoid: {failed}")], features(task, failed[:100])
@@ -368,8 +368,8 @@ def _steps(payload: Fields) -> list[str]:
     texts = spoken(payload.get("steps"), "action", "agent_id", "description", "result", "name")
     if found := [_cut(step) for step in texts if step.strip()]:
         return found
-    told_of = max(text(payload, "response"), text(payload, "internal_reasoning"), key=len)
-    sentences = (sentence.strip() for sentence in _SENTENCE.findall(told_of[:20_000]))
+    speech = max(text(payload, "response"), text(payload, "internal_reasoning"), key=len)
+    sentences = (sentence.strip() for sentence in _SENTENCE.findall(speech[:20_000]))
     acting = (s for s in sentences if len(s) >= 20 and not _ACTIONS.isdisjoint(s.lower().split()))
     return [_cut(sentence) for sentence in acting][:STEPS_MAX]
 
@@ -408,13 +408,13 @@ def _kept(
         skill = used(found, now, success=is_lesson)
         why = f"it is a use of {skill['name']!r}, which is known"
     elif not is_lesson or not new["steps"]:
-        return Amendment(told("nothing was learned: it did not succeed, or names no agents"))
+        return Amendment(answer("nothing was learned: it did not succeed, or names no agents"))
     else:
         fresh: Fields = {"usage_count": 1, "success_rate": 1.0, "transfers": [], "created_at": now}
         skill = renewed({"id": given.get("key"), **fresh, **new, "updated_at": now}, now)
         why = f"it is new: {' → '.join(texts_in(skill['steps']))}"
     response = f"Learned {skill['name']}: {why}"
-    value = told(response, skill["confidence"], why, **facts(skill))
+    value = answer(response, skill["confidence"], why, **facts(skill))
     return Amendment(value, skill, gone, warning)
 
 
@@ -463,7 +463,7 @@ def renewed(skill: Fields, now: float) -> Fields:
     return {**skill, "expires_at": now + life_s}
 
 
-def recall(records: list[Json], given: Fields, now: float) -> Amendment:
+def find_skill(records: list[Json], given: Fields, now: float) -> Amendment:
     """The skills that fit a task, the best first."""
     payload = payload_of(given.get("payload"))
     kept, gone = skills_in(records, now)
@@ -484,13 +484,13 @@ def recall(records: list[Json], given: Fields, now: float) -> Amendment:
     if not best:
         least = number(payload, "min_score", default=0.5)[0]
         why = f"none of {len(kept)} skills fits this task with a score of at least {least:g}"
-        return Amendment(told(why, all_candidates=[]), None, gone)
+        return Amendment(answer(why, all_candidates=[]), None, gone)
     skill, scores = best[0]
     total = number_in(scores["combined_score"])
     steps = " → ".join(texts_in(skill["steps"]))
     response = f"Recalled {skill['name']} (score {total:.2f}): {steps}"
     value: Fields = {
-        **told(response, total, _why(skill, scores)),
+        **answer(response, total, _why(skill, scores)),
         **facts(skill),
         **scores,
         "adaptations": adaptations(table(skill["features"]), wanted),
@@ -541,10 +541,10 @@ def feedback(records: list[Json], given: Fields, now: float) -> Amendment:
     found = next((skill for skill in kept if skill["id"] == wanted), None)
     if found is None and not wanted:
         why = "'skill_id' is empty: name the skill that the feedback is about"
-        return Amendment(told(why), None, gone)
+        return Amendment(answer(why), None, gone)
     if found is None:
         why = f"there is no skill with the id {wanted[:60]!r}"
-        return Amendment(told(why, skill_id=wanted, transfer_success=False), None, gone, why)
+        return Amendment(answer(why, skill_id=wanted, transfer_success=False), None, gone, why)
     success = flag(payload, "success")
     transfer: Fields = {
         "domain": text(payload, "domain"),
@@ -556,7 +556,7 @@ def feedback(records: list[Json], given: Fields, now: float) -> Amendment:
     transfers = [*items(found["transfers"]), transfer][-TRANSFERS_MAX:]
     skill = used({**found, "transfers": transfers}, now, success=success)
     well = "well" if success else "badly"
-    value = told(
+    value = answer(
         f"{skill['name']} did {well}; its confidence is {skill['confidence']}",
         skill["confidence"],
         f"{len(transfers)} uses are known",
@@ -625,7 +625,7 @@ def record_episode(records: list[Json], given: Fields, now: float) -> Amendment:
     episode["task_input"] = text(payload, "task_input", "input", "response")[:4_000]
     known = _episodes(records)
     ended = "well" if success else "badly"
-    value = told(
+    value = answer(
         f"Recorded an episode of {domain} that ended {ended}",
         quality,
         f"{len(known) + 1} episodes are known",
@@ -649,7 +649,7 @@ def _too_many(known: list[Fields], new: Fields) -> frozenset[str]:
     return frozenset(str(episode["id"]) for episode in gone)
 
 
-def recall_episodes(records: list[Json], given: Fields, now: float) -> Amendment:
+def find_episodes(records: list[Json], given: Fields, now: float) -> Amendment:
     """The episodes that help with a task, the best first, and as a text for prompts."""
     payload = payload_of(given.get("payload"))
     wanted = f"{text(payload, 'task_input', 'input', 'response')} {text(payload, 'task')}"
@@ -664,9 +664,9 @@ def recall_episodes(records: list[Json], given: Fields, now: float) -> Amendment
     best = best_of(related, payload, top_k=5, min_score=0.2)
     if not best:
         why = "no past episode is related to this task"
-        return Amendment(told(why, episode_count=0, episodes=[]))
+        return Amendment(answer(why, episode_count=0, episodes=[]))
     most = count(payload, "max_tokens", 1_500, 100_000) * _CHARACTERS_A_TOKEN
-    value = told(
+    value = answer(
         _written([episode for episode, _ in best], now, most),
         best[0][1]["combined_score"],
         f"{len(best)} of {len(known)} episodes fit",

@@ -620,8 +620,8 @@ _FILTERS: dict[str, Callable[..., Value]] = {
 _READING = ("get_loop_output(", "get_agent_response(", "safe_get_response(", "orka_content")
 # The operations of a brain, and what scouts ask it.
 _AMENDMENTS = (
-    *("learn", "learn_recipe", "learn_path", "learn_anti", "recall", "feedback", "advise"),
-    *("record_episode", "recall_episodes"),
+    *("learn", "learn_recipe", "learn_path", "learn_anti", "feedback", "advise"),
+    "record_episode",
 )
 _function, _filter = Family("function", "orka"), Family("filter", "orka")
 LIBRARY = Library(
@@ -640,5 +640,9 @@ LIBRARY = Library(
         names={OUTPUTS: outputs.previous_outputs},
     ),
     recorder="whorl.formats.orka.invariants:RECORDER",
-    amendments={name: f"whorl.formats.orka.brain:{name}" for name in _AMENDMENTS},
+    amendments={
+        **{name: f"whorl.formats.orka.brain:{name}" for name in _AMENDMENTS},
+        "recall": "whorl.formats.orka.brain:find_skill",
+        "recall_episodes": "whorl.formats.orka.brain:find_episodes",
+    },
 )

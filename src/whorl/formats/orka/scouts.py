@@ -294,8 +294,8 @@ def _chosen(run: Run, best: list[Table], table: Table) -> tuple[str, Value, Tabl
         sure = number_in(top["score"]) >= 0.7 and number_in(top["confidence"]) >= 0.6
         is_ahead = bool(terminal) or sure
     else:
-        said = to_text(outputs.response_of(run.lookup("input_classifier")) or "").lower()
-        meant = (margin for word, margin in _MARGINS.items() if word in said)
+        kind = to_text(outputs.response_of(run.lookup("input_classifier")) or "").lower()
+        meant = (margin for word, margin in _MARGINS.items() if word in kind)
         margin = next(meant, number_in(table["commit_margin"]))
         is_ahead = number_in(top["score"]) - number_in(rows[1]["score"]) >= margin
     if not is_ahead:

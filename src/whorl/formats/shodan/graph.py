@@ -25,7 +25,7 @@ from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
-    from whorl.dialects.reading.context import Findings
+    from whorl.dialects.reading import ReadContext as Findings
     from whorl.errors import Span
 
 

@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading import ReadContext
 from whorl.dialects.reading.fields import text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import InvalidWorkflow, Severity, Span

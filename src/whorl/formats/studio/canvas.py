@@ -21,7 +21,7 @@ from whorl.source import Mapping, Scalar, Sequence
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from whorl.dialects.reading.context import ReadContext
+    from whorl.dialects.reading import ReadContext
     from whorl.errors import Span
     from whorl.language import Json
 

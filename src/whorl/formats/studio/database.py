@@ -8,7 +8,7 @@ import unicodedata
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.projects import Row, Taken
+from whorl.dialects.files import Row, Taken
 from whorl.errors import InvalidWorkflow
 from whorl.source import plain
 from whorl.source.json import read_json

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.files import NoFiles
 from whorl.dialects.reader import files_beside
-from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading import ReadContext
 from whorl.dialects.reading.fields import text_of
 from whorl.errors import InvalidWorkflow
 from whorl.formats.studio.canvas import CLOSED_BY, LOOP_PORTS, RESULTS, fields_of_type, read_drawn

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading import ReadContext
 from whorl.dialects.reading.fields import number_of, text_of
 from whorl.formats.studio import loops, outside, steps
 from whorl.formats.studio.canvas import CLOSED_BY, ENDINGS, TRIGGERS, TYPES, VOCABULARY

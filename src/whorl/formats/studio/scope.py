@@ -21,7 +21,7 @@ from whorl.formats.studio.canvas import (
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
-    from whorl.dialects.reading.context import ReadContext
+    from whorl.dialects.reading import ReadContext
     from whorl.formats.studio.canvas import Canvas, Edge
 
 

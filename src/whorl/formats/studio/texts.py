@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
 from whorl import ir
-from whorl.dialects.reading.context import REPORTED_MAX
+from whorl.dialects.reading import REPORTED_MAX
 from whorl.dialects.reading.fields import Fields
 from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, read_tree, split_text
 from whorl.errors import did_you_mean

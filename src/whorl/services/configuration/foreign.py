@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from whorl.dialects.projects import ReadSections, Sections
+    from whorl.dialects.files import ReadSections, Sections
     from whorl.plugins import Mark
 
 _FILES_MAX = 500

@@ -16,7 +16,7 @@ from whorl.plugins import formats, load_reference
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from whorl.dialects.projects import Row, Taken, TakeOver
+    from whorl.dialects.files import Row, Taken, TakeOver
     from whorl.plugins import Database
 
 ROWS_MAX = 10_000
