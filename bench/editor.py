@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.services.project import Project
 from whorl.wings.editor import files as editing
-from whorl.wings.editor.kit.edit import parsed
+from whorl.wings.editor.kit.changes import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

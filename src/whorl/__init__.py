@@ -85,7 +85,7 @@ if TYPE_CHECKING:
     )
     from whorl.language import Json
     from whorl.providers.functions import Call, Tasks, current_call
-    from whorl.wings.editor.python import edit
+    from whorl.wings.editor.files import edit
     from whorl.wings.experiments.python import Experiment, what_if
 
 __all__ = [

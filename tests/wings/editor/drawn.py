@@ -19,7 +19,7 @@ from whorl.source.editing.patches import apply
 from whorl.source.editing.rereading import Path as Indexes
 from whorl.source.editing.rereading import shape_of
 from whorl.source.editing.text import UNEXACT
-from whorl.wings.editor.kit.edit import Edited, edit, open_text
+from whorl.wings.editor.kit.changes import Edited, edit, open_text
 from whorl.wings.editor.kit.operations import read_operations
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from drawn import ROOT, read
 
 from whorl.dialects import ProjectFiles, read_workflow
 from whorl.errors import EditRefused
-from whorl.wings.editor.kit.edit import Edited, edit
+from whorl.wings.editor.kit.changes import Edited, edit
 from whorl.wings.editor.kit.operations import read_operations
 
 if TYPE_CHECKING:

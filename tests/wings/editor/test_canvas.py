@@ -10,7 +10,7 @@ from drawn import ROOT, apply_to, read, refusal_of
 from whorl.dialects import read_workflow
 
 if TYPE_CHECKING:
-    from whorl.wings.editor.kit.edit import Edited
+    from whorl.wings.editor.kit.changes import Edited
 
 STUDIO = ROOT / "src/whorl/templates/studio/self-refine.json"
 SHODAN = ROOT / "examples/shodan/review.yaml"

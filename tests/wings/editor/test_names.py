@@ -9,10 +9,10 @@ from drawn import ROOT, corpora, own_files, read
 
 from whorl.dialects import NoFiles, ProjectFiles, read_workflow
 from whorl.errors import EditRefused, InvalidWorkflow
-from whorl.wings.editor.kit.edit import open_text
+from whorl.wings.editor.kit.changes import open_text
 
 if TYPE_CHECKING:
-    from whorl.wings.editor.kit.names import Name
+    from whorl.wings.editor.kit.sketch import Name
 
 FILE = """\
 whorl: 1

@@ -9,7 +9,7 @@ import pytest
 from whorl import templates
 from whorl.dialects import NoFiles
 from whorl.formats.studio.canvas import fields_of_type
-from whorl.wings.editor.kit.edit import changes_of, edit, open_text, palette
+from whorl.wings.editor.kit.changes import changes_of, edit, open_text, palette
 from whorl.wings.editor.kit.operations import read_operations
 
 FILES = {"native": "new.yaml", "studio": "new.json", "shodan": "new.yaml"}

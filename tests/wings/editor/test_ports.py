@@ -10,7 +10,7 @@ from drawn import ROOT, apply_to, corpora, own_files, read, refusal_of
 from whorl.dialects import NoFiles, ProjectFiles
 from whorl.dialects.reader import read_workflow
 from whorl.errors import EditRefused
-from whorl.wings.editor.kit.edit import Edited, edit, open_text
+from whorl.wings.editor.kit.changes import Edited, edit, open_text
 from whorl.wings.editor.kit.operations import read_operations
 
 REVIEW = read(ROOT / "examples/shodan/review.yaml")

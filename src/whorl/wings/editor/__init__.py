@@ -15,7 +15,7 @@ WING = Wing(
             "Run one step, or one iteration of a loop, alone.",
         ),
     },
-    routers=("whorl.wings.editor.routes:router", "whorl.wings.editor.try_routes:router"),
-    names={"edit": "whorl.wings.editor.python"},
+    routers=("whorl.wings.editor.routes:router",),
+    names={"edit": "whorl.wings.editor.files"},
     offers={"editor": "whorl.wings.editor.files:EDITOR"},
 )

@@ -12,8 +12,8 @@ import secrets
 import stat
 import threading
 from contextlib import contextmanager, suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl.dialects.files import ENDINGS, UnsavedFiles
 from whorl.dialects.reader import dialects, parse, reader_of
@@ -22,11 +22,9 @@ from whorl.services.files import Editor
 from whorl.source.editing.patches import in_utf16
 from whorl.source.editing.text import BYTES_MAX
 from whorl.source.report import read_text
-from whorl.wings.editor.kit.changes import findings
-from whorl.wings.editor.kit.edit import Edited, changes_of, edit, open_text
-from whorl.wings.editor.kit.names import as_json as names_as_json
+from whorl.wings.editor.kit import changes as kit
 from whorl.wings.editor.kit.operations import read_operations
-from whorl.wings.editor.kit.sketch import as_json, path_at
+from whorl.wings.editor.kit.sketch import NAMES_MAX, as_json, path_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from whorl.dialects.files import SourceFiles
     from whorl.errors import Diagnostic
     from whorl.services.project import Project
-    from whorl.wings.editor.kit.changes import Changes
 
 # Texts of files beside the one that is edited, by their names, which are not saved yet.
 Others: TypeAlias = "Mapping[str, str] | None"
@@ -67,12 +64,20 @@ def files_of(project: Project, file: str, others: Others = None) -> SourceFiles:
 
 def diagnose(project: Project, text: str, file: str, others: Others = None) -> list[Diagnostic]:
     """What the reader says about a text, as if it stood in the file, each with its step."""
-    found = findings(lambda: project.read_text(text, file, others=others))
+    found = kit.findings(lambda: project.read_text(text, file, others=others))
+    if not found:
+        return []
     try:
-        changes = open_text(text, file, files_of(project, file, others))[1] if found else None
+        _, changes = kit.open_text(text, file, files_of(project, file, others))
     except EditRefused:
-        changes = None
-    return found if changes is None else [_placed(each, changes) for each in found]
+        return found
+    now = changes.editor.now
+    return [
+        replace(each, node=path_at(changes.sketch, now, each.span))
+        if each.span is not None and each.span.file == now.document.file
+        else each
+        for each in found
+    ]
 
 
 def new_fields(before: Sequence[Diagnostic], after: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -82,16 +87,10 @@ def new_fields(before: Sequence[Diagnostic], after: Sequence[Diagnostic]) -> lis
     return [each for each in unknown if each.message not in known]
 
 
-def _placed(found: Diagnostic, changes: Changes) -> Diagnostic:
-    if found.span is None or found.span.file != changes.editor.now.document.file:
-        return found
-    return replace(found, node=path_at(changes.sketch, changes.editor.now, found.span))
-
-
 def sketch_text(project: Project, text: str, file: str) -> tuple[str, dict[str, Any] | None]:
     """The dialect of a text and its picture; no picture where the text cannot be read."""
     try:
-        dialect, changes = open_text(text, file, files_of(project, file))
+        dialect, changes = kit.open_text(text, file, files_of(project, file))
     except EditRefused:
         return _dialect(text, file), None
     return dialect, as_json(changes.sketch, changes.editor.now)
@@ -99,10 +98,10 @@ def sketch_text(project: Project, text: str, file: str) -> tuple[str, dict[str, 
 
 def names_at(project: Project, text: str, file: str, path: str) -> list[dict[str, Any]]:
     """The names that the texts of a step may read; raises EditRefused where there is no step."""
-    _, changes = open_text(text, file, files_of(project, file))
+    _, changes = kit.open_text(text, file, files_of(project, file))
     if path:
         changes.node(path)
-    return names_as_json(changes.names_at(path))
+    return [asdict(name) for name in changes.names_at(path)[:NAMES_MAX]]
 
 
 def _dialect(text: str, file: str) -> str:
@@ -119,21 +118,36 @@ def edit_text(
     *,
     rewires: bool = True,
     others: Others = None,
-) -> Edited:
+) -> kit.Edited:
     """The text after operations; raises EditRefused or UsageError, and then nothing has changed."""
     read = read_operations(operations)
-    return edit(text, file, read, files_of(project, file, others), rewires=rewires)
+    return kit.edit(text, file, read, files_of(project, file, others), rewires=rewires)
 
 
-def answer(before: str, edited: Edited) -> dict[str, Any]:
+def edit(
+    text: str,
+    name: str,
+    operations: Sequence[Mapping[str, object]],
+    *,
+    readers: Literal["rewire", "leave"] = "rewire",
+) -> kit.Edited:
+    """Applies operations to the text of a workflow file, all or none; writes nothing.
+
+    Raises EditRefused, with the line, where one cannot be carried out exactly. `readers` says
+    whether the readers of a step are changed with it.
+    """
+    from whorl.interfaces.python.loading import project_of
+
+    return edit_text(project_of(None), text, name, operations, rewires=readers == "rewire")
+
+
+def answer(before: str, edited: kit.Edited) -> dict[str, Any]:
     """What operations came to, as programs get it; offsets count UTF-16 units."""
     return {
         "text": edited.text,
         "patches": [patch._asdict() for patch in in_utf16(before, edited.patches)],
         "sketch": as_json(edited.sketch, edited.now),
-        "rewired": [
-            {"path": one.path, "field": one.field, "line": one.line} for one in edited.rewired
-        ],
+        "rewired": [asdict(one) for one in edited.rewired],
         "select": edited.select,
         "others": {name: {"text": text, "etag": None} for name, text in edited.others.items()},
     }
@@ -141,25 +155,22 @@ def answer(before: str, edited: Edited) -> dict[str, Any]:
 
 def edited_dialects() -> list[str]:
     """The dialects that have an empty file to begin with."""
-    return [name for name in dialects().names() if (made := _changes(name)) and made.empty]
+    return [name for name in dialects().names() if _empty(name)]
 
 
 def empty_text(dialect: str) -> tuple[str, str]:
     """The smallest file of a dialect that is valid, and the ending of its name."""
-    made = _changes(dialect)
-    text = made.empty if made else ""
+    text = _empty(dialect)
     if not text:
-        known = ", ".join(edited_dialects())
         words = f"there is no empty file of the dialect {dialect[:60]!r}"
-        raise UsageError(words, help=f"known: {known}")
+        raise UsageError(words, help=f"known: {', '.join(edited_dialects())}")
     return text, ".json" if text.startswith("{") else ".yaml"
 
 
-def _changes(dialect: str) -> type[Changes] | None:
-    try:
-        return changes_of(dialect)
-    except UsageError:
-        return None
+def _empty(dialect: str) -> str:
+    with suppress(UsageError):
+        return kit.changes_of(dialect).empty
+    return ""
 
 
 def read_file(project: Project, file: str, *, broken: bool = True) -> tuple[str, str]:
@@ -192,7 +203,7 @@ def save(project: Project, file: str, text: str, etag: str | None) -> tuple[str 
             shown = "" if current is None else _decoded(current, file)
             raise Changed(file, shown, found)
         _check_workflow(file, None if current is None else _decoded(current, file), text)
-        _replace(folder, name, data, file)
+        replace_file(folder, name, data, file)
     return found, etag_of(data)
 
 
@@ -275,7 +286,7 @@ def _read(folder: int, name: str, file: str) -> bytes | None:
     return data
 
 
-def _replace(folder: int, name: str, data: bytes, file: str) -> None:
+def replace_file(folder: int, name: str, data: bytes, file: str) -> None:
     """Puts a whole new file in the place of a name, with the mode that the old one had."""
     new = f".{name[:100]}.{secrets.token_hex(6)}"
     mode = None

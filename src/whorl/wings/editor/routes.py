@@ -1,8 +1,9 @@
-"""Editing: pictures of texts, operations on them, and saving, which the operator must allow.
+"""Editing: pictures of texts, operations on them, saving, which the operator must allow, and tries.
 
-The server keeps no texts: they come in and go out. Nothing is run and nothing is fetched.
+The server keeps no texts: they come in and go out. Nothing is fetched, and only tries run anything.
 """
 
+import asyncio
 import logging
 import posixpath
 import time
@@ -26,9 +27,13 @@ from whorl.interfaces.http.schemas.shared import (
     JsonValue,
     Number,
 )
-from whorl.interfaces.http.state import Asking, State, no_query
+from whorl.interfaces.http.state import Asking, ServerState, State, no_query
+from whorl.ir import Workflow
+from whorl.runtimes.start_options import Start
+from whorl.services.files.preflight import permitted
 from whorl.wings.editor import files as editing
-from whorl.wings.editor.kit.edit import palette
+from whorl.wings.editor import single_step
+from whorl.wings.editor.kit.changes import palette
 
 # What goes over HTTP about editing: closed models; the shapes of operations are in the guide.
 
@@ -400,3 +405,54 @@ def list_templates() -> TemplateList:
 def show_palette(query: Annotated[DialectQuery, Query()]) -> Palette:
     """The kinds of steps that can be added to files of a dialect, with their forms."""
     return Palette(**palette(query.dialect))
+
+
+@router.post("/tries", status_code=201, dependencies=[Depends(no_query)])
+async def start_try(state: State, request: Try) -> StepTrial:
+    """Runs a step, or one iteration of a loop, from a draft; 409: it would do something outside."""
+    workflow, start, stale = await asyncio.to_thread(_prepared, state, request)
+    run, _ = await state.runtime.start(workflow, start)
+    state.driving.drive(run)
+    return StepTrial(run=run, stale=stale)
+
+
+def _prepared(state: ServerState, request: Try) -> tuple[Workflow, Start, list[str]]:
+    path, given = str(state.file(request.name)), request.source
+    run = given and state.store.run(given.run).id
+    unsaved = request.name, request.text, request.others
+    pins = single_step.pins_of(state.project, *unsaved) if request.pins else {}
+    wanted = single_step.Wanted(
+        request.text,
+        path,
+        request.at,
+        request.inputs,
+        request.values,
+        {at: pin.value for at, pin in pins.items() if not pin.is_stale},
+        single_step.Source(run, given.loop, given.iteration) if given and run else None,
+        single_step.BUDGET_USD if request.budget_usd is None else request.budget_usd,
+        request.others,
+    )
+    workflow, start = single_step.prepare(state.project, state.store, wanted)
+    if not request.effects:
+        single_step.check_effects(workflow, state.providers.settings)
+    start, _ = permitted(workflow, state.providers, start)
+    return workflow, start, [at for at, pin in pins.items() if pin.is_stale]
+
+
+@router.get("/pins")
+def list_pins(state: State, query: Annotated[FileQuery, Query()]) -> PinList:
+    """The results that tries use instead of steps of a file."""
+    state.file(query.file)
+    pins = single_step.pins_of(state.project, query.file)
+    shown = {at: Pin(value=pin.value, stale=pin.is_stale) for at, pin in pins.items()}
+    return PinList(file=query.file, pins=shown)
+
+
+@router.put("/pins", dependencies=[Depends(no_query)])
+def save_pins(state: State, request: Pinned) -> PinList:
+    """Keeps results for steps of a file, instead of those kept before; none: deletes them."""
+    state.file(request.file)
+    values = {at: pin.value for at, pin in request.pins.items()}
+    single_step.save_pins(state.project, request.file, values, request.text, request.others)
+    shown = {at: Pin(value=value) for at, value in values.items()}
+    return PinList(file=request.file, pins=shown)

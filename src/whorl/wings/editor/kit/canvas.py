@@ -10,8 +10,8 @@ from whorl.source import Mapping
 from whorl.source.editing.text import TAKEN, UNKNOWN
 from whorl.wings.editor.kit.changes import AS_TEXT, Changes, FormField
 from whorl.wings.editor.kit.operations import CONNECTED, UNAVAILABLE, Operation, refuse
-from whorl.wings.editor.kit.readers import CanvasReaders, is_in
-from whorl.wings.editor.kit.sketch import Keys, SketchEdge, SketchNode, at, joined
+from whorl.wings.editor.kit.readers import CanvasReaders
+from whorl.wings.editor.kit.sketch import Keys, SketchEdge, SketchNode, at, is_in, joined
 
 if TYPE_CHECKING:
     from whorl.source import Json

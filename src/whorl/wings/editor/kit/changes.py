@@ -1,30 +1,42 @@
-"""How operations change the text of a dialect: what all dialects can do, and what each may add."""
+"""How operations change the text of a dialect: what all dialects can do, and what each may add.
+
+Operations are applied in their order, all or none; nothing is read but the text.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+from dataclasses import asdict, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, cast
 
-from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow, did_you_mean
+from whorl.dialects.reader import dialects, files_beside, parse, read_workflow, reader_of
+from whorl.dialects.reading.fields import text_of
+from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow, UsageError, did_you_mean
 from whorl.lazily import dataclass
-from whorl.source.editing.text import UNKNOWN
+from whorl.plugins import load_reference
+from whorl.source import Mapping
+from whorl.source.editing.editor import Editor
+from whorl.source.editing.text import UNKNOWN, UNREADABLE
 from whorl.wings.editor.kit.operations import READ, UNAVAILABLE, Operation, refuse
+from whorl.wings.editor.kit.sketch import Rewired, at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from whorl.dialects.files import SourceFiles
+    from whorl.dialects.reader import Files, Reading
     from whorl.source import Document, Json
-    from whorl.source.editing.editor import Editor
+    from whorl.source.editing.editor import Step
+    from whorl.source.editing.patches import Patch
     from whorl.source.editing.rereading import Path
-    from whorl.wings.editor.kit.names import Name, Rewired
-    from whorl.wings.editor.kit.sketch import Keys, Sketch, SketchNode
+    from whorl.source.editing.text import Text
+    from whorl.wings.editor.kit.sketch import Keys, Name, Sketch, SketchNode
 
 AS_TEXT = "edit it as text, or make a native copy with `whorl convert`"
-
-
+# How many texts are kept as they were read: what one operation gives is what the next one takes.
+_PARSED_MAX = 8
 Widget = Literal["text", "long text", "number", "choice", "boolean", "expression", "json"]
 
 
@@ -52,6 +64,24 @@ class Outcome:
     rewired: list[Rewired] = field(default_factory=list)
     select: list[str] = field(default_factory=list)
     others: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A text after operations: the patches that they came to, and what else is to be known.
+
+    `inverse` takes the operations back by their opposites, for those who hold no older text.
+    """
+
+    text: str
+    patches: list[Patch]
+    dialect: str
+    sketch: Sketch
+    now: Text
+    rewired: list[Rewired]
+    select: list[str]
+    others: dict[str, str]
+    inverse: tuple[Step, ...]
 
 
 class Changes:
@@ -107,6 +137,11 @@ class Changes:
         return []
 
     @property
+    def files_beside(self) -> Files:
+        """The files that this one may name."""
+        return files_beside(self.files, self.file)
+
+    @property
     def sketch(self) -> Sketch:
         """The picture of the text as it is by now."""
         now = self.editor.now
@@ -141,6 +176,29 @@ class Changes:
         path = self.editor.now.find(where)
         assert path is not None, where
         return path
+
+    def names_in(self, where: Keys) -> list[str]:
+        """The keys of a mapping that keys lead to."""
+        found = at(self.editor.now.root, *where)
+        return [entry.name for entry in found] if isinstance(found, Mapping) else []
+
+    def place_of(self, where: Keys) -> Rewired:
+        """The step that a text stands in, the field of it with dots between its keys, the line."""
+        now, owner = self.editor.now, self.sketch.owner(where)
+        path = now.find(where) or now.find(where[:-1])
+        line = now.lines.line(now.place(path).start) if path else 1
+        rest = where[len(owner.where) :] if owner else where
+        return Rewired(owner.path if owner else "", ".".join(map(str, rest)), line)
+
+    def respell(self, spellings: Iterable[tuple[Keys, int, int, str]]) -> None:
+        """Writes other words into texts, each from an offset to another one."""
+        texts: dict[Keys, str] = {}
+        # From the last one of a text to the first, so that offsets stay true.
+        for where, start, end, new in sorted(spellings, key=lambda one: one[1], reverse=True):
+            text = texts.get(where) or text_of(at(self.editor.now.root, *where))
+            texts[where] = text[:start] + new + text[end:]
+        for where, text in texts.items():
+            self.editor.set(list(where), text)
 
     def refuse_at(self, code: str, message: str, where: Keys, advice: str = "") -> NoReturn:
         path = self.editor.now.find(where)
@@ -215,10 +273,124 @@ def _gist(diagnostic: Diagnostic) -> tuple[str, str, str]:
     return diagnostic.severity, diagnostic.code, re.sub(r"'[^']*'|\d+", "", diagnostic.message)
 
 
-def findings(read: Callable[[], object]) -> list[Diagnostic]:
+def findings(read: Callable[[], Reading]) -> list[Diagnostic]:
     """What a reader has to say about a file: mistakes, or what is odd."""
     try:
-        reading = read()
+        return list(read().warnings)
     except InvalidWorkflow as fault:
         return list(fault.diagnostics)
-    return list(getattr(reading, "warnings", ()))
+
+
+def edit(
+    text: str,
+    file: str,
+    operations: Sequence[Operation],
+    files: SourceFiles,
+    *,
+    rewires: bool = True,
+) -> Edited:
+    """The text with all operations applied; raises EditRefused, and then nothing has changed."""
+    dialect, changes = open_text(text, file, files, rewires=rewires)
+    for number, operation in enumerate(operations):
+        try:
+            changes.apply(operation)
+            if number == len(operations) - 1:
+                changes.editor.verify()
+        except EditRefused as fault:
+            raise EditRefused(fault.diagnostic, number) from None
+        except RecursionError:
+            deep = refuse(UNREADABLE, "the file is nested too deeply").diagnostic
+            raise EditRefused(deep, number) from None
+    editor, outcome = changes.editor, changes.outcome
+    return Edited(
+        editor.text,
+        editor.patches(),
+        dialect,
+        changes.sketch,
+        editor.now,
+        outcome.rewired,
+        outcome.select,
+        outcome.others,
+        tuple(editor.inverse),
+    )
+
+
+def open_text(
+    text: str, file: str, files: SourceFiles, *, rewires: bool = True
+) -> tuple[str, Changes]:
+    """The dialect of a text, and what changes it; raises EditRefused where it cannot be read."""
+    try:
+        editor = Editor(
+            text,
+            lambda source: parse(source, file, lenient=True),
+            is_json=file.endswith(".json"),
+            parse_whole=lambda source: parsed(source, file),
+        )
+        reader = reader_of(editor.now.document)
+    except InvalidWorkflow as fault:
+        first = fault.diagnostics[0]
+        message = f"the text cannot be read: {first.message}"
+        wrong = Diagnostic(UNREADABLE, message, first.span, first.label, first.help)
+        raise EditRefused(wrong) from None
+    reference = getattr(reader, "editing", "")
+    if not reference:
+        raise refuse(UNAVAILABLE, f"files of the dialect {reader.name!r} are edited as text")
+
+    def check(source: str) -> list[Diagnostic]:
+        if source == editor.text:
+            # It is read already, which takes most of the time.
+            return findings(lambda: reader.read(editor.now.document, changes.files_beside))
+        return findings(lambda: read_workflow(source, file, changes.files))
+
+    made = cast("type[Changes]", load_reference(reference))
+    changes = made(editor, file, files, check, rewires=rewires)
+    return reader.name, changes
+
+
+@lru_cache(maxsize=_PARSED_MAX)
+def parsed(text: str, file: str) -> Document:
+    return parse(text, file, lenient=True)
+
+
+# What can be added to a file: the kinds of steps of a dialect, in groups, with their forms.
+
+
+def changes_of(dialect: str) -> type[Changes]:
+    """What changes the files of a dialect; raises UsageError where nothing does."""
+    plugins = dialects()
+    reference = _editing(dialect) if plugins.has(dialect) else ""
+    if not reference:
+        known = ", ".join(filter(_editing, plugins.names()))
+        words = f"files of a dialect {dialect[:60]!r} are not edited"
+        raise UsageError(words, help=f"known: {known}")
+    return cast("type[Changes]", load_reference(reference))
+
+
+def _editing(dialect: str) -> str:
+    return getattr(dialects().load(dialect), "editing", "")
+
+
+def palette(dialect: str) -> dict[str, Any]:
+    """The palette of a dialect, as the page gets it."""
+    changes = changes_of(dialect)
+    return {
+        "groups": [
+            {"title": title, "kinds": [_kind(changes, kind) for kind in kinds]}
+            for title, kinds in changes.groups.items()
+        ]
+    }
+
+
+def _kind(changes: type[Changes], kind: str) -> dict[str, Any]:
+    icon, colour = changes.looks.get(kind, ("", ""))
+    inputs, outputs = changes.ports.get(kind, ((), ()))
+    return {
+        "kind": kind,
+        "title": changes.titles.get(kind, kind.replace("_", " ").replace("-", " ").capitalize()),
+        "icon": icon,
+        "colour": colour,
+        "needs": changes.needs.get(kind, ""),
+        "ports": {"inputs": list(inputs), "outputs": list(outputs)},
+        "fields": changes.new[kind],
+        "form": [asdict(one) for one in changes.form_of(kind)],
+    }

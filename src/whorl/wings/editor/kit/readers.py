@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from whorl.dialects.reading.fields import text_of
 from whorl.source import Mapping, Scalar, Sequence
 from whorl.wings.editor.kit.changes import Changes
-from whorl.wings.editor.kit.names import Name, Rewired, field_words, line_of
 from whorl.wings.editor.kit.operations import READ
-from whorl.wings.editor.kit.sketch import Keys, SketchNode, at
+from whorl.wings.editor.kit.sketch import Keys, Name, SketchNode, at, is_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,13 +56,11 @@ class CanvasReaders(Changes):
         """What a node is given, and what the nodes before it give, the nearest first."""
         if not path:
             return []
-        node, text = self.node(path), self.editor.now
+        node = self.node(path)
         found = [Name(name, word) for name, word in self.given(node)]
         for before in self._before(node):
-            readers = {
-                Rewired(reader.path, field_words(reader, where), line_of(text, where))
-                for reader, where, _, _ in self.reading(self.level(node), {self.id_of(before)})
-            }
+            reading = self.reading(self.level(node), {self.id_of(before)})
+            readers = dict.fromkeys(self.place_of(where) for _, where, _, _ in reading)
             notes = tuple(sorted(readers, key=lambda one: one.line))
             found += [Name(name, word, before.path, notes) for name, word in self.gives(before)]
         return found
@@ -138,25 +135,13 @@ class CanvasReaders(Changes):
     def rewrite_readers(
         self, readers: list[tuple[SketchNode, Keys, int, str]], old: str, name: str
     ) -> None:
-        texts: dict[Keys, str] = {}
-        for _, where, offset, _ in sorted(readers, key=lambda one: -one[2]):
-            scalar = at(self.editor.now.root, *where)
-            assert isinstance(scalar, Scalar)
-            text = texts.get(where, scalar.text)
-            texts[where] = text[:offset] + name + text[offset + len(old) :]
-        for where, text in texts.items():
-            self.editor.set(list(where), text)
+        self.respell((where, at, at + len(old), name) for _, where, at, _ in readers)
 
     def list_readers(self, readers: Iterable[tuple[SketchNode, Keys]]) -> None:
-        for node, where in readers:
-            line = line_of(self.editor.now, where)
-            note = Rewired(node.path, field_words(node, where), line)
+        for _, where in readers:
+            note = self.place_of(where)
             if note not in self.outcome.rewired:
                 self.outcome.rewired.append(note)
-
-
-def is_in(path: str, holder: str) -> bool:
-    return path == holder or path.startswith(f"{holder}/")
 
 
 def _texts(value: Value | None, where: Keys) -> Iterator[tuple[Keys, str]]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _SPECIAL = re.compile(r"[%/\[\]#:]")
 Keys: TypeAlias = tuple[str | int, ...]
 Body = Literal["none", "inline", "members", "file"]
+NAMES_MAX = 500
 EdgeKind = Literal["order", "data", "feedback", "branch"]
 
 
@@ -87,9 +88,36 @@ class Sketch:
         """The step whose text stands right there."""
         return self._by_keys.get(where)
 
+    def owner(self, where: Keys) -> SketchNode | None:
+        """The innermost step that a text stands in; none for what the workflow says itself."""
+        around = (self.at(where[:length]) for length in range(len(where), 0, -1))
+        return next((node for node in around if node is not None), None)
+
     def inside(self, path: str) -> list[SketchNode]:
         """The steps right inside of a holder; an empty path is the workflow."""
         return [node for node in self.nodes if node.parent == path]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewired:
+    """A place that reads a step; of an operation, one that was patched."""
+
+    path: str
+    field: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What an expression can read, spelled as it is written there.
+
+    `step` is the path of the step that gives it, and empty for what the workflow or a loop gives.
+    """
+
+    name: str
+    type: str = "any"
+    step: str = ""
+    readers: tuple[Rewired, ...] = ()
 
 
 def at(value: Value | None, *keys: str | int) -> Value | None:
@@ -108,6 +136,17 @@ def joined(parent: str, name: str) -> str:
     """The path of a step, spelled as the addresses of events are."""
     escaped = _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", name)
     return f"{parent}/{escaped}" if parent else escaped
+
+
+def is_in(path: str, holder: str) -> bool:
+    """Whether a path is that of a step or of something inside of it."""
+    return path == holder or path.startswith(f"{holder}/")
+
+
+def holders(path: str) -> list[str]:
+    """A path with all paths around it, the outermost first."""
+    parts = path.split("/")
+    return ["/".join(parts[: length + 1]) for length in range(len(parts))] if path else []
 
 
 def number_pair(value: Value | None, *names: str) -> tuple[float, float] | None:

@@ -2,46 +2,31 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from whorl import ir
-from whorl.dialects.native.context import FACTS, RESERVED
-from whorl.dialects.reader import files_beside
-from whorl.dialects.reading.fields import text_of, texts_of
-from whorl.ir.checks.scopes import views_in
-from whorl.ir.walk import blocks_of, names_given
-from whorl.source import Mapping, Scalar, Sequence, plain
-from whorl.source.editing.text import TAKEN, UNKNOWN
-from whorl.wings.editor.kit.names import Name, Rewired, field_words, line_of, owner_of
-from whorl.wings.editor.kit.operations import CONNECTED, UNAVAILABLE, Operation, refuse
-from whorl.wings.editor.kit.sketch import Keys, Sketch, SketchNode, at, joined
+from whorl.dialects.native.context import RESERVED
+from whorl.dialects.reading.fields import texts_of
+from whorl.source import Mapping, Scalar, Sequence
+from whorl.source.editing.text import UNKNOWN
+from whorl.wings.editor.kit.changes import Changes
+from whorl.wings.editor.kit.operations import CONNECTED, Operation, refuse
+from whorl.wings.editor.kit.sketch import Keys, Name, Sketch, SketchNode, at, is_in, joined
 from whorl.wings.editor.native import sketch
-from whorl.wings.editor.native.extracting import SHARED, Blocks, extract, opened_file, refuse_body
-from whorl.wings.editor.native.names import Names, Rewiring, spelled
-from whorl.wings.editor.native.sketch import draw
+from whorl.wings.editor.native.readers import Reading, check_name, names_at
+from whorl.wings.editor.native.subflows import extract, inline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from whorl.ir.checks.scopes import Shape, View
-    from whorl.ir.nodes import Fact
     from whorl.source import Document, Json
-    from whorl.wings.editor.kit.changes import Changes, FormField
+    from whorl.source.editing.entries import Piece
+    from whorl.wings.editor.kit.changes import FormField
+
+_HOLDERS = ("repeat", "each", "together", "if")
 
 
-_HOLDERS: dict[str, dict[str, Any]] = {
-    "repeat": {"at_most": 5, "steps": {}},
-    "each": {"each": "[1, 2, 3]", "steps": {}},
-    "together": {"together": {}},
-    "if": {"if": "true", "then": {}},
-}
-
-
-class NativeChanges(Blocks):
+class NativeChanges(Changes):
     new, groups, titles, needs = sketch.NEW, sketch.GROUPS, sketch.TITLES, sketch.NEEDS
     looks, ports, empty = sketch.LOOKS, sketch.PORTS, sketch.EMPTY
+    last = ("repeat", "together", "choose", "steps", "then", "else", "cases", "default", "outputs")
 
     @classmethod
     def form_of(cls, kind: str) -> list[FormField]:
@@ -49,10 +34,64 @@ class NativeChanges(Blocks):
 
     @classmethod
     def draw(cls, document: Document) -> Sketch:
-        return draw(document)
+        return sketch.draw(document)
 
     def names_at(self, path: str) -> list[Name]:
         return names_at(self, path)
+
+    def slot(self, into: str, case: str | None = None) -> Keys:
+        """The keys of the steps inside of a holder, or of the workflow."""
+        if not into:
+            return ("steps",)
+        node = self.node(into)
+        if not node.slots:
+            self.refuse_at(UNKNOWN, f"{into!r} holds no steps", node.where)
+        wanted = case or ("" if "" in node.slots else next(iter(node.slots)))
+        if wanted not in node.slots:
+            known = ", ".join(filter(None, node.slots)) or "none"
+            message = f"{into!r} has no case {wanted!r}"
+            self.refuse_at(UNKNOWN, message, node.where, f"there is {known}")
+        return node.slots[wanted]
+
+    def index_in(self, where: Keys, operation: Operation) -> int:
+        """Where in a block something goes: behind a step, first (null), or last."""
+        names = self.names_in(where)
+        if "after" not in operation.fields:
+            return len(names)
+        after = operation.get("after")
+        if after is None:
+            return 0
+        name = str(self.node(after).where[-1]) if self.sketch.node(after) else after
+        if name not in names:
+            self.refuse_at(UNKNOWN, f"there is no step {after!r} in this place", where)
+        return names.index(name) + 1
+
+    def put_in(self, where: Keys, index: int, what: Piece | tuple[str, Json]) -> None:
+        """Puts a piece or a new step into a block; a block that is missing is made."""
+        editor = self.editor
+        if editor.now.find(where) is None:
+            editor.set(list(where), {})
+        if isinstance(what, tuple):
+            editor.insert(self.path(where), index, *what)
+        else:
+            editor.paste(self.path(where), index, what)
+
+    def selected(self, operation: Operation) -> list[SketchNode]:
+        """The steps that an operation is about, all of one block, in its order."""
+        nodes = [self.node(path) for path in dict.fromkeys(operation.at)]
+        if not nodes or len({node.where[:-1] for node in nodes}) > 1:
+            raise refuse(UNKNOWN, "the steps do not all have the same parent")
+        names = self.names_in(nodes[0].where[:-1])
+        return sorted(nodes, key=lambda node: names.index(str(node.where[-1])))
+
+    def neighbours(self, operation: Operation) -> list[SketchNode]:
+        """The same, where nothing may stand between them."""
+        nodes = self.selected(operation)
+        names = self.names_in(nodes[0].where[:-1])
+        first = names.index(str(nodes[0].where[-1]))
+        if [node.where[-1] for node in nodes] != names[first : first + len(nodes)]:
+            raise refuse(UNKNOWN, "the steps are not next to each other")
+        return nodes
 
     def make_add(self, operation: Operation) -> None:
         where = self.slot(operation.get("into"), operation.get("case"))
@@ -67,7 +106,7 @@ class NativeChanges(Blocks):
                 known = ", ".join(self.new)
                 raise refuse(UNKNOWN, f"there is no kind of step {kind!r}", f"known: {known}")
             name = self.free_name(operation.get("name") or kind, names | RESERVED)
-            self.check_name(name, where)
+            check_name(self, name, where)
             fields = {**self.new[kind], **operation.get("fields", {})}
             self.put_in(where, index, (name, fields))
         self.outcome.select = [joined(operation.get("into"), name)]
@@ -77,37 +116,33 @@ class NativeChanges(Blocks):
         if operation.get("inside", "with") == "keep":
             self.make_unwrap(operation)
             return
-        rewiring = Rewiring(self)
-        if self.rewires:
-            rewiring.release(node.path)
+        reading = Reading(self)
         self.editor.cut(self.path(node.where))
-        if not self.rewires:
-            rewiring.leave(node.path)
+        reading.rewire({}, gone=node.path)
         self.outcome.select = [node.parent] if node.parent else []
 
     def make_rename(self, operation: Operation) -> None:
         node, name = self.node(operation.at[0]), operation.get("name")
-        self.check_name(name, node.where)
+        check_name(self, name, node.where)
         path = joined(node.parent, name)
 
         def change() -> None:
-            rewiring = Rewiring(self)
+            reading = Reading(self)
             self.editor.rename(self.path(node.where), name)
-            rewiring.rewire({node.path: path})
+            reading.rewire({node.path: path})
 
         self.soundly(change)
         self.outcome.select = [path]
 
     def make_move(self, operation: Operation) -> None:
         nodes, into = self.selected(operation), operation.get("into")
-        if any(into == node.path or into.startswith(f"{node.path}/") for node in nodes):
+        if any(is_in(into, node.path) for node in nodes):
             raise refuse(UNKNOWN, "a step cannot be moved into itself")
-        rewiring = Rewiring(self)
-        where = self.slot(into, operation.get("case"))
         if operation.get("after") in [node.path for node in nodes]:
             raise refuse(UNKNOWN, "a step cannot be moved after itself")
+        reading, where = Reading(self), self.slot(into, operation.get("case"))
         moved = self._relocate(nodes, into, where, operation)
-        rewiring.rewire(moved)
+        reading.rewire(moved)
         self.outcome.select = list(moved.values())
 
     def _relocate(
@@ -115,16 +150,12 @@ class NativeChanges(Blocks):
     ) -> dict[str, str]:
         """Moves steps into a block; gives their new paths by the old ones."""
         moved: dict[str, str] = {}
-        last: str | None = None
+        last = ""
         for node in nodes:
             piece = self.editor.cut(self.path(node.where))
-            if last is None:
-                index = self.index_in(where, operation)
-            else:
-                index = self.names_in(where).index(last) + 1
-            self.put_in(where, index, piece)
-            last = str(piece.name)
-            moved[node.path] = joined(into, last)
+            behind = Operation("move", {"after": last}) if last else operation
+            self.put_in(where, self.index_in(where, behind), piece)
+            last = moved[node.path] = joined(into, str(piece.name))
         return moved
 
     def make_wrap(self, operation: Operation) -> None:
@@ -132,22 +163,20 @@ class NativeChanges(Blocks):
         if kind not in _HOLDERS:
             known = f"known: {', '.join(_HOLDERS)}"
             raise refuse(UNKNOWN, f"steps cannot be wrapped in {kind!r}", known)
-        block = nodes[0].where[:-1]
+        block, given = nodes[0].where[:-1], operation.get("fields", {})
         names = self.names_in(block)
-        first = names.index(str(nodes[0].where[-1]))
         name = self.free_name(operation.get("name") or "loop_1", set(names) | RESERVED)
-        self.check_name(name, block)
-        given = operation.get("fields", {})
-        value: dict[str, Any] = {**_HOLDERS[kind], **given}
+        check_name(self, name, block)
+        value: dict[str, Any] = {**self.new[kind], **given}
         if kind == "repeat":
-            value = {"repeat": {**given, **{k: v for k, v in value.items() if k not in given}}}
+            value = {"repeat": {**given, **self.new[kind]["repeat"], **given}}
         path = joined(nodes[0].parent, name)
 
         def change() -> None:
-            rewiring = Rewiring(self)
-            self.put_in(block, first, (name, value))
-            inner = self.slot(path, None)
-            rewiring.rewire(self._relocate(nodes, path, inner, Operation("move", {})))
+            reading = Reading(self)
+            self.put_in(block, names.index(str(nodes[0].where[-1])), (name, value))
+            last = Operation("move")
+            reading.rewire(self._relocate(nodes, path, self.slot(path), last))
 
         self.soundly(change)
         self.outcome.select = [path]
@@ -156,43 +185,37 @@ class NativeChanges(Blocks):
         node = self.node(operation.at[0])
         if not node.slots:
             self.refuse_at(UNKNOWN, f"{node.path!r} holds no steps", node.where)
-        moved: dict[str, str] = {}
+        inside = self.sketch.inside(node.path)
 
         def change() -> None:
-            rewiring = Rewiring(self)
+            reading = Reading(self)
             after = Operation("move", {"after": node.path})
-            inside = self.sketch.inside(node.path)
-            moved.update(self._relocate(inside, node.parent, node.where[:-1], after))
+            moved = self._relocate(inside, node.parent, node.where[:-1], after)
             self.editor.cut(self.path(node.where))
-            rewiring.rewire(moved, gone=node.path)
+            reading.rewire(moved, gone=node.path)
+            self.outcome.select = list(moved.values())
 
         self.soundly(change)
-        self.outcome.select = list(moved.values())
 
     def make_extract(self, operation: Operation) -> None:
         extract(self, self.neighbours(operation), operation.get("file"), operation.get("name", ""))
 
     def make_inline(self, operation: Operation) -> None:
-        node = self.node(operation.at[0])
-        if node.kind != "call":
-            self.refuse_at(UNAVAILABLE, f"{node.path!r} does not call another file", node.where)
-        inline(self, node)
+        inline(self, self.node(operation.at[0]))
 
-    def ends(self, operation: Operation) -> tuple[SketchNode, SketchNode]:
-        ends = (operation.get(end).get("at", "") for end in ("from", "to"))
-        source, target = (self.node(str(end)) for end in ends)
-        return source, target
+    def _ends(self, operation: Operation) -> tuple[SketchNode, SketchNode]:
+        source, target = (str(operation.get(end).get("at", "")) for end in ("from", "to"))
+        return self.node(source), self.node(target)
 
     def make_connect(self, operation: Operation) -> None:
-        source, target = self.ends(operation)
+        source, target = self._ends(operation)
         if operation.get("kind", "order") == "feedback":
             self._feed_back(operation, source, target)
             return
         if source.where[:-1] != target.where[:-1] or source.path == target.path:
             advice = "only steps of the same block can be ordered; move one of them"
-            self.refuse_at(
-                CONNECTED, "the two steps are not in the same block", target.where, advice
-            )
+            message = "the two steps are not in the same block"
+            self.refuse_at(CONNECTED, message, target.where, advice)
         if self._leads_to(source.path, target.path):
             return
         if self._leads_to(target.path, source.path):
@@ -200,12 +223,8 @@ class NativeChanges(Blocks):
             self.refuse_at(CONNECTED, message, target.where, "remove that order first, or move it")
         name, where = str(source.where[-1]), (*target.where, "after")
         written = at(self.editor.now.root, *where)
-        value: Json = name
-        if isinstance(written, Scalar) and written.value is not None:
-            value = [written.text, name]
-        elif isinstance(written, Sequence):
-            value = [*(item.text for item in written if isinstance(item, Scalar)), name]
-        elif isinstance(written, Mapping):
+        value: Json = [*texts_of(written), name] if texts_of(written) else name
+        if isinstance(written, Mapping):
             where, value = (*where, name), "passed"
         self.editor.set(list(where), value, before=self.last)
 
@@ -229,220 +248,23 @@ class NativeChanges(Blocks):
         names = self.names_in((*loop.where, "repeat", "carry"))
         taken = {*names, *self.names_in((*loop.where, "repeat", "steps"))} | RESERVED
         name = self.free_name(operation.get("name") or port or "feedback", taken)
-        self.check_name(name, loop.where)
+        check_name(self, name, loop.where)
         read = f"{{{{ {source.name}.{port} }}}}" if port else f"{{{{ {source.name} }}}}"
         self.editor.set([*loop.where, "repeat", "carry", name], read, before=self.last)
         self.outcome.select = [loop.path]
 
     def make_disconnect(self, operation: Operation) -> None:
-        source, target = self.ends(operation)
+        source, target = self._ends(operation)
+        name, where = str(source.where[-1]), [*target.where, "after"]
+        written = at(self.editor.now.root, *where)
         if operation.get("kind", "order") == "feedback":
             name = operation.get("name") or operation.get("to").get("port") or ""
-            self.editor.unset([*target.where, "repeat", "carry", name], keeps=len(target.where))
-            return
-        where = (*target.where, "after")
-        written = at(self.editor.now.root, *where)
-        name = str(source.where[-1])
-        if isinstance(written, Scalar) and written.text == name:
-            self.editor.unset(list(where), keeps=len(target.where))
+            where = [*target.where, "repeat", "carry", name]
         elif isinstance(written, Mapping) and name in written:
-            self.editor.unset([*where, name], keeps=len(target.where))
+            where.append(name)
         elif isinstance(written, Sequence) and name in texts_of(written):
-            index = [getattr(part, "text", "") for part in written].index(name)
-            self.editor.unset([*where, index], keeps=len(target.where))
-        else:
+            where.append([getattr(part, "text", "") for part in written].index(name))
+        elif not (isinstance(written, Scalar) and written.text == name):
             message = "one comes before the other only by the order of the file"
             self.refuse_at(CONNECTED, message, target.where, "move it, or use together")
-
-
-# What the texts of a step may read, by the reader's own scopes.
-
-_FACTS = cast("list[tuple[str, Fact]]", list(FACTS.items()))
-_DEEP_MAX = 3
-_WORDS = {"string": "text", "integer": "number", "array": "list", "plain": "any"}
-
-
-def names_at(changes: Changes, path: str) -> list[Name]:
-    """The names that a step sees, those nearest to it first; of a loop, those that its body sees.
-
-    An empty path is the end of the workflow, where its outputs are.
-    """
-    names = Names(changes.editor.now.document, files_beside(changes.files, changes.file))
-    workflow = names.workflow
-    view = None if workflow is None else dict(views_in(workflow)).get(path)
-    if workflow is None or view is None:
-        return []
-    types = {port.name: _WORDS.get(port.type, port.type) for port in workflow.inputs}
-    readers = _readers(changes, names)
-    found: dict[str, Name] = {}
-    for name, node, shape in _seen(view):
-        is_step = node is not None and node.name == name
-        step = names.paths.get(id(node), "") if is_step else ""
-        known: Json = {"type": types.get(name)} if node is None else None
-        known = _schema(node) if is_step else known
-        for parts, word in _parts([name], shape, node, known):
-            text = spelled(parts, is_first=True)
-            whole = step if len(parts) == 1 else "/".join([step, *parts[1:]])
-            found.setdefault(text, Name(text, word, step, tuple(readers.get(whole, ()))))
-    return list(found.values())
-
-
-def _seen(view: View) -> Iterator[tuple[str, ir.Node | None, Shape | None]]:
-    for name in dict.fromkeys(view.names()):
-        yield name, view.origin(name), view.find(name)[1]
-    for loop in view.holders():
-        # The facts of a loop are bound where they are read; all of them can be.
-        if isinstance(loop, ir.Loop):
-            yield from ((name, loop, view.shapes.of_fact(loop, fact)) for name, fact in _FACTS)
-
-
-def _schema(node: ir.Node | None) -> Json:
-    return node.returns if isinstance(node, ir.Task) else None
-
-
-def _parts(
-    parts: list[str], shape: Shape | None, node: ir.Node | None, schema: Json
-) -> Iterator[tuple[list[str], str]]:
-    """A name and what is known to be inside of it, each with its type."""
-    known = schema if isinstance(schema, dict) else {}
-    word = known.get("type") or (shape.kind if shape is not None else "any")
-    yield parts, _WORDS.get(str(word), str(word))
-    if shape is None or shape.kind != "object" or len(parts) > _DEEP_MAX:
-        return
-    properties = known.get("properties")
-    steps = (
-        {} if node is None else dict(pair for _, b in blocks_of(node) for pair in names_given(b))
-    )
-    for name, inner in shape.fields.items():
-        step = steps.get(name)
-        part = properties.get(name) if isinstance(properties, dict) else _schema(step)
-        yield from _parts([*parts, name], inner, step, part)
-
-
-def _readers(changes: Changes, names: Names) -> dict[str, list[Rewired]]:
-    """Who reads each step, by the path of the step."""
-    found: dict[str, list[Rewired]] = {}
-    for reader in names.readers:
-        owner = owner_of(changes.sketch, reader.where)
-        line = line_of(changes.editor.now, reader.where)
-        note = Rewired(owner.path if owner else "", field_words(owner, reader.where), line)
-        for step in reader.chain:
-            if note not in found.setdefault(step, []):
-                found[step].append(note)
-    return found
-
-
-# The steps of a called file come in the place of the call.
-
-# A text that is one name, with what is read of it.
-_CHAIN = re.compile(r"\{\{\s*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\s*\}\}")
-
-
-def inline(changes: Blocks, node: SketchNode) -> None:
-    """Puts the steps of a called file in the place of the call; the file stays as it is."""
-    called = opened_file(changes, node, node.file)
-    assert isinstance(called, Blocks)
-    given = at(changes.editor.now.root, *node.where, "with")
-    coming = _Coming(changes, called, node, plain(given) if given is not None else {})
-    names = called.names_in(("steps",))
-    name, block = str(node.where[-1]), node.where[:-1]
-    taken = (set(changes.names_in(block)) - {name}) & set(names)
-    if taken:
-        changes.refuse_at(
-            TAKEN, f"there is a step {min(taken)!r} already", node.where, "rename one"
-        )
-    coming.enter()
-    order = changes.editor.now.find((*node.where, "after"))
-
-    def change() -> None:
-        index = changes.names_in(block).index(name)
-        coming.respell()
-        waits = None if order is None else changes.editor.cut(order)
-        gap = changes.editor.cut(changes.path(node.where)).gap
-        # The last one first, so that each has the blank lines before it.
-        steps = [called.path(("steps", step)) for step in reversed(names)]
-        for offset, piece in enumerate([called.editor.cut(step) for step in steps][::-1]):
-            if not offset and not gap.strip() and not piece.gap.strip():
-                piece = replace(piece, gap=gap)
-            changes.put_in(block, index + offset, piece)
-        if waits is not None and names:
-            fields = changes.names_in((*block, names[0]))
-            behind = [index for index, field in enumerate(fields) if field in changes.last]
-            changes.editor.paste(
-                changes.path((*block, names[0])), min(behind, default=len(fields)), waits
-            )
-
-    changes.soundly(change)
-    parent = f"{node.parent}/" if node.parent else ""
-    changes.outcome.select = [f"{parent}{step}" for step in names]
-
-
-class _Coming:
-    """A called file whose steps come here: what they are given, and who reads the call."""
-
-    def __init__(self, changes: Blocks, called: Blocks, node: SketchNode, given: Json) -> None:
-        self._changes, self._called, self._node = changes, called, node
-        self._given = given if isinstance(given, dict) else {}
-        self._chains = {name: _chain(value) for name, value in self._given.items()}
-        root, own = called.editor.now.root, changes.editor.now.root
-        for entry in root if isinstance(root, Mapping) else ():
-            outer = at(own, entry.name)
-            is_same = outer is not None and plain(entry.value) == plain(outer)
-            if entry.name in SHARED and is_same:
-                continue
-            if entry.name not in ("whorl", "name", "description", "inputs", "steps", "outputs"):
-                words = f"{node.file} has a {entry.name!r} of its own"
-                refuse_body(changes, node.where, words)
-
-    def enter(self) -> None:
-        """Writes what the steps are given where they read their inputs."""
-        called = self._called
-        names = Names(called.editor.now.document, files_beside(called.files, called.file))
-        if names.workflow is None:
-            refuse_body(self._changes, self._node.where, f"{self._node.file} has mistakes")
-        known = {port.name for port in names.workflow.inputs}
-        texts: dict[Keys, str] = {}
-        for use in sorted(names.uses, key=lambda one: -one.offset):
-            name = use.name.name
-            if use.origin is not None or name not in known or self._chains.get(name) == name:
-                continue
-            chain = self._chains.get(name)
-            if not chain:
-                words = f"{self._node.path} does not give a plain value as {name!r}"
-                refuse_body(self._changes, self._node.where, words)
-            text = texts.get(use.where) or text_of(at(called.editor.now.root, *use.where))
-            texts[use.where] = text[: use.offset] + chain + text[use.offset + len(name) :]
-        for where, text in texts.items():
-            called.editor.set(list(where), text)
-
-    def respell(self) -> None:
-        """Readers of the call read what its outputs are made of."""
-        changes, node = self._changes, self._node
-        outputs = at(self._called.editor.now.root, "outputs")
-        chains = (
-            {e.name: _chain(plain(e.value)) for e in outputs}
-            if isinstance(outputs, Mapping)
-            else {}
-        )
-        names = Names(changes.editor.now.document, files_beside(changes.files, changes.file))
-        own = next((key for key, path in names.paths.items() if path == node.path), 0)
-        texts: dict[Keys, str] = {}
-        for use in sorted(names.uses, key=lambda one: -one.offset):
-            if id(use.origin) != own:
-                continue
-            key = str(use.name.path[0]) if use.name.path else ""
-            chain, old = chains.get(key, ""), f"{use.name.name}.{key}"
-            text = texts.get(use.where) or text_of(at(changes.editor.now.root, *use.where))
-            if not chain or text[use.offset : use.offset + len(old)] != old:
-                words = f"{use.viewer or 'the workflow'} reads more than an output of {node.path}"
-                refuse_body(changes, use.where, words)
-            if chain != old:
-                texts[use.where] = text[: use.offset] + chain + text[use.offset + len(old) :]
-        for where, text in texts.items():
-            changes.editor.set(list(where), text)
-
-
-def _chain(written: Json) -> str:
-    """The names that a text reads, where it is nothing else."""
-    match = _CHAIN.fullmatch(written.strip()) if isinstance(written, str) else None
-    return match[1] if match else ""
+        self.editor.unset(where, keeps=len(target.where))

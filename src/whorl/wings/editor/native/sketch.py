@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whorl import ir
 from whorl.dialects.native import field_types
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from whorl.dialects.native.field_types import Field, FieldTable, Form
     from whorl.source import Document, Json
     from whorl.wings.editor.kit.changes import Widget
-
-# The fields of a case whose steps stand under `steps`, and the kinds that hold steps.
-_THEN, _ELSE = "then", "default"
 
 
 def draw(document: Document) -> Sketch:
@@ -121,9 +118,9 @@ def slots_of(step: Value | None, kind: str, where: Keys) -> dict[str, Keys]:
             is_flag = isinstance(together, Scalar) and at(step, "steps") is not None
             return {"": (*where, "steps") if is_flag else _body(together, (*where, "together"))}
         case "if":
-            names = {"then": _THEN, "else": _ELSE}
-            found = {slot: name for name, slot in names.items() if at(step, name) is not None}
-            return {slot: _body(at(step, name), (*where, name)) for slot, name in found.items()}
+            slots = {"then": at(step, "then"), "default": at(step, "else")}
+            keys = {"then": (*where, "then"), "default": (*where, "else")}
+            return {slot: _body(v, keys[slot]) for slot, v in slots.items() if v is not None}
         case "choose":
             return _cases(at(step, "choose"), (*where, "choose"))
     return {}
@@ -151,86 +148,66 @@ def _cases(choose: Value | None, where: Keys) -> dict[str, Keys]:
 
 # What can be added to a native file: the kinds of steps, and their forms from the own table.
 
-NEW: dict[str, Any] = {
-    "ask": {"ask": "Say hello."},
-    "agent": {"agent": "demo", "prompt": "Look around."},
-    "run": {"run": "echo hello"},
-    "http": {"http": "https://example.org"},
-    "read": {"read": "input.txt"},
-    "write": {"write": "output.txt", "content": "text"},
-    "use": {"use": "server/tool"},
-    "call": {"call": "other.yaml"},
-    "repeat": {"repeat": {"at_most": 5, "steps": {}}},
-    "each": {"each": "[1, 2, 3]", "steps": {}},
-    "together": {"together": {}},
-    "if": {"if": "true", "then": {}},
-    "choose": {"choose": {"on": "'yes'", "cases": {"yes": {}}}},
-    "approve": {"approve": "Continue?"},
-    "wait": {"wait": "5s"},
-    "set": {"set": {"name": "value"}},
-    "value": {"value": "text"},
-    "stop": {"stop": True},
-    "break": {"break": True},
-    "continue": {"continue": True},
-}
-GROUPS: dict[str, tuple[str, ...]] = {
-    "ASK": ("ask", "agent"),
-    "WORK": ("run", "http", "read", "write", "use", "call"),
-    "LOGIC": ("repeat", "each", "together", "if", "choose", "approve", "wait"),
-    "VALUES": ("set", "value"),
-    "END": ("stop", "break", "continue"),
-}
-TITLES = {
-    "ask": "Ask a model",
-    "run": "Run a command",
-    "http": "Call HTTP",
-    "read": "Read a file",
-    "write": "Write a file",
-    "use": "Use a tool",
-    "call": "Call a workflow",
-    "repeat": "Loop",
-    "each": "For each",
-    "approve": "Ask a person",
-    "set": "Set variables",
-    "break": "Leave the loop",
-    "continue": "Next iteration",
-    "stop": "End the run",
-}
-_COMMANDS = "[allow] commands"
-NEEDS = {"run": _COMMANDS, "agent": _COMMANDS, "use": "[mcp]", "write": "[allow] files"}
+
+class _Shown(NamedTuple):
+    """A kind as the palette shows it: group, title, icon and colour, the fields of a new step.
+
+    `gives` are the parts that all results of the kind have, for feeding one of them back; steps are
+    connected as wholes. `needs` is what the operator must allow.
+    """
+
+    group: str
+    title: str
+    icon: str
+    colour: str
+    fields: dict[str, Any]
+    gives: tuple[str, ...] = ()
+    needs: str = ""
+
+
 _ASKS, _WORKS, _LOOPS, _CHOOSES, _KEEPS, _ENDS = (
     "#2a4a7a", "#2f5a3c", "#4a2a6a", "#6a3a4a", "#4a5560", "#7a2f2a"
 )  # fmt: skip
-LOOKS = {
-    "ask": ("message-square", _ASKS),
-    "agent": ("bot", _ASKS),
-    "run": ("terminal", _WORKS),
-    "http": ("globe", _WORKS),
-    "read": ("file-text", _WORKS),
-    "write": ("file-pen", _WORKS),
-    "use": ("wrench", _WORKS),
-    "call": ("workflow", _WORKS),
-    "repeat": ("repeat", _LOOPS),
-    "each": ("list", _LOOPS),
-    "together": ("columns", _LOOPS),
-    "if": ("git-branch", _CHOOSES),
-    "choose": ("split", _CHOOSES),
-    "approve": ("user-check", _CHOOSES),
-    "wait": ("clock", _KEEPS),
-    "set": ("variable", _KEEPS),
-    "value": ("braces", _KEEPS),
-    "stop": ("octagon", _ENDS),
-    "break": ("log-out", _ENDS),
-    "continue": ("skip-forward", _ENDS),
-}
-# Steps are connected as wholes; what is named here are the parts of a result that all of a kind
-# have, for feeding one of them back.
+_COMMANDS = "[allow] commands"
+_RAN, _SENT = ("stdout", "stderr", "exit_code"), ("status", "headers", "body")
+_CHOICE = {"on": "'yes'", "cases": {"yes": {}}}
+_SHOWN = {
+    "ask": _Shown("ASK", "Ask a model", "message-square", _ASKS, {"ask": "Say hello."}),
+    "agent": _Shown("ASK", "Agent", "bot", _ASKS, {"agent": "demo", "prompt": "Look around."},
+                    needs=_COMMANDS),
+    "run": _Shown("WORK", "Run a command", "terminal", _WORKS, {"run": "echo hello"}, _RAN,
+                  _COMMANDS),
+    "http": _Shown("WORK", "Call HTTP", "globe", _WORKS, {"http": "https://example.org"}, _SENT),
+    "read": _Shown("WORK", "Read a file", "file-text", _WORKS, {"read": "input.txt"},
+                   ("content", "path", "size")),
+    "write": _Shown("WORK", "Write a file", "file-pen", _WORKS,
+                    {"write": "output.txt", "content": "text"}, ("path", "size"), "[allow] files"),
+    "use": _Shown("WORK", "Use a tool", "wrench", _WORKS, {"use": "server/tool"}, needs="[mcp]"),
+    "call": _Shown("WORK", "Call a workflow", "workflow", _WORKS, {"call": "other.yaml"}),
+    "repeat": _Shown("LOGIC", "Loop", "repeat", _LOOPS, {"repeat": {"at_most": 5, "steps": {}}}),
+    "each": _Shown("LOGIC", "For each", "list", _LOOPS, {"each": "[1, 2, 3]", "steps": {}}),
+    "together": _Shown("LOGIC", "Together", "columns", _LOOPS, {"together": {}}),
+    "if": _Shown("LOGIC", "If", "git-branch", _CHOOSES, {"if": "true", "then": {}}),
+    "choose": _Shown("LOGIC", "Choose", "split", _CHOOSES, {"choose": _CHOICE}),
+    "approve": _Shown("LOGIC", "Ask a person", "user-check", _CHOOSES, {"approve": "Continue?"},
+                      ("approved", "feedback")),
+    "wait": _Shown("LOGIC", "Wait", "clock", _KEEPS, {"wait": "5s"}),
+    "set": _Shown("VALUES", "Set variables", "variable", _KEEPS, {"set": {"name": "value"}}),
+    "value": _Shown("VALUES", "Value", "braces", _KEEPS, {"value": "text"}),
+    "stop": _Shown("END", "End the run", "octagon", _ENDS, {"stop": True}),
+    "break": _Shown("END", "Leave the loop", "log-out", _ENDS, {"break": True}),
+    "continue": _Shown("END", "Next iteration", "skip-forward", _ENDS, {"continue": True}),
+}  # fmt: skip
+NEW = {kind: shown.fields for kind, shown in _SHOWN.items()}
+TITLES = {kind: shown.title for kind, shown in _SHOWN.items()}
+NEEDS = {kind: shown.needs for kind, shown in _SHOWN.items()}
+LOOKS = {kind: (shown.icon, shown.colour) for kind, shown in _SHOWN.items()}
 PORTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "run": ((), ("stdout", "stderr", "exit_code")),
-    "http": ((), ("status", "headers", "body")),
-    "read": ((), ("content", "path", "size")),
-    "write": ((), ("path", "size")),
-    "approve": ((), ("approved", "feedback")),
+    kind: ((), shown.gives) for kind, shown in _SHOWN.items()
+}
+GROUPS = {
+    group: tuple(kind for kind, shown in _SHOWN.items() if shown.group == group)
+    for group in ("ASK", "WORK", "LOGIC", "VALUES", "END")
 }
 EMPTY = """\
 whorl: 1
