@@ -7,9 +7,8 @@ import difflib
 import json
 import os
 import re
-import secrets
 import sys
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -42,12 +41,10 @@ from whorl.source.paths import check_inside, open_file
 from whorl.wings.editor import single_step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.services.project import Project
-    from whorl.wings.editor.kit.edit import Edited
+    from whorl.wings.editor.kit.changes import Edited
 
 _OPERATIONS_BYTES_MAX = 1_000_000
 
@@ -155,21 +152,14 @@ def _read(path: str) -> str:
 
 def _write(path: str, text: str) -> None:
     """Writes by renaming a whole new file beside it; the mode stays, and so does what is linked."""
-    real = os.path.realpath(path)
-    new = Path(real).parent / f".{Path(real).name[:100]}.{secrets.token_hex(6)}"
+    from whorl.wings.editor.files import replace_file
+
+    folder, name = os.path.split(os.path.realpath(path))
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        mode = os.stat(real).st_mode & 0o777
-        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
-            os.fchmod(stream.fileno(), mode)
-            stream.write(text.encode())
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(new, real)
-    except OSError as fault:
-        raise UsageError(f"cannot write {path!r}: {fault.strerror or fault}") from None
+        replace_file(opened, name, text.encode(), path)
     finally:
-        with suppress(OSError):
-            os.unlink(new)
+        os.close(opened)
 
 
 def _listed(name: str) -> list[dict[str, Any]]:
@@ -274,100 +264,84 @@ def _keys(written: str) -> list[str | int]:
     return [int(part) if part.isdigit() else part for part in written.split(".")]
 
 
-def _place(options: dict[str, Any]) -> dict[str, Any]:
-    place: dict[str, Any] = {"into": options["into"] or ""}
-    if options["case"]:
-        place["case"] = options["case"]
-    if options["first"] or options["after"]:
-        place["after"] = options["after"]
-    return place
-
-
-def _set(words: list[str], _: dict[str, Any]) -> dict[str, Any]:
-    if len(words) == 3:
-        return {"at": words[0], "field": _keys(words[1]), "value": words[2]}
-    at, written = words
-    field, value = _value(written)
-    return {"at": at, "field": _keys(field), "value": value}
-
-
-def _open(words: list[str], _: dict[str, Any]) -> dict[str, Any]:
-    return {"at": words[0], "field": _keys(words[1]) if len(words) > 1 else []}
-
-
-def _add(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
-    name = {"name": options["name"]} if options["name"] else {}
-    fields = dict(map(_value, options["fields"]))
-    return {"kind": words[0], "fields": fields, **name, **_place(options)}
-
-
-def _wrap(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
-    given = {"until": options["until"], "at_most": options["at_most"]}
-    fields = {name: part for name, part in given.items() if part is not None}
-    fields |= dict(map(_value, options["fields"]))
-    name = {"name": options["name"]} if options["name"] else {}
-    return {"at": words, "kind": options["kind"] or "repeat", "fields": fields, **name}
-
-
-def _connect(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
-    ends = [dict(zip(("at", "port"), word.split(":", 1), strict=False)) for word in words]
-    more = {name: options[name] for name in ("kind", "name") if options[name]}
-    return {"from": ends[0], "to": ends[1], **more}
-
-
-def _numbers(words: list[str], _: dict[str, Any]) -> dict[str, Any]:
-    try:
-        numbers = [float(word) for word in words[1:]]
-    except ValueError:
-        raise UsageError("x and y are numbers") from None
-    whole = [int(number) if number.is_integer() else number for number in numbers]
-    return {"at": words[0], "x": whole[0], "y": whole[1]}
-
-
-def _rename(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
-    port = {"port": options["port"]} if options["port"] else {}
-    return {"at": words[0], "name": words[1], **port}
-
-
-def _extract(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
-    name = {"name": options["name"]} if options["name"] else {}
-    return {"at": words[:-1], "file": words[-1], **name}
-
-
-def _remove(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
-    inside = "keep" if options["keep"] else "with"
-    return {"at": words[0], "inside": inside, "bridge": options["bridge"]}
-
-
-# By operation: how many arguments it takes, what they are, and what becomes of them.
-_WORDS: dict[str, tuple[range, str, Callable[[list[str], dict[str, Any]], dict[str, Any]]]] = {
-    "set": (range(2, 4), "STEP FIELD VALUE, or STEP FIELD:=JSON", _set),
-    "unset": (range(2, 3), "STEP FIELD", lambda w, _: {"at": w[0], "field": _keys(w[1])}),
-    "rewrite": (range(2, 3), "STEP TEXT", lambda w, _: {"at": w[0], "text": w[1]}),
-    "open": (range(1, 3), "STEP [FIELD]", _open),
-    "add": (range(1, 2), "KIND", _add),
-    "remove": (range(1, 2), "STEP", _remove),
-    "move": (range(1, 100), "STEP...", lambda w, options: {"at": w, **_place(options)}),
-    "rename": (range(2, 3), "STEP NAME", _rename),
-    "wrap": (range(1, 100), "STEP...", _wrap),
-    "unwrap": (range(1, 2), "STEP", lambda w, _: {"at": w[0]}),
-    "connect": (range(2, 3), "FROM[:PORT] TO[:PORT]", _connect),
-    "disconnect": (range(2, 3), "FROM[:PORT] TO[:PORT]", _connect),
-    "extract": (range(2, 100), "STEP... FILE", _extract),
-    "inline": (range(1, 2), "STEP", lambda w, _: {"at": w[0]}),
-    "place": (range(3, 4), "STEP X Y", _numbers),
+# By operation: what its arguments are.
+_USAGE = {
+    "set": "STEP FIELD VALUE, or STEP FIELD:=JSON",
+    "unset": "STEP FIELD",
+    "rewrite": "STEP TEXT",
+    "open": "STEP [FIELD]",
+    "add": "KIND",
+    "remove": "STEP",
+    "move": "STEP...",
+    "rename": "STEP NAME",
+    "wrap": "STEP...",
+    "unwrap": "STEP",
+    "connect": "FROM[:PORT] TO[:PORT]",
+    "disconnect": "FROM[:PORT] TO[:PORT]",
+    "extract": "STEP... FILE",
+    "inline": "STEP",
+    "place": "STEP X Y",
 }
 
 
 def _operation(words: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """An operation, as a list of operations has it, from words and options of the command line."""
     word, *arguments = words
-    if word not in _WORDS:
-        advice = did_you_mean(word, (*_WORDS, "names")) or f"known: {', '.join(_WORDS)}"
+    if word not in _USAGE:
+        advice = did_you_mean(word, (*_USAGE, "names")) or f"known: {', '.join(_USAGE)}"
         raise UsageError(f"there is no operation {word!r}", help=advice)
-    counts, usage, made = _WORDS[word]
-    if len(arguments) not in counts:
-        raise UsageError(f"{word!r} takes {usage}", help="see `whorl edit --help`")
-    return {"operation": word, **made(arguments, options)}
+    named = {key: options[key] for key in ("name", "kind", "port") if options[key]}
+    name = {key: part for key, part in named.items() if key == "name"}
+    place = {"into": options["into"] or ""}
+    place |= {"case": options["case"]} if options["case"] else {}
+    place |= {"after": options["after"]} if options["first"] or options["after"] else {}
+    fields = dict(map(_value, options["fields"]))
+    made: dict[str, Any]
+    match word, arguments:
+        case "set", [at, field, text]:
+            made = {"at": at, "field": _keys(field), "value": text}
+        case "set", [at, assigned]:
+            field, value = _value(assigned)
+            made = {"at": at, "field": _keys(field), "value": value}
+        case "unset", [at, field]:
+            made = {"at": at, "field": _keys(field)}
+        case "open", [at, *keys] if len(keys) < 2:
+            made = {"at": at, "field": [key for field in keys for key in _keys(field)]}
+        case "rewrite", [at, text]:
+            made = {"at": at, "text": text}
+        case "rename", [at, new]:
+            made = {"at": at, **named, "name": new}
+        case "add", [kind]:
+            made = {"kind": kind, "fields": fields, **name, **place}
+        case "remove", [at]:
+            inside = "keep" if options["keep"] else "with"
+            made = {"at": at, "inside": inside, "bridge": options["bridge"]}
+        case "move", [_, *_]:
+            made = {"at": arguments, **place}
+        case "wrap", [_, *_]:
+            limits = {key: options[key] for key in ("until", "at_most") if options[key] is not None}
+            made = {"at": arguments, "kind": "repeat", **named, "fields": limits | fields}
+        case "extract", [_, *_, file] if len(arguments) > 1:
+            made = {"at": arguments[:-1], "file": file, **name}
+        case (("unwrap" | "inline"), [at]):
+            made = {"at": at}
+        case (("connect" | "disconnect"), [source, target]):
+            ends = [dict(zip(("at", "port"), end.split(":", 1), strict=False))
+                    for end in (source, target)]  # fmt: skip
+            made = {"from": ends[0], "to": ends[1], **named}
+        case "place", [at, x, y]:
+            made = {"at": at, "x": _number(x), "y": _number(y)}
+        case _:
+            raise UsageError(f"{word!r} takes {_USAGE[word]}", help="see `whorl edit --help`")
+    return {"operation": word, **made}
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise UsageError("x and y are numbers") from None
+    return int(number) if number.is_integer() else number
 
 
 # `try`: one step, or one iteration of a loop, with values that are given or pinned.
