@@ -13,9 +13,8 @@ from whorl.formats.shodan.ports import USUAL
 from whorl.formats.shodan.rims import INLINE, Dock, LoopPorts, draw, frame
 from whorl.source import Sequence
 from whorl.source.editing.text import TAKEN, UNKNOWN
-from whorl.wings.editor.kit.canvas import CanvasChanges, Row, data_field
+from whorl.wings.editor.kit.canvas import PLACE, CanvasChanges, Row, data_field
 from whorl.wings.editor.kit.operations import CONNECTED, READ, UNAVAILABLE, Operation, refuse
-from whorl.wings.editor.kit.readers import PLACE
 from whorl.wings.editor.kit.sketch import Keys, Sketch, SketchNode, at, joined, number_pair
 
 if TYPE_CHECKING:

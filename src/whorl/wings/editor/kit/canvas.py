@@ -1,4 +1,4 @@
-"""Operations on canvases: lists of nodes with ids, and of edges between their handles."""
+"""Operations on canvases (nodes with ids, edges between their handles), and on lists of steps."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from whorl.dialects.reading.fields import text_of
-from whorl.source import Mapping
+from whorl.source import Mapping, Scalar, Sequence
 from whorl.source.editing.text import TAKEN, UNKNOWN
 from whorl.wings.editor.kit.changes import AS_TEXT, Changes, FormField
-from whorl.wings.editor.kit.operations import CONNECTED, UNAVAILABLE, Operation, refuse
-from whorl.wings.editor.kit.readers import CanvasReaders
-from whorl.wings.editor.kit.sketch import Keys, SketchEdge, SketchNode, at, is_in, joined
+from whorl.wings.editor.kit.operations import CONNECTED, READ, UNAVAILABLE, Operation, refuse
+from whorl.wings.editor.kit.sketch import Keys, Name, SketchEdge, SketchNode, at, is_in, joined
 
 if TYPE_CHECKING:
-    from whorl.source import Json
+    from collections.abc import Iterable, Iterator
+
+    from whorl.source import Json, Value
     from whorl.wings.editor.kit.changes import Widget
 
 # A field of a form: its label, its widget or its choices, and what it is by default.
 Row: TypeAlias = "tuple[str, Widget | tuple[str, ...], Json]"
+PLACE = re.compile(r"\{\{([^{}]*)\}\}")
 # What a node takes on a canvas, with the space around it.
 _NODE = (240, 200)
 _ID = re.compile(r"[^\s{}\[\]|/]{1,128}")
@@ -33,11 +35,123 @@ def data_field(name: str, row: Row, *, words: str = "", is_rare: bool = False) -
     return FormField(("data", name), typed, words, choices, False, label, default, group)
 
 
-class CanvasChanges(CanvasReaders):
+class CanvasChanges(Changes):
     """A canvas of one or several levels; a level is what has `nodes` and `edges`."""
 
-    # The data of new nodes by their types, and which type closes what another opens.
-    new: ClassVar[dict[str, Any]] = {}
+    # The keys below a node where its size stands.
+    size_at: ClassVar[Keys] = ()
+    # The ids of each level, of the text that they were asked of last.
+    _ids: tuple[object, dict[Keys, list[str]]] = (None, {})
+
+    def level(self, node: SketchNode) -> Keys:
+        """The keys of the graph that a node stands in."""
+        return node.where[:-2]
+
+    def items(self, level: Keys, name: str) -> list[Value]:
+        listed = at(self.editor.now.root, *level, name)
+        return list(listed.items) if isinstance(listed, Sequence) else []
+
+    def id_of(self, node: SketchNode) -> str:
+        return text_of(at(self.editor.now.root, *node.where, "id"))
+
+    def ids(self, level: Keys) -> list[str]:
+        if self._ids[0] is not self.editor.now:
+            self._ids = (self.editor.now, {})
+        known = self._ids[1]
+        if level not in known:
+            known[level] = [text_of(at(item, "id")) for item in self.items(level, "nodes")]
+        return known[level]
+
+    def edges_at(self, level: Keys, name: str) -> Iterator[tuple[int, str, str]]:
+        """The edges that touch a node, the last one first: index, source and target."""
+        items = self.items(level, "edges")
+        for index in reversed(range(len(items))):
+            ends = [text_of(at(items[index], end)) for end in ("source", "target")]
+            if name in ends:
+                yield index, ends[0], ends[1]
+
+    # What a dialect says of its nodes: what comes into one and what it gives, as texts name it and
+    # with types; whom a placeholder names, and where in it; how an edge names a port.
+
+    def given(self, node: SketchNode) -> Iterator[tuple[str, str]]:
+        raise NotImplementedError
+
+    def gives(self, node: SketchNode) -> Iterator[tuple[str, str]]:
+        raise NotImplementedError
+
+    def head_of(self, node: SketchNode, content: str, names: set[str]) -> tuple[int, str] | None:
+        raise NotImplementedError
+
+    def handle(self, end: str, port: str) -> str | None:
+        raise NotImplementedError
+
+    def make_unwrap(self, operation: Operation) -> None:
+        raise NotImplementedError
+
+    def sees(self, node: SketchNode, other: SketchNode) -> bool:
+        """Whether a node can read another one: one beside it, or beside what is around it."""
+        return not other.parent or is_in(node.path, other.parent)
+
+    def mentions(self, level: Keys, node: SketchNode) -> Iterator[Keys]:
+        """The fields of a node that name others of a level by id; a dialect may have some."""
+        return iter(())
+
+    def names_at(self, path: str) -> list[Name]:
+        """What a node is given, and what the nodes before it give, the nearest first."""
+        if not path:
+            return []
+        node = self.node(path)
+        found = [Name(name, word) for name, word in self.given(node)]
+        for before in self._before(node):
+            reading = self.reading(self.level(node), {self.id_of(before)})
+            readers = dict.fromkeys(self.place_of(where) for _, where, _, _ in reading)
+            notes = tuple(sorted(readers, key=lambda one: one.line))
+            found += [Name(name, word, before.path, notes) for name, word in self.gives(before)]
+        return found
+
+    def _before(self, node: SketchNode) -> list[SketchNode]:
+        """The nodes that lead to one, as far as it can see them."""
+        level, found = self.level(node), [self.id_of(node)]
+        beside = {self.id_of(each): each for each in self.sketch.nodes if self.level(each) == level}
+        for name in found:
+            sources = (source for _, source, target in self.edges_at(level, name) if target == name)
+            found += [source for source in sources if source in beside and source not in found]
+        return [beside[name] for name in found[1:] if self.sees(node, beside[name])]
+
+    def reading(self, level: Keys, names: set[str]) -> Iterator[tuple[SketchNode, Keys, int, str]]:
+        """The texts and fields that name nodes of a level: who, where, at which offset, whom."""
+        for node in self.sketch.nodes:
+            if node.where[: len(level)] != level:
+                continue
+            own = self.level(node)
+            # A node of the same id further inside hides the one outside.
+            seen = names - set(self.ids(own)) if own != level else names
+            for where, text in self.texts_of(node):
+                for match in PLACE.finditer(text):
+                    # Most placeholders name other nodes, as is seen at once.
+                    is_near = any(name in match[1] for name in seen)
+                    found = self.head_of(node, match[1], seen) if is_near else None
+                    if found is not None:
+                        yield node, where, match.start(1) + found[0], found[1]
+        for node in self.sketch.nodes:
+            for where in self.mentions(level, node):
+                head = text_of(at(self.editor.now.root, *where)).partition(".")[0]
+                if head in names:
+                    yield node, where, 0, head
+
+    def texts_of(self, node: SketchNode) -> Iterator[tuple[Keys, str]]:
+        """The texts of a node itself, without those of the nodes inside of it."""
+        data = (*node.where, "data")
+        for where, text in _texts(at(self.editor.now.root, *data), data):
+            owner = self.sketch.owner(where)
+            if owner is None or len(owner.where) <= len(node.where):
+                yield where, text
+
+    def list_readers(self, readers: Iterable[tuple[SketchNode, Keys]]) -> None:
+        for _, where in readers:
+            note = self.place_of(where)
+            if note not in self.outcome.rewired:
+                self.outcome.rewired.append(note)
 
     def append(self, level: Keys, name: str, value: Json, index: int | None = None) -> None:
         """Adds a node or an edge at the end of its list, or before an index."""
@@ -49,10 +163,6 @@ class CanvasChanges(CanvasReaders):
 
     def cut_item(self, level: Keys, name: str, index: int) -> None:
         self.editor.cut(self.path((*level, name, index)))
-
-    def handle(self, end: str, port: str) -> str | None:
-        """How an edge names a port at one of its ends; None where nothing is written for it."""
-        raise NotImplementedError
 
     def new_edge(
         self, level: Keys, ends: tuple[str, str], ports: tuple[str, str]
@@ -77,10 +187,9 @@ class CanvasChanges(CanvasReaders):
     def make_connect(self, operation: Operation) -> None:
         source, target, ports = self.ends(operation)
         level, ends = self.level(source), (self.id_of(source), self.id_of(target))
-        if self._edge(operation) is not None:
-            return
-        self.check_edge(level, ends, ports, target)
-        self.append(level, "edges", self.new_edge(level, ends, ports))
+        if self._edge(operation) is None:
+            self.check_edge(level, ends, ports, target)
+            self.append(level, "edges", self.new_edge(level, ends, ports))
 
     def check_edge(
         self, level: Keys, ends: tuple[str, str], ports: tuple[str, str], target: SketchNode
@@ -103,18 +212,20 @@ class CanvasChanges(CanvasReaders):
         source, target, ports = self.ends(operation)
         for edge in self.sketch.edges:
             is_same = (edge.source, edge.target) == (source.path, target.path)
-            fits = all(not port or port == own for port, own in
-                       zip(ports, (edge.from_port, edge.to_port), strict=True))  # fmt: skip
+            own = (edge.from_port, edge.to_port)
+            fits = all(port in ("", other) for port, other in zip(ports, own, strict=True))
             if is_same and fits and edge.where is not None:
                 return edge
         return None
 
-    def make_disconnect(self, operation: Operation) -> None:
+    def _edge_keys(self, operation: Operation) -> Keys:
         edge = self._edge(operation)
-        if edge is None:
+        if edge is None or edge.where is None:
             raise refuse(UNKNOWN, "there is no such edge")
-        assert edge.where is not None
-        self.editor.cut(self.path(edge.where))
+        return edge.where
+
+    def make_disconnect(self, operation: Operation) -> None:
+        self.editor.cut(self.path(self._edge_keys(operation)))
 
     def make_place(self, operation: Operation) -> None:
         node = self.node(operation.at[0])
@@ -129,28 +240,24 @@ class CanvasChanges(CanvasReaders):
             if side in operation.fields:
                 self.editor.set([*node.where, *self.size_at, side], operation.get(side))
 
-    # The keys below a node where its size stands.
-    size_at: ClassVar[Keys] = ()
-
     def make_remove(self, operation: Operation) -> None:
         node = self.node(operation.at[0])
         if operation.get("inside", "with") == "keep" and self.sketch.inside(node.path):
             self.make_unwrap(operation)
             return
-        gone = [each for each in self.sketch.nodes if is_in(each.path, node.path)]
-        own = [each for each in gone if self.level(each) == self.level(node)]
-        names = {self.id_of(each) for each in own}
         level = self.level(node)
-        readers = [one for one in self.reading(level, names) if not is_in(one[0].path, node.path)]
-        if self.rewires:
-            self.refuse_readers(node, names)
-        self.list_readers((one[0], one[1]) for one in readers)
-        if operation.get("bridge") and len(own) == 1:
+        gone = [each for each in self.sketch.nodes if is_in(each.path, node.path)]
+        names = {self.id_of(each) for each in gone if self.level(each) == level}
+        found = [one for one in self.reading(level, names) if not is_in(one[0].path, node.path)]
+        for reader, where, _, _ in found if self.rewires else ():
+            scalar = at(self.editor.now.root, *where)
+            place = scalar.extent[0] if isinstance(scalar, Scalar) else 0
+            advice = "change the reader first, or use `readers: leave`"
+            self.editor.now.refuse(READ, f"{reader.path} reads {node.path}", place, advice)
+        self.list_readers((one[0], one[1]) for one in found)
+        if operation.get("bridge") and len(names) == 1:
             self.bridge(level, self.id_of(node))
         self.cut_nodes(level, names)
-
-    def make_unwrap(self, operation: Operation) -> None:
-        raise refuse("C107", "'unwrap' is not available for files of this dialect")
 
     def cut_nodes(self, level: Keys, names: set[str]) -> None:
         """Removes nodes with all edges that touch them."""
@@ -168,11 +275,10 @@ class CanvasChanges(CanvasReaders):
         behind = [(i, t) for i, s, t in touching if s == name]
         if len(before) == 1 and len(behind) == 1:
             items = self.items(level, "edges")
-            ports = [text_of(at(items[before[0][0]], "sourceHandle")),
-                     text_of(at(items[behind[0][0]], "targetHandle"))]  # fmt: skip
             edge = self.new_edge(level, (before[0][1], behind[0][1]), ("", ""))
-            handles = zip(("sourceHandle", "targetHandle"), ports, strict=True)
-            edge |= {name: port for name, port in handles if port}
+            for handle, (index, _) in (("sourceHandle", before[0]), ("targetHandle", behind[0])):
+                if port := text_of(at(items[index], handle)):
+                    edge[handle] = port
             self.append(level, "edges", edge)
         for index, _, _ in touching:
             self.cut_item(level, "edges", index)
@@ -186,10 +292,10 @@ class CanvasChanges(CanvasReaders):
 
         def change() -> None:
             readers = list(self.reading(level, {old}))
-            for where in self.id_places(level, old):
+            for where in self._id_places(level, old):
                 self.editor.set(list(where), name)
             if self.rewires:
-                self.rewrite_readers(readers, old, name)
+                self.respell((where, at, at + len(old), name) for _, where, at, _ in readers)
             self.list_readers((one[0], one[1]) for one in readers)
 
         if self.rewires:
@@ -198,7 +304,7 @@ class CanvasChanges(CanvasReaders):
             change()
         self.outcome.select = [joined(node.parent, name)]
 
-    def id_places(self, level: Keys, name: str) -> list[Keys]:
+    def _id_places(self, level: Keys, name: str) -> list[Keys]:
         """Where a node is named by its id: in itself, in edges, and in what stands in it."""
         found: list[Keys] = []
         for kind, fields in (("nodes", ("id", "parentId")), ("edges", ("source", "target"))):
@@ -223,40 +329,46 @@ class CanvasChanges(CanvasReaders):
         node["data"] = {**self.new[kind], **operation.get("fields", {})}
         return node
 
+    def _positions(self, level: Keys) -> list[tuple[float, float]]:
+        nodes = (node for node in self.sketch.nodes if self.level(node) == level)
+        return [node.position for node in nodes if node.position]
+
     def below_others(self, level: Keys, x: float, y: float, width: float) -> float:
         """How far down something wide has to stand so that it covers no other node."""
-        beside = sorted(
-            node.position[1]
-            for node in self.sketch.nodes
-            if self.level(node) == level
-            and node.position
-            and x - _NODE[0] < node.position[0] < x + width
-        )
-        for top in beside:
+        beside = (top for left, top in self._positions(level) if x - _NODE[0] < left < x + width)
+        for top in sorted(beside):
             if top - _NODE[1] < y < top + _NODE[1]:
                 y = top + _NODE[1]
         return y
 
     def free_position(self, level: Keys) -> dict[str, Json]:
         """A place right of all others."""
-        nodes = [node for node in self.sketch.nodes if self.level(node) == level]
-        right = max((node.position[0] for node in nodes if node.position), default=-240)
-        top = max((node.position[1] for node in nodes if node.position), default=0)
-        return {"x": right + 240, "y": top}
+        positions = self._positions(level)
+        right = max((left for left, _ in positions), default=-240)
+        return {"x": right + 240, "y": max((top for _, top in positions), default=0)}
 
     def split(self, level: Keys, edge: dict[str, Any], name: str, last: str) -> None:
         """Leads an edge through a node: its first end to `name`, `last` to its other end."""
-        ends = Operation("connect", edge)
-        found = self._edge(ends)
-        if found is None or found.where is None:
-            raise refuse(UNKNOWN, "there is no such edge")
-        old = at(self.editor.now.root, *found.where)
+        where = self._edge_keys(Operation("connect", edge))
+        old = at(self.editor.now.root, *where)
         target, handle = text_of(at(old, "target")), text_of(at(old, "targetHandle"))
-        self.editor.set([*found.where, "target"], name)
+        self.editor.set([*where, "target"], name)
         if handle:
-            self.editor.unset([*found.where, "targetHandle"], keeps=len(found.where))
+            self.editor.unset([*where, "targetHandle"], keeps=len(where))
         new = self.new_edge(level, (last, target), ("", ""))
         self.append(level, "edges", new | ({"targetHandle": handle} if handle else {}))
+
+
+def _texts(value: Value | None, where: Keys) -> Iterator[tuple[Keys, str]]:
+    """All texts below a value, with the keys that lead to them."""
+    if isinstance(value, Scalar) and isinstance(value.value, str):
+        yield where, value.value
+    elif isinstance(value, Sequence):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*where, index))
+    elif isinstance(value, Mapping):
+        for entry in value:
+            yield from _texts(entry.value, (*where, entry.name))
 
 
 # Operations on files whose steps stand in lists or under names: remove, and move in one list.

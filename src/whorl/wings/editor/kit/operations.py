@@ -14,46 +14,28 @@ if TYPE_CHECKING:
 UNAVAILABLE, READ, CONNECTED = "C107", "C106", "C109"
 _TEXT: tuple[type, ...] = (str,)
 _PATHS: tuple[type, ...] = (str, list)
-_ANY: tuple[type, ...] = (object,)
-_PLACE = {"into": _TEXT, "case": (str, type(None)), "after": (str, type(None)), "place": (dict,)}
-_END: dict[str, tuple[type, ...]] = {
-    "from": (dict,),
-    "to": (dict,),
-    "kind": _TEXT,
-    "field": (list,),
-    "name": _TEXT,
-}
-# By operation: its fields with their types; those of `_NEEDED` must be given.
+_MAYBE: tuple[type, ...] = (str, type(None))
+_NUMBER: tuple[type, ...] = (int, float)
+_PLACE = {"case": _MAYBE, "after": _MAYBE, "place": (dict,)}
+_ENDS = {"from*": (dict,), "to*": (dict,), "kind": _TEXT, "field": (list,), "name": _TEXT}
+# By operation: its fields with their types; those with a star must be given.
 _FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
-    "set": {"at": _TEXT, "field": (list,), "value": _ANY},
-    "unset": {"at": _TEXT, "field": (list,)},
-    "rewrite": {"at": _TEXT, "text": _TEXT},
-    "open": {"at": _TEXT, "field": (list,)},
+    "set": {"at*": _TEXT, "field*": (list,), "value*": (object,)},
+    "unset": {"at*": _TEXT, "field*": (list,)},
+    "rewrite": {"at*": _TEXT, "text*": _TEXT},
+    "open": {"at*": _TEXT, "field": (list,)},
     "add": {"kind": _TEXT, "name": _TEXT, "fields": (dict,), "piece": _TEXT, "on_edge": (dict,)}
-    | _PLACE,
-    "remove": {"at": _TEXT, "inside": _TEXT, "bridge": (bool,)},
-    "move": {"at": _PATHS, **_PLACE},
-    "rename": {"at": _TEXT, "name": _TEXT, "port": _TEXT},
-    "wrap": {"at": _PATHS, "kind": _TEXT, "name": _TEXT, "fields": (dict,)},
-    "unwrap": {"at": _TEXT},
-    "connect": _END,
-    "disconnect": _END,
-    "place": {"at": _TEXT} | dict.fromkeys(("x", "y", "width", "height"), (int, float)),
-    "extract": {"at": _PATHS, "file": _TEXT, "name": _TEXT},
-    "inline": {"at": _TEXT},
-}
-_NEEDED = {
-    "set": ("at", "field", "value"),
-    "unset": ("at", "field"),
-    "rewrite": ("at", "text"),
-    "add": ("into",),
-    "rename": ("at", "name"),
-    "wrap": ("at", "kind"),
-    "connect": ("from", "to"),
-    "disconnect": ("from", "to"),
-    "place": ("at", "x", "y"),
-    "extract": ("at", "file"),
-    "move": ("at", "into"),
+    | {"into*": _TEXT, **_PLACE},
+    "remove": {"at*": _TEXT, "inside": _TEXT, "bridge": (bool,)},
+    "move": {"at*": _PATHS, "into*": _TEXT, **_PLACE},
+    "rename": {"at*": _TEXT, "name*": _TEXT, "port": _TEXT},
+    "wrap": {"at*": _PATHS, "kind*": _TEXT, "name": _TEXT, "fields": (dict,)},
+    "unwrap": {"at*": _TEXT},
+    "connect": _ENDS,
+    "disconnect": _ENDS,
+    "place": {"at*": _TEXT, "x*": _NUMBER, "y*": _NUMBER, "width": _NUMBER, "height": _NUMBER},
+    "extract": {"at*": _PATHS, "file*": _TEXT, "name": _TEXT},
+    "inline": {"at*": _TEXT},
 }
 OPERATIONS_MAX = 200
 
@@ -91,25 +73,26 @@ def _read(number: int, written: Mapping[str, Any]) -> Operation:
     if not isinstance(word, str) or word not in _FIELDS:
         near = did_you_mean(str(word)[:60], _FIELDS) or f"known: {', '.join(_FIELDS)}"
         raise UsageError(f"operation {number} is not known: {str(word)[:60]!r}", help=near)
-    types, given = _FIELDS[word], {key: part for key, part in written.items() if key != "operation"}
-    for name in (*_NEEDED.get(word, ("at",)), *given):
+    types = {name.rstrip("*"): kinds for name, kinds in _FIELDS[word].items()}
+    given = {key: part for key, part in written.items() if key != "operation"}
+    needed = [name[:-1] for name in _FIELDS[word] if name.endswith("*")]
+    for name in (*needed, *given):
         if name not in types:
             advice = did_you_mean(name[:60], types) or f"known: {', '.join(types)}"
             raise UsageError(f"operation {number} ({word}) has no {name[:60]!r}", help=advice)
         if name not in given:
             raise UsageError(f"operation {number} ({word}) lacks {name!r}")
-        _check_type(f"{name!r} of operation {number} ({word})", given[name], types[name])
+        if not _fits(given[name], types[name]):
+            raise UsageError(f"{name!r} of operation {number} ({word}) has the wrong type")
     return Operation(word, given)
 
 
-def _check_type(what: str, value: Any, types: tuple[type, ...]) -> None:
-    is_wrong = not isinstance(value, types) or (isinstance(value, bool) and bool not in types)
+def _fits(value: Any, types: tuple[type, ...]) -> bool:
     if object in types:
-        is_wrong = False
-    if isinstance(value, list) and list in types and object not in types:
-        is_wrong = is_wrong or not all(isinstance(part, str | int) for part in value)
-    if is_wrong:
-        raise UsageError(f"{what} has the wrong type")
+        return True
+    is_typed = isinstance(value, types) and (bool in types or not isinstance(value, bool))
+    parts = value if isinstance(value, list) else ()
+    return is_typed and all(isinstance(part, str | int) for part in parts)
 
 
 def refuse(code: str, message: str, advice: str = "") -> EditRefused:
