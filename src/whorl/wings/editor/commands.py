@@ -9,7 +9,6 @@ import os
 import re
 import sys
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,10 +38,18 @@ from whorl.services.project import is_code
 from whorl.services.runs import find_run
 from whorl.source.paths import check_inside, open_file
 from whorl.wings.editor import single_step
+from whorl.wings.editor.files import (
+    answer,
+    diagnose,
+    edit_text,
+    names_at,
+    new_fields,
+    replace_file,
+    sketch_text,
+)
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow
-    from whorl.language import Json
     from whorl.services.project import Project
     from whorl.wings.editor.kit.changes import Edited
 
@@ -114,8 +121,6 @@ def edit(
         if not lists and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
             return _open_page(project, path)
         return _show(project, path, text, as_json=as_json)
-    from whorl.wings.editor.files import answer, diagnose, edit_text, new_fields
-
     try:
         edited = edit_text(project, text, path, operations, rewires=readers == "rewire")
     except EditRefused as fault:
@@ -152,8 +157,6 @@ def _read(path: str) -> str:
 
 def _write(path: str, text: str) -> None:
     """Writes by renaming a whole new file beside it; the mode stays, and so does what is linked."""
-    from whorl.wings.editor.files import replace_file
-
     folder, name = os.path.split(os.path.realpath(path))
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -187,31 +190,26 @@ def _open_page(project: Project, path: str) -> int:
 
 def _show(project: Project, path: str, text: str, *, as_json: bool) -> int:
     """The steps of a file, with the paths that operations name them by."""
-    from whorl.wings.editor.files import diagnose, sketch_text
-
     dialect, sketch = sketch_text(project, text, path)
+    found = diagnose(project, text, path) if as_json or sketch is None else []
     if as_json:
-        found = [_finding(each) for each in diagnose(project, text, path)]
-        print_json({"file": path, "dialect": dialect, "sketch": sketch, "diagnostics": found})
-        return 0 if sketch is not None else 2
-    if sketch is None:
-        diagnostics = diagnose(project, text, path)
-        if not diagnostics:
-            raise UsageError(f"files of the dialect {dialect!r} are edited as text", code="C107")
-        show_diagnostics(diagnostics, {path: text})
-        return 2
-    for node in sketch["nodes"]:
-        line = node["span"]["line"] if node["span"] else 0
-        echo(f"{line:>5}  {safe(node['path'])}  ({safe(node['kind']) or '?'})")
-    return 0
+        listed = [_finding(each) for each in found]
+        print_json({"file": path, "dialect": dialect, "sketch": sketch, "diagnostics": listed})
+    elif sketch is not None:
+        for node in sketch["nodes"]:
+            line = node["span"]["line"] if node["span"] else 0
+            echo(f"{line:>5}  {safe(node['path'])}  ({safe(node['kind']) or '?'})")
+    elif not found:
+        raise UsageError(f"files of the dialect {dialect!r} are edited as text", code="C107")
+    else:
+        show_diagnostics(found, {path: text})
+    return 0 if sketch is not None else 2
 
 
 def _show_names(
     project: Project, path: str, text: str, words: tuple[str, ...], *, as_json: bool
 ) -> int:
     """What the texts of a step may read."""
-    from whorl.wings.editor.files import names_at
-
     if len(words) > 1:
         raise UsageError("'names' takes STEP", help="see `whorl edit --help`")
     try:
@@ -390,50 +388,36 @@ def try_command(
     and `whorl cost` leave it out unless you ask (--all). Pins that were kept hold for each try.
     """
     path = project.locate(file)
-    text = _text(project, path)
+    if is_code(path) and not os.path.exists(path):
+        check_trusted(project.settings())
+        words = f"{path!r} is written in Python, and no step of it can be tried alone"
+        raise UsageError(words, help=f"`whorl run {path}` runs all of it")
+    text = open_file(path)
     name, read = os.path.relpath(os.path.abspath(path), project.root), project.read_text(text, path)
-    given = {_inside(at, step): value for step, value in _read_try_command(pins, "--pin").items()}
-    single_step.check_names(read.workflow, single_step.Wanted(text, path, at, pins=given))
-    if keep_pins:
-        before = {step: pin.value for step, pin in single_step.pins_of(project, name).items()
-                  if not pin.is_stale}  # fmt: skip
-        single_step.save_pins(project, name, before | given, None)
+    # A pinned step may be named by what it is called in the one that is tried.
+    named = options.read_values(pins, "--pin", read_stdin)
+    given = {step if "/" in step else f"{at}/{step}": value for step, value in named.items()}
+    single_step.check_names(read.workflow, pins=given)
     kept = single_step.pins_of(project, name, text)
+    if keep_pins:
+        before = {step: pin.value for step, pin in kept.items() if not pin.is_stale}
+        single_step.save_pins(project, name, before | given, None)
     for step, pin in kept.items():
-        if pin.is_stale:
+        if pin.is_stale and step not in given:
             say(f"the pin of {safe(step)} is stale, and is not used")
     wanted = single_step.Wanted(
         text,
         os.path.abspath(path),
         at,
-        with_paths(project, read.workflow, _read_try_command(inputs, "-i")),
-        _read_try_command(values, "--value"),
+        with_paths(project, read.workflow, options.read_values(inputs, "-i", read_stdin)),
+        options.read_values(values, "--value", read_stdin),
         {step: pin.value for step, pin in kept.items() if not pin.is_stale} | given,
         _source(project, values_of),
         single_step.BUDGET_USD if budget is None else budget,
     )
-    single_step.check_names(read.workflow, replace(wanted, pins={}))
     if not show.is_silent:
         ask_for_trust(project)
     return asyncio.run(_try(project, wanted, show, may=may))
-
-
-def _text(project: Project, path: str) -> str:
-    """The text of a file; a workflow that is written in Python has none to take a step from."""
-    if is_code(path) and not os.path.exists(path):
-        check_trusted(project.settings())
-        words = f"{path!r} is written in Python, and no step of it can be tried alone"
-        raise UsageError(words, help=f"`whorl run {path}` runs all of it")
-    return open_file(path)
-
-
-def _read_try_command(words: tuple[str, ...], option: str) -> dict[str, Json]:
-    return options.read_values(words, option, read_stdin)
-
-
-def _inside(at: str, step: str) -> str:
-    """The path of a pinned step, which may be named by what it is called in the one tried."""
-    return step if "/" in step else f"{at}/{step}"
 
 
 def _source(project: Project, written: str | None) -> single_step.Source | None:

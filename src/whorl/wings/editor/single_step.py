@@ -87,15 +87,17 @@ def prepare(
         advice = f"did you mean {inside!r}?" if inside else did_you_mean(wanted.at, nodes)
         words = f"there is no step {wanted.at[:120]!r} that can be tried"
         raise UsageError(words, help=advice, code="C105")
-    known = _given_by(journal, wanted.source, wanted.at)
     within = f"{wanted.at}/"
-    pins = wanted.pins | {path: value for path, value in wanted.values.items() if path in nodes}
+    held = {path: value for path, value in wanted.pins.items() if path.startswith(within)}
+    known = {path.rpartition("/")[2]: value for path, value in wanted.pins.items()
+             if path not in held}  # fmt: skip
+    known |= _given_by(journal, wanted.source, wanted.at)
     for path, value in wanted.values.items():
-        if not (path.startswith(within) and path in nodes):
+        if path.startswith(within) and path in nodes:
+            held[path] = value
+        else:
             known[path.rpartition("/")[2]] = value
-    held = {path: value for path, value in pins.items() if path.startswith(within)}
-    known = {p.rpartition("/")[2]: v for p, v in pins.items() if not p.startswith(within)} | known
-    check_names(reading.workflow, replace(wanted, pins={}))
+    check_names(reading.workflow, wanted.values)
     workflow = _workflow(reading.workflow, _pinned(node, wanted.at, held), known)
     ports = {port.name for port in workflow.inputs}
     given = {name: value for name, value in known.items() if name in ports} | wanted.inputs
@@ -120,16 +122,16 @@ def nodes_by_path(workflow: ir.Workflow) -> dict[str, ir.Node]:
     return found
 
 
-def check_names(whole: ir.Workflow, wanted: Wanted) -> None:
+def check_names(whole: ir.Workflow, values: Iterable[str] = (), pins: Iterable[str] = ()) -> None:
     """Refuses values and pins of what is not there; raises UsageError C105."""
     nodes = nodes_by_path(whole)
-    for path in wanted.pins:
+    for path in pins:
         if path not in nodes:
             raise _unknown("step", path, nodes)
     names = {path.rpartition("/")[2] for path in nodes} | {port.name for port in whole.inputs}
     names |= {name for name, _ in whole.variables} | Names().in_block(whole.body)
     names |= {name for node in nodes.values() for name in bound_names(node)}
-    for path in wanted.values:
+    for path in values:
         block, _, name = path.rpartition("/")
         if name not in names or (block and block not in nodes):
             raise _unknown("value", path, [*names, *nodes])
