@@ -265,26 +265,15 @@ def _findings(state: State, text: str, file: str, others: editing.Others = None)
 
 
 def _sketched(
-    state: State,
-    name: str,
-    text: str,
-    etag: str | None,
-    others: editing.Others = None,
-    *,
-    checked: bool = True,
+    state: State, draft: Unsaved, etag: str | None = None, *, checked: bool = True
 ) -> Sketched:
-    path = str(state.file(name))
-    dialect, sketch = editing.sketch_text(state.project, text, path)
+    path = str(state.file(draft.name))
+    dialect, sketch = editing.sketch_text(state.project, draft.text, path)
     # Why there is no picture is told in any case.
-    found = _findings(state, text, path, others) if checked or sketch is None else None
-    return Sketched(
-        file=name,
-        dialect=dialect,
-        text=text,
-        etag=etag,
-        sketch=sketch,
-        diagnostics=found,
-    )
+    is_checked = checked or sketch is None
+    found = _findings(state, draft.text, path, draft.others) if is_checked else None
+    return Sketched(file=draft.name, dialect=dialect, text=draft.text, etag=etag, sketch=sketch,
+                    diagnostics=found)  # fmt: skip
 
 
 _REFUSED: dict[int | str, dict[str, Any]] = {
@@ -296,13 +285,13 @@ _REFUSED: dict[int | str, dict[str, Any]] = {
 def show_sketch(state: State, asking: Asking, query: Annotated[SketchQuery, Query()]) -> Sketched:
     """A workflow file as it is drawn to be edited, valid or not."""
     text, etag = editing.read_file(state.project, query.file, broken=asking.sees_broken)
-    return _sketched(state, query.file, text, etag, checked=query.checked)
+    return _sketched(state, Unsaved(name=query.file, text=text), etag, checked=query.checked)
 
 
 @router.post("/workflows/sketch", dependencies=[Depends(no_query)])
 def sketch(state: State, request: Unsaved) -> Sketched:
     """The same for a text that is not saved."""
-    return _sketched(state, request.name, request.text, None, request.others)
+    return _sketched(state, request)
 
 
 @router.post("/workflows/edit", dependencies=[Depends(no_query)], responses=_REFUSED)

@@ -10,7 +10,16 @@ from whorl.source import Mapping, Scalar, Sequence
 from whorl.source.editing.text import TAKEN, UNKNOWN
 from whorl.wings.editor.kit.changes import AS_TEXT, Changes, FormField
 from whorl.wings.editor.kit.operations import CONNECTED, READ, UNAVAILABLE, Operation, refuse
-from whorl.wings.editor.kit.sketch import Keys, Name, SketchEdge, SketchNode, at, is_in, joined
+from whorl.wings.editor.kit.sketch import (
+    Keys,
+    Name,
+    SketchEdge,
+    SketchNode,
+    at,
+    is_in,
+    joined,
+    scalars,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -142,10 +151,11 @@ class CanvasChanges(Changes):
     def texts_of(self, node: SketchNode) -> Iterator[tuple[Keys, str]]:
         """The texts of a node itself, without those of the nodes inside of it."""
         data = (*node.where, "data")
-        for where, text in _texts(at(self.editor.now.root, *data), data):
+        for where, scalar in scalars(at(self.editor.now.root, *data), data):
             owner = self.sketch.owner(where)
-            if owner is None or len(owner.where) <= len(node.where):
-                yield where, text
+            is_inside = owner is not None and len(owner.where) > len(node.where)
+            if isinstance(scalar.value, str) and not is_inside:
+                yield where, scalar.value
 
     def list_readers(self, readers: Iterable[tuple[SketchNode, Keys]]) -> None:
         for _, where in readers:
@@ -357,18 +367,6 @@ class CanvasChanges(Changes):
             self.editor.unset([*where, "targetHandle"], keeps=len(where))
         new = self.new_edge(level, (last, target), ("", ""))
         self.append(level, "edges", new | ({"targetHandle": handle} if handle else {}))
-
-
-def _texts(value: Value | None, where: Keys) -> Iterator[tuple[Keys, str]]:
-    """All texts below a value, with the keys that lead to them."""
-    if isinstance(value, Scalar) and isinstance(value.value, str):
-        yield where, value.value
-    elif isinstance(value, Sequence):
-        for index, item in enumerate(value):
-            yield from _texts(item, (*where, index))
-    elif isinstance(value, Mapping):
-        for entry in value:
-            yield from _texts(entry.value, (*where, entry.name))
 
 
 # Operations on files whose steps stand in lists or under names: remove, and move in one list.

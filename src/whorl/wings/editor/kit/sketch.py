@@ -10,6 +10,8 @@ from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, Value, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whorl.errors import Span
     from whorl.language import Json
     from whorl.source.editing.text import Text
@@ -52,6 +54,11 @@ class SketchNode:
     def name(self) -> str:
         """What it is called, where that is a part of its path."""
         return self.path.rpartition("/")[2]
+
+    @property
+    def key(self) -> str:
+        """The key of its text, where it stands in a mapping."""
+        return str(self.where[-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +137,19 @@ def at(value: Value | None, *keys: str | int) -> Value | None:
         else:
             return None
     return value
+
+
+def scalars(value: Value | None, where: Keys = ()) -> Iterator[tuple[Keys, Scalar]]:
+    """All scalars below a value, with the keys that lead to them."""
+    match value:
+        case Scalar():
+            yield where, value
+        case Sequence():
+            for index, item in enumerate(value):
+                yield from scalars(item, (*where, index))
+        case Mapping():
+            for entry in value:
+                yield from scalars(entry.value, (*where, entry.name))
 
 
 def joined(parent: str, name: str) -> str:

@@ -61,7 +61,7 @@ class NativeChanges(Changes):
         after = operation.get("after")
         if after is None:
             return 0
-        name = str(self.node(after).where[-1]) if self.sketch.node(after) else after
+        name = self.node(after).key if self.sketch.node(after) else after
         if name not in names:
             self.refuse_at(UNKNOWN, f"there is no step {after!r} in this place", where)
         return names.index(name) + 1
@@ -82,14 +82,14 @@ class NativeChanges(Changes):
         if not nodes or len({node.where[:-1] for node in nodes}) > 1:
             raise refuse(UNKNOWN, "the steps do not all have the same parent")
         names = self.names_in(nodes[0].where[:-1])
-        return sorted(nodes, key=lambda node: names.index(str(node.where[-1])))
+        return sorted(nodes, key=lambda node: names.index(node.key))
 
     def neighbours(self, operation: Operation) -> list[SketchNode]:
         """The same, where nothing may stand between them."""
         nodes = self.selected(operation)
         names = self.names_in(nodes[0].where[:-1])
-        first = names.index(str(nodes[0].where[-1]))
-        if [node.where[-1] for node in nodes] != names[first : first + len(nodes)]:
+        first = names.index(nodes[0].key)
+        if [node.key for node in nodes] != names[first : first + len(nodes)]:
             raise refuse(UNKNOWN, "the steps are not next to each other")
         return nodes
 
@@ -174,7 +174,7 @@ class NativeChanges(Changes):
 
         def change() -> None:
             reading = Reading(self)
-            self.put_in(block, names.index(str(nodes[0].where[-1])), (name, value))
+            self.put_in(block, names.index(nodes[0].key), (name, value))
             last = Operation("move")
             reading.rewire(self._relocate(nodes, path, self.slot(path), last))
 
@@ -221,7 +221,7 @@ class NativeChanges(Changes):
         if self._leads_to(target.path, source.path):
             message = f"{target.path!r} comes before {source.path!r} already"
             self.refuse_at(CONNECTED, message, target.where, "remove that order first, or move it")
-        name, where = str(source.where[-1]), (*target.where, "after")
+        name, where = source.key, (*target.where, "after")
         written = at(self.editor.now.root, *where)
         value: Json = [*texts_of(written), name] if texts_of(written) else name
         if isinstance(written, Mapping):
@@ -255,7 +255,7 @@ class NativeChanges(Changes):
 
     def make_disconnect(self, operation: Operation) -> None:
         source, target = self._ends(operation)
-        name, where = str(source.where[-1]), [*target.where, "after"]
+        name, where = source.key, [*target.where, "after"]
         written = at(self.editor.now.root, *where)
         if operation.get("kind", "order") == "feedback":
             name = operation.get("name") or operation.get("to").get("port") or ""

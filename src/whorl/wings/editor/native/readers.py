@@ -20,7 +20,17 @@ from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, Value
 from whorl.source.editing.text import TAKEN
 from whorl.wings.editor.kit.operations import READ
-from whorl.wings.editor.kit.sketch import Keys, Name, Rewired, Sketch, at, holders, is_in, joined
+from whorl.wings.editor.kit.sketch import (
+    Keys,
+    Name,
+    Rewired,
+    Sketch,
+    at,
+    holders,
+    is_in,
+    joined,
+    scalars,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -108,7 +118,7 @@ class Reading:
         context = Context(document, self._changes.files_beside, kinds=KINDS)
         self.workflow = read_file(context, is_checked=False)
         self.paths = {id(node): _address(path) for path, node in walk(self.workflow.body)}
-        texts = dict(_scalars(document.root, ()))
+        texts = {id(scalar): where for where, scalar in scalars(document.root)}
         for use in uses_in(self.workflow):
             place = context.places.text(use.expression)
             if place is None or id(place[0]) in texts:
@@ -223,7 +233,7 @@ class Reading:
     def _spelling(self, reference: Reference) -> tuple[int, int, str] | None:
         """What of a text is replaced by what, so that it reads the same steps as before."""
         spans, text = reference.spans, text_of(at(self._root, *reference.where))
-        old, new = [_name(step, self._sketch) for step in reference.chain], self._names(reference)
+        old, new = [name_of(step, self._sketch) for step in reference.chain], self._names(reference)
         if old == new:
             return None
         least = min(len(old), len(new))
@@ -252,10 +262,10 @@ class Reading:
         for node in closed:
             if node is None or node.kind not in ("repeat", "each"):
                 continue
-            if node.kind == "each" and _name(reference.chain[0], self._sketch) != node.name:
+            if node.kind == "each" and name_of(reference.chain[0], self._sketch) != node.name:
                 self.refuse(reference.where, f"{reference}, and cannot see into {node.path}")
-            names.append(str(node.where[-1]))
-        return [*names, _name(target, after)]
+            names.append(node.key)
+        return [*names, name_of(target, after)]
 
     def _rename(self, reference: Reference) -> bool:
         """Writes the name that a step has by now into a field; whether it is another one."""
@@ -265,8 +275,8 @@ class Reading:
             block = self._now(reference.viewer).rpartition("/")[0]
             beside = (each for each in holders(target) if each.rpartition("/")[0] == block)
             target = next(beside, target)
-        name = _name(target, self._changes.sketch)
-        if name == _name(reference.target, self._sketch):
+        name = name_of(target, self._changes.sketch)
+        if name == name_of(reference.target, self._sketch):
             return False
         rename_in_field(self._changes, self._keys(reference.where), name, reference.is_key)
         return True
@@ -286,9 +296,10 @@ def rename_in_field(changes: Changes, where: Keys, name: str, is_key: bool) -> N
         editor.rename(changes.path(where), name)
 
 
-def _name(path: str, sketch: Sketch) -> str:
+def name_of(path: str, sketch: Sketch) -> str:
+    """The name of a step as it is written."""
     node = sketch.node(path)
-    return path.rpartition("/")[2] if node is None else str(node.where[-1])
+    return path.rpartition("/")[2] if node is None else node.key
 
 
 def _parts_read(origin: Node | None, path: Path, first: int) -> Iterator[tuple[Node, int]]:
@@ -306,19 +317,6 @@ def _parts_read(origin: Node | None, path: Path, first: int) -> Iterator[tuple[N
 def _address(path: str) -> str:
     """The path of a node without the slots of branches that it stands in, as pictures have it."""
     return "/".join(joined("", part.partition("@")[0]) for part in path.split("/"))
-
-
-def _scalars(value: Value, where: Keys) -> Iterator[tuple[int, Keys]]:
-    """All scalars by their identity, with the keys that lead to them."""
-    match value:
-        case Scalar():
-            yield id(value), where
-        case Sequence():
-            for index, item in enumerate(value):
-                yield from _scalars(item, (*where, index))
-        case Mapping():
-            for entry in value:
-                yield from _scalars(entry.value, (*where, entry.name))
 
 
 def _tokens(text: str, offset: int, use: NameUse) -> list[tuple[int, int]]:

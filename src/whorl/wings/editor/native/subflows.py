@@ -28,6 +28,7 @@ from whorl.wings.editor.native.readers import (
     Reading,
     Reference,
     check_name,
+    name_of,
     part_behind,
     rename_in_field,
     spelled,
@@ -71,7 +72,7 @@ def extract(changes: Changes, nodes: list[SketchNode], file: str, name: str = ""
     step: dict[str, Json] = {"call": file}
     step |= {"with": {key: f"{{{{ {key} }}}}" for key in inputs}} if inputs else {}
     block, order = nodes[0].where[:-1], changes.editor.now.find((*nodes[0].where, "after"))
-    first = changes.names_in(block).index(str(nodes[0].where[-1]))
+    first = changes.names_in(block).index(nodes[0].key)
 
     def change() -> None:
         editor = changes.editor
@@ -128,7 +129,7 @@ class _Leaving:
         self._reading = Reading(changes)
         if self._reading.workflow is None:
             self._refuse(nodes[0].where, "the file has mistakes, so its names are not known")
-        own = str(nodes[0].where[-1])
+        own = nodes[0].key
         self._is_alone = len(nodes) == 1 and named in ("", own)
         self.call = own if self._is_alone else self._free_name(named)
         # The step of them that is what the workflow gives, where it says nothing else.
@@ -232,7 +233,7 @@ class _Leaving:
             text = text_of(at(self._root, *reader.where))
             is_whole = reader.chain[index] == self._nodes[0].path
             part = part_behind(text, reader.spans[index][1]) if is_whole else ""
-            parts.append(part if is_whole else self._name(reader.chain[index]))
+            parts.append(part if is_whole else name_of(reader.chain[index], self._sketch))
         return parts if all(parts) else []
 
     def outputs(self) -> dict[str, Json]:
@@ -241,18 +242,14 @@ class _Leaving:
         if not self._is_alone:
             read = [reader.chain[index] for reader, index in self._readers]
             read += [self._result] if self._result else []
-            chains = {(n := self._name(p)): [n] for p in read or [self._nodes[-1].path]}
+            chains = {(n := name_of(p, self._sketch)): [n] for p in read or [self._nodes[-1].path]}
         return {name: f"{{{{ {spelled(chain)} }}}}" for name, chain in chains.items()}
-
-    def _name(self, path: str) -> str:
-        node = self._sketch.node(path)
-        return path.rpartition("/")[2] if node is None else str(node.where[-1])
 
     def rewire(self) -> None:
         """Readers read what the call gives; orders and the workflow's own result name it."""
         self._changes.respell(filter(None, (self._spelling(*each) for each in self._readers)))
         if self._result:
-            name = self._name(self._result)
+            name = name_of(self._result, self._sketch)
             chain = spelled([self.call, _WHOLE if self._is_alone else name])
             self._changes.editor.set(["outputs"], {name: f"{{{{ {chain} }}}}"})
         for each in () if self._is_alone else reversed(self._reading.references):
@@ -266,7 +263,7 @@ class _Leaving:
             return None if self._parts else (reader.where, end, end, f".{_WHOLE}")
         if self._is_alone and not is_first:
             return None
-        names = [self.call, self._name(reader.chain[index])]
+        names = [self.call, name_of(reader.chain[index], self._sketch)]
         return reader.where, start, end, spelled(names, is_first=is_first)
 
 
@@ -274,7 +271,7 @@ def inline(changes: Changes, node: SketchNode) -> None:
     """Puts the steps of a called file in the place of the call; the file stays as it is."""
     called = _opened_call(changes, node)
     names = called.names_in(("steps",))
-    name, block = str(node.where[-1]), node.where[:-1]
+    name, block = node.key, node.where[:-1]
     _check_head(changes, called, node)
     called.respell(_inputs_given(changes, called, node))
     outputs_read = list(_outputs_read(changes, called, node))
