@@ -13,7 +13,7 @@ import click
 import whorl
 from whorl import testing
 from whorl.dialects.native import native_schema
-from whorl.dialects.native.tasks.kinds import TYPES
+from whorl.dialects.native.tasks import TYPES
 from whorl.explanations import codes, explain
 from whorl.formats.loom.expressions import signature
 from whorl.interfaces.cli import COMMANDS

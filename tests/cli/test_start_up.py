@@ -46,7 +46,7 @@ NEVER = (
     "tomllib",
     "whorl.formats.loom.reader",
     "whorl.formats.mcp_cli.reader",
-    "whorl.dialects.native.tasks.shell",
+    "whorl.dialects.native.shell",
     "whorl.formats.orka.reader",
     "whorl.formats.shodan.reader",
     "whorl.formats.studio.reader",

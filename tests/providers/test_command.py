@@ -11,7 +11,7 @@ import pytest
 from provider_server import is_running, providers_for
 
 from waiting import PATIENCE_S, wait_until
-from whorl.dialects.native.tasks.shell import read_script
+from whorl.dialects.native.shell import read_script
 from whorl.errors import ProviderError
 from whorl.providers.processes import Program, run_program
 from whorl.providers.settings.sections import settings_from

@@ -12,7 +12,7 @@ from native_files import faults, read
 
 from campaign import amount
 from waiting import PATIENCE_S
-from whorl.dialects.native.tasks.shell import read_script
+from whorl.dialects.native.shell import read_script
 from whorl.ir import Constant, Task
 
 SHELLS = [shell for shell in ("sh", "bash", "dash") if shutil.which(shell)]

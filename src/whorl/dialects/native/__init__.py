@@ -33,7 +33,7 @@ class NativeReader:
         context = Context(document, files, kinds=KINDS)
         workflow = read_file(context)
         if workflow is not None and not context.diagnostics and _has_environment(workflow):
-            from whorl.dialects.native.tasks.environment import check_environment
+            from whorl.dialects.native.shell import check_environment
 
             check_environment(context, workflow)
         return context.finish(workflow)

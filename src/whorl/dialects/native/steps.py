@@ -11,7 +11,7 @@ from whorl.dialects.native.blocks import COMMON, NODE, OPTIONS, Body, Kind, Step
 from whorl.dialects.native.context import CannotWriteError, Context, Location, is_same, is_template
 from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.table import EXPRESSION, TEMPLATE, VALUE, fields
-from whorl.dialects.native.tasks.kinds import ANY_TASK, TASKS
+from whorl.dialects.native.tasks import ANY_TASK, TASKS
 from whorl.dialects.reader import Reading
 from whorl.dialects.reading.fields import check_arguments
 from whorl.errors import nearest

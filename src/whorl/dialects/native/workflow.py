@@ -24,7 +24,7 @@ from whorl.dialects.native.field_types import Choice
 from whorl.dialects.native.loop import FORM, last_with_result
 from whorl.dialects.native.steps import CHOOSE, KINDS
 from whorl.dialects.native.table import VALUE, fields
-from whorl.dialects.native.tasks.kinds import let_read_codes_pass, returns_schema
+from whorl.dialects.native.tasks import let_read_codes_pass, returns_schema
 from whorl.dialects.reading.fields import text_of
 from whorl.ir.checks import check
 from whorl.ir.expressions import Names

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.native.tasks.shell import read_script
+from whorl.dialects.native.shell import read_script
 from whorl.dialects.reading import REPORTED_MAX
 from whorl.dialects.reading.fields import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, split_text

@@ -9,8 +9,8 @@ import json
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.native.tasks.shell import PREFIX
-from whorl.dialects.native.tasks.shell import read_script as read_shell
+from whorl.dialects.native.shell import PREFIX
+from whorl.dialects.native.shell import read_script as read_shell
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import did_you_mean
 from whorl.formats.studio.canvas import RESULTS

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, cast
 from whorl import ir
 from whorl.dialects.native.context import FACTS, NAME_MAX, NAMES, RESERVED, RESULTS, Context
 from whorl.dialects.native.steps import KINDS
+from whorl.dialects.native.tasks import steps_read
 from whorl.dialects.native.workflow import read_file
 from whorl.dialects.reading.fields import text_of, texts_of
 from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from whorl.ir.checks.scopes import Shape, Use, View
     from whorl.ir.nodes import Fact, Node
     from whorl.language import Json, NameUse
-    from whorl.language.names import Path
     from whorl.wings.editor.kit.changes import Changes
     from whorl.wings.editor.kit.sketch import SketchNode
 
@@ -48,8 +48,6 @@ _TOKEN = re.compile(
     r"|(?P<index>-?\d+))\s*\]"
 )
 _NAME = re.compile(r"[A-Za-z_]\w*")
-# What the facts of a loop read of its iterations, with how many keys come before a step's name.
-_ITERATIONS = {"previous": 0, "best": 0, "history": 1}
 _LEAVE = "change the reader first, or use `readers: leave`"
 
 
@@ -134,27 +132,16 @@ class Reading:
             return
         where, scalar, start = place
         self.uses.append(NamePlace(where, viewer, name, start + name.offset, origin))
-        # The token that names the origin, the first key that may name a part of it.
-        token, key, loop = 0, 0, ""
-        if name.name == RESULTS and name.path:
-            origin, token, key = use.view.origin(str(name.path[0])), 1, 1
-        elif isinstance(origin, ir.Loop) and name.name != origin.name:
-            fact = dict(origin.facts).get(name.name)
-            if fact not in _ITERATIONS:
-                return
-            key, loop = _ITERATIONS[fact], self.paths.get(id(origin), "")
-            if len(name.path) <= key:
-                self._vague.append((where, loop))
-        elif isinstance(origin, ir.ForEach) and name.name != origin.name:
-            return
-        steps = [(origin, token)] if origin is not None and not loop else []
-        steps += _parts_read(origin, name.path, key)
+        loop, steps = steps_read(use.view, name)
+        if loop is not None and not steps:
+            self._vague.append((where, self.paths.get(id(loop), "")))
         chain = tuple(self.paths.get(id(node), "") for node, _ in steps)
         tokens = _tokens(scalar.text, start + name.offset, name)
         if steps and all(chain) and steps[-1][1] < len(tokens):
             spans = tuple(tokens[index] for _, index in steps)
+            around = "" if loop is None else self.paths.get(id(loop), "")
             is_fixed = steps[0][1] > 0
-            self.references.append(Reference(where, viewer, chain, spans, is_fixed, loop))
+            self.references.append(Reference(where, viewer, chain, spans, is_fixed, around))
 
     def check_vague(self, paths: Iterable[str]) -> None:
         """Refuses where an expression over all iterations may read one of the steps."""
@@ -300,18 +287,6 @@ def name_of(path: str, sketch: Sketch) -> str:
     """The name of a step as it is written."""
     node = sketch.node(path)
     return path.rpartition("/")[2] if node is None else node.key
-
-
-def _parts_read(origin: Node | None, path: Path, first: int) -> Iterator[tuple[Node, int]]:
-    """The steps that a path reads in the result of a node, each with the index of its token."""
-    for index, key in enumerate(path[first:], start=first + 1):
-        if isinstance(key, int):
-            continue
-        blocks = () if origin is None else blocks_of(origin)
-        origin = dict(pair for _, block in blocks for pair in names_given(block)).get(key)
-        if origin is None:
-            return
-        yield origin, index
 
 
 def _address(path: str) -> str:

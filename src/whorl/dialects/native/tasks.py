@@ -31,7 +31,7 @@ from whorl.source import Entry, Lines, Mapping, Scalar, Sequence, Value, plain
 if TYPE_CHECKING:
     from whorl.ir.expressions import Names
     from whorl.language import Json
-    from whorl.language.names import NameUse, Path
+    from whorl.language.names import NameUse
 
 
 # Typed answers: what `returns` says in short, and the schema that it stands for.
@@ -170,8 +170,8 @@ def _is_keywords(value: Mapping) -> bool:
 _EXIT_CODE = "exit_code"
 # A text that is the name of a file, and nothing that anybody asks.
 _PATH = regex(r"[\w./-]+\.[A-Za-z0-9]{1,8}")
-# The facts of a loop that are results of an iteration, or a list of them.
-_ITERATIONS = ("previous", "best", "history")
+# The facts of a loop that are iterations, with how many keys come before the name of a step.
+_ITERATIONS = {"previous": 0, "best": 0, "history": 1}
 
 
 class PromptFile(field_types.Object):
@@ -203,18 +203,15 @@ class Prompt(OneOf):
     gives_value = True
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        if isinstance(value, Scalar) and _PATH.fullmatch(str(value.value)):
-            _check_path(context, str(value.value), value)
+        text = value.text if isinstance(value, Scalar) else ""
+        if _PATH.fullmatch(text):
+            # Who asks with the name of a file most probably means what is in it.
+            with suppress(InvalidWorkflow):
+                context.files.text(text, value.span)
+                message = f"the prompt is the text {text!r}, and there is a file of this name"
+                advice = f"to ask what is in the file, write `ask: {{file: {text}}}`"
+                context.warn("W023", message, value.span, label="not the file", help=advice)
         return super().read(context, value, at)
-
-
-def _check_path(context: Context, text: str, value: Scalar) -> None:
-    """Who asks with the name of a file most probably means what is in it (W023)."""
-    with suppress(InvalidWorkflow):
-        context.files.text(text, value.span)
-        message = f"the prompt is the text {text!r}, and there is a file of this name"
-        advice = f"to ask what is in the file, write `ask: {{file: {text}}}`"
-        context.warn("W023", message, value.span, label="not the file", help=advice)
 
 
 class TaskName(Text):
@@ -234,8 +231,7 @@ class Command(OneOf):
         command = super().read(context, value, at)
         if command is None:
             return None
-        from whorl.dialects.native.tasks.commands import steered_values
-        from whorl.dialects.native.tasks.shell import read_script
+        from whorl.dialects.native.shell import read_script, steered_values
 
         if not isinstance(value, Scalar):
             steered = steered_values(command.items) if isinstance(command, ir.Items) else []
@@ -267,7 +263,7 @@ class Command(OneOf):
 
 def _with_values(script: str, variables: ir.Fields) -> str:
     """A script with {{ }} for its variables, found by reading the result again."""
-    from whorl.dialects.native.tasks.shell import BARE, QUOTED, read_script
+    from whorl.dialects.native.shell import BARE, QUOTED, read_script
 
     text = script
     for name, value in variables.entries:
@@ -389,15 +385,13 @@ def let_read_codes_pass(workflow: ir.Workflow, names: Names) -> ir.Workflow:
         return workflow
     read: set[int] = set()
     for use in uses_in(workflow):
-        try:
-            uses = names.uses(use.expression)
-        except LanguageError:
-            continue
-        nodes = [_command(use.view, name) for name in uses if _EXIT_CODE in name.path]
-        read |= {id(node) for node in nodes if node is not None and _decides(node)}
+        with suppress(LanguageError):
+            for name in names.uses(use.expression):
+                steps = steps_read(use.view, name)[1] if _EXIT_CODE in name.path else ()
+                read |= {id(node) for node, at in steps if name.path[at:] == (_EXIT_CODE,)}
 
     def change(node: ir.Node) -> ir.Node:
-        if id(node) not in read:
+        if id(node) not in read or not _decides(node):
             return node
         assert isinstance(node, ir.Task)
         check = ("check", ir.Constant(False))
@@ -413,25 +407,28 @@ def _decides(node: ir.Node) -> bool:
     return "check" not in dict(node.inputs.entries)
 
 
-def _command(view: View, use: NameUse) -> ir.Node | None:
-    """The node whose exit code a name and its path read, if they do."""
-    name, path = use.name, use.path
-    if name == RESULTS:
-        name, path = str(path[0]), path[1:]
-    node = view.origin(name)
-    if isinstance(node, ir.Loop) and name != node.name:
-        fact = dict(node.facts).get(name)
+def steps_read(view: View, name: NameUse) -> tuple[ir.Loop | None, list[tuple[ir.Node, int]]]:
+    """The steps that a name and its path read, each in the result of the one before.
+
+    Each has the index of its token: 0 is the name, 1 the first key of its path. What is read of
+    iterations comes with their loop.
+    """
+    origin, token, start = view.origin(name.name), 0, 0
+    if name.name == RESULTS and name.path:
+        origin, token, start = view.origin(str(name.path[0])), 1, 1
+    elif isinstance(origin, ir.Loop | ir.ForEach) and name.name != origin.name:
+        fact = dict(origin.facts).get(name.name) if isinstance(origin, ir.Loop) else None
         if fact not in _ITERATIONS:
-            return None
-        path = path[1:] if fact == "history" else path
-    return _inside(node, path)
-
-
-def _inside(node: ir.Node | None, path: Path) -> ir.Node | None:
-    """The node inside of another one's result whose exit code a path reads."""
-    while node is not None and path != (_EXIT_CODE,):
-        if isinstance(node, ir.ForEach):
-            path = path[1:]
-        given = {name: inner for _, block in blocks_of(node) for name, inner in names_given(block)}
-        node, path = (given.get(str(path[0])), path[1:]) if path else (None, ())
-    return node
+            return None, []
+        token, start = -1, _ITERATIONS[fact]
+    loop = origin if token < 0 and isinstance(origin, ir.Loop) else None
+    steps = [(origin, token)] if origin is not None and token >= 0 else []
+    for index, key in enumerate(name.path[start:], start=start + 1):
+        if isinstance(key, int):
+            continue
+        blocks = () if origin is None else blocks_of(origin)
+        origin = dict(pair for _, block in blocks for pair in names_given(block)).get(key)
+        if origin is None:
+            break
+        steps.append((origin, index))
+    return loop, steps

@@ -1,1 +1,0 @@
-"""Steps that are tasks: their kinds, the types of their answers, and commands for the shell."""
