@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from campaign import amount
-from whorl.dialects.native.field_types import duration_text
+from whorl.dialects.native.forms import duration_text
 from whorl.dialects.native.writing import emit_yaml
 from whorl.ir.values import parse_duration
 from whorl.source import plain

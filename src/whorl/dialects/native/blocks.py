@@ -6,7 +6,7 @@ from dataclasses import MISSING, field
 from typing import TYPE_CHECKING, Any, cast
 
 from whorl import ir
-from whorl.dialects.native import field_types
+from whorl.dialects.native import forms
 from whorl.dialects.native.context import (
     Attributes,
     CannotWriteError,
@@ -14,7 +14,7 @@ from whorl.dialects.native.context import (
     Enclosing,
     Location,
 )
-from whorl.dialects.native.field_types import Choice, Form, OneOf, Text, report_wrong
+from whorl.dialects.native.forms import Choice, Form, OneOf, Text, report_wrong
 from whorl.dialects.native.table import DOCS, fields
 from whorl.dialects.reading.fields import texts_of
 from whorl.errors import nearest
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # The field of the result of `if` and `choose` that names the branch that was taken.
 BRANCH = "branch"
 # The attributes that all nodes have.
-NODE = tuple(field_types.defaults(NodeFields))
+NODE = tuple(forms.defaults(NodeFields))
 _ENDS = ("succeeded", "failed", "skipped", "timed_out", "cancelled")
 _STATUSES = ("passed", *_ENDS, "any")
 
@@ -44,8 +44,8 @@ class Kind:
 
     section: str
     node: type
-    own: field_types.FieldTable
-    inside: field_types.FieldTable = field(default_factory=dict)
+    own: forms.FieldTable
+    inside: forms.FieldTable = field(default_factory=dict)
     check: Callable[[Context, Any], None] | None = None
 
     def __post_init__(self) -> None:
@@ -54,14 +54,14 @@ class Kind:
         self.fields = {**COMMON, **self.own}
         table = {**self.fields, **self.inside}
         self._derived = {name: entry for name, entry in table.items() if entry.derive is not None}
-        attributes = field_types.defaults(self.node).items()
+        attributes = forms.defaults(self.node).items()
         self._needed = [name for name, default in attributes if default is MISSING]
 
     def make(self, context: Context, attributes: dict[str, Any]) -> Any:
         """The node with these attributes; one that lacks something, which is told, is a stub."""
         if "body" in self._needed:
             attributes.setdefault("body", ir.Block(()))
-        field_types.derive(context, self._derived, attributes)
+        forms.derive(context, self._derived, attributes)
         if any(name not in attributes for name in self._needed):
             return _stub(context, attributes)
         node = self.node(**attributes)
@@ -73,12 +73,12 @@ class Kind:
         """The step that is read as a node; raises CannotWriteError."""
         if not isinstance(node, self.node):
             raise CannotWriteError(node)
-        return field_types.write_object(context, {**self.own, **COMMON} | self.own, node)
+        return forms.write_object(context, {**self.own, **COMMON} | self.own, node)
 
 
 def _stub(context: Context, attributes: dict[str, Any]) -> ir.Compute:
     """A step that cannot be read: others may still refer to its name."""
-    field_types.derive(context, COMMON, attributes)
+    forms.derive(context, COMMON, attributes)
     kept = {name: attributes[name] for name in ("name", "place", "after")}
     return ir.Compute(value=ir.Constant(None), **kept)
 
@@ -124,7 +124,7 @@ class Steps(Form):
         return steps
 
 
-class Options(field_types.Object):
+class Options(forms.Object):
     """What is said about a block beside its steps."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -132,7 +132,7 @@ class Options(field_types.Object):
         return None if options is None else {"block": options}
 
     def write(self, context: Context, value: Any) -> Any:
-        return self.of(context, value.body) or field_types.OMIT
+        return self.of(context, value.body) or forms.OMIT
 
     def of(self, context: Context, block: ir.Block, *, is_open: bool = False) -> dict[str, Any]:
         """What is to be said about a block."""
@@ -174,7 +174,7 @@ class Body(Steps):
         if slot:
             context = context.within(path=f"{context.around.path}@{slot}")
         if isinstance(value, Mapping) and "steps" in value:
-            attributes = field_types.read_object(context, value, self.fields, owner or at)
+            attributes = forms.read_object(context, value, self.fields, owner or at)
         else:
             attributes = {"body": super().read(context, value, at)}
         if attributes.get("body") is None:
@@ -226,9 +226,9 @@ def _read_kind(context: Context, step: Value, attributes: dict[str, Any], at: Lo
     if len(kinds) != 1:
         _report_kinds(context, step, kinds, at)
         order = Mapping(tuple(entry for entry in step if entry.name == "after"), step.span)
-        return _stub(context, attributes | field_types.read_object(context, order, COMMON, at))
+        return _stub(context, attributes | forms.read_object(context, order, COMMON, at))
     kind = context.kinds[kinds[0]]
-    attributes |= field_types.read_object(context, step, kind.fields, at)
+    attributes |= forms.read_object(context, step, kind.fields, at)
     timeout, failure = step.get("timeout"), step.entry("on_failure")
     if timeout is not None:
         context.places.remember_field(context.around.path, "timeout", timeout.span)
@@ -249,11 +249,11 @@ def _report_kinds(context: Context, step: Mapping, kinds: list[str], at: Locatio
         context.report("W009", message, span, label="a second kind", help=advice)
         return
     kinds_of_steps = context.kinds.values()
-    usual = {kind.name: field_types.Field(Text(), "") for kind in kinds_of_steps if not kind.rare}
+    usual = {kind.name: forms.Field(Text(), "") for kind in kinds_of_steps if not kind.rare}
     names = {name for kind in kinds_of_steps for name in kind.fields}
     for entry in step:
         if nearest(entry.name, usual) and entry.name not in names:
-            field_types.report_unknown(context, entry, usual, at)
+            forms.report_unknown(context, entry, usual, at)
             return
     message, advice = f"{at.owner} does not say what it does", f"give it one of {', '.join(usual)}"
     context.report("W009", message, at.span, label="no kind of step", help=advice)
@@ -293,10 +293,10 @@ class After(OneOf):
 
     def write(self, context: Context, value: Any) -> Any:
         if all(after.statuses == ("passed",) for after in value):
-            return field_types.one_or_list([after.node for after in value])
+            return forms.one_or_list([after.node for after in value])
         ends = {after.node: after.statuses for after in value}
         ends = {name: ("any",) if end == _ENDS else end for name, end in ends.items()}
-        return {name: field_types.one_or_list(end) for name, end in ends.items()}
+        return {name: forms.one_or_list(end) for name, end in ends.items()}
 
 
 class OnFailure(OneOf):
@@ -309,24 +309,24 @@ class OnFailure(OneOf):
         return None if action is None else {"on_failure": action}
 
     def write(self, context: Context, value: Any) -> Any:
-        return field_types.OMIT if value.on_failure == "halt" else value.on_failure
+        return forms.OMIT if value.on_failure == "halt" else value.on_failure
 
 
 def _previous(context: Context, attributes: Attributes) -> tuple[ir.After, ...]:
     return () if context.around.previous is None else (ir.After(context.around.previous),)
 
 
-ON_FAILURE = (Choice(("halt", "continue")), field_types.Object("on_failure", fields("on_failure")))
+ON_FAILURE = (Choice(("halt", "continue")), forms.Object("on_failure", fields("on_failure")))
 _WAIT_MAX = {"wait_max": lambda _, attributes: max(60.0, attributes.get("wait_s", 1.0))}
-_RETRY = field_types.Object("retry", fields("retry", None, ir.Retry, **_WAIT_MAX), ir.Retry)
-_ENDED = OneOf((Choice(_STATUSES), field_types.ListOf(Choice(_STATUSES), least=1)))
-_WAITED = field_types.MapOf(_ENDED, "an object such as {review: failed}", "any")
+_RETRY = forms.Object("retry", fields("retry", None, ir.Retry, **_WAIT_MAX), ir.Retry)
+_ENDED = OneOf(Choice(_STATUSES), forms.ListOf(Choice(_STATUSES), least=1))
+_WAITED = forms.MapOf(_ENDED, "an object such as {review: failed}", "any")
 COMMON = fields(
     "step",
     {
-        "after": After((Text("a step"), field_types.ListOf(Text("a step")), _WAITED)),
-        "retry": field_types.Short("times", _RETRY),
-        "on_failure": OnFailure(ON_FAILURE),
+        "after": After(Text("a step"), forms.ListOf(Text("a step")), _WAITED),
+        "retry": forms.Short("times", _RETRY),
+        "on_failure": OnFailure(*ON_FAILURE),
     },
     NodeFields,
     "name",
@@ -335,7 +335,7 @@ COMMON = fields(
 )
 
 
-class Together(field_types.OneOf):
+class Together(forms.OneOf):
     """Steps side by side: right in their place, or beside it under `steps`."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.native import field_types
+from whorl.dialects.native import forms
 from whorl.dialects.native.blocks import NODE, ON_FAILURE, OPTIONS, Steps
 from whorl.dialects.native.context import (
     FACTS,
@@ -20,7 +20,7 @@ from whorl.dialects.native.context import (
     is_template,
     read_result,
 )
-from whorl.dialects.native.field_types import ListOf, MapOf, Object, Short, defaults, write_object
+from whorl.dialects.native.forms import ListOf, MapOf, Object, Short, defaults, write_object
 from whorl.dialects.native.table import EXPRESSION, fields
 from whorl.ir.checks.scopes import suggest
 from whorl.ir.expressions import inner_values
@@ -41,7 +41,7 @@ _TEXTS = {"run": ".stdout", "http": ".body", "file_read": ".content"}
 _SILENT = (ir.Assign, ir.Wait, ir.Stop, ir.Break, ir.Continue)
 
 
-class Subject(field_types.Form):
+class Subject(forms.Form):
     """What a condition reads: a step of the body, a template or an expression."""
 
     marked = True
@@ -51,7 +51,7 @@ class Subject(field_types.Form):
     def parse(self, context: Context, scalar: Scalar) -> Any:
         text = scalar.value
         if not isinstance(text, str):
-            return field_types.WRONG
+            return forms.WRONG
         if is_template(text):
             return context.read_text(scalar)
         name = text.strip()
@@ -70,9 +70,7 @@ class Subject(field_types.Form):
             if is_same(value, result_text(node)):
                 return name
         is_step = isinstance(value, ir.Expression) and _STEP_NAME.fullmatch(value.source.strip())
-        return (
-            value.source if isinstance(value, ir.Expression) and not is_step else field_types.WRONG
-        )
+        return value.source if isinstance(value, ir.Expression) and not is_step else forms.WRONG
 
 
 def result_text(node: ir.Node) -> ir.Value:
@@ -135,7 +133,7 @@ class _Score(Object):
             written = {"from": source} | {k: v for k, v in written.items() if k != "of"}
         if _is_share(context, value.at_least) and (value.low, value.high) == (0.0, 1.0):
             written = {k: v for k, v in written.items() if k not in ("low", "high")}
-        if not field_types.reads_as(context, self, written, value):
+        if not forms.reads_as(context, self, written, value):
             raise CannotWriteError(value)
         return written
 
@@ -180,17 +178,17 @@ class _Branches(MapOf):
         return {value.node: value.name}
 
 
-class _Case(field_types.Text):
+class _Case(forms.Text):
     """The name of a case, which may look like another value."""
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        return field_types.WRONG if scalar.value is None else scalar.text
+        return forms.WRONG if scalar.value is None else scalar.text
 
     def own_schema(self) -> dict[str, Json]:
         return {"type": ["string", "boolean", "number"]}
 
 
-class Until(field_types.Form):
+class Until(forms.Form):
     """A condition; a list is met when any one of it is."""
 
     words = "a condition"
@@ -215,8 +213,9 @@ class Until(field_types.Form):
 class _Conditions(Object):
     """An object that says one condition by its name."""
 
-    def __post_init__(self) -> None:
-        self.words = "an object with one of " + ", ".join(self.fields)
+    def __init__(self, title: str, table: forms.FieldTable) -> None:
+        super().__init__(title, table)
+        self.words = "an object with one of " + ", ".join(table)
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         conditions = super().read(context, value, at)
@@ -228,7 +227,7 @@ class _Conditions(Object):
             advice = "write them as a list: one of them is enough; {all: [...]} needs all of them"
             context.report("W007", message, entries[1].key.span, label="one too many", help=advice)
         elif not value.entries:
-            field_types.report_wrong(context, value, self, at)
+            forms.report_wrong(context, value, self, at)
         condition = next(iter(conditions.values()), None)
         if condition is not None and context.places.part(condition) is None:
             context.places.remember_part(condition, entries[0].key.span)
@@ -244,10 +243,10 @@ _SCORE = _Score("score", fields("score", _SUBJECT, ir.Score, of=_last), ir.Score
 _JUDGE = _Judge("judge", fields("judge", _SUBJECT, ir.Judge, of=_last), ir.Judge)
 _STABLE = Object("stable", fields("stable", _SUBJECT, ir.Stable, of=_last), ir.Stable)
 _PLATEAU = Object("plateau", fields("plateau", None, ir.Plateau), ir.Plateau)
-_STATEMENT = field_types.Template("a statement that a model answers with yes or no")
+_STATEMENT = forms.Template("a statement that a model answers with yes or no")
 _CASE = _Case("the name of a case, or true or false, or a number")
 _TAKEN = "a step and a case, such as {triage: done}"
-_FORMS: dict[str, field_types.Form] = {
+_FORMS: dict[str, forms.Form] = {
     "when": Short("test", Object("when", fields("when", None, ir.When), ir.When)),
     "score": _SCORE,
     "judge": Short("question", _JUDGE, _STATEMENT),
@@ -260,9 +259,7 @@ _FORMS: dict[str, field_types.Form] = {
 CONDITIONS = fields("condition", _FORMS)
 _SIMPLE = (ir.When, ir.Score, ir.Judge, ir.Stable, ir.Plateau, ir.BranchTaken)
 _WORDS: dict[type, str] = dict(zip((*_SIMPLE, ir.AnyOf, ir.AllOf), CONDITIONS, strict=True))
-FORM = field_types.OneOf(
-    (EXPRESSION, ListOf(CONDITION, least=1), _Conditions("condition", CONDITIONS))
-)
+FORM = forms.OneOf(EXPRESSION, ListOf(CONDITION, least=1), _Conditions("condition", CONDITIONS))
 
 
 HISTORY_KEPT = 50
@@ -312,7 +309,7 @@ def _check_clashes(context: Context, repeat: Mapping, body: ir.Block) -> None:
 _PAIR = {"first", "then"}
 
 
-class Carried(field_types.Anything):
+class Carried(forms.Anything):
     """A value for the next iteration; {first, then} tells the first one apart."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -337,7 +334,7 @@ class Carried(field_types.Anything):
         return written if "first" in written or is_pair else later
 
 
-class Collected(field_types.Anything):
+class Collected(forms.Anything):
     """A value, with the iterations that it is taken from."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -356,7 +353,7 @@ class Collected(field_types.Anything):
         return {value.take: super().write(context, value.value)}
 
 
-class _Failure(field_types.OneOf):
+class _Failure(forms.OneOf):
     """What happens when an iteration fails; the object says more in converted files."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -403,11 +400,11 @@ _COLLECT = MapOf(
     make=lambda name, attributes: ir.Collect(name, **attributes),
 )
 _LIMITS = Object("at_most", fields("limits", None, ir.LoopLimits), ir.LoopLimits)
-_LOOP: dict[str, field_types.Form] = {
+_LOOP: dict[str, forms.Form] = {
     "condition": CONDITION,
     "limits": Short("iterations", _LIMITS),
     "carry": _CARRY,
-    "failed": _Failure((ON_FAILURE[0], _FAILED)),
+    "failed": _Failure(ON_FAILURE[0], _FAILED),
     "collect": _COLLECT,
     "memory": Object("memory", fields("memory", None, ir.Memory, key=_key), ir.Memory),
     "steps": Steps(),

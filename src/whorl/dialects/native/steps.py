@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.native import field_types
+from whorl.dialects.native import forms
 from whorl.dialects.native.blocks import COMMON, NODE, OPTIONS, Body, Kind, Steps, Together
 from whorl.dialects.native.context import CannotWriteError, Context, Location, is_same, is_template
 from whorl.dialects.native.loop import REPEAT
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 
-class Called(field_types.Text):
+class Called(forms.Text):
     """A workflow: one of the file itself, or another file, read by its own dialect."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -71,7 +71,7 @@ def _check_inputs(context: Context, key: str, reading: Reading | None = None) ->
     check_arguments(context, called, names, owner=owner, span=span, others=others)
 
 
-class ItemName(field_types.Text):
+class ItemName(forms.Text):
     """What an item or its number is called."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -81,24 +81,24 @@ class ItemName(field_types.Text):
         return name
 
 
-class Moment(field_types.Form):
+class Moment(forms.Form):
     """A duration or a point in time."""
 
     words = "a duration such as 5s or PT5S, or a time such as 2030-01-31T09:00:00Z"
     json: dict[str, Json] = {"type": ["string", "number"]}  # noqa: RUF012
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        seconds = field_types.seconds_of(context, scalar)
-        if seconds is not field_types.WRONG:
+        seconds = forms.seconds_of(context, scalar)
+        if seconds is not forms.WRONG:
             return {"duration": ir.Constant(seconds)}
         if not isinstance(scalar.value, str):
-            return field_types.WRONG
+            return forms.WRONG
         if is_template(scalar.value):
             return {"duration": context.read_text(scalar)}
         try:
             parse_time(scalar.text)
         except ValueError:
-            return field_types.WRONG
+            return forms.WRONG
         return {"until": ir.Constant(scalar.text)}
 
     def write(self, context: Context, value: Any) -> Any:
@@ -107,13 +107,13 @@ class Moment(field_types.Form):
         for part in parts.values():
             text = getattr(part, "value", getattr(part, "source", None))
             if isinstance(text, float) and "duration" in parts:
-                text = field_types.duration_text(text)
-            if isinstance(text, str | float) and field_types.reads_as(context, self, text, parts):
+                text = forms.duration_text(text)
+            if isinstance(text, str | float) and forms.reads_as(context, self, text, parts):
                 return text
         raise CannotWriteError(value)
 
 
-class Stop(field_types.OneOf):
+class Stop(forms.OneOf):
     """The end of the run: true, a message, or an object."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -129,7 +129,7 @@ class Stop(field_types.OneOf):
         return written or True
 
 
-class Jump(field_types.OneOf):
+class Jump(forms.OneOf):
     """The loop that a step leaves: by name, or the innermost one."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -170,7 +170,7 @@ class IfKind(Kind):
         step = {"if": EXPRESSION.write(context, case.when), "then": _BODY.write(context, case.body)}
         if node.default is not None:
             step["else"] = _BODY.write(context, default.body)
-        return {**step, **field_types.write_object(context, COMMON, node)}
+        return {**step, **forms.write_object(context, COMMON, node)}
 
 
 def _check_item_names(context: Context, node: ir.ForEach) -> None:
@@ -191,13 +191,13 @@ def _check_item_names(context: Context, node: ir.ForEach) -> None:
             context.report("W012", message, span, label=label, help=advice)
 
 
-class On(field_types.Condition):
+class On(forms.Condition):
     """What `choose` looks at, as a text: 1 fits the case '1', true fits 'true'."""
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         bare = super().parse(context, scalar)
-        if bare is field_types.WRONG:
-            return field_types.WRONG
+        if bare is forms.WRONG:
+            return forms.WRONG
         try:
             parse(bare)
         except LanguageError:
@@ -213,7 +213,7 @@ class On(field_types.Condition):
     def print(self, context: Context, value: Any) -> Any:
         source = value.source if isinstance(value, ir.Expression) else ""
         is_text = source.startswith("(") and source.endswith(") ~ ''")
-        return source[1 : -len(") ~ ''")] if is_text else field_types.WRONG
+        return source[1 : -len(") ~ ''")] if is_text else forms.WRONG
 
 
 @dataclass(eq=False, repr=False)
@@ -249,7 +249,7 @@ class CaseOf(Body):
         return self.write_parts(context, value.body, more)
 
 
-class Choose(field_types.Form):
+class Choose(forms.Form):
     """What `choose` holds: what is looked at, the cases, and the steps where none fits."""
 
     words = "an object with on, cases and default"
@@ -258,16 +258,16 @@ class Choose(field_types.Form):
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if not isinstance(value, Mapping):
-            field_types.report_wrong(context, value, self, at)
+            forms.report_wrong(context, value, self, at)
             return None
         own = Mapping(tuple(entry for entry in value if entry.name in CHOOSE), value.span)
-        attributes = field_types.read_object(context, own, CHOOSE, at)
+        attributes = forms.read_object(context, own, CHOOSE, at)
         cases = list(attributes.pop("cases", ()))
         for entry in value:
             if entry.name in CHOOSE:
                 continue
             if "cases" in value or nearest(entry.name, ("cases", "default")):
-                field_types.report_unknown(context, entry, CHOOSE, Location(at.words, "", at.span))
+                forms.report_unknown(context, entry, CHOOSE, Location(at.words, "", at.span))
                 continue
             inner = Location(at.owner, entry.name, entry.key.span)
             cases.append(CaseOf("steps by name").read(context, entry.value, inner))
@@ -282,33 +282,33 @@ class Choose(field_types.Form):
         return {**attributes, "cases": tuple(cases)}
 
     def write(self, context: Context, value: Any) -> Any:
-        return field_types.write_object(context, CHOOSE, value)
+        return forms.write_object(context, CHOOSE, value)
 
 
 def _kind(
     name: str,
     node: type,
-    inside: field_types.FieldTable | None = None,
+    inside: forms.FieldTable | None = None,
     check: Callable[[Context, Any], None] | None = None,
-    **own: field_types.Form,
+    **own: forms.Form,
 ) -> Kind:
     """A kind of step that its fields say all about, some of them `inside` of one."""
     attributes = [field.attribute for field in (inside or {}).values()]
     return Kind(name, node, fields(name, own, node, *NODE, *attributes), inside or {}, check)
 
 
-FLAG = field_types.Boolean("true or false, or nothing", is_flag=True)
+FLAG = forms.Boolean(is_flag=True)
 _BODY = Body()
-_CASES = field_types.MapOf(CaseOf(), "cases by name", "any", make=lambda _, case: case)
+_CASES = forms.MapOf(CaseOf(), "cases by name", "any", make=lambda _, case: case)
 _DEFAULT = CaseOf("steps by name", section="default", ref="body")
 CHOOSE = fields("cases", {"on": On(), "cases": _CASES, "default": _DEFAULT})
 _IF = fields("if", {"then": Body(slot="case.then"), "else": Body(slot="default")})
 _CALLED = Called("a workflow file of the project", needed=True)
-_ITEMS = field_types.Computed("an expression that gives a list", needed=True)
-_JUMP = Jump((FLAG, field_types.Text("the name of a loop around the step")))
-_MOMENT = field_types.Object("wait", fields("moment"), rare=True)
-_QUESTION = field_types.Object("approve", fields("question"))
-_END = field_types.Object("stop", fields("end"))
+_ITEMS = forms.Computed("an expression that gives a list", needed=True)
+_JUMP = Jump(FLAG, forms.Text("the name of a loop around the step"))
+_MOMENT = forms.Object("wait", fields("moment"), rare=True)
+_QUESTION = forms.Object("approve", fields("question"))
+_END = forms.Object("stop", fields("end"))
 _KINDS = (
     *TASKS,
     _kind("call", ir.Call, called=_CALLED),
@@ -320,7 +320,7 @@ _KINDS = (
         "each",
         ir.ForEach,
         check=_check_item_names,
-        list=field_types.OneOf((_ITEMS, field_types.Values(VALUE))),
+        list=forms.OneOf(_ITEMS, forms.Values()),
         item_name=ItemName("a name", needed=True),
         steps=Steps(),
         block=OPTIONS,
@@ -328,13 +328,13 @@ _KINDS = (
     _kind(
         "together",
         ir.Group,
-        together=Together((FLAG, Body(is_ordered=False))),
+        together=Together(FLAG, Body(is_ordered=False)),
         side_by_side=Steps(is_open=True, is_ordered=False),
     ),
     _kind("repeat", ir.Loop, REPEAT.fields, repeat=REPEAT),
-    _kind("wait", ir.Wait, _MOMENT.fields, moment=field_types.OneOf((Moment(), _MOMENT))),
-    _kind("approve", ir.Gate, _QUESTION.fields, question=field_types.Short("message", _QUESTION)),
-    _kind("stop", ir.Stop, _END.fields, stop=Stop((FLAG, TEMPLATE, _END))),
+    _kind("wait", ir.Wait, _MOMENT.fields, moment=forms.OneOf(Moment(), _MOMENT)),
+    _kind("approve", ir.Gate, _QUESTION.fields, question=forms.Short("message", _QUESTION)),
+    _kind("stop", ir.Stop, _END.fields, stop=Stop(FLAG, TEMPLATE, _END)),
     _kind("break", ir.Break, jump=_JUMP),
     _kind("continue", ir.Continue, jump=_JUMP),
     ANY_TASK,

@@ -7,8 +7,8 @@ from collections import defaultdict
 from dataclasses import fields as attributes_of
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.native import field_types
-from whorl.dialects.native.field_types import (
+from whorl.dialects.native import forms
+from whorl.dialects.native.forms import (
     Derive,
     Field,
     FieldsOf,
@@ -361,61 +361,59 @@ words             a format's own words for limits, events and reasons, in messag
 """
 
 
-TEMPLATE = field_types.Template("a text, which may hold {{ }}")
-EXPRESSION = field_types.Condition()
-VALUE = field_types.Anything()
+TEMPLATE = forms.Template("a text, which may hold {{ }}")
+EXPRESSION = forms.Condition()
+VALUE = forms.Anything()
 MODEL = Texts(
-    (
-        field_types.Text("a model such as openai/gpt-5-mini"),
-        ListOf(field_types.Text("a model"), least=1),
-    )
+    forms.Text("a model such as openai/gpt-5-mini"),
+    ListOf(forms.Text("a model"), least=1),
 )
-_FORMS: dict[str, field_types.Form] = {
-    "codes": Texts((field_types.Text("an error code, HTTP status or word"), ListOf(VALUE))),
-    "count": field_types.Count(),
+_FORMS: dict[str, forms.Form] = {
+    "codes": Texts(forms.Text("an error code, HTTP status or word"), ListOf(VALUE)),
+    "count": forms.Count(),
     "defaults": MapOf(FieldsOf(VALUE, names="any"), names="any"),
-    "delay": field_types.Duration(template=True, is_delay=True),
-    "dialect": field_types.Text("the name of a dialect"),
-    "duration": field_types.Duration(),
+    "delay": forms.Duration(template=True, is_delay=True),
+    "dialect": forms.Text("the name of a dialect"),
+    "duration": forms.Duration(),
     "env": MapOf(VALUE, "variables by name", "any"),
     "expression": EXPRESSION,
-    "facts": MapOf(field_types.Text(), names="any"),
+    "facts": MapOf(forms.Text(), names="any"),
     "fields": FieldsOf(VALUE, "inputs by name", "any"),
     "headers": MapOf(VALUE, "headers by name", "any"),
-    "iterations": field_types.Number(1, ITERATIONS_MAX, whole=True, template=True, is_limit=True),
-    "label": field_types.Text("a name"),
-    "library": field_types.Text("the name of a library"),
-    "measured": field_types.Computed("an expression or a text with {{ }}, or a number"),
+    "iterations": forms.Number(1, ITERATIONS_MAX, whole=True, template=True, is_limit=True),
+    "label": forms.Text("a name"),
+    "library": forms.Text("the name of a library"),
+    "measured": forms.Computed("an expression or a text with {{ }}, or a number"),
     "model": MODEL,
-    "name": field_types.Text("a name", needed=True),
+    "name": forms.Text("a name", needed=True),
     "outputs": MapOf(VALUE, "outputs by name, such as {text: '{{ write }}'}", "dashed"),
-    "paths": field_types.OneOf((TEMPLATE, Values(VALUE, least=1))),
-    "pattern": field_types.Text("a regular expression with a group in parentheses"),
+    "paths": forms.OneOf(TEMPLATE, Values(least=1)),
+    "pattern": forms.Text("a regular expression with a group in parentheses"),
     "query": MapOf(VALUE, "parameters by name", "any"),
-    "raw": field_types.Raw(),
+    "raw": forms.Raw(),
     "record": FieldsOf(VALUE, "names with values", "any"),
-    "servers": ListOf(field_types.Text("the name of an MCP server or task")),
+    "servers": ListOf(forms.Text("the name of an MCP server or task")),
     "sets": MapOf(VALUE, "variables with values"),
     "template": TEMPLATE,
-    "text": field_types.Text(),
-    "texts": ListOf(field_types.Text()),
-    "time": field_types.Duration(template=True),
-    "tools": ListOf(field_types.Text("the name of a tool")),
-    "truth": field_types.Boolean(),
+    "text": forms.Text(),
+    "texts": ListOf(forms.Text()),
+    "time": forms.Duration(template=True),
+    "tools": ListOf(forms.Text("the name of a tool")),
+    "truth": forms.Boolean(),
     "value": VALUE,
 }
 # What an attribute of the IR can hold that no row tells of, by its type.
-_BY_TYPE: dict[str, field_types.Form] = {
-    "str": field_types.Text(),
-    "bool": field_types.Boolean(),
-    "int": field_types.Number(whole=True),
-    "float": field_types.Number(),
+_BY_TYPE: dict[str, forms.Form] = {
+    "str": forms.Text(),
+    "bool": forms.Boolean(),
+    "int": forms.Number(whole=True),
+    "float": forms.Number(),
     "Value": VALUE,
     "Expression": EXPRESSION,
-    "tuple[str, ...]": ListOf(field_types.Text()),
+    "tuple[str, ...]": ListOf(forms.Text()),
     "tuple[tuple[str, Value], ...]": MapOf(VALUE, names="any"),
-    "tuple[tuple[str, str], ...]": MapOf(field_types.Text(), names="any"),
-    "tuple[tuple[Part, str], ...]": MapOf(field_types.Text(), names="any"),
+    "tuple[tuple[str, str], ...]": MapOf(forms.Text(), names="any"),
+    "tuple[tuple[Part, str], ...]": MapOf(forms.Text(), names="any"),
     "tuple[Expression, ...]": ListOf(EXPRESSION),
 }
 
@@ -441,7 +439,7 @@ DOCS, _ROWS = _sections()
 
 def fields(
     section: str,
-    own: Mapping[str, field_types.Form] | None = None,
+    own: Mapping[str, forms.Form] | None = None,
     maker: Any = None,
     *without: str,
     **derive: Derive,
@@ -467,14 +465,14 @@ def fields(
     return table if maker is None else {**table, **_others(table, maker, without)}
 
 
-def _plain_form(words: str) -> field_types.Form:
+def _plain_form(words: str) -> forms.Form:
     kind, _, rest = words.partition(" ")
     if kind == "one":
         choices, _, others = rest.removeprefix("of ").partition(", ")
-        return field_types.Choice(tuple(choices.split()), tuple(others.split()))
+        return forms.Choice(tuple(choices.split()), tuple(others.split()))
     assert kind in ("number", "whole"), words
     low, high = (*(int(bound) for bound in rest.split()), None, None)[:2]
-    return field_types.Number(low, high, whole=kind == "whole")
+    return forms.Number(low, high, whole=kind == "whole")
 
 
 def _others(table: FieldTable, maker: Any, without: tuple[str, ...]) -> FieldTable:
@@ -484,11 +482,11 @@ def _others(table: FieldTable, maker: Any, without: tuple[str, ...]) -> FieldTab
     rest: FieldTable = {}
     for attribute in attributes_of(maker):
         name, kind = attribute.name.removesuffix("_s"), str(attribute.type).removesuffix(" | None")
-        form: field_types.Form = _BY_TYPE.get(kind) or field_types.Raw()
+        form: forms.Form = _BY_TYPE.get(kind) or forms.Raw()
         if name != attribute.name:
-            form = field_types.Duration()
+            form = forms.Duration()
         elif kind.startswith("Literal"):
-            form = field_types.Choice(tuple(re.findall(r"\w+", kind.removeprefix("Literal"))))
+            form = forms.Choice(tuple(re.findall(r"\w+", kind.removeprefix("Literal"))))
         if attribute.name not in excluded:
             doc = docs.get(attribute.name, f"{attribute.name!r} of the engine")
             rest[name] = Field(form, f"{doc} (in converted files)", attribute.name, rare=True)

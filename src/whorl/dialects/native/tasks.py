@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.native import field_types
+from whorl.dialects.native import forms
 from whorl.dialects.native.blocks import COMMON, NODE, Kind
 from whorl.dialects.native.context import (
     NOWHERE,
@@ -18,7 +18,7 @@ from whorl.dialects.native.context import (
     as_source,
     shown,
 )
-from whorl.dialects.native.field_types import WRONG, Form, OneOf, Template, Text, is_read, reads_as
+from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, is_read, reads_as
 from whorl.dialects.native.table import TEMPLATE, VALUE, fields
 from whorl.dialects.reading.fields import text_of
 from whorl.errors import InvalidWorkflow, did_you_mean
@@ -174,7 +174,7 @@ _PATH = regex(r"[\w./-]+\.[A-Za-z0-9]{1,8}")
 _ITERATIONS = {"previous": 0, "best": 0, "history": 1}
 
 
-class PromptFile(field_types.Object):
+class PromptFile(forms.Object):
     """A prompt in a file of its own, which is read as if it stood in the workflow."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -320,13 +320,11 @@ class TaskKind(Kind):
         inputs = _write_inputs(context, self.inside or self.own, entries)
         if self.inside:
             inputs = {self.name: inputs["url"] if list(inputs) == ["url"] else inputs}
-        table = {
-            name: field for name, field in self.own.items() if field.attribute != field_types.ALL
-        }
-        step |= inputs | field_types.write_object(context, {**table, **COMMON}, node)
+        table = {name: field for name, field in self.own.items() if field.attribute != forms.ALL}
+        step |= inputs | forms.write_object(context, {**table, **COMMON}, node)
         source = as_source(step)
         assert isinstance(source, Mapping)
-        attributes = field_types.read_object(context, source, self.fields, NOWHERE)
+        attributes = forms.read_object(context, source, self.fields, NOWHERE)
         again = self.make(context, {"name": node.name, "place": node.place, **attributes})
         if not is_read(context, again, node):
             raise CannotWriteError(node)
@@ -334,7 +332,7 @@ class TaskKind(Kind):
 
 
 def _write_inputs(
-    context: Context, table: field_types.FieldTable, entries: list[tuple[Any, ir.Value]]
+    context: Context, table: forms.FieldTable, entries: list[tuple[Any, ir.Value]]
 ) -> dict[str, Any]:
     fields = {field.attribute: (name, field.form) for name, field in table.items()}
     step: dict[str, Any] = {}
@@ -359,11 +357,11 @@ _HTTP = fields("request")
 _PROMPT_FILE = fields("prompt", {"reference": Text("a file of the project", needed=True)})
 _TASK_FORMS: dict[str, Form] = {
     "returns": Returns(),
-    "prompt": Prompt((TEMPLATE, PromptFile("prompt", _PROMPT_FILE))),
-    "command": Command((Text("a text for the shell"), field_types.Values(VALUE, least=1))),
-    "request": field_types.Short("url", field_types.Object("http", _HTTP), Template("a URL")),
+    "prompt": Prompt(TEMPLATE, PromptFile("prompt", _PROMPT_FILE)),
+    "command": Command(Text("a text for the shell"), forms.Values(least=1)),
+    "request": forms.Short("url", forms.Object("http", _HTTP), Template("a URL")),
     "task_name": TaskName("a name", needed=True),
-    "any_task": field_types.Object("task", fields("any_task")),
+    "any_task": forms.Object("task", fields("any_task")),
 }
 TASKS = [
     TaskKind(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.native import field_types
+from whorl.dialects.native import forms
 from whorl.dialects.native.blocks import OPTIONS, Body, Steps
 from whorl.dialects.native.context import (
     FACTS,
@@ -20,7 +20,7 @@ from whorl.dialects.native.context import (
     read_result,
     shown,
 )
-from whorl.dialects.native.field_types import Choice
+from whorl.dialects.native.forms import Choice
 from whorl.dialects.native.loop import FORM, last_with_result
 from whorl.dialects.native.steps import CHOOSE, KINDS
 from whorl.dialects.native.table import VALUE, fields
@@ -58,7 +58,7 @@ def read_file(context: Context, *, is_checked: bool = True) -> ir.Workflow:
     name = context.file.replace("\\", "/").rpartition("/")[2].partition(".")[0] or "workflow"
     at = Location("the workflow", "", root.span)
     shared = Mapping(tuple(entry for entry in root if entry.name in SHARED), root.span)
-    context.shared = field_types.read_object(context, shared, SHARED, at)
+    context.shared = forms.read_object(context, shared, SHARED, at)
     workflow = _read(context, root, at, name)
     for check_inputs in context.calls:
         check_inputs()
@@ -80,13 +80,13 @@ def _read(context: Context, root: Mapping, at: Location, name: str) -> ir.Workfl
         context.exact, context.library = True, library_name(root.get("expressions"))
     context.name = text_of(root.get("name")) or name
     table = FILE if at.owner == "the workflow" else LOCAL
-    attributes = field_types.read_object(context, root, table, at)
+    attributes = forms.read_object(context, root, table, at)
     attributes["name"] = context.name
     attributes.setdefault("body", ir.Block(()))
     if not attributes.get("outputs") and not context.exact:
         attributes.pop("outputs", None)
-    field_types.derive(context, FILE, attributes)
-    names = field_types.defaults(ir.Workflow).keys() - {"workflows"}
+    forms.derive(context, FILE, attributes)
+    names = forms.defaults(ir.Workflow).keys() - {"workflows"}
     workflow = ir.Workflow(**{name: part for name, part in attributes.items() if name in names})
     if context.exact:
         return workflow
@@ -94,7 +94,7 @@ def _read(context: Context, root: Mapping, at: Location, name: str) -> ir.Workfl
     return let_read_codes_pass(workflow, context.names)
 
 
-class Port(field_types.Object):
+class Port(forms.Object):
     """An input: its type, what it is without being given, and what it is for."""
 
     def build(self, context: Context, attributes: dict[str, Any]) -> Any:
@@ -134,7 +134,7 @@ class Port(field_types.Object):
             context.report("W007", message, default.span, label=f"expected {kind}", help=advice)
 
     def write(self, context: Context, value: Any) -> Any:
-        written = field_types.write_object(context, self.fields, value)
+        written = forms.write_object(context, self.fields, value)
         has_default = "default" in written
         written.pop("required", None)
         kind: str = value.type
@@ -199,7 +199,7 @@ def _check_clashes(context: Context, root: Mapping, body: ir.Block) -> None:
         context.report("W012", message, span, label=label, help=advice)
 
 
-class Workflows(field_types.MapOf):
+class Workflows(forms.MapOf):
     """Workflows that stand in the file that calls them."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -214,13 +214,13 @@ class Workflows(field_types.MapOf):
                 context.workflows[entry.name] = workflow
                 read.append((inner, workflow))
             else:
-                field_types.Object("workflow", LOCAL).read(context, entry.value, what)
+                forms.Object("workflow", LOCAL).read(context, entry.value, what)
         for inner, workflow in read:
             _check(inner, replace(workflow, workflows=tuple(context.workflows.items())))
         return ()
 
     def write(self, context: Context, value: Any) -> Any:
-        return field_types.OMIT
+        return forms.OMIT
 
     def own_schema(self) -> dict[str, Json]:
         return {"type": "object", "additionalProperties": {"$ref": "#/$defs/workflow"}}
@@ -228,22 +228,22 @@ class Workflows(field_types.MapOf):
 
 _KINDS = Choice(tuple(f"{word}{mark}" for word in _ACCEPTED for mark in ("", "?")))
 _PORT = Port("input", fields("input", {"type": _KINDS}, ir.Port, "name"), ir.Port)
-_INPUTS = field_types.MapOf(
-    field_types.Short("type", _PORT),
+_INPUTS = forms.MapOf(
+    forms.Short("type", _PORT),
     "inputs by name, such as {task: string}",
     make=lambda name, attributes: ir.Port(name, **attributes),
     if_wrong={},
 )
-_BUDGET = field_types.Object("budget", fields("budget", None, ir.RunLimits), ir.RunLimits)
+_BUDGET = forms.Object("budget", fields("budget", None, ir.RunLimits), ir.RunLimits)
 _FIELDS = fields(
     "file",
     {
         "inputs": _INPUTS,
-        "budget": field_types.Short("cost", _BUDGET),
+        "budget": forms.Short("cost", _BUDGET),
         "steps": Steps(),
         "block": OPTIONS,
         "workflows": Workflows(VALUE, "workflows by name", "any"),
-        "trigger": field_types.Object("trigger", fields("trigger", None, ir.Trigger), ir.Trigger),
+        "trigger": forms.Object("trigger", fields("trigger", None, ir.Trigger), ir.Trigger),
     },
     main_input=_main_input,
     defaults=defaults_of,
@@ -255,15 +255,15 @@ _STATED = {field.attribute for field in _FIELDS.values()}
 _UNSTATED = fields("block", None, ir.Workflow, "body", *_STATED)
 # What it answers with is its own.
 _OWN = {name: _UNSTATED.pop(name) for name in ("answer", "is_late")}
-SHARED: field_types.FieldTable = {"dialect": _FIELDS["dialect"], **_UNSTATED}
+SHARED: forms.FieldTable = {"dialect": _FIELDS["dialect"], **_UNSTATED}
 
 
-def _share(name: str, field: field_types.Field) -> field_types.Field:
-    usual = field_types.defaults(ir.Workflow)[name]
+def _share(name: str, field: forms.Field) -> forms.Field:
+    usual = forms.defaults(ir.Workflow)[name]
     return replace(field, derive=lambda context, _: context.shared.get(name, usual))
 
 
-FILE: field_types.FieldTable = {
+FILE: forms.FieldTable = {
     **_FIELDS,
     **_OWN,
     **{name: _share(name, field) for name, field in SHARED.items()},
@@ -292,7 +292,7 @@ def native_schema() -> dict[str, Json]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Whorl workflow",
-        **field_types.schema_of(FILE),
+        **forms.schema_of(FILE),
         "$defs": {
             "steps": {
                 "type": "object",
@@ -306,21 +306,21 @@ def native_schema() -> dict[str, Json]:
                     {
                         "title": kind.name,
                         "description": kind.doc,
-                        **field_types.schema_of(kind.fields),
+                        **forms.schema_of(kind.fields),
                     }
                     for kind in KINDS.values()
                 ],
             },
-            "body": {"anyOf": [field_types.schema_of(Body().fields), steps]},
-            "case": {"anyOf": [field_types.schema_of(Body(section="case").fields), steps]},
+            "body": {"anyOf": [forms.schema_of(Body().fields), steps]},
+            "case": {"anyOf": [forms.schema_of(Body(section="case").fields), steps]},
             "choose": {
                 "type": "object",
-                "properties": field_types.schema_of(CHOOSE)["properties"],
+                "properties": forms.schema_of(CHOOSE)["properties"],
                 "additionalProperties": {"$ref": "#/$defs/case"},
             },
             "condition": FORM.schema(),
             "returns": returns_schema(),
-            "workflow": field_types.schema_of(LOCAL),
+            "workflow": forms.schema_of(LOCAL),
             "marked": _MARKED,
         },
     }

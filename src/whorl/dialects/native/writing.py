@@ -13,7 +13,7 @@ import yaml
 
 from whorl import ir
 from whorl.dialects.files import NoFiles
-from whorl.dialects.native import field_types
+from whorl.dialects.native import forms
 from whorl.dialects.native.context import (
     CORE,
     CannotWriteError,
@@ -226,7 +226,7 @@ def write_fields(context: Context, workflow: ir.Workflow, *, exact: bool) -> dic
             written["expressions"] = library or CORE
         inner = replace(inner, exact=True, library=library, names=Names())
     inner.workflows.update(workflow.workflows)
-    written |= field_types.write_object(inner, FILE, workflow)
+    written |= forms.write_object(inner, FILE, workflow)
     if workflow.workflows:
         shared = {name: getattr(workflow, name) for name in SHARED}
         called = replace(inner, shared=shared)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from whorl.dialects.files import NoFiles
 from whorl.dialects.native.context import FACTS, Context, Location
-from whorl.dialects.native.field_types import read_object
+from whorl.dialects.native.forms import read_object
 from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.reader import Files, parse

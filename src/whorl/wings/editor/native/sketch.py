@@ -6,7 +6,7 @@ from dataclasses import MISSING
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whorl import ir
-from whorl.dialects.native import field_types
+from whorl.dialects.native import forms
 from whorl.dialects.native.blocks import COMMON
 from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.steps import CHOOSE, KINDS
@@ -26,7 +26,7 @@ from whorl.wings.editor.kit.sketch import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.native.field_types import Field, FieldTable, Form
+    from whorl.dialects.native.forms import Field, FieldTable, Form
     from whorl.source import Document, Json
     from whorl.wings.editor.kit.changes import Widget
 
@@ -262,11 +262,11 @@ _LONG = frozenset({"ask", "prompt", "system", "run", "approve", "description"})
 _HELD = frozenset({"steps", "repeat", "together", "then", "else", "choose"})
 # By form: the widget that it is edited with, the first that fits.
 _WIDGETS: tuple[tuple[tuple[type[Form], ...], Widget], ...] = (
-    ((field_types.Choice,), "choice"),
-    ((field_types.Boolean,), "boolean"),
-    ((field_types.Number, field_types.Count), "number"),
-    ((field_types.Condition, field_types.Computed), "expression"),
-    ((field_types.Text, field_types.Duration), "text"),
+    ((forms.Choice,), "choice"),
+    ((forms.Boolean,), "boolean"),
+    ((forms.Number, forms.Count), "number"),
+    ((forms.Condition, forms.Computed), "expression"),
+    ((forms.Text, forms.Duration), "text"),
 )
 
 
@@ -274,9 +274,9 @@ def form_of(kind: str) -> list[FormField]:
     """The fields of a kind: its own ones first, then those that all steps have."""
     table = KINDS[kind]
     names = sorted(table.fields, key=lambda name: name in COMMON and name != kind)
-    made = list(_fields(names, table.fields, field_types.defaults(table.node)))
+    made = list(_fields(names, table.fields, forms.defaults(table.node)))
     if kind == "repeat":
-        plain = field_types.defaults(ir.Loop)
+        plain = forms.defaults(ir.Loop)
         made = [*_fields([*REPEAT.fields], REPEAT.fields, plain, kind), *made]
     if kind == "choose":
         words = "the expression whose value names the case"
@@ -295,10 +295,10 @@ def _fields(
 def _field(keys: tuple[str, ...], field: Field, default: Json) -> FormField:
     name = keys[-1]
     form: Form | None = field.form
-    if isinstance(form, field_types.OneOf):
+    if isinstance(form, forms.OneOf):
         first = form.forms[0]
         # A truth value that may also be something else is no box to tick.
-        form = None if isinstance(first, field_types.Boolean) else first
+        form = None if isinstance(first, forms.Boolean) else first
     widget: Widget = next((word for kinds, word in _WIDGETS if isinstance(form, kinds)), "json")
     if name == "until":
         widget = "expression"

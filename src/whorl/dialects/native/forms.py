@@ -32,7 +32,7 @@ from whorl.source import Entry, Mapping, Scalar, Sequence, Value, plain
 
 if TYPE_CHECKING:
     from collections import abc
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from whorl.language import Json
 
@@ -60,7 +60,7 @@ class Form:
     ref = ""
     json: dict[str, Json] = {}  # noqa: RUF012
 
-    def options(self) -> Iterable[Form]:
+    def options(self) -> tuple[Form, ...]:
         """The form, or those that it is one of."""
         return (self,)
 
@@ -104,15 +104,12 @@ class Form:
         return dict(self.json)
 
 
-@dataclass(eq=False, repr=False)
 class Text(Form):
     """A text; where it is `needed`, one that holds more than spaces."""
 
-    words: str = "a text"
-    needed: bool = False
-
-    def __post_init__(self) -> None:
-        self.json = {"type": "string", **({"pattern": r"\S"} if self.needed else {})}
+    def __init__(self, words: str = "a text", *, needed: bool = False) -> None:
+        self.words, self.needed = words, needed
+        self.json = {"type": "string", **({"pattern": r"\S"} if needed else {})}
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         text = scalar.value
@@ -146,52 +143,47 @@ class Condition(Form):
         return {"true": True, "false": False}.get(written, written)
 
 
-@dataclass(eq=False, repr=False)
 class Computed(Text):
     """What must be computed to be of use: a bare text is an expression here, too."""
 
     marked = True
     gives_value = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.json = self.json if self.needed else {"type": ["string", "number"]}
+    def __init__(self, words: str, *, needed: bool = False) -> None:
+        super().__init__(words, needed=needed)
+        self.json = self.json if needed else {"type": ["string", "number"]}
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        if not isinstance(scalar.value, str):
-            number = None if self.needed else number_of(scalar)
-            return WRONG if number is None else ir.Constant(number)
-        if self.needed and not scalar.value.strip():
+        number = None if self.needed else number_of(scalar)
+        if number is not None:
+            return ir.Constant(number)
+        text = super().parse(context, scalar)
+        if text is WRONG:
             return WRONG
-        return (context.read_text if is_template(scalar.value) else context.read_expression)(scalar)
+        return context.read_text(scalar) if is_template(text) else context.read_expression(scalar)
 
 
-@dataclass(eq=False, repr=False)
 class Boolean(Form):
     """True or false, or with `is_flag` nothing, which means true."""
 
-    words: str = "true or false"
-    is_flag: bool = False
-
-    def __post_init__(self) -> None:
-        self.json = {"type": ["boolean", "null"] if self.is_flag else "boolean"}
+    def __init__(self, *, is_flag: bool = False) -> None:
+        self.words = "true or false, or nothing" if is_flag else "true or false"
+        self.json = {"type": ["boolean", "null"] if is_flag else "boolean"}
+        self._if_nothing = True if is_flag else WRONG
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        if self.is_flag and scalar.value is None:
-            return True
+        if scalar.value is None:
+            return self._if_nothing
         return scalar.value if isinstance(scalar.value, bool) else WRONG
 
 
-@dataclass(eq=False, repr=False)
 class Choice(Form):
     """One of a few words; converted files may have others, too."""
 
-    choices: tuple[str, ...]
-    others: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        self.words = ("one of " if len(self.choices) > 1 else "") + ", ".join(self.choices)
-        self.json = {"enum": [*self.choices, *self.others]}
+    def __init__(self, choices: tuple[str, ...], others: tuple[str, ...] = ()) -> None:
+        self.choices, self.others = choices, others
+        self.words = ("one of " if len(choices) > 1 else "") + ", ".join(choices)
+        self.json = {"enum": [*choices, *others]}
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         choices = (*self.choices, *self.others) if context.exact else self.choices
@@ -233,17 +225,15 @@ class Raw(Anything):
         return value
 
 
-@dataclass(eq=False, repr=False)
 class OneOf(Form):
     """Any of several forms, which are told apart by the kind of value; short ones come first."""
 
-    forms: tuple[Form, ...]
+    def __init__(self, *forms: Form) -> None:
+        self.forms = forms
+        self.words = ", or ".join(form.words for form in forms if not form.rare)
+        self._options = tuple(option for form in forms for option in form.options())
 
-    def __post_init__(self) -> None:
-        self.words = ", or ".join(form.words for form in self.forms if not form.rare)
-        self._options = tuple(option for form in self.forms for option in form.options())
-
-    def options(self) -> Iterable[Form]:
+    def options(self) -> tuple[Form, ...]:
         """All forms, also those inside of others."""
         return self._options
 
@@ -315,29 +305,24 @@ _TEMPLATE: dict[str, Json] = {"type": "string", "pattern": r"\{[{%#]"}
 _UNITS = (("h", 3_600), ("m", 60), ("s", 1))
 
 
-@dataclass(eq=False, repr=False)
 class Number(Form):
     """A number within bounds; with `template` a text with {{ }} may stand in its place."""
 
-    low: float | None = None
-    high: float | None = None
-    whole: bool = False
-    template: bool = False
-    is_limit: bool = False
-
-    def __post_init__(self) -> None:
-        self.marked = self.template
-        self.words = "a whole number" if self.whole else "a number"
-        bounds = {"minimum": self.low, "maximum": self.high}
-        given = {name: bound for name, bound in bounds.items() if bound is not None}
-        self.json = {"type": "integer" if self.whole else "number", **given}
-        if self.high is not None and self.low == self.high:
-            self.words = f"{self.high:,}"
-        elif self.high is not None:
-            self.words += f" from {self.low:,} to {self.high:,}"
-        elif self.low is not None:
-            self.words += f" of at least {self.low:,}"
-        if self.template:
+    def __init__(
+        self, low: float | None = None, high: float | None = None, *,
+        whole: bool = False, template: bool = False, is_limit: bool = False,
+    ) -> None:  # fmt: skip
+        self.low, self.high, self.whole, self.is_limit = low, high, whole, is_limit
+        self.marked = self.template = template
+        self.words = "a whole number" if whole else "a number"
+        self.json = {"type": "integer" if whole else "number"}
+        if low is not None:
+            self.json["minimum"] = low
+            self.words += f" of at least {low:,}" if high is None else f" from {low:,} to {high:,}"
+        if high is not None:
+            self.json["maximum"] = high
+            self.words = f"{high:,}" if low == high else self.words
+        if template:
             self.json = {"anyOf": [self.json, _TEMPLATE]}
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
@@ -358,20 +343,18 @@ class Number(Form):
         return int(value) if is_round and not context.exact else super().print(context, value)
 
 
-@dataclass(eq=False, repr=False)
 class Duration(Form):
     """A duration such as 5s, in seconds; `template` allows a text with {{ }} in its place.
 
     With `is_delay` it is a value of the IR, and none is no delay at all.
     """
 
-    template: bool = False
-    is_delay: bool = False
     words = "a duration such as 250ms, 5s, 10m, 1h30m or PT5S"
+    json: dict[str, Json] = {"type": ["string", "number"]}  # noqa: RUF012
 
-    def __post_init__(self) -> None:
-        self.marked = self.template
-        self.json = {"type": ["string", "number"]}
+    def __init__(self, *, template: bool = False, is_delay: bool = False) -> None:
+        self.marked = self.template = template
+        self.is_delay = is_delay
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         if self.template and isinstance(scalar.value, str) and is_template(scalar.value):
@@ -455,18 +438,17 @@ class Field:
 FieldTable = dict[str, Field]
 
 
-@dataclass(eq=False, repr=False)
 class Object(Form):
     """An object of known fields; without `make` it reads attributes of what it stands in."""
 
-    title: str
-    fields: FieldTable
-    make: Callable[..., Any] | None = None
-    rare: bool = False
     shape = Mapping
 
-    def __post_init__(self) -> None:
-        self.words = "an object with " + ", ".join(shown_names(self.fields))
+    def __init__(
+        self, title: str, table: FieldTable, make: Callable[..., Any] | None = None, *,
+        rare: bool = False,
+    ) -> None:  # fmt: skip
+        self.title, self.fields, self.make, self.rare = title, table, make, rare
+        self.words = "an object with " + ", ".join(shown_names(table))
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if not isinstance(value, Mapping):
@@ -496,7 +478,7 @@ class Short(OneOf):
     """An object, or right in its place the field of it that says most."""
 
     def __init__(self, name: str, long: Object, form: Form | None = None) -> None:
-        super().__init__((form or long.fields[name].form, long))
+        super().__init__(form or long.fields[name].form, long)
         self.name, self.long = name, long
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -515,15 +497,16 @@ class Short(OneOf):
         return written if isinstance(part, dict) and not is_mark else part
 
 
-@dataclass(eq=False, repr=False)
 class ListOf(Form):
     """A list, or what `make` makes of its items."""
 
-    item: Form
-    least: int = 0
-    make: Callable[[tuple[Any, ...]], Any] = tuple
     words = "a list"
     shape = Sequence
+
+    def __init__(
+        self, item: Form, least: int = 0, make: Callable[[tuple[Any, ...]], Any] = tuple
+    ) -> None:
+        self.item, self.least, self.make = item, least, make
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if not isinstance(value, Sequence) or len(value) < self.least:
@@ -546,12 +529,15 @@ class Values(ListOf):
 
     gives_value = True
 
+    def __init__(self, least: int = 0) -> None:
+        super().__init__(Anything(), least)
+
     def read(self, context: Context, value: Value, at: Location) -> Any:
         items = super().read(context, value, at)
         return None if items is None else context.read_value(value)
 
     def write(self, context: Context, value: Any) -> Any:
-        written = self.item.write(context, value)
+        written = context.write_value(value)
         if not isinstance(written, list) or len(written) < self.least:
             raise CannotWriteError(value)
         return written
@@ -577,7 +563,6 @@ def one_or_list(items: abc.Sequence[Any]) -> Any:
     return items[0] if len(items) == 1 else list(items)
 
 
-@dataclass(eq=False, repr=False)
 class MapOf(Form):
     """An object whose keys the author chooses: names for expressions, names, or any texts.
 
@@ -585,13 +570,15 @@ class MapOf(Form):
     a wrong value, which is told, is left out or taken for another one.
     """
 
-    value: Form
-    words: str = "an object"
-    names: Literal["plain", "dashed", "any"] = "plain"
-    least: int = 0
-    make: Callable[[str, Any], Any] | None = None
-    if_wrong: Any = None
     shape = Mapping
+
+    def __init__(
+        self, value: Form, words: str = "an object",
+        names: Literal["plain", "dashed", "any"] = "plain", *, least: int = 0,
+        make: Callable[[str, Any], Any] | None = None, if_wrong: Any = None,
+    ) -> None:  # fmt: skip
+        self.value, self.words, self.names, self.least = value, words, names, least
+        self.make, self.if_wrong = make, if_wrong
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if not isinstance(value, Mapping) or len(value) < self.least:
