@@ -93,10 +93,7 @@ class Steps(Form):
     shape = Mapping
     ref = "steps"
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        if not isinstance(value, Mapping):
-            report_wrong(context, value, self, at)
-            return None
+    def take(self, context: Context, value: Mapping, at: Location) -> Any:
         if not value.entries and not context.exact:
             advice = "add a step such as write: {ask: ...}"
             context.report("W006", f"{at.words} has no steps", value.span, help=advice)

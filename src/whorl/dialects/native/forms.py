@@ -42,7 +42,7 @@ MARKED: dict[str, Json] = {"$ref": "#/$defs/marked"}
 
 
 class Form:
-    """What a field can hold; this one is for scalars, and lists and objects are in `objects`.
+    """What a field can hold; this one is for scalars.
 
     `words` say what is expected. In exact files a `marked` form takes marked values as well.
     Messages do not mention a `rare` one. What a form with `gives_value` reads is a value of the IR.
@@ -68,11 +68,15 @@ class Form:
         """Reads a value; None where it is wrong, which is reported."""
         if self.marked and context.is_marked(value):
             return context.read_value(value)
-        parsed = self.parse(context, value) if isinstance(value, Scalar) else WRONG
-        if parsed is WRONG:
+        taken = self.take(context, value, at) if isinstance(value, self.shape) else WRONG
+        if taken is WRONG:
             report_wrong(context, value, self, at)
             return None
-        return parsed
+        return taken
+
+    def take(self, context: Context, value: Any, at: Location) -> Any:
+        """What a value of the shape stands for, or WRONG; None where that was reported."""
+        return self.parse(context, value)
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         """What a scalar stands for, or WRONG."""
@@ -450,10 +454,7 @@ class Object(Form):
         self.title, self.fields, self.make, self.rare = title, table, make, rare
         self.words = "an object with " + ", ".join(shown_names(table))
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        if not isinstance(value, Mapping):
-            report_wrong(context, value, self, at)
-            return None
+    def take(self, context: Context, value: Mapping, at: Location) -> Any:
         owner = at.words if at.field else f"{self.title} of {at.owner}"
         if self.title == "repeat":
             owner = at.owner.replace("step ", "loop ", 1)
@@ -508,10 +509,9 @@ class ListOf(Form):
     ) -> None:
         self.item, self.least, self.make = item, least, make
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        if not isinstance(value, Sequence) or len(value) < self.least:
-            report_wrong(context, value, self, at)
-            return None
+    def take(self, context: Context, value: Sequence, at: Location) -> Any:
+        if len(value) < self.least:
+            return WRONG
         items = [self.item.read(context, item, at) for item in value if not context.is_full]
         return self.make(tuple(item for item in items if item is not None))
 
@@ -532,9 +532,8 @@ class Values(ListOf):
     def __init__(self, least: int = 0) -> None:
         super().__init__(Anything(), least)
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        items = super().read(context, value, at)
-        return None if items is None else context.read_value(value)
+    def take(self, context: Context, value: Sequence, at: Location) -> Any:
+        return WRONG if len(value) < self.least else context.read_value(value)
 
     def write(self, context: Context, value: Any) -> Any:
         written = context.write_value(value)
@@ -580,10 +579,9 @@ class MapOf(Form):
         self.value, self.words, self.names, self.least = value, words, names, least
         self.make, self.if_wrong = make, if_wrong
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        if not isinstance(value, Mapping) or len(value) < self.least:
-            report_wrong(context, value, self, at)
-            return None
+    def take(self, context: Context, value: Mapping, at: Location) -> Any:
+        if len(value) < self.least:
+            return WRONG
         pairs: list[tuple[Any, Any]] = []
         if self.make is None and context.is_marked(value):
             pairs += getattr(context.read_value(value), "entries", ())
@@ -619,9 +617,9 @@ class FieldsOf(MapOf):
 
     gives_value = True
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        entries = super().read(context, value, at)
-        return None if entries is None else ir.Fields(entries)
+    def take(self, context: Context, value: Mapping, at: Location) -> Any:
+        entries = super().take(context, value, at)
+        return WRONG if entries is WRONG else ir.Fields(entries)
 
     def write(self, context: Context, value: Any) -> Any:
         if not isinstance(value, ir.Fields):

@@ -93,15 +93,13 @@ def _last(context: Context, attributes: Attributes) -> ir.Value:
 class _Score(Object):
     """A score, whose number is computed or found in a text."""
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        if not isinstance(value, Mapping):
-            return super().read(context, value, at)
+    def take(self, context: Context, value: Mapping, at: Location) -> Any:
         if "from" not in value and "pattern" not in value:
             message = "'score' does not say where the number comes from"
             advice = "add from: \"{{ review.score }}\", or pattern: 'SCORE: ([0-9.]+)'"
             label = "no 'from' and no 'pattern'"
             context.report("W006", message, at.span, label=label, help=advice)
-        score = super().read(context, value, at)
+        score = super().take(context, value, at)
         pattern = value.get("pattern")
         if isinstance(pattern, Scalar) and score is not None:
             context.places.remember(score, pattern)
@@ -165,10 +163,10 @@ class _Judge(Object):
 class _Branches(MapOf):
     """The branches that one of several steps took: any of them counts."""
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        taken = super().read(context, value, at)
-        if not taken or not isinstance(value, Mapping):
-            return None
+    def take(self, context: Context, value: Mapping, at: Location) -> Any:
+        taken = super().take(context, value, at)
+        if not taken or taken is forms.WRONG:
+            return taken or None
         for condition in taken:
             entry = value.entry(condition.node)
             context.places.remember_part(condition, entry.key.span if entry else at.span)
@@ -217,9 +215,8 @@ class _Conditions(Object):
         super().__init__(title, table)
         self.words = "an object with one of " + ", ".join(table)
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        conditions = super().read(context, value, at)
-        assert isinstance(value, Mapping)
+    def take(self, context: Context, value: Mapping, at: Location) -> Any:
+        conditions = super().take(context, value, at)
         entries = [entry for entry in value if entry.name in self.fields]
         if len(entries) > 1:
             names = f"{entries[0].name!r} and {entries[1].name!r}"
@@ -269,10 +266,8 @@ TAKES = ("last", "best", "first", "all")
 class Repeat(Object):
     """The fields of a loop: they stand in the loop, and know its steps."""
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        attributes = super().read(inside(context), value, at)
-        if attributes is None or not isinstance(value, Mapping):
-            return attributes
+    def take(self, context: Context, value: Mapping, at: Location) -> Any:
+        attributes = super().take(inside(context), value, at)
         for entry in value:
             span = entry.key.span if entry.name == "at_most" else entry.value.span
             context.places.remember_field(context.around.path, entry.name, span)

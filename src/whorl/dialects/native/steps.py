@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 class Called(forms.Text):
     """A workflow: one of the file itself, or another file, read by its own dialect."""
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        reference = super().read(context, value, at)
-        if reference is None:
-            return None
+    def take(self, context: Context, value: Scalar, at: Location) -> Any:
+        reference = super().take(context, value, at)
+        if reference is forms.WRONG:
+            return reference
         if reference in context.local:
             context.calls.append(partial(_check_inputs, context.within(), reference))
             return reference
@@ -74,9 +74,9 @@ def _check_inputs(context: Context, key: str, reading: Reading | None = None) ->
 class ItemName(forms.Text):
     """What an item or its number is called."""
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        name = super().read(context, value, at)
-        if name is not None and isinstance(value, Scalar):
+    def take(self, context: Context, value: Scalar, at: Location) -> Any:
+        name = super().take(context, value, at)
+        if name is not forms.WRONG:
             context.check_name(value, at.words, "plain")
         return name
 
@@ -256,10 +256,7 @@ class Choose(forms.Form):
     shape = Mapping
     ref = "choose"
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        if not isinstance(value, Mapping):
-            forms.report_wrong(context, value, self, at)
-            return None
+    def take(self, context: Context, value: Mapping, at: Location) -> Any:
         own = Mapping(tuple(entry for entry in value if entry.name in CHOOSE), value.span)
         attributes = forms.read_object(context, own, CHOOSE, at)
         cases = list(attributes.pop("cases", ()))

@@ -177,9 +177,8 @@ _ITERATIONS = {"previous": 0, "best": 0, "history": 1}
 class PromptFile(forms.Object):
     """A prompt in a file of its own, which is read as if it stood in the workflow."""
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        named = super().read(context, value, at)
-        written = value.get("file") if isinstance(value, Mapping) else None
+    def take(self, context: Context, value: Mapping, at: Location) -> Any:
+        named, written = super().take(context, value, at), value.get("file")
         if not named or written is None:
             return None
         try:

@@ -107,9 +107,8 @@ class Port(forms.Object):
             kind, attributes["secret"] = "string", True
         return {"type": kind, **attributes}
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        attributes = super().read(context, value, at)
-        default = value.get("default") if isinstance(value, Mapping) else None
+    def take(self, context: Context, value: Mapping, at: Location) -> Any:
+        attributes, default = super().take(context, value, at), value.get("default")
         if attributes is not None and default is not None and not context.exact:
             self._check_default(context, at.field, attributes, default)
             if attributes.get("secret"):
@@ -202,9 +201,7 @@ def _check_clashes(context: Context, root: Mapping, body: ir.Block) -> None:
 class Workflows(forms.MapOf):
     """Workflows that stand in the file that calls them."""
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        if not isinstance(value, Mapping):
-            return super().read(context, value, at)
+    def take(self, context: Context, value: Mapping, at: Location) -> Any:
         read: list[tuple[Context, ir.Workflow]] = []
         for entry in value:
             inner = replace(context, places=Places(), names=Names(), around=Enclosing())
