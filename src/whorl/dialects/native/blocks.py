@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import MISSING, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,7 +25,7 @@ from whorl.lazily import dataclass
 from whorl.source import Entry, Mapping, Scalar, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 
 # The field of the result of `if` and `choose` that names the branch that was taken.
@@ -217,9 +218,7 @@ def _read_kind(context: Context, step: Value, attributes: dict[str, Any], at: Lo
     if not isinstance(step, Mapping):
         report_wrong(context, step, Text("an object such as {ask: ...}"), at)
         return _stub(context, attributes)
-    kinds = [name for name in context.kinds if name in step and name != "if"]
-    # `if` alone is a field of every step; with `then` or `else` it is a step of its own.
-    kinds += ["if"] if "then" in step or "else" in step else []
+    kinds = kinds_of(context.kinds, step)
     if len(kinds) != 1:
         _report_kinds(context, step, kinds, at)
         order = Mapping(tuple(entry for entry in step if entry.name == "after"), step.span)
@@ -235,6 +234,13 @@ def _read_kind(context: Context, step: Value, attributes: dict[str, Any], at: Lo
         label = "retried in two ways"
         context.report("W007", message, failure.key.span, label=label, help=advice)
     return cast("ir.Node", kind.make(context, attributes))
+
+
+def kinds_of(kinds: Iterable[str], step: Mapping) -> list[str]:
+    """What a step does, by the fields that say so; one thing, unless it is wrong."""
+    found = [name for name in kinds if name in step and name != "if"]
+    # `if` alone is a field of every step; with `then` or `else` it is a step of its own.
+    return [*found, "if"] if "then" in step or "else" in step else found
 
 
 def _report_kinds(context: Context, step: Mapping, kinds: list[str], at: Location) -> None:
@@ -258,15 +264,11 @@ def _report_kinds(context: Context, step: Mapping, kinds: list[str], at: Locatio
 
 def _write_step(context: Context, node: ir.Node) -> dict[str, Any]:
     """The shortest step that is read as a node."""
-    fault = CannotWriteError(node.name)
     for kind in context.kinds.values():
-        try:
+        with suppress(CannotWriteError):
             step: dict[str, Any] = kind.write(context, node)
-        except CannotWriteError as error:
-            fault = error
-        else:
             return step
-    raise fault
+    raise CannotWriteError(node.name)
 
 
 class After(OneOf):

@@ -6,6 +6,7 @@ place in the IR.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import MISSING, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -202,7 +203,7 @@ class Anything(Form):
     gives_value = True
     shape = object
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
+    def take(self, context: Context, value: Value, at: Location) -> Any:
         return context.read_value(value)
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
@@ -222,7 +223,7 @@ class Raw(Anything):
     marked = False
     gives_value = False
 
-    def read(self, context: Context, value: Value, at: Location) -> Any:
+    def take(self, context: Context, value: Value, at: Location) -> Any:
         return plain(value)
 
     def write(self, context: Context, value: Any) -> Any:
@@ -248,11 +249,10 @@ class OneOf(Form):
         if fitting and not isinstance(value, Scalar):
             return fitting[0].read(context, value, at)
         parsed = self.parse(context, value) if isinstance(value, Scalar) else WRONG
-        if parsed is not WRONG:
-            return parsed
-        is_limit = len(fitting) == 1 and _is_out_of_bounds(value, fitting[0])
-        report_wrong(context, value, fitting[0] if is_limit else self, at)
-        return None
+        if parsed is WRONG:
+            report_wrong(context, value, self, at)
+            return None
+        return parsed
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         fitting = (form for form in self._options if isinstance(scalar, form.shape))
@@ -261,10 +261,8 @@ class OneOf(Form):
 
     def write(self, context: Context, value: Any) -> Any:
         for form in self.forms:
-            try:
+            with suppress(CannotWriteError):
                 return form.write(context, value)
-            except CannotWriteError:
-                continue
         raise CannotWriteError(value)
 
     def schema(self) -> dict[str, Json]:
@@ -279,16 +277,14 @@ class OneOf(Form):
 def report_wrong(context: Context, value: Value, form: Form, at: Location) -> None:
     meant = ""
     if isinstance(value, Scalar):
-        choices = [form.choices for form in form.options() if isinstance(form, Choice)]
+        choices = [option.choices for option in form.options() if isinstance(option, Choice)]
         meant = did_you_mean(value.text, [word for words in choices for word in words])
-    code = "W015" if _is_out_of_bounds(value, form) else "W007"
+    # A limit that is a number is too small, or too large.
+    limits = [option for option in form.options() if option.is_limit]
+    is_number = number_of(value) is not None
+    code, form = ("W015", limits[0]) if is_number and limits else ("W007", form)
     message, advice = f"{at.words} must be {form.words}, not {shown(value)}", f"write {form.words}"
     context.report(code, message, value.span, label=f"expected {form.words}", help=meant or advice)
-
-
-def _is_out_of_bounds(value: Value, form: Form) -> bool:
-    """Whether a limit is a number, but too small or too large."""
-    return form.is_limit and number_of(value) is not None
 
 
 def reads_as(context: Context, form: Form, written: Any, value: object) -> bool:

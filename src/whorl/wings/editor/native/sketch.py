@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whorl import ir
 from whorl.dialects.native import forms
-from whorl.dialects.native.blocks import COMMON
+from whorl.dialects.native.blocks import COMMON, kinds_of
 from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.steps import CHOOSE, KINDS
 from whorl.dialects.reading.fields import text_of, texts_of
@@ -36,15 +36,6 @@ def draw(document: Document) -> Sketch:
     if isinstance(document.root, Mapping):
         drawing.block(document.root.get("steps"), ("steps",), "", "", None)
     return Sketch(tuple(drawing.nodes), tuple(drawing.edges))
-
-
-def kind_of(step: Value | None) -> str:
-    """What a step does, by the field that says so; empty where none or several do."""
-    if not isinstance(step, Mapping):
-        return ""
-    kinds = [name for name in KINDS if name in step and name != "if"]
-    kinds += ["if"] if "then" in step or "else" in step else []
-    return kinds[0] if len(kinds) == 1 else ""
 
 
 class _Drawing:
@@ -78,7 +69,8 @@ class _Drawing:
         self, step: Value, where: Keys, own: tuple[str, str], parent: str, case: str | None
     ) -> None:
         location, path = own
-        kind = kind_of(step)
+        kinds = kinds_of(KINDS, step) if isinstance(step, Mapping) else []
+        kind = kinds[0] if len(kinds) == 1 else ""
         slots = slots_of(step, kind, where)
         called = text_of(at(step, "call")) if kind == "call" else ""
         self.nodes.append(
