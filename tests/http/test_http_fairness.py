@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from served import TOKEN
 
-from whorl.interfaces.http.heartbeat import Heartbeat
+from whorl.interfaces.http.state import Heartbeat
 from whorl.runtimes.time_slices import SLICE_S, CpuScheduler
 
 if TYPE_CHECKING:

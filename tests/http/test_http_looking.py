@@ -9,7 +9,7 @@ from served import POLISH, connected, make_project
 
 from experiments.served import SERVED, model
 from retelling import retold
-from whorl.interfaces.http.views.runs import verdicts
+from whorl.interfaces.http.iterations import verdicts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from served import Client, running
 
 from waiting import PATIENCE_S, wait_until
 from whorl.interfaces.http import event_stream as watch
-from whorl.interfaces.http.views import journal
+from whorl.interfaces.http import journal
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore

@@ -7,14 +7,15 @@ import logging
 import resource
 import shutil
 import signal
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from served import Client, connected, serving_process
 
 from waiting import PATIENCE_S, wait_until
-from whorl.interfaces.http.logs import JsonLines
+from whorl.interfaces.http.operations import JsonLines
 from whorl.interpreter.events import Event
 from whorl.providers.redaction import Secret
 from whorl.runtimes.journal.journal import Entry, RunId
@@ -87,14 +88,13 @@ def test_metrics_tell_what_runs_did(client: Client) -> None:
     assert found["whorl_event_loop_lag_seconds"][()] >= 0
 
 
-class Anything:
-    """Says the same of every run."""
+class AnyRuntime:
+    """Drives runs of one workflow each, which were started at 0."""
 
-    def name(self, run: RunId) -> str:
-        return f'w"{run}\\\n'
+    store = SimpleNamespace(run=lambda run: SimpleNamespace(created_at=0.0))
 
-    def created_at(self, run: RunId) -> float:
-        return 0.0
+    def plan(self, run: RunId) -> Any:
+        return SimpleNamespace(workflow=SimpleNamespace(name=f'w"{run}\\\n'))
 
 
 def test_the_number_of_series_is_bounded_and_names_are_escaped() -> None:
@@ -109,7 +109,7 @@ def test_the_number_of_series_is_bounded_and_names_are_escaped() -> None:
             Event("run.finished", "", 2.0e6, {"status": "succeeded"}),
         ]
         entries = [Entry(seq, event) for seq, event in enumerate(events, 1)]
-        metrics.take(RunId(f"r{number}"), entries, Anything())
+        metrics.take(RunId(f"r{number}"), entries, cast("Any", AnyRuntime()))
     found = _parsed(text_of_families(metrics.families()))
 
     ended = found["whorl_runs_ended_total"]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from whorl.interfaces.http import event_stream
-from whorl.interfaces.http.views import journal
+from whorl.interfaces.http import event_stream, journal
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal.journal import Entry, NewRun, RunId
 from whorl.runtimes.sqlite import SqliteStore
@@ -116,12 +115,17 @@ def test_who_is_far_behind_gets_all_in_parts(
 
     async def work(store: CountingStore, tail: journal.RunTail) -> None:
         await store.write(9)
-        found = await tail.read(0)
-        assert (seqs(found), found.is_all) == ([1, 2, 3, 4, 5, 6, 7, 8], False)
-        found = await tail.read(8)
-        assert (seqs(found), found.is_all) == ([9, 10], True)
-        found = await tail.read(0)
-        assert (seqs(found), found.is_all) == ([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], True)
+        parts = []
+        for after in (0, 4, 8, 0):
+            found = await tail.read(after)
+            parts.append((seqs(found), found.is_all))
+        everything = list(range(1, 11))
+        assert parts == [
+            (everything[:4], False),
+            (everything[4:8], False),
+            (everything[8:], True),
+            (everything, True),
+        ]
         assert store.reads == 3
 
     with_tail(tmp_path, work)
@@ -142,7 +146,7 @@ def test_what_is_sent_at_once_and_kept_is_bounded(
             found, parts = await tail.read(found.last), parts + 1
             told += seqs(found)
         assert told == list(range(1, 11))
-        assert parts == (5 if limit == "_SENT_MAX" else 4)
+        assert parts == 5
         assert len(tail._batches) == (5 if limit == "_SENT_MAX" else 1)
 
     with_tail(tmp_path, work)
@@ -157,21 +161,20 @@ def test_each_listener_is_told_streamed_text_once() -> None:
         watcher = event_stream.StreamWatcher()
         watcher.text(RUN, "a", "early ")
         with watcher.listening(RUN) as first:
-            assert texts(first.take(under_way=False)) == {"a": ("early ", True)}
+            assert texts(first.take()) == {"a": ("early ", True)}
             watcher.text(RUN, "a", "one ")
             with watcher.listening(RUN) as second:
                 watcher.text(RUN, "a", "two ")
                 watcher.text(RUN, "b", "three")
-                told = texts(first.take(under_way=False))
+                told = texts(first.take())
                 assert told == {"a": ("one two ", False), "b": ("three", False)}
-                told = texts(second.take(under_way=False))
+                told = texts(second.take())
                 assert told == {"a": ("early one two ", True), "b": ("three", False)}
-                assert first.take(under_way=False) == second.take(under_way=False) == {}
-            ended = Entry(1, Event("task.finished", "b", 1.0, {}))
+                assert first.take() == second.take() == {}
             watcher.text(RUN, "a", "four")
-            watcher.text(RUN, "b", "five")
-            watcher.entries(RUN, [ended])
-            assert texts(first.take(under_way=True)) == {"a": ("four", False)}
+            watcher.entries(RUN, [Entry(1, Event("task.finished", "b", 1.0, {}))])
+            with watcher.listening(RUN) as third:
+                assert texts(third.take()) == {"a": ("early one two four", True)}
 
     asyncio.run(work())
 
@@ -179,16 +182,16 @@ def test_each_listener_is_told_streamed_text_once() -> None:
 def test_who_is_late_for_streamed_text_gets_all_that_is_still_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(event_stream, "_PIECES_SIZE_MAX", 10)
+    monkeypatch.setattr(event_stream, "_UNTAKEN_MAX", 500)
 
     async def work() -> None:
         watcher = event_stream.StreamWatcher()
         with watcher.listening(RUN) as listener:
             for number in range(8):
                 watcher.text(RUN, "a", f"{number} ")
-            told = texts(listener.take(under_way=False))
+            told = texts(listener.take())
             assert told == {"a": ("0 1 2 3 4 5 6 7 ", True)}
             watcher.text(RUN, "a", "8 ")
-            assert texts(listener.take(under_way=False)) == {"a": ("8 ", False)}
+            assert texts(listener.take()) == {"a": ("8 ", False)}
 
     asyncio.run(work())

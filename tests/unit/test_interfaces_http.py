@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from campaign import amount
 from whorl.errors import UsageError
-from whorl.interfaces.http.views.graph import graph_of
-from whorl.interfaces.http.views.previews import BODY_MAX, abridged, value_at
+from whorl.interfaces.http.journal import BODY_MAX, abridged
+from whorl.interfaces.http.records import value_at
+from whorl.interfaces.http.workflows import graph_of
 from whorl.interpreter.events import Event
 from whorl.ir import (
     After,
@@ -30,6 +31,7 @@ from whorl.ir import (
     Workflow,
 )
 from whorl.runtimes.journal.journal import Entry, RunId
+from whorl.runtimes.journal.sealed_secrets import MARK, SEALED
 from whorl.services.inspecting.iterations import previous_address
 from whorl.services.records import RunRecords
 
@@ -112,8 +114,9 @@ class OneEntry:
         return iter([self._entry] if after == 0 else [])
 
 
-# A value that has a field of this name looks like a reference.
-NAMES = st.text(max_size=6).filter(lambda name: name != "$ref")
+# A value with the first one looks like a reference; the others are shown to nobody.
+SPECIAL = ("$ref", "callback", SEALED, MARK)
+NAMES = st.text(max_size=6).filter(lambda name: name not in SPECIAL)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=30) | st.just("long " * 2_000),
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(NAMES, inner, max_size=5),

@@ -7,9 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from whorl.interfaces.http.event_stream import DrivenRuns
+from whorl.interpreter.events import Event
 from whorl.ir import Block, Compute, Constant, Workflow
+from whorl.runtimes.journal.journal import Entry
 from whorl.runtimes.start_options import PINNED_MAX, Pins, created_at, new_run_id
+from whorl.services.serving.metrics import Metrics
 
 
 def _workflow(number: int) -> Workflow:
@@ -53,6 +55,9 @@ def test_another_id_does_not_tell_it(run: Any) -> None:
 
 def test_a_run_that_ends_is_counted_without_reading_the_store() -> None:
     # On the event loop of a server a read waits for all threads that compute.
-    about = DrivenRuns(cast("Any", SimpleNamespace()))
+    runtime = SimpleNamespace(plan=lambda run: SimpleNamespace(workflow=_workflow(1)))
+    metrics = Metrics()
+    ended = Entry(1, Event("run.finished", "", 8.0, {"status": "succeeded"}))
+    metrics.take(new_run_id(7.0), [ended], cast("Any", runtime))
 
-    assert about.created_at(new_run_id(7.0)) == 7.0
+    assert metrics.seconds.values == {("w1",): pytest.approx(1.0, abs=0.001)}

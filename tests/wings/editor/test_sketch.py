@@ -7,7 +7,7 @@ from drawn import ROOT, corpora, own_files, read
 
 from whorl.dialects import ProjectFiles, read_workflow
 from whorl.errors import EditRefused, InvalidWorkflow
-from whorl.interfaces.http.views.graph import graph_of
+from whorl.interfaces.http.workflows import graph_of
 from whorl.wings.editor.kit.changes import open_text
 
 DRAWN = ("native", "studio", "shodan")

@@ -11,19 +11,31 @@ import json
 import os
 import stat
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 
 from whorl import __version__
-from whorl.interfaces.http.problems import Refusal, refused, register
-from whorl.interfaces.http.roles import check_role
-from whorl.interfaces.http.routes import audit, control, operations, runs, streams, workflows
+from whorl.interfaces.http import (
+    control,
+    iterations,
+    operations,
+    records,
+    runs,
+    streams,
+    workflows,
+)
+from whorl.interfaces.http.auth import check_role
+from whorl.interfaces.http.problems import Refusal, register
 from whorl.interfaces.http.state import PROBLEMS, ServerState, check_open
 from whorl.plugins import load_reference, wings
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 DESCRIPTION: Final = (
     "Everything that the page does and the commands do. Every request needs "
@@ -39,6 +51,7 @@ POLICY: Final = (
 _HEADERS: Final = {
     "Content-Security-Policy": POLICY,
     "X-Frame-Options": "DENY",
+    "Cache-Control": "no-cache",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
@@ -54,6 +67,7 @@ _TYPES: Final = {
     ".woff2": "font/woff2",
 }
 _BYTES_MAX: Final = 20_000_000
+_OF_BODIES: Final = (b"content-length", b"content-type")
 NOT_BUILT: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Whorl</title></head><body>
 <h1>Whorl</h1>
@@ -80,18 +94,9 @@ def build_app(state: ServerState | None = None) -> FastAPI:
         dependencies=[Depends(check_role), Depends(check_open)],
     )
     app.state.server = state
-    # What has a fixed name comes before what may have any.
-    routers = (
-        streams.router,
-        workflows.router,
-        control.router,
-        runs.router,
-        runs.costs_router,
-        audit.router,
-        operations.router,
-    )
+    own = (runs, iterations, records, workflows, control, streams, operations)
     added = (cast("APIRouter", load_reference(each)) for wing in wings() for each in wing.routers)
-    for router in (*routers, *added, page):
+    for router in (*(module.router for module in own), *added, page):
         app.include_router(router)
     app.add_api_route("/api/openapi.json", lambda: document(app), include_in_schema=False)
     register(app)
@@ -124,49 +129,25 @@ def document(app: FastAPI) -> dict[str, Any]:
     return described
 
 
-@page.get("/healthz")
-async def healthz(request: Request) -> Response:
-    """Whether runs can be driven, and for how long others were held up at most within a minute.
-
-    Of schedules that cannot start anything, there is the number.
-    A store that is gone or damaged, or has no room, takes no writes.
-    """
-    state = request.app.state.server
-    fault = None if state is None else await operations.store_fault(state)
-    if fault is not None:
-        return refused(503, fault.code, str(fault), fault.help)
-    known = {"stall_ms": 0.0 if state is None else state.heartbeat.stall_ms}
-    for job in () if state is None else state.jobs:
-        known |= job.health()
-    return JSONResponse({"status": "ok", **known})
-
-
 @page.get("/")
-def index(request: Request) -> Response:
+def index() -> Response:
     content = _read(FOLDER / "index.html")
-    return _answer(request, NOT_BUILT.encode() if content is None else content, _TYPES[".html"])
+    return _file(NOT_BUILT.encode() if content is None else content, ".html")
 
 
 @page.get("/assets/{name}")
-def asset(request: Request, name: str) -> Response:
+def asset(name: str) -> Response:
     folder = FOLDER / "assets"
-    try:
-        is_known = name in os.listdir(folder)
-    except OSError:
-        is_known = False
-    kind = _TYPES.get(Path(name).suffix)
-    content = _read(folder / name) if is_known and kind is not None else None
-    if content is None or kind is None:
+    suffix = Path(name).suffix
+    is_known = suffix in _TYPES and folder.is_dir() and name in os.listdir(folder)
+    content = _read(folder / name) if is_known else None
+    if content is None:
         raise Refusal(404, "W900", "there is no such file")
-    return _answer(request, content, kind)
+    return _file(content, suffix)
 
 
-def _answer(request: Request, content: bytes, kind: str) -> Response:
-    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-    headers = _HEADERS | {"Cache-Control": "no-cache", "ETag": tag}
-    if request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
-    return Response(content, media_type=kind, headers=headers)
+def _file(content: bytes, suffix: str) -> Response:
+    return Response(content, media_type=_TYPES[suffix], headers=_HEADERS)
 
 
 def _read(path: Path) -> bytes | None:
@@ -177,6 +158,48 @@ def _read(path: Path) -> bytes | None:
         return path.read_bytes()
     except OSError:
         return None
+
+
+@dataclass(slots=True)
+class Unchanged:
+    """An ASGI application around another one: an answer that its asker has is not sent again.
+
+    That is 304 without a body, by its `ETag`; streams, which come in parts, have none.
+    """
+
+    app: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "GET":
+            await self.app(scope, receive, send)
+            return
+        known = dict(scope["headers"]).get(b"if-none-match")
+        start: Message | None = None
+
+        async def send_changed(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start" and message["status"] == 200:
+                start = message
+                return
+            if start is not None:
+                head, start = start, None
+                if not message.get("more_body"):
+                    message = _tagged(head, message, known)
+                await send(head)
+            await send(message)
+
+        await self.app(scope, receive, send_changed)
+
+
+def _tagged(start: Message, body: Message, known: bytes | None) -> Message:
+    """Gives the head its tag; the body is empty where the asker knows it."""
+    tag = b'"%s"' % hashlib.sha256(body.get("body", b"")).hexdigest()[:32].encode()
+    start["headers"] = [*start["headers"], (b"etag", tag)]
+    if known != tag:
+        return body
+    start["status"] = 304
+    start["headers"] = [pair for pair in start["headers"] if pair[0] not in _OF_BODIES]
+    return {**body, "body": b""}
 
 
 def openapi_text() -> str:

@@ -9,19 +9,18 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import field
-from itertools import islice
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError, safe
-from whorl.interfaces.http.views.journal import TASK_ENDS, RunTail
-from whorl.lazily import dataclass
+from whorl.interfaces.http.journal import TASK_ENDS, RunTail
 from whorl.runtimes.journal.journal import Entry, RunId
-from whorl.runtimes.runtime import Runtime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.start_options import created_at
 from whorl.services.serving.metrics import Metrics
+
+if TYPE_CHECKING:
+    from whorl.runtimes.runtime import Runtime
 
 POLL_S = 0.04
 IDLE_S = 1.0
@@ -29,8 +28,9 @@ INTERRUPTED_EVERY_S = 2.0
 LISTENERS_MAX = 256
 _DELTA_MAX = 64_000
 _STREAMING_MAX = 64
-_PIECES_MAX = 1_000
-_PIECES_SIZE_MAX = 1_000_000
+# So much text waits for one listener; what goes with each piece counts, too.
+_UNTAKEN_MAX = 200_000
+_PIECE_SIZE = 100
 _INTERRUPTED_MAX = 200
 _END = 2**62
 # The more listen, the longer each is left alone after news: so much is sent to all in a second.
@@ -48,71 +48,32 @@ class Delta:
     text: str
     is_whole: bool = False
 
-    def then(self, text: str) -> "Delta":
-        return Delta((self.text + text)[-_DELTA_MAX:], self.is_whole)
 
-
-class RunText:
-    """What the tasks of a run have streamed, kept once for all who listen.
-
-    `so_far` has what those under way have said; pieces are numbered, and the last ones are kept.
-    """
-
-    def __init__(self) -> None:
-        self.so_far: dict[str, Delta] = {}
-        self.count = 0
-        self._pieces: deque[tuple[str, str]] = deque()
-        self._size = 0
-
-    def add(self, address: str, text: str, *, is_heard: bool) -> None:
-        self.so_far[address] = self.so_far.get(address, Delta("", is_whole=True)).then(text)
-        if len(self.so_far) > _STREAMING_MAX:
-            del self.so_far[next(iter(self.so_far))]
-        if not is_heard:
-            return
-        self.count += 1
-        self._pieces.append((address, text))
-        self._size += len(text)
-        while self._size > _PIECES_SIZE_MAX or len(self._pieces) > _PIECES_MAX:
-            self._size -= len(self._pieces.popleft()[1])
-
-    def after(self, place: int, *, under_way: bool) -> dict[str, Delta]:
-        """What came after a piece; `under_way`: of tasks that have not ended."""
-        first = self.count - len(self._pieces)
-        if place < first:
-            # Whoever is that late gets all that is still being said.
-            return dict(self.so_far)
-        deltas: dict[str, Delta] = {}
-        for address, text in islice(self._pieces, place - first, None):
-            if not under_way or address in self.so_far:
-                earlier = deltas.get(address)
-                deltas[address] = Delta(text) if earlier is None else earlier.then(text)
-        return deltas
-
-
-def _joined(deltas: dict[str, Delta], newer: dict[str, Delta]) -> dict[str, Delta]:
-    for address, delta in newer.items():
-        if address in deltas and not delta.is_whole:
-            deltas[address] = deltas[address].then(delta.text)
-        else:
-            deltas[address] = delta
-    return deltas
+def add_delta(deltas: dict[str, Delta], address: str, newer: Delta) -> None:
+    """Puts text to what there is of a step; of a long one, the end is kept."""
+    earlier = deltas.get(address)
+    if earlier is not None and not newer.is_whole:
+        newer = Delta((earlier.text + newer.text)[-_DELTA_MAX:], earlier.is_whole)
+    deltas[address] = newer
 
 
 @dataclass(slots=True, eq=False)
 class Listener:
     """Somebody who wants to know of one run, or of all; `awake` is set when there is news.
 
-    `deltas` is text that only this one was told; of `text`, which all of the run's listeners
-    share, it has heard what stands before `place`.
+    `spoken` is what those tasks have streamed that are under way, for all who listen to the run;
+    whoever leaves too much of it untaken gets that again.
     """
 
     is_over: bool = False
     touched: set[RunId] = field(default_factory=set)
-    deltas: dict[str, Delta] = field(default_factory=dict)
+    spoken: dict[str, Delta] = field(default_factory=dict)
     awake: asyncio.Event = field(default_factory=asyncio.Event)
-    text: RunText = field(default_factory=RunText)
-    place: int = 0
+    _deltas: dict[str, Delta] = field(default_factory=dict)
+    _size: int = 0
+
+    def __post_init__(self) -> None:
+        self._deltas = dict(self.spoken)
 
     async def wait(self, timeout_s: float) -> None:
         with contextlib.suppress(TimeoutError):
@@ -120,20 +81,17 @@ class Listener:
                 await self.awake.wait()
             self.awake.clear()
 
-    def hear(self, address: str, text: str, *, is_new: bool = False) -> None:
-        """Takes text of a step; `is_new`: nothing of it was heard before."""
-        self.deltas[address] = self.deltas.get(address, Delta("", is_whole=is_new)).then(text)
+    def hear(self, address: str, delta: Delta) -> None:
+        self._size += _PIECE_SIZE + len(delta.text)
+        if self._size <= _UNTAKEN_MAX:
+            add_delta(self._deltas, address, delta)
         self.awake.set()
 
-    def take(self, *, under_way: bool) -> dict[str, Delta]:
-        """What is new of text; `under_way`: of the shared one, only that of such tasks."""
-        deltas, self.deltas = self.deltas, {}
-        newer = self.text.after(self.place, under_way=under_way)
-        self.place = self.text.count
-        return _joined(deltas, newer)
-
-    def hold(self, deltas: dict[str, Delta]) -> None:
-        self.deltas = _joined(deltas, self.deltas)
+    def take(self) -> dict[str, Delta]:
+        """The text that is new to whoever listens, by the address of its step."""
+        deltas = self._deltas if self._size <= _UNTAKEN_MAX else dict(self.spoken)
+        self._deltas, self._size = {}, 0
+        return deltas
 
 
 class StreamWatcher:
@@ -143,34 +101,35 @@ class StreamWatcher:
         self._of_runs: dict[RunId, list[Listener]] = {}
         self._of_all: list[Listener] = []
         self._tails: dict[RunId, RunTail] = {}
-        self._texts: dict[RunId, RunText] = {}
+        self._spoken: dict[RunId, dict[str, Delta]] = {}
         self._count = 0
         self._called = asyncio.Event()
         self._is_over = False
         self.metrics = Metrics()
-        self.about: DrivenRuns | None = None
+        # Of the runs that are counted.
+        self.runtime: Runtime | None = None
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
-        if self.about is not None:
-            self.metrics.take(run, entries, self.about)
-        text = self._texts.get(run)
-        so_far = text.so_far if text is not None else {}
+        if self.runtime is not None:
+            self.metrics.take(run, entries, self.runtime)
+        spoken = self._spoken.get(run, {})
         for entry in entries:
             # The replies of tasks that have ended are in the journal.
             if entry.event.kind in TASK_ENDS:
-                so_far.pop(entry.event.address, None)
+                spoken.pop(entry.event.address, None)
             elif entry.event.kind == "run.finished":
                 log.info("run %s has ended: %s", run, entry.event.body.get("status"))
-                so_far.clear()
-        if not so_far and run not in self._of_runs:
-            self._texts.pop(run, None)
+                spoken.clear()
+        self._forget(run)
         self.touch(run)
 
     def text(self, run: RunId, address: str, text: str) -> None:
-        listeners = self._of_runs.get(run, ())
-        self._texts.setdefault(run, RunText()).add(address, text, is_heard=bool(listeners))
-        for listener in listeners:
-            listener.awake.set()
+        spoken = self._spoken.setdefault(run, {})
+        add_delta(spoken, address, Delta(text, is_whole=address not in spoken))
+        if len(spoken) > _STREAMING_MAX:
+            del spoken[next(iter(spoken))]
+        for listener in self._of_runs.get(run, ()):
+            listener.hear(address, Delta(text))
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
         log.warning("run %s waits, since the store cannot be written: %s", run, safe(str(fault)))
@@ -208,11 +167,8 @@ class StreamWatcher:
 
     @contextlib.contextmanager
     def listening(self, run: RunId | None) -> Iterator[Listener]:
-        listener = Listener(self._is_over)
-        if run is not None:
-            listener.text = self._texts.setdefault(run, RunText())
-            listener.deltas = dict(listener.text.so_far)
-            listener.place = listener.text.count
+        spoken = {} if run is None else self._spoken.setdefault(run, {})
+        listener = Listener(self._is_over, spoken=spoken)
         self._count += 1
         self._called.set()
         group = self._of_all if run is None else self._of_runs.setdefault(run, [])
@@ -225,8 +181,12 @@ class StreamWatcher:
             if run is not None and not group:
                 self._of_runs.pop(run, None)
                 self._tails.pop(run, None)
-                if not listener.text.so_far:
-                    self._texts.pop(run, None)
+                self._forget(run)
+
+    def _forget(self, run: RunId) -> None:
+        """Keeps no place for the text of a run of which nothing is heard, by nobody."""
+        if not self._spoken.get(run) and run not in self._of_runs:
+            self._spoken.pop(run, None)
 
     def end(self) -> None:
         self._is_over = True
@@ -270,21 +230,6 @@ class StreamWatcher:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(IDLE_S):
                 await self._called.wait()
-
-
-@dataclass(frozen=True, slots=True)
-class DrivenRuns:
-    """Tells about runs that this process drives."""
-
-    runtime: Runtime
-
-    def name(self, run: RunId) -> str:
-        return self.runtime.plan(run).workflow.name
-
-    def created_at(self, run: RunId) -> float:
-        # Whoever reads the store waits for all that computes, and so would all who are served.
-        known = created_at(run)
-        return self.runtime.store.run(run).created_at if known is None else known
 
 
 def _interrupted(store: SqliteStore) -> set[tuple[RunId, int]]:

@@ -17,13 +17,11 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from whorl.errors import UsageError
-from whorl.interfaces.http.app import build_app
-from whorl.interfaces.http.auth import HEAD_BYTES_MAX, LOOPBACK_NAMES, Auth
-from whorl.interfaces.http.etags import Unchanged
+from whorl.interfaces.http.app import Unchanged, build_app
+from whorl.interfaces.http.auth import HEAD_BYTES_MAX, LOOPBACK_NAMES, Audited, Auth
 from whorl.interfaces.http.limits import Limits
-from whorl.interfaces.http.logs import AccessLog
+from whorl.interfaces.http.operations import AccessLog
 from whorl.interfaces.http.problems import Refusal, answer_for
-from whorl.interfaces.http.roles import Audited
 from whorl.interfaces.http.state import ServerState, open_state
 from whorl.lazily import dataclass
 from whorl.runtimes.service.tokens import Tokens

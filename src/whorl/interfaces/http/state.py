@@ -9,7 +9,8 @@ import re
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path as FilePath
 from typing import Annotated, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import quote
@@ -19,22 +20,21 @@ from pydantic import BaseModel
 
 from whorl.errors import WhorlError
 from whorl.interfaces.formatting import line
-from whorl.interfaces.http.event_stream import DrivenRuns, Listener, StreamWatcher
-from whorl.interfaces.http.heartbeat import Heartbeat
+from whorl.interfaces.http.auth import IDENTITY, Identity, operation_of
+from whorl.interfaces.http.event_stream import Delta, Listener, StreamWatcher
+from whorl.interfaces.http.models import ErrorAnswer
+from whorl.interfaces.http.models import RunId as Id
 from whorl.interfaces.http.problems import Refusal
-from whorl.interfaces.http.roles import IDENTITY, Identity, operation_of
-from whorl.interfaces.http.schemas.shared import ErrorAnswer
 from whorl.interfaces.operations import OPERATIONS
 from whorl.interfaces.status_words import target_of
 from whorl.interpreter.evaluation import call_signature
-from whorl.language import Json
-from whorl.lazily import dataclass
 from whorl.plugins import load_reference, wings
 from whorl.providers.registry import Providers
 from whorl.runtimes.journal.journal import RunId, RunRow
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.runtimes.runtime import Runtime
 from whorl.runtimes.service.tables import Audit
+from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.discovery import Catalogue
 from whorl.services.inspecting.live_text import folder_of, listening
 from whorl.services.inspecting.results import loop_node, workflow_of
@@ -48,10 +48,14 @@ from whorl.source.paths import resolve_beside
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _GIVEN_MAX = 300
-_TARGETS_MAX = 10_000
+_KEPT_MAX = 10_000
 _ITEMS_MAX = 1_000
 _NAMES_S = 2.0
 SAVES_MAX = 10
+_BUSY_S = 0.02
+_IDLE_S = 1.0
+# Older stalls are forgotten.
+_STALLS_S = 60.0
 _BEGINNING = ("start", "fork", "try", "run experiment")
 STOPPING = "the server is being stopped"
 _AGAIN_S = 5
@@ -105,11 +109,10 @@ class ServerState:
     runtime: Runtime
     watcher: StreamWatcher
     edits: bool = False
-    # Whether the tokens, schedules, hooks and runs that lie in the store count.
 
     def __post_init__(self) -> None:
         self.store = self.runtime.store
-        self.watcher.about = DrivenRuns(self.runtime)
+        self.watcher.runtime = self.runtime
         check = partial(check_drivable, self.store, self.providers)
         self.driving = Driving(self.runtime, self._left, has_alarms=False, check=check)
         most = self.providers.settings.server.max_concurrent
@@ -119,10 +122,12 @@ class ServerState:
         self.audit = Audit(self.store)
         makers = (cast("MakeJob", load_reference(each)) for wing in wings() for each in wing.jobs)
         self.jobs = tuple(make(self) for make in makers)
-        self._targets: dict[tuple[RunId, str], float | None] = {}
-        self._given: dict[RunId, str] = {}
+        # Neither of both ever changes.
+        self.given = lru_cache(_KEPT_MAX)(partial(_given, self.store))
+        self.target = lru_cache(_KEPT_MAX)(partial(_target, self.store))
+        totals = self.store.totals
+        self._names = lru_cache(1)(lambda _: sorted({total.name for total in totals()}))
         self._items: dict[RunId, tuple[RunRow, str]] = {}
-        self._names: tuple[float, list[str]] = (0.0, [])
         # When files were saved.
         self.saved: deque[float] = deque(maxlen=SAVES_MAX)
 
@@ -149,33 +154,13 @@ class ServerState:
 
         def hear(address: str, text: str) -> None:
             if not self.driving.is_driven(run or RunId("")):
-                listener.hear(address, text, is_new=address not in heard)
+                listener.hear(address, Delta(text, is_whole=address not in heard))
                 heard.add(address)
 
         with self.watcher.listening(run) as listener, contextlib.ExitStack() as stack:
             if run is not None and not self.driving.is_driven(run):
                 stack.enter_context(listening(folder_of(self.project.store), run, hear))
             yield listener
-
-    def given(self, run: RunId) -> str:
-        """What a run was given, in a line; it never changes."""
-        if run not in self._given:
-            if len(self._given) >= _TARGETS_MAX:
-                self._given.clear()
-            first = next(iter(self.store.read(run, limit=1)), None)
-            self._given[run] = _given_words(shown(first.event).get("input")) if first else ""
-        return self._given[run]
-
-    def target(self, run: RunId, loop: str) -> float | None:
-        """The score that a loop works towards; a run pins its version, so this never changes."""
-        key = (run, loop)
-        if key not in self._targets:
-            if len(self._targets) >= _TARGETS_MAX:
-                self._targets.clear()
-            path = next((row.path for row in self.store.loops(run) if row.address == loop), "")
-            node = loop_node(workflow_of(self.store, run), path)
-            self._targets[key] = None if node is None else target_of(node.until)
-        return self._targets[key]
 
     def item_text(self, row: RunRow, make: Callable[[RunRow], BaseModel]) -> str:
         item = self._items.get(row.id)
@@ -186,11 +171,8 @@ class ServerState:
         return item[1]
 
     def names(self) -> list[str]:
-        at, names = self._names
-        if time.monotonic() - at > _NAMES_S:
-            names = sorted({total.name for total in self.store.totals()})
-            self._names = (time.monotonic(), names)
-        return names
+        """Those of all workflows that have runs; all runs are read for it, so seldom."""
+        return self._names(time.monotonic() // _NAMES_S)
 
     def file(self, name: str) -> FilePath:
         root = str(self.project.root)
@@ -291,7 +273,7 @@ def _asking(request: Request) -> Identity:
 Asking = Annotated[Identity, Depends(_asking)]
 
 
-def _run(state: State, run: Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,128}$")]) -> RunId:
+def _run(state: State, run: Annotated[Id, Path()]) -> RunId:
     return state.store.run(run).id
 
 
@@ -311,7 +293,7 @@ async def check_open(request: Request) -> None:
     Runs that are still driven here are steered as ever.
     """
     state, run = request.app.state.server, request.path_params.get("run", "")
-    if state is None or not state.driving.is_closing:
+    if not state.driving.is_closing:
         return
     name = operation_of(request)
     is_steered = OPERATIONS[name].role == "steer" and run and not state.driving.is_driven(run)
@@ -320,10 +302,53 @@ async def check_open(request: Request) -> None:
         raise Refusal(503, "W900", f"{STOPPING}, and begins nothing new", advice, _AGAIN_S)
 
 
-def _given_words(given: Json) -> str:
-    """What a run was given: the only input, or all of them with their names."""
+def _given(store: SqliteStore, run: RunId) -> str:
+    """What a run was given, in a line: its only input, or all of them with their names."""
+    first = next(iter(store.read(run, limit=1)), None)
+    given = shown(first.event).get("input") if first else None
     inputs = given if isinstance(given, dict) else {}
-    parts = [(name, v if isinstance(v, str) else json.dumps(v)) for name, v in inputs.items()]
-    if len(parts) == 1:
-        return line(parts[0][1], _GIVEN_MAX)
-    return line(", ".join(f"{name}: {text[:_GIVEN_MAX]}" for name, text in parts), _GIVEN_MAX)
+    texts = {name: v if isinstance(v, str) else json.dumps(v) for name, v in inputs.items()}
+    if len(texts) == 1:
+        return line(*texts.values(), _GIVEN_MAX)
+    return line(", ".join(f"{k}: {text[:_GIVEN_MAX]}" for k, text in texts.items()), _GIVEN_MAX)
+
+
+def _target(store: SqliteStore, run: RunId, loop: str) -> float | None:
+    """The score that a loop of the version that a run pins works towards."""
+    path = next((row.path for row in store.loops(run) if row.address == loop), "")
+    node = loop_node(workflow_of(store, run), path)
+    return None if node is None else target_of(node.until)
+
+
+class Heartbeat:
+    """Wakes up often while runs are driven; how late it does is how long others were held up."""
+
+    def __init__(self) -> None:
+        # When, and for how long; those that no later one exceeds.
+        self._worst: list[tuple[float, float]] = []
+
+    @property
+    def stall_ms(self) -> float:
+        """The longest time within the last minute in which the event loop did nothing else."""
+        self._forget(time.monotonic())
+        return round(max((late for _, late in self._worst), default=0.0) * 1000, 1)
+
+    async def beat(self, is_busy: object) -> None:
+        """Beats for ever; `is_busy` is true while runs are driven."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + (_BUSY_S if is_busy else _IDLE_S)
+            await asyncio.sleep(due - loop.time())
+            self.note(loop.time() - due)
+
+    def note(self, late_s: float) -> None:
+        now = time.monotonic()
+        # What is shorter than a later one can never be the longest again.
+        while self._worst and self._worst[-1][1] <= late_s:
+            self._worst.pop()
+        self._worst.append((now, late_s))
+        self._forget(now)
+
+    def _forget(self, now: float) -> None:
+        while self._worst and self._worst[0][0] < now - _STALLS_S:
+            del self._worst[0]

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.fields import amount_of, count_of, text_of
 from whorl.runtimes.journal.projection import UNKNOWN, model_named
+from whorl.runtimes.start_options import created_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from whorl.interpreter.events import Event
     from whorl.runtimes.journal.journal import Entry, RunId
+    from whorl.runtimes.runtime import Runtime
 
 Labels: TypeAlias = tuple[str, ...]
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -29,16 +31,6 @@ _NAME_LENGTH_MAX: Final = 100
 _CALLS_MAX: Final = 20_000
 _CALL_S: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 _RUN_S: Final = (0.1, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 21_600.0, 86_400.0)
-
-
-class About(Protocol):
-    """What is asked about a run whose entries are counted."""
-
-    def name(self, run: RunId) -> str:
-        """That of its workflow."""
-
-    def created_at(self, run: RunId) -> float:
-        """When it was started."""
 
 
 @dataclass(slots=True)
@@ -141,8 +133,8 @@ class Metrics:
         known.add(name)
         return name
 
-    def take(self, run: RunId, entries: list[Entry], about: About) -> None:
-        """Counts entries of a run."""
+    def take(self, run: RunId, entries: list[Entry], runtime: Runtime) -> None:
+        """Counts entries of a run that the runtime drives."""
         for entry in entries:
             event = entry.event
             match event.kind:
@@ -155,17 +147,21 @@ class Metrics:
                 case "task.in_doubt":
                     self.doubts.add(1)
                 case "iteration.finished":
-                    self.iterations.add(1, self._workflow(about, run))
+                    self.iterations.add(1, self._workflow(runtime, run))
                 case "loop.finished":
                     reason = text_of(event.body.get("exit_reason")) or OTHER
-                    self.exits.add(1, self._workflow(about, run), self.bounded("reason", reason))
+                    self.exits.add(1, self._workflow(runtime, run), self.bounded("reason", reason))
                 case "run.finished":
-                    name = self._workflow(about, run)
+                    name = self._workflow(runtime, run)
                     self.runs.add(1, name, text_of(event.body.get("status")) or "failed")
-                    self.seconds.observe(max(0.0, event.at - about.created_at(run)), name)
+                    began = created_at(run)
+                    if began is None:
+                        # Whoever reads the store waits for all that computes.
+                        began = runtime.store.run(run).created_at
+                    self.seconds.observe(max(0.0, event.at - began), name)
 
-    def _workflow(self, about: About, run: RunId) -> str:
-        return self.bounded("workflow", about.name(run))
+    def _workflow(self, runtime: Runtime, run: RunId) -> str:
+        return self.bounded("workflow", runtime.plan(run).workflow.name)
 
     def _take_reply(self, run: RunId, event: Event) -> None:
         body, began = event.body, self._began.pop((run, event.address), None)

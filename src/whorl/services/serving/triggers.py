@@ -12,11 +12,14 @@ from whorl.interpreter.evaluation import value_of
 from whorl.language import LanguageError, MappingScope, to_text
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import fold
+from whorl.services.files.preflight import check_given, permitted
 
 if TYPE_CHECKING:
+    from whorl.dialects import Reading
     from whorl.interpreter.frames import Values
     from whorl.ir import Trigger, Workflow
     from whorl.language import Json
+    from whorl.providers.registry import Providers
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.runtimes.start_options import Start
@@ -68,6 +71,16 @@ class Call:
     queries: dict[str, Json] = field(default_factory=dict)
     headers: dict[str, Json] = field(default_factory=dict)
     body: Json = None
+
+
+def checked_start(reading: Reading, providers: Providers, start: Start) -> tuple[Start, str]:
+    """How a run of a file may start, and who answers where that is no real model.
+
+    Raises UsageError for inputs that the workflow refuses, and what `permitted` raises.
+    """
+    check_given(reading.workflow, start.input, advice="see `inputs` of the workflow")
+    start = replace(start, sources=dict(reading.sources))
+    return permitted(reading.workflow, providers, start)
 
 
 def inputs_of(trigger: Trigger, call: Call) -> Values:

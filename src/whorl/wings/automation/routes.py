@@ -16,10 +16,9 @@ from pydantic import StringConstraints as Text
 from starlette.datastructures import Headers
 
 from whorl.errors import InvalidWorkflow, UsageError, plural, safe
+from whorl.interfaces.http.control import drive_first, limited
+from whorl.interfaces.http.models import Closed, Dollars, FileName, JsonValue, WorkflowName
 from whorl.interfaces.http.problems import Refusal, conflict
-from whorl.interfaces.http.routes.control import drive_first, limited
-from whorl.interfaces.http.schemas import requests as schemas
-from whorl.interfaces.http.schemas.shared import Closed, Dollars, FileName, JsonValue, WorkflowName
 from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
 from whorl.ir import Trigger, Workflow
 from whorl.language import Json
@@ -70,12 +69,18 @@ log = logging.getLogger("whorl.http")
 webhooks_router = APIRouter(prefix="/hooks", tags=["hooks"], dependencies=[Depends(no_query)])
 
 
+class Hooked(Closed):
+    """What a webhook has started."""
+
+    run: str | None = Field(description="null if the call starts nothing, such as a ping")
+
+
 @webhooks_router.post("/{name}", status_code=202, openapi_extra=_DESCRIBED)
 async def take_webhook(
     state: State,
     request: Request,
     name: Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")],
-) -> schemas.Hooked:
+) -> Hooked:
     """Starts the workflow that a hook was made for (`whorl hook add`); signed by its own secret.
 
     The body has inputs by name, or is the main one. The same call is answered with the same run,
@@ -89,12 +94,12 @@ async def take_webhook(
     key = key_of(hook, delivery)
     run = state.store.keyed(key)
     if run is not None:
-        return schemas.Hooked(run=run)
+        return Hooked(run=run)
     if hook.format == "github" and request.headers.get("x-github-event") == "ping":
-        return schemas.Hooked(run=None)
+        return Hooked(run=None)
     body = await body_of(request, is_text_only=True)
     workflow, start = await asyncio.to_thread(_prepared_hook, state, hook, key, body)
-    return schemas.Hooked(run=await _start_hook(state, workflow, start))
+    return Hooked(run=await _start_hook(state, workflow, start))
 
 
 async def _verified(

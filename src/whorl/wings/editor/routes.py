@@ -15,9 +15,7 @@ from pydantic import StringConstraints as Text
 
 from whorl import templates
 from whorl.errors import UsageError, safe
-from whorl.interfaces.http.problems import Refusal, finding
-from whorl.interfaces.http.routes.workflows import FileQuery
-from whorl.interfaces.http.schemas.shared import (
+from whorl.interfaces.http.models import (
     Closed,
     Diagnostic,
     Dollars,
@@ -27,7 +25,9 @@ from whorl.interfaces.http.schemas.shared import (
     JsonValue,
     Number,
 )
+from whorl.interfaces.http.problems import Refusal, finding
 from whorl.interfaces.http.state import Asking, ServerState, State, no_query
+from whorl.interfaces.http.workflows import FileQuery
 from whorl.ir import Workflow
 from whorl.runtimes.start_options import Start
 from whorl.services.files.preflight import permitted

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.event_stream import Listener
-from whorl.interfaces.http.routes.streams import SSE, streamed
-from whorl.interfaces.http.schemas.shared import (
+from whorl.interfaces.http.journal import event_text
+from whorl.interfaces.http.models import (
     Amount,
     Closed,
     Dollars,
@@ -22,7 +22,7 @@ from whorl.interfaces.http.schemas.shared import (
     Words,
 )
 from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, no_query
-from whorl.interfaces.http.views.journal import event_text
+from whorl.interfaces.http.streams import SSE, streamed
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
 from whorl.wings.experiments.document import read_experiment

@@ -126,7 +126,7 @@ def _serve_until_stopped(
     page: str = "",
     log_format: str = "text",
 ) -> None:
-    from whorl.interfaces.http.logs import begin_log
+    from whorl.interfaces.http.operations import begin_log
 
     _warn_of_trust(project)
     begin_log(log_format, project.secrets())

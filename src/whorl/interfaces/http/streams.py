@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -15,16 +16,14 @@ from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
 from whorl.errors import UsageError
-from whorl.interfaces.http.event_stream import Delta, Listener
+from whorl.interfaces.http.event_stream import Delta, Listener, add_delta
+from whorl.interfaces.http.journal import PAGE, Batch, JournalEvent, event_text, journal_event
+from whorl.interfaces.http.models import Closed, JsonValue
 from whorl.interfaces.http.problems import Refusal
-from whorl.interfaces.http.schemas.runs import EventPage
-from whorl.interfaces.http.schemas.shared import Closed
+from whorl.interfaces.http.runs import ENDED, run_item
 from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
-from whorl.interfaces.http.views.journal import PAGE, Batch, event_text, journal_event
-from whorl.interfaces.http.views.runs import ENDED, run_item
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.translation import Translator
-from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import Entry, RunId
 from whorl.runtimes.sqlite.listing import UNLISTED
 from whorl.services.inspecting.results import hidden_names, workflow_of
@@ -32,12 +31,21 @@ from whorl.services.inspecting.results import hidden_names, workflow_of
 HEARTBEAT_S = 15.0
 _STREAM = "text/event-stream"
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-SSE = {"description": "an event stream", "content": {_STREAM: {"schema": {"type": "string"}}}}
+_CONTENT = {"content": {_STREAM: {"schema": {"type": "string"}}}}
+SSE = {"description": "an event stream", **_CONTENT}
 
 # What is to be sent to a listener, and after how long there may be more; None: when it is woken.
 News: TypeAlias = Callable[[Listener], Awaitable[tuple[str, float | None]]]
 
 router = APIRouter(prefix="/api", tags=["streams"])
+
+
+class EventPage(Closed):
+    """A part of a journal; with `as=dialect`, in the words of the file's own dialect."""
+
+    events: list[JournalEvent] | list[dict[str, JsonValue]]
+    last_seq: int = Field(description="the last entry that this page covers; give it as `after`")
+    more: bool
 
 
 class EventsQuery(Closed):
@@ -48,11 +56,7 @@ class EventsQuery(Closed):
     words: Literal["journal", "dialect"] = Field(default="journal", alias="as")
 
 
-@router.get(
-    "/runs/{run}/events",
-    response_model=EventPage,
-    responses={200: {"content": {_STREAM: {"schema": {"type": "string"}}}}},
-)
+@router.get("/runs/{run}/events", response_model=EventPage, responses={200: _CONTENT})
 async def events(
     request: Request,
     state: State,
@@ -71,7 +75,7 @@ async def events(
     translator = await asyncio.to_thread(_translator, state, run, query.words, after)
     if _STREAM in request.headers.get("accept", ""):
         return streamed(state, run, _Journal(state, run, after, translator).news)
-    return await asyncio.to_thread(_page, state, run, (after, query.limit), translator)
+    return await asyncio.to_thread(_page, state, run, after, query.limit, translator)
 
 
 @router.get("/changes", dependencies=[Depends(no_query)], responses={200: SSE},
@@ -118,30 +122,30 @@ class _Journal:
     # It has ended since that was told last: it may have gone on, and be over again.
     has_ended: bool = False
     hidden: frozenset[str] | None = None
+    # Text that is not sent yet: the beginning of its task may be among entries yet to come.
+    deltas: dict[str, Delta] = field(default_factory=dict)
 
     async def news(self, listener: Listener) -> tuple[str, float | None]:
-        # Where many watch, nobody is sent text of a call whose whole answer is sent.
-        is_short = self.state.watcher.is_crowded and self.translator is None
-        deltas = listener.take(under_way=is_short)
+        for address, delta in listener.take().items():
+            add_delta(self.deltas, address, delta)
         if self.translator is None:
             tail = self.state.watcher.tail(self.run, self.state.store)
             batch = await tail.read(self.after)
             status = tail.status
+            if self.state.watcher.is_crowded:
+                # Where many watch, nobody is sent text of a call whose whole answer is sent.
+                for address in batch.ended:
+                    self.deltas.pop(address, None)
         else:
             batch, status = await asyncio.to_thread(self._translated, self.translator)
         self.after = batch.last
         self.has_ended |= batch.is_over
         if not batch.is_all:
-            # The beginning of their tasks may be among the entries that are yet to come.
-            listener.hold(deltas)
             return batch.text, 0.0
-        if is_short:
-            deltas = {step: delta for step, delta in deltas.items() if step not in batch.ended}
-        sent = [batch.text]
-        if deltas and self.hidden is None:
+        if self.deltas and self.hidden is None:
             workflow = await asyncio.to_thread(workflow_of, self.state.store, self.run)
             self.hidden = hidden_names(workflow)
-        sent += self._deltas(deltas)
+        sent = [batch.text, *self._spoken()]
         if status != self.status or (self.has_ended and status in ENDED):
             self.status, self.has_ended = status, False
             text = _json({"status": status, "last_seq": self.after})
@@ -156,7 +160,8 @@ class _Journal:
         entries = list(store.read(self.run, after=self.after, limit=PAGE))
         return Batch.of(self.after, entries, partial(_translations, translator)), status
 
-    def _deltas(self, deltas: dict[str, Delta]) -> Iterator[str]:
+    def _spoken(self) -> Iterator[str]:
+        deltas, self.deltas = self.deltas, {}
         for address, delta in deltas.items():
             if name_of(address) in (self.hidden or ()):
                 continue
@@ -188,9 +193,8 @@ def _items(state: ServerState, runs: set[RunId]) -> str:
 
 
 def _page(
-    state: ServerState, run: RunId, part: tuple[int, int], translator: Translator | None
+    state: ServerState, run: RunId, after: int, limit: int, translator: Translator | None
 ) -> EventPage:
-    after, limit = part
     entries = list(state.store.read(run, after=after, limit=limit + 1))
     shown = entries[:limit]
     events: Any = [journal_event(run, entry) for entry in shown]

@@ -1,10 +1,15 @@
-"""What all models that go over HTTP share; they are closed, and OpenAPI is made of them."""
+"""What all models that go over HTTP share; they are closed, and OpenAPI is made of them.
 
-from typing import Annotated, Any, TypeAlias
+A model is all there is about what it describes: it checks what is asked, is filled from a row of
+the store (`from_row`) or from a document, and is what is sent.
+"""
+
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic import StringConstraints as Text
 
+from whorl.errors import safe
 from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY
 
 # `Any` because a recursive type would be unrolled for every value of every answer; what comes in
@@ -45,12 +50,23 @@ Key = Annotated[
     str, Text(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$"), AfterValidator(_is_free)
 ]
 Seen = Annotated[int | None, Field(ge=0, le=2**53), BeforeValidator(_is_number)]
+# In answers: what others wrote, and what is an empty text in rows where there is none.
+Shown = Annotated[str, AfterValidator(safe)]
+OrNone = BeforeValidator(lambda value: value or None)
+ShownOrNone = Annotated[Shown | None, OrNone]
+RunId = Annotated[str, Text(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
 
 
 class Closed(BaseModel):
     """A model whose fields are all there are."""
 
     model_config = ConfigDict(extra="forbid", protected_namespaces=(), allow_inf_nan=False)
+
+    @classmethod
+    def from_row(cls, row: object, **others: Any) -> Self:
+        """A model with what a row has under the names of its fields, and with others."""
+        names = cls.model_fields.keys() - others.keys()
+        return cls(**{name: getattr(row, name) for name in names}, **others)
 
 
 class Diagnostic(Closed):

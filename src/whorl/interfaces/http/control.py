@@ -1,0 +1,403 @@
+"""Starting runs, steering them, and answering what they ask: each call is one command."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Response
+from pydantic import Field, model_validator
+from pydantic import StringConstraints as Text
+
+from whorl.errors import UsageError
+from whorl.interfaces.http.auth import Identity
+from whorl.interfaces.http.models import (
+    Address,
+    Closed,
+    Dollars,
+    FileName,
+    JsonValue,
+    Key,
+    Number,
+    Seen,
+    Words,
+    WorkflowName,
+)
+from whorl.interfaces.http.problems import Refusal, conflict
+from whorl.interfaces.http.runs import RunItem, run_item
+from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.workflows import foreseen_words
+from whorl.interpreter.events import Event
+from whorl.ir import Workflow
+from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.forking import Fork as ForkRequest
+from whorl.runtimes.journal.journal import RunId
+from whorl.runtimes.start_options import Start
+from whorl.services import steering
+from whorl.services.files.forecasting import forecast, raises_limits
+from whorl.services.files.preflight import check_labels, check_size
+from whorl.services.forking import new_fork, with_steps
+from whorl.services.inspecting.results import loop_frame, workflow_of
+from whorl.services.runs import check_key, is_running
+from whorl.services.serving.triggers import CODE, Starts, checked_start, starts_of
+
+router = APIRouter(prefix="/api/runs", tags=["control"], dependencies=[Depends(no_query)])
+
+
+class NewRun(Closed):
+    """A run to be started; `key` makes sure that at most one is ever started for it."""
+
+    workflow: FileName
+    named: WorkflowName = ""
+    inputs: dict[str, JsonValue] = Field(default_factory=dict)
+    budget_usd: Dollars | None = None
+    max_iterations: Number | None = None
+    key: Key | None = None
+    labels: dict[str, str] = Field(
+        default_factory=dict, description="names and values that lists find it by"
+    )
+
+
+class Forked(Closed):
+    """The new run."""
+
+    run: str
+    created: bool
+
+
+class Started(Forked):
+    """The run that was started, or the one that has the key already."""
+
+    status: str = Field(default="running", description="of the run, as lists show it")
+    forecast: str = Field(default="", description="what it may do and cost, in words")
+    note: str = Field(default="", description="who answers, if it is not a real model")
+    runs: list[str] = Field(
+        default_factory=list, description="all runs, if a trigger starts one for each item"
+    )
+
+
+@router.post("", status_code=201, responses={200: {"model": Started}})
+async def start_run(state: State, asking: Asking, new: NewRun, response: Response) -> Started:
+    """Starts a run of a workflow file of the project; this server drives it.
+
+    403: the role `run` cannot give it more budget or iterations than the file does.
+    201: it was started. 200: a run with this key exists already, and this is its id; if no
+    process drives it any more, it is resumed. 409: the run with this key was started with other
+    inputs, or is one of another workflow.
+    """
+    workflow, starts, details = await asyncio.to_thread(_prepared, state, asking, new)
+    if not starts.each:
+        raise Refusal(409, CODE, f"no run was started: {starts.reason}")
+    made = [await state.runtime.start(workflow, each) for each in starts.each]
+    drive_first(state, [run for run, created in made if created])
+    for each, (run, created) in zip(starts.each, made, strict=True):
+        if not created:
+            # Another request with this key may have come in between.
+            check_key(state.store, run, each, workflow.name)
+            await state.driving.take_up(run)
+    run, created = made[0]
+    response.status_code = 201 if created else 200
+    status = state.store.run(run).status
+    runs = [str(run) for run, _ in made] if starts.is_split else []
+    return Started(run=run, created=created, status=status, runs=runs, **details)
+
+
+def _prepared(
+    state: ServerState, asking: Identity, new: NewRun
+) -> tuple[Workflow, Starts, dict[str, str]]:
+    """What is started, and what is said of it."""
+    path, budget, iterations = str(state.file(new.workflow)), new.budget_usd, new.max_iterations
+    reading = state.project.read(path, new.named)
+    workflow = reading.workflow
+    if raises_limits(workflow, budget, iterations):
+        asking.check("raise limits")
+    check_size(new.inputs)
+    start = Start(
+        new.inputs,
+        limits={} if budget is None else {"cost_usd": budget},
+        iterations=iterations,
+        key=new.key or "",
+        file=path,
+        labels=check_labels(new.labels),
+    )
+    start, note = checked_start(reading, state.providers, start)
+    starts = limited(state, starts_of(workflow, start, time.time()))
+    for each in starts.each:
+        if each.key and (known := state.store.keyed(each.key)) is not None:
+            check_key(state.store, known, each, workflow.name)
+    if start.refused is not None:
+        return workflow, starts, {}
+    worst = forecast(
+        workflow,
+        state.providers,
+        iterations=iterations,
+        budget_usd=budget,
+        included=reading.included,
+    )
+    return workflow, starts, {"forecast": foreseen_words(worst), "note": note}
+
+
+def drive_first(state: ServerState, runs: list[RunId]) -> None:
+    """Drives runs that were just made; beyond so many, those of a list wait for their turn."""
+    for run in runs[: state.providers.settings.server.max_concurrent]:
+        state.driving.drive(run)
+
+
+def limited(state: ServerState, starts: Starts) -> Starts:
+    """Of a list, no more runs are driven at once than a server takes up."""
+    most = state.providers.settings.server.max_concurrent
+    if not starts.is_split or len(starts.each) <= most:
+        return starts
+    each = tuple(replace(start, at_once=start.at_once or most) for start in starts.each)
+    return replace(starts, each=each)
+
+
+class Request(Closed):
+    """The fields that all requests to a run have.
+
+    `seen` is the last seq that the caller knows: the request is refused when somebody has steered
+    the run since, so a button that is pressed twice has one effect.
+    """
+
+    seen: Seen = None
+
+
+async def _ask(
+    state: ServerState, run: RunId, request: Request, make: Callable[[], Event]
+) -> RunItem:
+    try:
+        await state.driving.ask(run, make, request.seen)
+    except UsageError as fault:
+        raise conflict(fault, run) from fault
+    return run_item(state, state.store.run(run))
+
+
+@router.post("/{run}/pause", status_code=202)
+async def pause(state: State, run: KnownRun, request: Request) -> RunItem:
+    """Lets what is under way end, and begins nothing new."""
+    return await _ask(state, run, request, lambda: steering.paused(state.store, run))
+
+
+class More(Request):
+    """What may be added to the budgets of a run."""
+
+    budget_usd: Dollars | None = Field(default=None, description="added to the budget")
+    tokens: Number | None = Field(default=None, description="added to the budget")
+    calls: Number | None = Field(default=None, description="added to the budget")
+
+    def more(self) -> steering.More:
+        return steering.More(self.budget_usd, self.tokens, self.calls)
+
+
+class Resume(More):
+    """Goes on after a pause or a crash; of a failed run, tries again what failed."""
+
+
+@router.post("/{run}/resume", status_code=202)
+async def resume(state: State, run: KnownRun, request: Resume) -> RunItem:
+    """Goes on after a pause or a crash; of a failed run, tries again what failed."""
+    more = request.more()
+    if state.store.run(run).status == "interrupted" and not more.amounts():
+        try:
+            await state.driving.go_on(run)
+        except UsageError as fault:
+            raise conflict(fault, run) from fault
+        return run_item(state, state.store.run(run))
+
+    def resumed() -> Event:
+        status = state.store.run(run).status
+        if status == "waiting" and not more.amounts():
+            raise UsageError(f"run {run} waits for a person")
+        if status == "running" and not more.amounts():
+            raise is_running(run)
+        return steering.resumed(more)
+
+    return await _ask(state, run, request, resumed)
+
+
+class Cancel(Request):
+    """Ends the run for good."""
+
+    feedback: Words = ""
+
+
+@router.post("/{run}/cancel", status_code=202)
+async def cancel(state: State, run: KnownRun, request: Cancel) -> RunItem:
+    """Ends the run for good; what it has made so far stays."""
+    return await _ask(state, run, request, lambda: steering.cancelled(request.feedback))
+
+
+class Continue(More):
+    """Reopens a loop for more iterations, or every loop that stopped for its budget.
+
+    At least one of the amounts is needed.
+    """
+
+    loop: Address | None = None
+    iterations: Number | None = None
+
+    @model_validator(mode="after")
+    def _asks_for_something(self) -> "Continue":
+        if {self.iterations, self.budget_usd, self.tokens, self.calls} == {None}:
+            raise ValueError("say how much more: iterations, budget_usd, tokens or calls")
+        return self
+
+
+@router.post("/{run}/continue", status_code=202)
+async def continue_run(state: State, run: KnownRun, request: Continue) -> RunItem:
+    """Gives a loop more iterations; later steps run again as second attempts.
+
+    A loop that is still going on is given more only with `seen`, so that a button that is pressed
+    twice does not double it.
+    """
+    return await _ask(state, run, request, partial(_continued, state, run, request))
+
+
+def _continued(state: ServerState, run: RunId, request: Continue) -> Event:
+    at, iterations, more = request.loop or "", request.iterations, request.more()
+    event = steering.continued(state.store, run, at, iterations=iterations, more=more)
+    if request.seen is None and iterations is not None:
+        frame = loop_frame(fold(state.store, run).machine, str(event.body["at"]))
+        if frame and "ended" not in frame and frame["phase"] != "limit":
+            raise UsageError(
+                f"loop {frame['address']!r} is still going on",
+                help="give `seen`, the last seq that you know of, to raise its limit",
+            )
+    return event
+
+
+class Accept(Request):
+    """Ends a loop with the result of an iteration."""
+
+    loop: Address | None = None
+    iteration: Number
+
+
+@router.post("/{run}/accept", status_code=202)
+async def accept(state: State, run: KnownRun, request: Accept) -> RunItem:
+    """Ends a loop with the result of an iteration; later steps run (again) with it."""
+    loop, number = request.loop or "", request.iteration
+    return await _ask(state, run, request, lambda: steering.chosen(state.store, run, loop, number))
+
+
+class Stop(Request):
+    """Lets no iteration of a loop begin after the one that is under way."""
+
+    loop: Address | None = None
+
+
+@router.post("/{run}/stop", status_code=202)
+async def stop(state: State, run: KnownRun, request: Stop) -> RunItem:
+    """Ends a loop after the iteration that is under way, with what it returns then."""
+    loop = request.loop or ""
+    return await _ask(state, run, request, lambda: steering.stopped(state.store, run, loop))
+
+
+class Decision(Request):
+    """A person's answer to one question.
+
+    It is refused when that question is answered already or is not open: an answer that comes late,
+    or twice, never reaches another question.
+    """
+
+    address: Annotated[str, Text(min_length=1, max_length=4_000)] = Field(
+        description="the question that is answered, as `gates` of the run names it"
+    )
+    feedback: Words = ""
+
+
+class Approval(Decision):
+    """A yes; `value` is what the person changed."""
+
+    value: JsonValue = Field(
+        default=None,
+        description="replaces what `show` of the question has; for a loop, "
+        "the changed results by their names. Without this field nothing is edited.",
+    )
+
+
+@router.post("/{run}/approve", status_code=202)
+async def approve(state: State, run: KnownRun, request: Approval) -> RunItem:
+    """Says yes to a question of a run. 409: it is answered already, or not asked."""
+    is_edited = "value" in request.model_fields_set
+    edits = steering.Edits(request.value) if is_edited else None
+    return await _decide(state, run, request, approved=True, edits=edits)
+
+
+@router.post("/{run}/reject", status_code=202)
+async def reject(state: State, run: KnownRun, request: Decision) -> RunItem:
+    """Says no to a question of a run. 409: it is answered already, or not asked."""
+    return await _decide(state, run, request, approved=False)
+
+
+async def _decide(
+    state: ServerState,
+    run: RunId,
+    request: Decision,
+    *,
+    approved: bool,
+    edits: steering.Edits | None = None,
+) -> RunItem:
+    at, words = request.address, request.feedback
+    make = partial(
+        steering.decided, state.store, run, at, approved=approved, feedback=words, edits=edits
+    )
+    return await _ask(state, run, request, make)
+
+
+class StepChange(Closed):
+    """The changes of a step that asks a model."""
+
+    model: Annotated[str, Text(min_length=1, max_length=200)] | None = None
+    prompt: Annotated[str, Text(max_length=200_000)] | None = Field(
+        default=None, description="with placeholders as the file writes them"
+    )
+
+
+class Fork(Closed):
+    """A new run that keeps the iterations before `at` and redoes that one."""
+
+    at: Annotated[str, Text(min_length=4, max_length=4_000)] = Field(
+        description="such as polish[2]"
+    )
+    set: dict[str, JsonValue] = Field(
+        default_factory=dict, description="other inputs, carried values or variables"
+    )
+    steps: dict[str, StepChange] = Field(
+        default_factory=dict, description="other models and prompts, by the path or name of a step"
+    )
+    budget_usd: Dollars | None = None
+    key: Key | None = Field(default=None, description="at most one fork is ever made for it")
+
+
+@router.post("/{run}/fork", status_code=201, responses={200: {"model": Forked}})
+async def fork(state: State, run: KnownRun, request: Fork, response: Response) -> Forked:
+    """Starts a new run that keeps the iterations before `at` and redoes that one.
+
+    201: it was started. 200: a fork with this key exists already, and this is its id.
+    """
+    steps = {name: step.model_dump(exclude_none=True) for name, step in request.steps.items()}
+    try:
+        changed = with_steps(workflow_of(state.store, run), steps) if steps else None
+    except UsageError as fault:
+        raise conflict(fault) from fault
+    made = ForkRequest(
+        at=request.at,
+        workflow=changed,
+        values=request.set,
+        limits={} if request.budget_usd is None else {"cost_usd": request.budget_usd},
+        key=request.key or "",
+        origin=state.runtime.origin,
+    )
+    try:
+        forked, created = await new_fork(state.runtime, state.providers, run, made)
+    except UsageError as fault:
+        if fault.code in ("R110", "R114", "P109"):
+            raise conflict(fault) from fault
+        raise
+    if created:
+        state.driving.drive(forked)
+    response.status_code = 201 if created else 200
+    return Forked(run=forked, created=created)

@@ -1,0 +1,335 @@
+"""The loops of a run, their iterations, and how iterations differ."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Path, Query
+from pydantic import Field
+
+from whorl.interfaces.exit_words import end_words
+from whorl.interfaces.formatting import written
+from whorl.interfaces.http.models import Closed, JsonValue, OrNone, RunId, Shown, ShownOrNone
+from whorl.interfaces.http.runs import UsageItem, usage_item
+from whorl.interfaces.http.state import KnownRun, State, no_query
+from whorl.interfaces.status_words import condition_words, target_of
+from whorl.interfaces.verdicts import fact_words, verdict_words
+from whorl.interpreter.constructs.loops.rules import similarity
+from whorl.language import Json
+from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.journal import IterationRow
+from whorl.services.inspecting import iterations, results
+
+LOOPS_MAX = 500
+MATRIX_MAX = 200
+SMALL = 0.9
+# Comparing takes time with the product of the lengths.
+_COMPARED_MAX = 4_000
+
+router = APIRouter(prefix="/api/runs/{run}", tags=["runs"])
+
+
+class LoopItem(Closed):
+    """A loop of a run."""
+
+    address: str
+    path: str
+    state: Literal["running", "finished"]
+    iterations: int
+    iterations_max: int | None = Field(description="as it is now; it may have been raised")
+    exit_reason: ShownOrNone
+    stopped_by: ShownOrNone
+    why: str = Field(description="why it ended, in words")
+    score: float | None
+    target: float | None
+    until: str = Field(description="its condition in words")
+    best_iteration: int | None
+    returned_iteration: int | None
+    failed_iterations: list[int]
+    usage: UsageItem
+    limits: dict[str, JsonValue]
+    started_seq: int
+    finished_seq: int | None
+    mark: Annotated[Literal["limit", "budget"] | None, OrNone] = Field(
+        description="set if it ended at a limit or budget before its condition was met"
+    )
+    explored: int = Field(
+        description="up to which iteration it went on after its end; 0: not at all"
+    )
+
+
+class LoopList(Closed):
+    """The loops of a run, in the order in which they began; of very many, the newest."""
+
+    loops: list[LoopItem]
+    more: bool = Field(description="whether there are older ones that are not listed")
+
+
+@router.get("/loops", dependencies=[Depends(no_query)])
+def list_loops(state: State, run: KnownRun) -> LoopList:
+    """The loops of a run; nested ones once for each outer iteration."""
+    rows, workflow = state.store.loops(run), results.workflow_of(state.store, run)
+    machine, stopped = fold(state.store, run).machine, results.stopped_loops(state.store, run)
+    items = []
+    for row in rows[-LOOPS_MAX:]:
+        node = results.loop_node(workflow, row.path)
+        now = results.loop_frame(machine, row.address)
+        # A person who has stopped it has chosen no iteration.
+        why = end_words(row, is_stopped=row.address in stopped) if row.exit_reason else ""
+        if row.exit_reason == "accepted" and row.returned_iteration is not None:
+            why += f"; iteration {row.returned_iteration} is returned"
+        item = LoopItem.from_row(
+            row,
+            iterations_max=results.limit_now(machine, row),
+            why=why,
+            target=None if node is None else target_of(node.until),
+            until="" if node is None else condition_words(node.until),
+            usage=usage_item(row.usage if row.exit_reason else now.get("usage")),
+            limits=row.limits if isinstance(row.limits, dict) else {},
+        )
+        items.append(item)
+    return LoopList(loops=items, more=len(rows) > LOOPS_MAX)
+
+
+class Verdict(Closed):
+    """The result of one condition at the end of an iteration."""
+
+    by: str
+    met: bool | None
+    words: Shown
+    reason: Shown = Field(description="why a judge decided so, in its own words; empty: unknown")
+    evidence: Shown = Field(description="the words of the text that a judge quotes for that")
+    facts: dict[str, JsonValue]
+
+
+def verdicts(note: dict[str, Any]) -> list[Verdict]:
+    facts = note.get("facts")
+    return [
+        Verdict(
+            by=str(fact.get("by", "")),
+            met=fact.get("met") if isinstance(fact.get("met"), bool) else None,
+            words=fact_words(fact),
+            reason=str(fact.get("reason") or ""),
+            evidence=str(fact.get("evidence") or ""),
+            facts={name: fact[name] for name in fact if name not in ("by", "met")},
+        )
+        for fact in (facts if isinstance(facts, list) else [])
+        if isinstance(fact, dict)
+    ]
+
+
+class IterationItem(Closed):
+    """A finished iteration."""
+
+    number: int
+    status: str
+    score: float | None
+    met: bool
+    best: bool
+    seconds: float
+    usage: UsageItem
+    words: str
+    verdicts: list[Verdict]
+    seq: int
+    at: float
+
+
+class IterationList(Closed):
+    """Iterations of a loop, by number."""
+
+    loop: str
+    iterations: list[IterationItem]
+    more: bool
+
+
+class LoopQuery(Closed):
+    """Which loop; without one, the only outermost loop of the run."""
+
+    loop: str = Field(default="", max_length=4_000)
+
+
+class IterationsQuery(LoopQuery):
+    """Which iterations."""
+
+    after: int = Field(default=0, ge=0, le=1_000_000_000)
+    limit: int = Field(default=500, ge=1, le=5_000)
+
+
+@router.get("/iterations")
+def list_iterations(
+    state: State, run: KnownRun, query: Annotated[IterationsQuery, Query()]
+) -> IterationList:
+    """The finished iterations of a loop, by number."""
+    loop = iterations.loop_named(state.store, run, query.loop)
+    rows = state.store.iterations(run, loop, after=query.after, limit=query.limit + 1)
+    begun = [_iteration(row) for row in rows[: query.limit] if row.status != "not_begun"]
+    return IterationList(loop=loop, iterations=begun, more=len(rows) > query.limit)
+
+
+def _iteration(row: IterationRow) -> IterationItem:
+    note: dict[str, Any] = row.note
+    return IterationItem.from_row(
+        row,
+        met=bool(note.get("met")),
+        best=bool(note.get("best")),
+        seconds=note.get("seconds") or 0.0,
+        usage=usage_item(note.get("usage")),
+        words=verdict_words(note, 200),
+        verdicts=verdicts(note),
+    )
+
+
+class IterationDetail(Closed):
+    """What an iteration was given and what it gave."""
+
+    loop: str
+    number: int
+    results: dict[str, JsonValue]
+    carried: dict[str, JsonValue]
+    note: dict[str, JsonValue]
+
+
+IterationNumber = Annotated[int, Field(ge=1, le=1_000_000_000)]
+
+
+@router.get("/iterations/{number}")
+def show_iteration(
+    state: State,
+    run: KnownRun,
+    number: Annotated[int, Path(ge=1, le=1_000_000_000)],
+    query: Annotated[LoopQuery, Query()],
+) -> IterationDetail:
+    """What the steps of an iteration gave, and what it was given."""
+    store = state.store
+    loop = iterations.loop_named(store, run, query.loop)
+    return IterationDetail(
+        loop=loop,
+        number=number,
+        note=iterations.iteration_row(store, run, loop, number).note,
+        results=iterations.results_of(store, run, loop, (number,)).get(number, {}),
+        carried=iterations.carried_into(store, run, loop, number),
+    )
+
+
+class Side(Closed):
+    """One of two iterations that are compared."""
+
+    number: int
+    score: float | None
+    cost_usd: float | None = Field(description="null: no price is known")
+    tokens: int
+    seconds: float
+    results: dict[str, JsonValue]
+    verdicts: list[Verdict]
+
+
+class NodeChange(Closed):
+    """How much the result of a step differs between two iterations."""
+
+    name: str
+    similarity: float = Field(description="from 0 to 1")
+    same: bool
+
+
+class Comparison(Closed):
+    """Two iterations of a loop side by side, of one run or of two."""
+
+    loop: str
+    one: Side
+    other: Side
+    nodes: list[NodeChange]
+    feedback: dict[str, JsonValue] = Field(
+        description="the carried values that the second of them was given"
+    )
+
+
+class CompareQuery(LoopQuery):
+    """Which two iterations."""
+
+    one: IterationNumber
+    other: IterationNumber
+    with_: RunId | None = Field(
+        default=None,
+        alias="with",
+        description="the run that the second one is of, where it is another",
+    )
+
+
+@router.get("/compare")
+def compare(state: State, run: KnownRun, query: Annotated[CompareQuery, Query()]) -> Comparison:
+    """Two iterations of a loop side by side, of one run or of two."""
+    store, other = state.store, run if query.with_ is None else state.store.run(query.with_).id
+    loop = iterations.loop_named(store, run, query.loop)
+    left, right = iterations.sides(store, run, loop, (query.one, query.other), other)
+    nodes = []
+    for name in dict.fromkeys([*left.results, *right.results]):
+        first, second = left.results.get(name), right.results.get(name)
+        alike = 1.0 if first == second else _alike(first, second)
+        nodes.append(NodeChange(name=name, similarity=alike, same=first == second))
+    later = max(query.one, query.other) if other == run else query.other
+    feedback = iterations.carried_into(store, other, loop, later)
+    return Comparison(
+        loop=loop, one=_side(left), other=_side(right), nodes=nodes, feedback=feedback
+    )
+
+
+def _side(side: iterations.Side) -> Side:
+    item = _iteration(side.row)
+    usage = item.usage
+    tokens = usage.input_tokens + usage.output_tokens
+    return Side.from_row(item, cost_usd=usage.cost_usd, tokens=tokens, results=side.results)
+
+
+Cell = Literal["new", "small", "same", "none"]
+
+
+class MatrixRow(Closed):
+    """One iteration: for each step how its result differs from the one before."""
+
+    number: int
+    cells: dict[str, Cell]
+
+
+class Matrix(Closed):
+    """Which step changed in which iteration."""
+
+    loop: str
+    nodes: list[str]
+    iterations: list[MatrixRow]
+
+
+class MatrixQuery(LoopQuery):
+    """Which steps; without `node`, all of them."""
+
+    node: str | None = Field(default=None, max_length=1_000)
+
+
+@router.get("/matrix")
+def show_matrix(state: State, run: KnownRun, query: Annotated[MatrixQuery, Query()]) -> Matrix:
+    """Which step gave something else in which iteration; of long loops, the newest."""
+    loop = iterations.loop_named(state.store, run, query.loop)
+    newest = state.store.newest_iterations(run, loop, MATRIX_MAX)
+    numbers = sorted({row.number for row in newest if row.status == "succeeded"})
+    given = iterations.results_of(state.store, run, loop, numbers)
+    steps = [given.get(number, {}) for number in numbers]
+    names = dict.fromkeys(name for named in steps for name in named)
+    shown = [name for name in names if query.node in (None, name)]
+    rows = [
+        MatrixRow(number=number, cells={name: _cell(now, before, name) for name in shown})
+        for number, now, before in zip(numbers, steps, [None, *steps], strict=False)
+    ]
+    return Matrix(loop=loop, nodes=shown, iterations=rows)
+
+
+def _cell(now: dict[str, Json], before: dict[str, Json] | None, name: str) -> Cell:
+    if now.get(name) is None:
+        return "none"
+    if before is None or before.get(name) is None:
+        return "new"
+    if now[name] == before[name]:
+        return "same"
+    return "small" if _alike(now[name], before[name]) >= SMALL else "new"
+
+
+def _alike(value: Json, other: Json) -> float:
+    alike = similarity(written(value)[:_COMPARED_MAX], written(other)[:_COMPARED_MAX]) or 0.0
+    # Beyond what was compared they differ, or they would be the same.
+    return min(round(alike, 4), 0.9999)

@@ -1,0 +1,199 @@
+"""The journal of a run as it goes out: encoded once for all who watch, large values as previews.
+
+What is read after an entry is kept as a batch. Whoever is at the same place gets the same one, and
+since each batch ends where the journal did, those who come from elsewhere soon are there too.
+
+A preview refers to its value by the number of an entry and a path into its body, so it needs no
+memory of its own and leads to nothing but the run that it is asked of. A value of a record, which
+is derived again, has 0 for the number of an entry.
+"""
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, cast
+
+from whorl.interfaces.advice import advice
+from whorl.interfaces.formatting import paragraphs, written
+from whorl.interfaces.http.models import Closed, JsonValue
+from whorl.interpreter.events import Event
+from whorl.language import Json
+from whorl.runtimes.journal.journal import Entry, RunId
+from whorl.runtimes.journal.sealed_secrets import shown
+from whorl.runtimes.sqlite import SqliteStore
+
+# How many entries are read at once.
+PAGE = 500
+# About how much is sent at once, and kept of a run.
+_SENT_MAX = 1_000_000
+_KEPT_MAX = 2_000_000
+TASK_ENDS = ("task.finished", "task.failed")
+
+BODY_MAX = 8_000
+VALUE_MAX = 4_000
+PREVIEW_MAX = 400
+_PATH_MAX = 1_000
+_ENTRIES_MAX = 200
+
+_Path: TypeAlias = tuple[str | int, ...]
+
+
+class JournalEvent(Closed):
+    """An entry of the journal. A large value in `body` is `{"$ref", "size", "preview"}`."""
+
+    run: str
+    seq: int
+    kind: str
+    address: str
+    at: float
+    body: dict[str, JsonValue]
+
+
+def journal_event(run: str, entry: Entry) -> JournalEvent:
+    event = entry.event
+    body = body_of(event)
+    fault = body if event.kind == "warning" else body.get("error")
+    if isinstance(fault, dict) and fault.get("facts"):
+        words = advice(str(fault["code"]), cast("Any", fault["facts"]), run)
+        fault = fault | {"help": words}
+        body = fault if event.kind == "warning" else body | {"error": fault}
+    return JournalEvent.from_row(event, run=run, seq=entry.seq, body=abridged(body, entry.seq))
+
+
+def event_text(data: str, name: str = "", *, seq: int | None = None) -> str:
+    """An event of a stream; its number is that of an entry."""
+    head = f"id: {seq}\n" if seq is not None else ""
+    named = f"event: {name}\n" if name else ""
+    return f"{head}{named}data: {data}\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Entries as they are sent, the tasks that ended in them, and whether the run did.
+
+    It ends with the entry `last`; `is_all`: there were no more when it was read.
+    """
+
+    last: int
+    text: str = ""
+    ended: frozenset[str] = frozenset()
+    is_over: bool = False
+    is_all: bool = True
+
+    @classmethod
+    def of(
+        cls, after: int, entries: list[Entry], texts: Callable[[Entry], Iterator[str]]
+    ) -> "Batch":
+        events = [entry.event for entry in entries]
+        return cls(
+            last=entries[-1].seq if entries else after,
+            text="".join(text for entry in entries for text in texts(entry)),
+            ended=frozenset(event.address for event in events if event.kind in TASK_ENDS),
+            is_over=any(event.kind == "run.finished" for event in events),
+            is_all=len(entries) < PAGE,
+        )
+
+    def then(self, newer: "Batch") -> "Batch":
+        """Both as one."""
+        text, ended = self.text + newer.text, self.ended | newer.ended
+        return Batch(newer.last, text, ended, self.is_over or newer.is_over, newer.is_all)
+
+
+class RunTail:
+    """The end of a run's journal."""
+
+    def __init__(self, store: SqliteStore, run: RunId) -> None:
+        self._store, self._run = store, run
+        # By the entry that they come after.
+        self._batches: dict[int, Batch] = {}
+        self._size = self._last = 0
+        self._reading = asyncio.Lock()
+        self.status = ""
+        # Something has been written since it was read.
+        self.is_stale = True
+
+    async def read(self, after: int) -> Batch:
+        """What has come after an entry; if it is all, `status` is no newer."""
+        found, has_read = Batch(after), False
+        async with self._reading:
+            while len(found.text) < _SENT_MAX:
+                batch = self._batches.get(found.last)
+                if batch is None and not has_read and (self.is_stale or found.last < self._last):
+                    batch, has_read = await self._load(found.last), True
+                if batch is None or not batch.text:
+                    break
+                found = found.then(batch)
+        return replace(found, is_all=found.last >= self._last)
+
+    async def _load(self, after: int) -> Batch:
+        self.is_stale = False
+        try:
+            status, last, batch = await asyncio.to_thread(self._encoded, after)
+        except BaseException:
+            # Whoever has left has told nobody.
+            self.is_stale = True
+            raise
+        self.status, self._last = status, last
+        if batch.text:
+            self._batches[after] = batch
+            self._size += len(batch.text)
+        while self._size > _KEPT_MAX and len(self._batches) > 1:
+            self._size -= len(self._batches.pop(next(iter(self._batches))).text)
+        return batch
+
+    def _encoded(self, after: int) -> tuple[str, int, Batch]:
+        # The status is read first: an end is told after all that led to it.
+        row = self._store.run(self._run)
+        entries = list(self._store.read(self._run, after=after, limit=PAGE))
+        batch = Batch.of(after, entries, self._texts)
+        return row.status, max(row.last_seq, batch.last), batch
+
+    def _texts(self, entry: Entry) -> Iterator[str]:
+        yield event_text(journal_event(self._run, entry).model_dump_json(), seq=entry.seq)
+
+
+def body_of(event: Event) -> dict[str, Json]:
+    """What an entry says; what signs the addresses at which a run waits is for nobody who looks."""
+    return {name: value for name, value in shown(event).items() if name != "callback"}
+
+
+def abridged(body: dict[str, Json], seq: int) -> dict[str, Json]:
+    if _size(body) <= BODY_MAX:
+        return body
+    short = {name: shortened(value, seq, (name,)) for name, value in body.items()}
+    if _size(short) <= BODY_MAX * 4:
+        return short
+    return {name: _reference(value, seq, (name,)) for name, value in body.items()}
+
+
+def shortened(value: Json, seq: int, path: _Path) -> Json:
+    """A value of an entry, or of a record, with previews in the place of its large parts."""
+    if _size(value) <= VALUE_MAX:
+        return value
+    is_far = len(_encoded(path)) > _PATH_MAX
+    if is_far or not isinstance(value, dict | list) or len(value) > _ENTRIES_MAX:
+        return _reference(value, seq, path)
+    if isinstance(value, dict):
+        inner: Json = {k: shortened(v, seq, (*path, k)) for k, v in value.items()}
+    else:
+        inner = [shortened(v, seq, (*path, at)) for at, v in enumerate(value)]
+    return inner if _size(inner) <= BODY_MAX else _reference(value, seq, path)
+
+
+def _reference(value: Json, seq: int, path: _Path) -> Json:
+    size = _size(value)
+    if size <= VALUE_MAX:
+        return value
+    preview = paragraphs(written(value)[:PREVIEW_MAX])
+    return {"$ref": f"{seq}.{_encoded(path)}", "size": size, "preview": preview}
+
+
+def _size(value: Json) -> int:
+    return len(value) if isinstance(value, str) else len(json.dumps(value, ensure_ascii=False))
+
+
+def _encoded(path: _Path) -> str:
+    text = json.dumps(path, ensure_ascii=False, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode("utf-8", "replace")).decode("ascii").rstrip("=")

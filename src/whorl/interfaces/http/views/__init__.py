@@ -1,1 +1,0 @@
-"""Runs and workflows as they go out: the store and the IR in, models out."""
