@@ -175,7 +175,7 @@ def test_a_request_that_does_not_arrive_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_server, "HEAD_S", 0.3)
-    monkeypatch.setattr(limits.Limits.__init__, "__kwdefaults__", {"deadline_s": 1.5})
+    monkeypatch.setattr(limits, "DEADLINE_S", 1.5)
     with running(make_project(tmp_path)) as server:
         client = Client(server.address)
         silent = raw(server.address, b"")

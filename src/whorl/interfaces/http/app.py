@@ -6,14 +6,12 @@ Of the page exactly the files are served that were built, and nothing that is no
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -33,9 +31,6 @@ from whorl.interfaces.http.auth import check_role
 from whorl.interfaces.http.problems import Refusal, register
 from whorl.interfaces.http.state import PROBLEMS, ServerState, check_open
 from whorl.plugins import load_reference, wings
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 DESCRIPTION: Final = (
     "Everything that the page does and the commands do. Every request needs "
@@ -67,7 +62,6 @@ _TYPES: Final = {
     ".woff2": "font/woff2",
 }
 _BYTES_MAX: Final = 20_000_000
-_OF_BODIES: Final = (b"content-length", b"content-type")
 NOT_BUILT: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Whorl</title></head><body>
 <h1>Whorl</h1>
@@ -158,48 +152,6 @@ def _read(path: Path) -> bytes | None:
         return path.read_bytes()
     except OSError:
         return None
-
-
-@dataclass(slots=True)
-class Unchanged:
-    """An ASGI application around another one: an answer that its asker has is not sent again.
-
-    That is 304 without a body, by its `ETag`; streams, which come in parts, have none.
-    """
-
-    app: ASGIApp
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "GET":
-            await self.app(scope, receive, send)
-            return
-        known = dict(scope["headers"]).get(b"if-none-match")
-        start: Message | None = None
-
-        async def send_changed(message: Message) -> None:
-            nonlocal start
-            if message["type"] == "http.response.start" and message["status"] == 200:
-                start = message
-                return
-            if start is not None:
-                head, start = start, None
-                if not message.get("more_body"):
-                    message = _tagged(head, message, known)
-                await send(head)
-            await send(message)
-
-        await self.app(scope, receive, send_changed)
-
-
-def _tagged(start: Message, body: Message, known: bytes | None) -> Message:
-    """Gives the head its tag; the body is empty where the asker knows it."""
-    tag = b'"%s"' % hashlib.sha256(body.get("body", b"")).hexdigest()[:32].encode()
-    start["headers"] = [*start["headers"], (b"etag", tag)]
-    if known != tag:
-        return body
-    start["status"] = 304
-    start["headers"] = [pair for pair in start["headers"] if pair[0] not in _OF_BODIES]
-    return {**body, "body": b""}
 
 
 def openapi_text() -> str:

@@ -15,9 +15,7 @@ import logging
 import re
 import secrets
 import stat
-import time
-from collections import deque
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -29,14 +27,13 @@ from starlette.requests import cookie_parser as parse_cookies
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whorl.errors import StoreError, UsageError, safe
+from whorl.interfaces.http.limits import HOOKS, RateLimit
 from whorl.interfaces.http.problems import Refusal, answer_for
 from whorl.interfaces.operations import OPERATIONS, ROUTES, has_role
 from whorl.runtimes.service.tables import Audit, AuditEntry
 from whorl.runtimes.service.tokens import SERVER, Role, Token, Tokens, digest_of
 from whorl.source.paths import read_start, reason_of
 
-# Addresses that are given away, each with a signature of its own.
-HOOKS = "/hooks/"
 # Calls whose bodies are signed: what answers them checks the signature.
 WEBHOOK = re.compile(r"/hooks/[a-z0-9][a-z0-9._-]{0,63}")
 SIGNATURES = ("webhook-signature", "x-hub-signature-256")
@@ -45,8 +42,7 @@ ASSET = re.compile(r"/assets/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 HEAD_BYTES_MAX = 32_768
 FAILURES_MAX = 10
-FAILURES_S = 60.0
-_ADDRESSES_MAX = 10_000
+FAILURES_S = 60
 TOKEN_BITS_MIN = 128
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{22,512}")
 _HEX = re.compile(r"[0-9A-Fa-f]+")
@@ -73,11 +69,11 @@ log = logging.getLogger("whorl.http")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who asks: the name of the token, its role, and, of one of the store, its hash."""
+    """Who asks: the name of the token, its role and its hash."""
 
     name: str
     role: Role
-    digest: bytes = b""
+    digest: bytes
 
     @property
     def sees_broken(self) -> bool:
@@ -102,27 +98,20 @@ class Auth:
     app: ASGIApp
     token: str
     port: int
-    hosts: frozenset[str] = frozenset(LOOPBACK_NAMES)
-    behind_proxy: bool = False
-    clock: Callable[[], float] = time.monotonic
+    hosts: frozenset[str]
+    behind_proxy: bool
     # Whether an address, its path and the `sig` in its query, was given away by this server.
-    is_signed: Callable[[str, str], bool] = lambda path, signature: False
+    is_signed: Callable[[str, str], bool]
     # Beside the server's own token.
-    tokens: Tokens | None = None
+    tokens: Tokens
 
     def __post_init__(self) -> None:
-        self._digest = digest_of(self.token)
-        # It ends with the token. Cookies do not tell ports apart, so their names have to.
+        self._own = Token(SERVER, "admin", 0.0, None, digest_of(self.token))
+        # Cookies do not tell ports apart, so their names have to.
         self._cookie = f"whorl-{self.port}"
-        self._session = hmac.digest(self.token.encode(), b"whorl session", "sha256").hex()
-        self._session_digest = digest_of(self._session)
-        # The times of wrong tokens by address, of the last minute.
-        self._failures: dict[str, deque[float]] = {}
+        self._failures = RateLimit(FAILURES_MAX, FAILURES_S)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-            return
         if scope["type"] != "http":
             # There are no web sockets; closing before accepting is a refusal.
             await send({"type": "websocket.close", "code": 1008})
@@ -145,8 +134,6 @@ class Auth:
             answer.headers["Connection"] = "close"
             if answer.status_code == 401:
                 answer.headers["WWW-Authenticate"] = "Bearer"
-            if answer.status_code == 429:
-                answer.headers["Retry-After"] = str(int(FAILURES_S))
             await answer(scope, receive, send_more)
             return
         await self.app(scope, receive, send_more)
@@ -189,37 +176,28 @@ class Auth:
         scope[IDENTITY] = identity
 
     def _of_token(self, token: str) -> Identity | None:
-        if hmac.compare_digest(digest_of(token), self._digest):
-            return Identity(SERVER, "admin")
-        return self._checked(self.tokens.find(token) if self.tokens is not None else None)
+        is_own = hmac.compare_digest(digest_of(token), self._own.digest)
+        return self._identity(self._own if is_own else self.tokens.find(token))
 
-    def _checked(self, token: Token | None) -> Identity | None:
-        if token is None or self.tokens is None:
-            return None
-        if not token.is_valid(self.tokens.store.clock()):
-            advice = (
-                f"the operator of the server makes a new one: `whorl token rotate {token.name}`"
-            )
+    def _identity(self, token: Token | None) -> Identity | None:
+        if token is not None and not token.is_valid(self.tokens.store.clock()):
+            advice = f"its operator makes a new one: `whorl token rotate {token.name}`"
             raise Refusal(401, "W904", f"the token {token.name!r} has expired", advice)
-        return Identity(token.name, token.role, token.digest)
+        return None if token is None else Identity(token.name, token.role, token.digest)
 
     def _of_session(self, headers: Headers) -> Identity | None:
         """Whose session a cookie is: it is worth what the token is worth at this moment."""
-        cookies = parse_cookies("; ".join(headers.getlist("cookie")))
-        given = cookies.get(self._cookie, "")
-        if hmac.compare_digest(digest_of(given), self._session_digest):
-            return Identity(SERVER, "admin")
-        name = given.partition(".")[0]
-        for token in self.tokens.named(name) if self.tokens is not None and "." in given else ():
+        given = parse_cookies("; ".join(headers.getlist("cookie"))).get(self._cookie, "")
+        name, _, is_named = given.partition(".")
+        stored = self.tokens.named(name) if is_named else []
+        for token in [self._own] if name == SERVER else stored:
             wanted = self._session_of(token.name, token.digest)
             if hmac.compare_digest(given.encode(), wanted.encode()):
-                return self._checked(token)
+                return self._identity(token)
         return None
 
     def _session_of(self, name: str, digest: bytes) -> str:
-        """The session of a token; whoever reads the store cannot make it."""
-        if not digest:
-            return self._session
+        """The session of a token, which ends with it; whoever reads the store cannot make it."""
         bound = b"whorl session\0" + name.encode() + b"\0" + digest
         return f"{name}.{hmac.digest(self.token.encode(), bound, 'sha256').hex()}"
 
@@ -250,18 +228,11 @@ class Auth:
         address = str(client[0]) if client else ""
         if self.behind_proxy and "x-forwarded-for" in headers:
             address = headers.getlist("x-forwarded-for")[-1].rpartition(",")[2].strip()[:64]
-        if given:
-            now = self.clock()
-            if len(self._failures) >= _ADDRESSES_MAX:
-                self._failures.clear()
-            times = self._failures.setdefault(address, deque(maxlen=FAILURES_MAX + 1))
-            times.append(now)
-            while times[0] < now - FAILURES_S:
-                times.popleft()
-            # A right token is never refused here: it cannot be guessed, so that locking its owner
-            # out is all that an attacker could gain from it.
-            if len(times) > FAILURES_MAX:
-                raise Refusal(429, "W904", "too many wrong tokens; wait a minute")
+        # A right token is never refused here: it cannot be guessed, so that locking its owner out
+        # is all that an attacker could gain from it.
+        if given and not self._failures.allows(address):
+            again_s = FAILURES_S
+            raise Refusal(429, "W904", "too many wrong tokens; wait a minute", again_s=again_s)
         words = "the token is wrong" if given else "the token is missing"
         raise Refusal(401, "W904", words, "open the link that `whorl serve` has printed")
 
@@ -346,10 +317,9 @@ async def _subject(request: Request) -> dict[str, str]:
     is_api = request.url.path.startswith("/api/")
     given = _object(await request.body()) if is_api else {}
     names = (given.get(name) for name in ("workflow", "file"))
-    file = next((name for name in names if isinstance(name, str)), "")
     known = ("workflow", "schedule", *(["name"] if is_api else []))
     named = (request.path_params.get(name) for name in known)
-    file = file or next((str(name) for name in named if name), "")
+    file = next((str(name) for name in (*names, *named) if name and isinstance(name, str)), "")
     return {"run": str(request.path_params.get("run", "")), "file": file}
 
 
@@ -362,7 +332,7 @@ class Audited:
     _late: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        note: MutableMapping[str, str] = {}
+        note: dict[str, Any] = {}
         scope[_NOTE] = note
         start: Message | None = None
 
@@ -386,26 +356,17 @@ class Audited:
                 self._late.add(late)
                 late.add_done_callback(self._late.discard)
 
-    async def _add(self, scope: Scope, note: MutableMapping[str, str], outcome: str) -> None:
-        identity = scope.get(IDENTITY) or Identity(_SIGNED, "run")
-        role = identity.role if IDENTITY in scope else ""
+    async def _add(self, scope: Scope, note: dict[str, Any], outcome: str) -> None:
+        identity: Identity | None = scope.get(IDENTITY)
+        who, role = (identity.name, identity.role) if identity else (_SIGNED, "")
         try:
-            await self.audit.add(
-                AuditEntry(
-                    who=identity.name,
-                    role=role,
-                    action=note["action"],
-                    run=note["run"],
-                    file=note["file"],
-                    outcome=outcome,
-                )
-            )
+            await self.audit.add(AuditEntry(who=who, role=role, outcome=outcome, **note))
         except StoreError as fault:
-            who, action = safe(identity.name), safe(note["action"])
-            log.error("%s by %s is not in the audit: %s", action, who, safe(str(fault)))
+            words = (safe(note["action"]), safe(who), safe(str(fault)))
+            log.error("%s by %s is not in the audit: %s", *words)
 
 
-def _outcome(status: int, message: Message, note: MutableMapping[str, str]) -> str:
+def _outcome(status: int, message: Message, note: dict[str, Any]) -> str:
     """`ok`, or the status and the code of the fault; an answer may name the run that was made."""
     answer = _object(message.get("body", b""))
     if status < 400:

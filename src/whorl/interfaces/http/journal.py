@@ -73,7 +73,7 @@ def event_text(data: str, name: str = "", *, seq: int | None = None) -> str:
 class Batch:
     """Entries as they are sent, the tasks that ended in them, and whether the run did.
 
-    It ends with the entry `last`; `is_all`: there were no more when it was read.
+    It ends with the entry `last`; `is_all`: nothing is known to come after it.
     """
 
     last: int
@@ -82,30 +82,19 @@ class Batch:
     is_over: bool = False
     is_all: bool = True
 
-    @classmethod
-    def of(
-        cls, after: int, entries: list[Entry], texts: Callable[[Entry], Iterator[str]]
-    ) -> "Batch":
-        events = [entry.event for entry in entries]
-        return cls(
-            last=entries[-1].seq if entries else after,
-            text="".join(text for entry in entries for text in texts(entry)),
-            ended=frozenset(event.address for event in events if event.kind in TASK_ENDS),
-            is_over=any(event.kind == "run.finished" for event in events),
-            is_all=len(entries) < PAGE,
-        )
-
     def then(self, newer: "Batch") -> "Batch":
         """Both as one."""
         text, ended = self.text + newer.text, self.ended | newer.ended
-        return Batch(newer.last, text, ended, self.is_over or newer.is_over, newer.is_all)
+        return Batch(newer.last, text, ended, self.is_over or newer.is_over)
 
 
 class RunTail:
-    """The end of a run's journal."""
+    """The end of a run's journal; `texts` makes the events that an entry is sent as."""
 
-    def __init__(self, store: SqliteStore, run: RunId) -> None:
-        self._store, self._run = store, run
+    def __init__(
+        self, store: SqliteStore, run: RunId, texts: Callable[[Entry], Iterator[str]] | None = None
+    ) -> None:
+        self._store, self._run, self._texts = store, run, texts or self._as_it_is
         # By the entry that they come after.
         self._batches: dict[int, Batch] = {}
         self._size = self._last = 0
@@ -122,7 +111,7 @@ class RunTail:
                 batch = self._batches.get(found.last)
                 if batch is None and not has_read and (self.is_stale or found.last < self._last):
                     batch, has_read = await self._load(found.last), True
-                if batch is None or not batch.text:
+                if batch is None or batch.last == found.last:
                     break
                 found = found.then(batch)
         return replace(found, is_all=found.last >= self._last)
@@ -136,7 +125,7 @@ class RunTail:
             self.is_stale = True
             raise
         self.status, self._last = status, last
-        if batch.text:
+        if batch.last > after:
             self._batches[after] = batch
             self._size += len(batch.text)
         while self._size > _KEPT_MAX and len(self._batches) > 1:
@@ -147,10 +136,16 @@ class RunTail:
         # The status is read first: an end is told after all that led to it.
         row = self._store.run(self._run)
         entries = list(self._store.read(self._run, after=after, limit=PAGE))
-        batch = Batch.of(after, entries, self._texts)
+        events = [entry.event for entry in entries]
+        batch = Batch(
+            last=entries[-1].seq if entries else after,
+            text="".join(text for entry in entries for text in self._texts(entry)),
+            ended=frozenset(event.address for event in events if event.kind in TASK_ENDS),
+            is_over=any(event.kind == "run.finished" for event in events),
+        )
         return row.status, max(row.last_seq, batch.last), batch
 
-    def _texts(self, entry: Entry) -> Iterator[str]:
+    def _as_it_is(self, entry: Entry) -> Iterator[str]:
         yield event_text(journal_event(self._run, entry).model_dump_json(), seq=entry.seq)
 
 

@@ -6,17 +6,18 @@ They stand behind auth and before anything else (security rules R11-R14). No ans
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
-from dataclasses import field
+import time
+from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 
-from whorl.interfaces.http.auth import HOOKS
 from whorl.interfaces.http.problems import Refusal, answer_for
-from whorl.lazily import dataclass
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import Secret, redact
 
@@ -29,6 +30,9 @@ DEADLINE_S = 30.0
 # A caller of a workflow waits for its answer, up to two minutes.
 HOOK_S = 150.0
 NAMES_MAX = 50
+# Addresses that are given away, each with a signature of its own.
+HOOKS = "/hooks/"
+_LIMITED_MAX = 10_000
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 log = logging.getLogger("whorl.http")
@@ -39,17 +43,15 @@ class Limits:
     """An ASGI application around another one: reads bodies and keeps the time."""
 
     app: ASGIApp
-    secrets: tuple[Secret, ...] = ()
-    deadline_s: float = field(default=DEADLINE_S, kw_only=True)
+    secrets: tuple[Secret, ...]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
         path = str(scope["path"])
         is_hook = path.startswith(HOOKS)
-        answering = _Answering(send, self.secrets if is_hook or path.startswith("/api/") else ())
-        deadline_s = max(self.deadline_s, HOOK_S) if is_hook else self.deadline_s
+        secrets = self.secrets if is_hook or path.startswith("/api/") else ()
+        known = Headers(scope=scope).get("if-none-match", "") if scope["method"] == "GET" else None
+        answering = _Answering(send, secrets, known)
+        deadline_s = HOOK_S if is_hook else DEADLINE_S
         content: bytes | None = None
 
         async def receive_again() -> Message:
@@ -87,10 +89,15 @@ class Limits:
 
 @dataclass(slots=True)
 class _Answering:
-    """The way back: an answer that has begun has all the time it needs, and tells no secret."""
+    """The way back: an answer that has begun has all the time it needs, and tells no secret.
+
+    Whoever knows an answer by its `ETag` already is not sent it again; streams have no such tag.
+    """
 
     _send: Send
     _secrets: tuple[Secret, ...]
+    # The tag that is known; None: nothing is looked at, but changed.
+    _known: str | None
     _start: Message | None = None
     deadline: asyncio.Timeout | None = None
     has_begun: bool = False
@@ -107,13 +114,24 @@ class _Answering:
         body = message.get("body", b"")
         shown = _redacted(body, self._secrets) if self._secrets else body
         if self._start is not None:
-            if shown != body and not message.get("more_body"):
-                headers = self._start["headers"]
-                kept = [pair for pair in headers if pair[0].lower() != b"content-length"]
-                self._start["headers"] = [*kept, (b"content-length", str(len(shown)).encode())]
             start, self._start = self._start, None
+            if not message.get("more_body"):
+                shown = self._whole(start, shown)
             await self._send(start)
         await self._send({**message, "body": shown})
+
+    def _whole(self, start: Message, body: bytes) -> bytes:
+        """The body of an answer that comes in one piece, which its head is made to fit."""
+        headers = MutableHeaders(scope=start)
+        if start["status"] == 200 and self._known is not None and "etag" not in headers:
+            headers["etag"] = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+            if headers["etag"] == self._known:
+                start["status"] = 304
+                del headers["content-length"], headers["content-type"]
+                return b""
+        if "content-length" in headers:
+            headers["content-length"] = str(len(body))
+        return body
 
 
 def _redacted(body: bytes, secrets: tuple[Secret, ...]) -> bytes:
@@ -205,3 +223,23 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) != len(pairs):
         raise NotJson("a key is given twice")
     return fields
+
+
+@dataclass(slots=True)
+class RateLimit:
+    """At most so many within so many seconds, each name by itself."""
+
+    most: int
+    seconds: float
+    _times: dict[str, deque[float]] = field(default_factory=dict)
+
+    def allows(self, name: str = "") -> bool:
+        """Whether there may be another one now; if so, it counts."""
+        now = time.monotonic()
+        if len(self._times) >= _LIMITED_MAX:
+            self._times.clear()
+        times = self._times.setdefault(name, deque(maxlen=self.most))
+        if len(times) == self.most and now - times[0] < self.seconds:
+            return False
+        times.append(now)
+        return True

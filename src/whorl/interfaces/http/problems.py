@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fastapi.exceptions import RequestValidationError
@@ -32,39 +33,32 @@ log = logging.getLogger("whorl.http")
 _STATUSES = {"W902": 404, "W903": 404, "W905": 409, "W907": 404, "W908": 403, "W909": 403}
 _STATUSES |= {"R902": 409, "C110": 409, "C111": 403, "C112": 403, "C113": 409}
 _WORDS = {404: "there is nothing at this address", 405: "this address has no such method"}
-_UNTRUSTED = ("W908", "W909")
 _FINDINGS_MAX = 20
 
 
+@dataclass(eq=False)
 class Refusal(Exception):
     """A request that is answered with words instead of being carried out.
 
     `again_s` says after how many seconds it may be sent again.
     """
 
-    def __init__(
-        self,
-        status: int,
-        code: str,
-        message: str,
-        help: str = "",  # noqa: A002
-        again_s: int = 0,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.help = help
-        self.again_s = again_s
+    status: int
+    code: str
+    message: str
+    help: str = ""
+    again_s: int = 0
+
+    def __str__(self) -> str:
+        return self.message
 
 
 # Codes that say more than that a request does not fit a run; so do all of providers.
-_KEPT = frozenset({"W902", "W903", "W907", "R110", "R114"})
+_KEPT = frozenset({"W902", "W903", "W907", "W908", "W909", "R110", "R114"})
 
 
 def conflict(fault: UsageError, run: str = "RUN") -> Refusal:
-    if fault.code in _UNTRUSTED:
-        return Refusal(_STATUSES[fault.code], fault.code, str(fault), fault.help)
-    status = 404 if fault.code == "W902" else 409
+    status = {"W902": 404, "W908": 403, "W909": 403}.get(fault.code, 409)
     is_kept = fault.code in _KEPT or fault.code.startswith("P")
     code = fault.code if is_kept else "W905"
     return Refusal(status, code, str(fault), fault.help or advice("W905", fault.facts, run))
@@ -81,7 +75,9 @@ def answer_for(fault: Exception, root: str = "") -> JSONResponse:
         case EditRefused():
             return _edit_refused(fault, root)
         case UsageError(code="C110"):
-            return _changed(fault)
+            # A file that is not what its writer last saw, with what it is.
+            current = {"text": getattr(fault, "text", ""), "etag": getattr(fault, "etag", None)}
+            return refused(409, fault.code, str(fault), fault.help, current=current)
         case UsageError() | StoreError():
             usual = 400 if isinstance(fault, UsageError) else 503
             return refused(_STATUSES.get(fault.code, usual), fault.code, str(fault), fault.help)
@@ -100,24 +96,26 @@ def answer_for(fault: Exception, root: str = "") -> JSONResponse:
 
 
 def refused(
-    status: int, code: str, message: str, advice: str = "", findings: list[Any] | None = None
+    status: int,
+    code: str,
+    message: str,
+    advice: str = "",
+    *,
+    current: dict[str, Any] | None = None,
+    **others: Any,
 ) -> JSONResponse:
+    """A fault in its one shape: `others` are its place, or what was found in a file."""
     error = {"code": code, "message": safe(message)[:4_000], "help": safe(advice)[:2_000]}
-    return JSONResponse({"error": error | {"diagnostics": findings}}, status)
+    content: dict[str, Any] = {"error": error | {"diagnostics": None} | others}
+    return JSONResponse(content | ({} if current is None else {"current": current}), status)
 
 
 def _edit_refused(fault: EditRefused, root: str) -> JSONResponse:
     """An operation that is refused, with the line where the text can be edited instead."""
     found = finding(fault.diagnostic, root)
-    error = {name: found[name] for name in ("code", "message", "help", "file", "line", "column")}
-    return JSONResponse({"error": error | {"operation": fault.operation}}, 422)
-
-
-def _changed(fault: UsageError) -> JSONResponse:
-    """A file that is not what its writer last saw, with what it is."""
-    error = {"code": fault.code, "message": safe(str(fault)), "help": fault.help}
-    current = {"text": getattr(fault, "text", ""), "etag": getattr(fault, "etag", None)}
-    return JSONResponse({"error": error, "current": current}, 409)
+    names = ("code", "message", "file", "line", "column")
+    place = {name: found[name] for name in names}
+    return refused(422, advice=found["help"], operation=fault.operation, **place)
 
 
 def register(app: FastAPI) -> None:
@@ -147,12 +145,12 @@ def finding(diagnostic: Diagnostic, root: str) -> dict[str, Any]:
 def _invalid(fault: InvalidWorkflow, root: str) -> JSONResponse:
     diagnostics = fault.diagnostics[:_FINDINGS_MAX]
     if not diagnostics:
-        return refused(400, "W001", "the file cannot be read", findings=[])
+        return refused(400, "W001", "the file cannot be read", diagnostics=[])
     first = diagnostics[0]
     if len(diagnostics) == 1 and first.code == "W016" and first.span is None:
         return refused(404, first.code, first.message, first.help)
     findings = [finding(diagnostic, root) for diagnostic in diagnostics]
-    return refused(400, first.code, first.message, first.help, findings)
+    return refused(400, first.code, first.message, first.help, diagnostics=findings)
 
 
 def _validation_words(errors: Sequence[Any]) -> str:

@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import h11
@@ -17,13 +18,12 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from whorl.errors import UsageError
-from whorl.interfaces.http.app import Unchanged, build_app
+from whorl.interfaces.http.app import build_app
 from whorl.interfaces.http.auth import HEAD_BYTES_MAX, LOOPBACK_NAMES, Audited, Auth
 from whorl.interfaces.http.limits import Limits
 from whorl.interfaces.http.operations import AccessLog
 from whorl.interfaces.http.problems import Refusal, answer_for
 from whorl.interfaces.http.state import ServerState, open_state
-from whorl.lazily import dataclass
 from whorl.runtimes.service.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -217,13 +217,13 @@ async def serving(
             limited = Limits(Audited(routed, state.audit), tuple(state.providers.secrets))
             state.runtime.url = state.providers.settings.server.url or _address_of(place.host, port)
             app = Auth(
-                Unchanged(limited),
+                limited,
                 place.token,
                 port,
                 frozenset(hosts),
                 place.behind_proxy,
-                is_signed=state.is_signed,
-                tokens=Tokens(state.store),
+                state.is_signed,
+                Tokens(state.store),
             )
             kind = ProxiedConnection if place.behind_proxy else Connection
             config = uvicorn.Config(AccessLog(app), http=kind, **_OPTIONS)

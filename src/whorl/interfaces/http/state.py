@@ -22,6 +22,7 @@ from whorl.errors import WhorlError
 from whorl.interfaces.formatting import line
 from whorl.interfaces.http.auth import IDENTITY, Identity, operation_of
 from whorl.interfaces.http.event_stream import Delta, Listener, StreamWatcher
+from whorl.interfaces.http.limits import RateLimit
 from whorl.interfaces.http.models import ErrorAnswer
 from whorl.interfaces.http.models import RunId as Id
 from whorl.interfaces.http.problems import Refusal
@@ -54,7 +55,7 @@ _NAMES_S = 2.0
 SAVES_MAX = 10
 _BUSY_S = 0.02
 _IDLE_S = 1.0
-# Older stalls are forgotten.
+# Older stalls do not count.
 _STALLS_S = 60.0
 _BEGINNING = ("start", "fork", "try", "run experiment")
 STOPPING = "the server is being stopped"
@@ -128,13 +129,8 @@ class ServerState:
         totals = self.store.totals
         self._names = lru_cache(1)(lambda _: sorted({total.name for total in totals()}))
         self._items: dict[RunId, tuple[RunRow, str]] = {}
-        # When files were saved.
-        self.saved: deque[float] = deque(maxlen=SAVES_MAX)
-
-    @property
-    def may_save(self) -> bool:
-        """Whether another file may be saved: at most some within a second."""
-        return len(self.saved) < SAVES_MAX or time.monotonic() - self.saved[0] >= 1.0
+        self.saves = RateLimit(SAVES_MAX, 1.0)
+        self.hook_calls = RateLimit(self.providers.settings.server.hooks_per_minute, 60.0)
 
     def _left(self, run: RunId) -> None:
         self.watcher.touch(run)
@@ -233,16 +229,14 @@ async def open_state(project: Project, *, edits: bool = False) -> AsyncIterator[
     )
     async with opening as runtime:
         state = ServerState(project, providers, runtime, watcher, edits)
-        following = asyncio.create_task(watcher.follow(runtime.store))
-        beating = asyncio.create_task(state.heartbeat.beat(state.driving))
-        tasks = [following, beating]
-        tasks.append(asyncio.create_task(state.upkeep.work()))
-        tasks += [asyncio.create_task(job.work()) for job in state.jobs]
-        tasks.append(asyncio.create_task(watch_file(runtime.store)))
-        if retention := providers.settings.retention:
-            tasks.append(asyncio.create_task(keep_to(retention, project, runtime.store)))
-        if (kept_s := retention.audit_s) is not None:
-            tasks.append(asyncio.create_task(state.audit.keep(kept_s)))
+        retention, store = providers.settings.retention, runtime.store
+        works = [watcher.follow(store), state.heartbeat.beat(state.driving), state.upkeep.work()]
+        works += [watch_file(store), *(job.work() for job in state.jobs)]
+        if retention:
+            works.append(keep_to(retention, project, store))
+        if retention.audit_s is not None:
+            works.append(state.audit.keep(retention.audit_s))
+        tasks = [asyncio.create_task(work) for work in works]
         try:
             yield state
         finally:
@@ -324,14 +318,14 @@ class Heartbeat:
     """Wakes up often while runs are driven; how late it does is how long others were held up."""
 
     def __init__(self) -> None:
-        # When, and for how long; those that no later one exceeds.
-        self._worst: list[tuple[float, float]] = []
+        self._late: deque[tuple[float, float]] = deque(maxlen=round(_STALLS_S / _BUSY_S))
 
     @property
     def stall_ms(self) -> float:
         """The longest time within the last minute in which the event loop did nothing else."""
-        self._forget(time.monotonic())
-        return round(max((late for _, late in self._worst), default=0.0) * 1000, 1)
+        since = time.monotonic() - _STALLS_S
+        stalls = (late_s for at, late_s in self._late if at >= since)
+        return round(max(stalls, default=0.0) * 1000, 1)
 
     async def beat(self, is_busy: object) -> None:
         """Beats for ever; `is_busy` is true while runs are driven."""
@@ -342,13 +336,4 @@ class Heartbeat:
             self.note(loop.time() - due)
 
     def note(self, late_s: float) -> None:
-        now = time.monotonic()
-        # What is shorter than a later one can never be the longest again.
-        while self._worst and self._worst[-1][1] <= late_s:
-            self._worst.pop()
-        self._worst.append((now, late_s))
-        self._forget(now)
-
-    def _forget(self, now: float) -> None:
-        while self._worst and self._worst[0][0] < now - _STALLS_S:
-            del self._worst[0]
+        self._late.append((time.monotonic(), late_s))

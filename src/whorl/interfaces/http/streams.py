@@ -17,7 +17,7 @@ from pydantic import Field
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.event_stream import Delta, Listener, add_delta
-from whorl.interfaces.http.journal import PAGE, Batch, JournalEvent, event_text, journal_event
+from whorl.interfaces.http.journal import JournalEvent, RunTail, event_text, journal_event
 from whorl.interfaces.http.models import Closed, JsonValue
 from whorl.interfaces.http.problems import Refusal
 from whorl.interfaces.http.runs import ENDED, run_item
@@ -124,20 +124,26 @@ class _Journal:
     hidden: frozenset[str] | None = None
     # Text that is not sent yet: the beginning of its task may be among entries yet to come.
     deltas: dict[str, Delta] = field(default_factory=dict)
+    # Its own, where it is told in words of a dialect.
+    tail: RunTail | None = None
+
+    def __post_init__(self) -> None:
+        if self.translator is not None:
+            texts = partial(_translations, self.translator)
+            self.tail = RunTail(self.state.store, self.run, texts)
 
     async def news(self, listener: Listener) -> tuple[str, float | None]:
         for address, delta in listener.take().items():
             add_delta(self.deltas, address, delta)
-        if self.translator is None:
-            tail = self.state.watcher.tail(self.run, self.state.store)
-            batch = await tail.read(self.after)
-            status = tail.status
-            if self.state.watcher.is_crowded:
-                # Where many watch, nobody is sent text of a call whose whole answer is sent.
-                for address in batch.ended:
-                    self.deltas.pop(address, None)
-        else:
-            batch, status = await asyncio.to_thread(self._translated, self.translator)
+        watcher = self.state.watcher
+        tail = self.tail or watcher.tail(self.run, self.state.store)
+        tail.is_stale |= tail is self.tail
+        batch = await tail.read(self.after)
+        status = tail.status
+        if watcher.is_crowded and self.translator is None:
+            # Where many watch, nobody is sent text of a call whose whole answer is sent.
+            for address in batch.ended:
+                self.deltas.pop(address, None)
         self.after = batch.last
         self.has_ended |= batch.is_over
         if not batch.is_all:
@@ -151,14 +157,7 @@ class _Journal:
             text = _json({"status": status, "last_seq": self.after})
             sent += [event_text(text, "status")] + [event_text(text, "end")] * (status in ENDED)
         text = "".join(sent)
-        return text, self.state.watcher.pause_s(len(text))
-
-    def _translated(self, translator: Translator) -> tuple[Batch, str]:
-        store = self.state.store
-        # The status is read first: an end is told after all that led to it.
-        status = store.run(self.run).status
-        entries = list(store.read(self.run, after=self.after, limit=PAGE))
-        return Batch.of(self.after, entries, partial(_translations, translator)), status
+        return text, watcher.pause_s(len(text))
 
     def _spoken(self) -> Iterator[str]:
         deltas, self.deltas = self.deltas, {}

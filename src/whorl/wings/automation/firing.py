@@ -44,7 +44,6 @@ from whorl.wings.automation.rules import (
 from whorl.wings.automation.table import Firing, Schedule, ScheduleTable
 
 if TYPE_CHECKING:
-    from collections import deque
     from collections.abc import Coroutine
 
     from whorl.interfaces.http.state import ServerState
@@ -98,8 +97,6 @@ class Scheduler:
         self.troubles: dict[str, str] = {}
         self._checked = self._followed = -_CHECK_S
         self._has_waiting = False
-        # When webhooks were called, by name, within the last minute.
-        self.webhook_calls: dict[str, deque[float]] = {}
 
     def health(self) -> dict[str, float]:
         return {"schedules_in_trouble": len(self.troubles)}

@@ -5,7 +5,6 @@ import base64
 import json
 import logging
 import time
-from collections import deque
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -46,10 +45,8 @@ from whorl.wings.automation.webhooks import delivery_of, inputs_from, key_of
 
 # Webhooks: signed calls of other systems, each of which starts one run of one workflow.
 
-_MINUTE_S = 60.0
 # Signing so much takes longer than others should wait.
 _ASIDE_BYTES = 100_000
-_NAMES_MAX = 10_000
 _HEADERS = {
     "webhook-id": "the unique id of the call",
     "webhook-timestamp": "when it was sent, in seconds since 1970",
@@ -90,7 +87,10 @@ async def take_webhook(
     content = await request.body()
     delivery = await _verified(state, hook, request.headers, content)
     assert hook is not None
-    _check_rate(state, name)
+    if not state.hook_calls.allows(name):
+        most = state.providers.settings.server.hooks_per_minute
+        words = f"hook {name!r} takes {most:,} calls a minute"
+        raise Refusal(429, WEBHOOK_CODE, words, "try again in a minute")
     key = key_of(hook, delivery)
     run = state.store.keyed(key)
     if run is not None:
@@ -110,20 +110,6 @@ async def _verified(
         return check() if len(content) < _ASIDE_BYTES else await asyncio.to_thread(check)
     except UsageError as fault:
         raise Refusal(401, WEBHOOK_CODE, str(fault), fault.help) from fault
-
-
-def _check_rate(state: ServerState, name: str) -> None:
-    most, now = state.providers.settings.server.hooks_per_minute, time.monotonic()
-    calls = state.job(Scheduler).webhook_calls
-    if len(calls) >= _NAMES_MAX:
-        calls.clear()
-    times = calls.setdefault(name, deque())
-    while times and times[0] < now - _MINUTE_S:
-        times.popleft()
-    if len(times) >= most:
-        words = f"hook {name!r} takes {most:,} calls a minute"
-        raise Refusal(429, WEBHOOK_CODE, words, "try again in a minute")
-    times.append(now)
 
 
 def _prepared_hook(

@@ -6,7 +6,6 @@ The server keeps no texts: they come in and go out. Nothing is fetched, and only
 import asyncio
 import logging
 import posixpath
-import time
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
@@ -255,7 +254,7 @@ class DialectQuery(Closed):
 
 
 def _may_write(state: State) -> None:
-    if not state.may_save:
+    if not state.saves.allows():
         raise Refusal(429, "C112", "more than 10 files were saved within a second", "try again")
 
 
@@ -347,7 +346,6 @@ def _save_new(state: State, file: str, text: str) -> None:
 def _save(state: State, file: str, text: str, etag: str | None) -> Saved:
     state.file(file)
     before, after = editing.save(state.project, file, text, etag)
-    state.saved.append(time.monotonic())
     log.warning("saved %s: %s -> %s", safe(file), before or "new", after)
     found = _findings(state, text, str(state.file(file)))
     return Saved(file=file, etag=after, diagnostics=found)
