@@ -19,7 +19,7 @@ from whorl.interfaces.http.operations import JsonLines
 from whorl.interpreter.events import Event
 from whorl.providers.redaction import Secret
 from whorl.runtimes.journal.journal import Entry, RunId
-from whorl.services.serving.metrics import NAMES_MAX, OTHER, Metrics, text_of_families
+from whorl.services.serving.watchers import NAMES_MAX, OTHER, Metrics, text_of_families
 
 if TYPE_CHECKING:
     import subprocess

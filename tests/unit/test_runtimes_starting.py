@@ -11,7 +11,7 @@ from whorl.interpreter.events import Event
 from whorl.ir import Block, Compute, Constant, Workflow
 from whorl.runtimes.journal.journal import Entry
 from whorl.runtimes.start_options import PINNED_MAX, Pins, created_at, new_run_id
-from whorl.services.serving.metrics import Metrics
+from whorl.services.serving.watchers import Metrics
 
 
 def _workflow(number: int) -> Workflow:

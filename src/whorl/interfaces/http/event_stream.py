@@ -17,7 +17,7 @@ from whorl.errors import StoreError, safe
 from whorl.interfaces.http.journal import TASK_ENDS, RunTail
 from whorl.runtimes.journal.journal import Entry, RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.serving.metrics import Metrics
+from whorl.services.serving.watchers import Metrics
 
 if TYPE_CHECKING:
     from whorl.runtimes.runtime import Runtime

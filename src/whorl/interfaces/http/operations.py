@@ -23,7 +23,7 @@ from whorl.interfaces.http.models import Closed
 from whorl.interfaces.http.problems import refused
 from whorl.interfaces.http.state import STOPPING, ServerState, State, no_query
 from whorl.providers.redaction import Secret, redact
-from whorl.services.serving.metrics import CONTENT_TYPE, Family, text_of_families
+from whorl.services.serving.watchers import CONTENT_TYPE, Family, text_of_families
 
 _PATIENCE_S = 5.0
 _ABOUT_RUN = "run %s"

@@ -45,20 +45,23 @@ def starts_of(workflow: Workflow, start: Start, now: float) -> Starts:
     if trigger is None or not (trigger.has_rules or trigger.tracking):
         return Starts((start,))
     _check_schema(workflow, trigger, start.input)
-    items = [start.input]
-    if trigger.split_on is not None:
-        items = _split(workflow, trigger, start.input, now)
-    each: list[Start] = []
+    is_split = trigger.split_on is not None
+    items = _split(workflow, trigger, start.input, now) if is_split else [start.input]
     reason = "" if items else f"the list of trigger {trigger.name!r} is empty"
+    each: list[Start] = []
     for number, given in enumerate(items, 1):
         scope = scope_of(workflow, given, now)
-        unmet = _unmet(trigger, scope)
-        if unmet:
-            reason = unmet
+        conditions = (
+            one for one in trigger.conditions if computed(trigger, one, scope) is not True
+        )
+        if (unmet := next(conditions, None)) is not None:
+            reason = f"a condition of trigger {trigger.name!r} is not met: {unmet.source}"
             continue
-        key = f"{start.key}/{number}" if start.key and trigger.split_on is not None else start.key
-        each.append(replace(start, input=_tracked(trigger, given, scope), key=key))
-    is_split = trigger.split_on is not None
+        name = dict(trigger.gives).get("tracking")
+        if trigger.tracking is not None and name is not None:
+            given = given | {name: to_text(computed(trigger, trigger.tracking, scope))}
+        key = f"{start.key}/{number}" if start.key and is_split else start.key
+        each.append(replace(start, input=given, key=key))
     return Starts(tuple(each), is_split, len(items) - len(each), reason)
 
 
@@ -96,13 +99,12 @@ def inputs_of(trigger: Trigger, call: Call) -> Values:
 
 def _matched(template: str, path: str) -> dict[str, Json] | None:
     """The parameters in a path such as `orders/{id}`; None where it is another one."""
-    wanted = template.split("/") if template else []
-    given = path.strip("/").split("/") if path.strip("/") else []
+    wanted, given = template.split("/"), path.strip("/").split("/")
     if len(wanted) != len(given):
         return None
     parameters: dict[str, Json] = {}
     for part, text in zip(wanted, given, strict=True):
-        if part.startswith("{") and part.endswith("}"):
+        if text and part.startswith("{") and part.endswith("}"):
             parameters[part[1:-1]] = text
         elif part.lower() != text.lower():
             return None
@@ -123,16 +125,12 @@ def answer_of(store: SqliteStore, run: RunId) -> dict[str, Json] | None:
 def only_start(workflow: Workflow, start: Start, now: float) -> Start:
     """The one run that is started; raises UsageError R130 where there is none, or several."""
     starts = starts_of(workflow, start, now)
-    if starts.is_split:
-        words = f"trigger {_name(workflow)!r} starts a run for each of its items"
+    if starts.is_split and workflow.trigger is not None:
+        words = f"trigger {workflow.trigger.name!r} starts a run for each of its items"
         raise UsageError(words, help="start them with `start_each`", code=CODE)
     if not starts.each:
         raise UsageError(f"no run was started: {starts.reason}", code=CODE)
     return starts.each[0]
-
-
-def _name(workflow: Workflow) -> str:
-    return workflow.trigger.name if workflow.trigger else ""
 
 
 def _check_schema(workflow: Workflow, trigger: Trigger, given: Values) -> None:
@@ -155,12 +153,12 @@ def _split(workflow: Workflow, trigger: Trigger, given: Values, now: float) -> l
     items = computed(trigger, trigger.split_on, scope_of(workflow, given, now))
     if not isinstance(items, list):
         found = "nothing" if items is None else f"a {type(items).__name__}"
-        message = f"trigger {trigger.name!r} starts a run for each item of a list, and what it "
-        message += f"splits on is {found}"
-        raise UsageError(message, help="give it a body that has the list", code=CODE)
+        words = f"trigger {trigger.name!r} starts a run for each item of a list, and what it "
+        words += f"splits on is {found}"
+        raise UsageError(words, help="give it a body that has the list", code=CODE)
     if len(items) > trigger.items_max:
-        message = f"trigger {trigger.name!r} has {len(items):,} items to split on, and may have "
-        raise UsageError(f"{message}{trigger.items_max:,}", help="give it fewer", code=CODE)
+        words = f"trigger {trigger.name!r} has {len(items):,} items to split on, and may have "
+        raise UsageError(f"{words}{trigger.items_max:,}", help="give it fewer", code=CODE)
     kept = {name: value for name, value in given.items() if name not in trigger.fields}
     return [kept | {workflow.main_input: item} for item in items]
 
@@ -173,21 +171,6 @@ def scope_of(workflow: Workflow, given: Values, now: float) -> MappingScope:
     for name, value in workflow.variables:
         values[name] = value_of(value, scope)
     return scope
-
-
-def _unmet(trigger: Trigger, scope: MappingScope) -> str:
-    """The condition that is not true, in words; empty where all are."""
-    for condition in trigger.conditions:
-        if computed(trigger, condition, scope) is not True:
-            return f"a condition of trigger {trigger.name!r} is not met: {condition.source}"
-    return ""
-
-
-def _tracked(trigger: Trigger, given: Values, scope: MappingScope) -> Values:
-    name = dict(trigger.gives).get("tracking")
-    if trigger.tracking is None or name is None:
-        return given
-    return given | {name: to_text(computed(trigger, trigger.tracking, scope))}
 
 
 def computed(trigger: Trigger, value: object, scope: MappingScope) -> Json:

@@ -51,14 +51,6 @@ async def watch_file(store: SqliteStore) -> None:
         await asyncio.sleep(max(LOOK_S, CHECK_PAUSES * (time.monotonic() - began)))
 
 
-@dataclass(slots=True)
-class Timer:
-    """When a run goes on by itself, in its own time and by the clock that nobody sets."""
-
-    due: float
-    deadline: float
-
-
 @dataclass(eq=False)
 class Upkeep:
     """Looks after the runs of a store; `runs_max` of them are driven at once, by its own doing."""
@@ -70,7 +62,8 @@ class Upkeep:
 
     def __post_init__(self) -> None:
         self._store = self.driving.runtime.store
-        self._timers: dict[RunId, Timer] = {}
+        # When runs go on by themselves, in their own time and by the clock that nobody sets.
+        self._timers: dict[RunId, tuple[float, float]] = {}
         self._driven: set[RunId] = set()
         # The last entry of runs that cannot be driven here, and when others may be tried again.
         self._held: dict[RunId, int] = {}
@@ -90,7 +83,7 @@ class Upkeep:
             await self._wait(0.0 if has_more else LOOK_S)
 
     async def _wait(self, seconds: float) -> None:
-        nearest = min((timer.deadline for timer in self._timers.values()), default=None)
+        nearest = min((deadline for _, deadline in self._timers.values()), default=None)
         if nearest is not None and self._room() > 0:
             seconds = min(seconds, max(0.01, nearest - time.monotonic()))
         self.awake.clear()
@@ -111,12 +104,10 @@ class Upkeep:
             return False
         self._note_timers(await asyncio.to_thread(self._store.timers, TIMERS_MAX))
         now = time.monotonic()
-        over = [
-            (timer.deadline, run) for run, timer in self._timers.items() if timer.deadline <= now
-        ]
-        for _, run in sorted(over):
-            if self._room() > 0:
-                await self._fire(run, self._timers[run])
+        timers = ((deadline, due, run) for run, (due, deadline) in self._timers.items())
+        for deadline, due, run in sorted(timers):
+            if deadline <= now and self._room() > 0:
+                await self._fire(run, due)
         room = min(self._room(), _STRANDED_MAX)
         if room <= 0:
             return False
@@ -137,19 +128,18 @@ class Upkeep:
         """Of each timer that is new, reckons once how long it is by a clock that nobody sets."""
         now = time.monotonic()
         for run, due, left_s in rows:
-            known = self._timers.get(run)
-            if known is None or known.due != due:
-                self._timers[run] = Timer(due, now + left_s)
+            if run not in self._timers or self._timers[run][0] != due:
+                self._timers[run] = (due, now + left_s)
 
-    async def _fire(self, run: RunId, timer: Timer) -> None:
+    async def _fire(self, run: RunId, due: float) -> None:
         row = self._row(run)
-        if row is None or row.status != "waiting" or row.due != timer.due:
+        if row is None or row.status != "waiting" or row.due != due:
             del self._timers[run]
             return
         # Where it cannot be driven now, it is tried again; once it is, the run has another timer.
-        timer.deadline = time.monotonic() + AGAIN_S
+        self._timers[run] = (due, time.monotonic() + AGAIN_S)
         if self._is_open(run):
-            await self._take_up(run, timer.due)
+            await self._take_up(run, due)
 
     def _is_open(self, run: RunId) -> bool:
         if run in self._later and time.monotonic() < self._later[run]:

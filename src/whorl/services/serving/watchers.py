@@ -1,4 +1,5 @@
-"""Who is told of runs: the operator's address by notifications, and a collector by OpenTelemetry.
+"""Who is told of runs: the operator's address by notifications, a collector by OpenTelemetry, and
+whoever asks for numbers in the text format of Prometheus.
 
 A notification that cannot be delivered is a line in the log; a run never fails over it. In a trace
 a run, its loops and their iterations are spans of their own, with exit reason and score; calls of
@@ -11,18 +12,21 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from bisect import bisect_left
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from whorl.errors import ProviderError, StoreError, UsageError, safe
 from whorl.interpreter.events import Event, split_iteration
 from whorl.providers.outbound.addresses import Policy, origin_of
 from whorl.providers.outbound.client import Call, Credential, Outbound
-from whorl.runtimes.journal.projection import LoopFold
+from whorl.runtimes.journal.fields import amount_of, count_of, text_of
+from whorl.runtimes.journal.projection import UNKNOWN, LoopFold, model_named
+from whorl.runtimes.start_options import created_at
 from whorl.services.inspecting.results import open_gates
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from whorl.providers.redaction import Secret
     from whorl.providers.settings import NotifySettings
     from whorl.runtimes.journal.journal import Entry, RunId
+    from whorl.runtimes.runtime import Runtime
     from whorl.runtimes.sqlite import SqliteStore
 
 TIMEOUT_S = 10.0
@@ -74,6 +79,15 @@ _ATTRIBUTES = {
     "run.finished": {"whorl.run.status": "status"},
 }
 
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+OTHER: Final = "other"
+# How many workflows and how many models are told apart.
+NAMES_MAX: Final = 100
+_NAME_LENGTH_MAX: Final = 100
+_CALLS_MAX: Final = 20_000
+_CALL_S: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+_RUN_S: Final = (0.1, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 21_600.0, 86_400.0)
+
 log = logging.getLogger("whorl.notify")
 
 
@@ -97,16 +111,17 @@ class Notifier:
         for entry in entries:
             event = entry.event
             body: dict[str, Any] = event.body
+            message: str | None = None
             if event.kind == "run.waiting" and body.get("status", "waiting") == "waiting":
-                notice = {"event": "waiting", "status": "waiting", "message": None}
+                name = status = "waiting"
             elif event.kind == "run.finished":
                 status, error = str(body.get("status", "failed")), body.get("error")
-                words = error.get("message", "") if isinstance(error, dict) else None
-                message = None if words is None else str(words)[:_MESSAGE_MAX]
                 name = "failed" if status == "failed" else "ended"
-                notice = {"event": name, "status": status, "message": message}
+                if isinstance(error, dict):
+                    message = str(error.get("message", ""))[:_MESSAGE_MAX]
             else:
                 continue
+            notice = {"event": name, "status": status, "message": message}
             notice |= {"run": run, "seq": entry.seq, "at": event.at}
         if notice is None or notice["event"] not in self._settings.on:
             return
@@ -289,3 +304,138 @@ def _of_call(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _nanoseconds(at: float) -> int:
     return int(at * 1e9)
+
+
+@dataclass(slots=True)
+class Family:
+    """A metric: what it is, and its values by their labels; one with `bounds` is a histogram."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    words: str
+    labels: tuple[str, ...] = ()
+    bounds: tuple[float, ...] = ()
+    values: dict[tuple[str, ...], float] = field(default_factory=dict)
+    # How many values are at most each bound, and above all of them.
+    counts: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
+
+    def add(self, amount: float, *labels: str) -> None:
+        self.values[labels] = self.values.get(labels, 0.0) + amount
+
+    def observe(self, amount: float, *labels: str) -> None:
+        self.add(amount, *labels)
+        counts = self.counts.setdefault(labels, [0] * (len(self.bounds) + 1))
+        counts[bisect_left(self.bounds, amount)] += 1
+
+    def lines(self) -> Iterator[str]:
+        yield f"# HELP {self.name} {self.words}"
+        yield f"# TYPE {self.name} {self.kind}"
+        for labels, value in self.values.items():
+            named = dict(zip(self.labels, labels, strict=True))
+            if not self.bounds:
+                yield f"{self.name}{_label_text(named)} {value!r}"
+                continue
+            reached = 0
+            for bound, count in zip((*self.bounds, "+Inf"), self.counts[labels], strict=True):
+                reached += count
+                yield f"{self.name}_bucket{_label_text({**named, 'le': str(bound)})} {reached}"
+            yield f"{self.name}_sum{_label_text(named)} {value!r}"
+            yield f"{self.name}_count{_label_text(named)} {reached}"
+
+
+_ESCAPES: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+
+
+def _label_text(labels: dict[str, str]) -> str:
+    words = ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items())
+    return f"{{{words}}}" if words else ""
+
+
+def _counter(name: str, words: str, *labels: str) -> Family:
+    return Family(name, "counter", words, labels)
+
+
+def text_of_families(families: Iterable[Family]) -> str:
+    return "".join(f"{line}\n" for family in families for line in family.lines())
+
+
+class Metrics:
+    """Counts what entries tell, as they become durable: that costs the same in any journal.
+
+    Names of workflows and models are bounded: beyond so many, the rest is counted as `other`.
+    """
+
+    def __init__(self) -> None:
+        own, model = "workflow", "model"
+        self.runs = _counter("whorl_runs_ended_total", "Runs that ended here.", own, "status")
+        took = "From the start of runs to their end, waits included."
+        self.seconds = Family("whorl_run_seconds", "histogram", took, (own,), _RUN_S)
+        self.iterations = _counter("whorl_iterations_total", "Iterations of loops.", own)
+        why = "Loops by why they ended."
+        self.exits = _counter("whorl_loops_ended_total", why, own, "reason")
+        answered = "Calls that were answered."
+        self.calls = _counter("whorl_calls_total", answered, model, "outcome")
+        self.doubts = _counter("whorl_calls_in_doubt_total", "Calls that nobody has answered.")
+        took = "How long calls took."
+        self.latency = Family("whorl_call_seconds", "histogram", took, ("kind",), _CALL_S)
+        self.tokens = _counter("whorl_tokens_total", "Tokens.", model, "direction")
+        self.cost = _counter("whorl_cost_usd_total", "Dollars of calls.", model)
+        self._names: dict[str, set[str]] = {}
+        self._began: dict[tuple[RunId, str], tuple[float, str]] = {}
+
+    def families(self) -> list[Family]:
+        return [each for each in vars(self).values() if isinstance(each, Family)]
+
+    def bounded(self, label: str, name: str) -> str:
+        """The name, or `other` where there are too many of them already."""
+        known, name = self._names.setdefault(label, set()), name[:_NAME_LENGTH_MAX]
+        if name not in known and len(known) >= NAMES_MAX:
+            return OTHER
+        known.add(name)
+        return name
+
+    def take(self, run: RunId, entries: list[Entry], runtime: Runtime) -> None:
+        """Counts entries of a run that the runtime drives."""
+        for entry in entries:
+            event = entry.event
+            match event.kind:
+                case "task.started":
+                    self._began[run, event.address] = (event.at, text_of(event.body.get("kind")))
+                    if len(self._began) > _CALLS_MAX:
+                        del self._began[next(iter(self._began))]
+                case "task.finished" | "task.failed":
+                    self._take_reply(run, event)
+                case "task.in_doubt":
+                    self.doubts.add(1)
+                case "iteration.finished":
+                    self.iterations.add(1, self._workflow(runtime, run))
+                case "loop.finished":
+                    reason = text_of(event.body.get("exit_reason")) or OTHER
+                    self.exits.add(1, self._workflow(runtime, run), self.bounded("reason", reason))
+                case "run.finished":
+                    name = self._workflow(runtime, run)
+                    self.runs.add(1, name, text_of(event.body.get("status")) or "failed")
+                    began = created_at(run)
+                    if began is None:
+                        # Whoever reads the store waits for all that computes.
+                        began = runtime.store.run(run).created_at
+                    self.seconds.observe(max(0.0, event.at - began), name)
+
+    def _workflow(self, runtime: Runtime, run: RunId) -> str:
+        return self.bounded("workflow", runtime.plan(run).workflow.name)
+
+    def _take_reply(self, run: RunId, event: Event) -> None:
+        body, began = event.body, self._began.pop((run, event.address), None)
+        if began is not None:
+            kind = self.bounded("kind", began[1])
+            self.latency.observe(max(0.0, event.at - began[0]), kind)
+        usage: Any = body.get("usage")
+        if not isinstance(usage, dict) or not (calls := count_of(usage.get("calls"))):
+            return
+        model = self.bounded("model", model_named(body) or UNKNOWN)
+        self.calls.add(calls, model, "failed" if event.kind == "task.failed" else "answered")
+        for direction in ("input", "output"):
+            if tokens := count_of(usage.get(f"{direction}_tokens")):
+                self.tokens.add(tokens, model, direction)
+        if cost := amount_of(usage.get("cost_usd")):
+            self.cost.add(cost, model)
