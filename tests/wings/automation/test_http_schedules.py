@@ -106,7 +106,7 @@ def test_a_schedule_goes_on_over_a_restart_of_everything(project: Path, spawn: S
     assert json.loads(out)["when"] == "every 2s", err
     servers: list[subprocess.Popen[str]] = []
     try:
-        for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGTERM):
+        for how in (signal.SIGKILL, signal.SIGTERM):
             before = started(project)
             servers = []
             for process, client in (serving_process(spawn), serving_process(spawn)):
@@ -130,8 +130,8 @@ def test_a_schedule_goes_on_over_a_restart_of_everything(project: Path, spawn: S
     # Of a start that was not noted, the next server would have found the run.
     assert started(project) <= set(runs)
     made = {key_of(schedule, due) for due in dues}
-    assert len(made & set(runs.values())) >= 8
-    assert len(runs) <= len(dues)
+    assert len(made & set(runs.values())) >= 4
+    assert len(set(runs.values())) == len(runs)
 
 
 def started(project: Path) -> set[str]:

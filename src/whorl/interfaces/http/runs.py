@@ -10,6 +10,7 @@ from whorl.interfaces.advice import advised, with_help
 from whorl.interfaces.http.models import Closed, JsonValue, OrNone, RunId, Shown, ShownOrNone
 from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, no_query
 from whorl.interfaces.operations import has_role
+from whorl.interfaces.status_words import ENDED
 from whorl.interpreter.events import Event
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.requests import objection
@@ -20,7 +21,6 @@ from whorl.services.files.versions import changed_file
 from whorl.services.inspecting import costs, results
 
 SCORES = 20
-ENDED = frozenset({"succeeded", "failed", "cancelled"})
 # Whether any loop can go on is asked of so many; a list may hold thousands.
 _LOOPS_LOOKED_AT = 100
 

@@ -20,9 +20,10 @@ from whorl.interfaces.http.event_stream import Delta, Listener, add_delta
 from whorl.interfaces.http.journal import JournalEvent, RunTail, event_text, journal_event
 from whorl.interfaces.http.models import Closed, JsonValue
 from whorl.interfaces.http.problems import Refusal
-from whorl.interfaces.http.runs import ENDED, run_item
+from whorl.interfaces.http.runs import run_item
 from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
 from whorl.interfaces.progress import name_of
+from whorl.interfaces.status_words import ENDED
 from whorl.interfaces.translation import Translator
 from whorl.runtimes.journal.journal import Entry, RunId
 from whorl.runtimes.sqlite.listing import UNLISTED

@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
     from whorl.wings.automation.registry import Listed
     from whorl.wings.automation.table import Firing, Overlap
+    from whorl.wings.automation.webhooks import Format
 
 
+R = TypeVar("R")
 _NO_SCHEDULES = "no schedules yet; make one with `whorl schedule add FILE --cron EXPR`"
 
 
@@ -108,7 +110,7 @@ def schedule_add(
     async def add(schedules: Schedules) -> Listed:
         return schedules.show(await schedules.add(new))
 
-    made = _changed(project, add)
+    made = _change(project, add)
     if as_json:
         print_json(document(made))
         return
@@ -148,7 +150,7 @@ def schedule_ls(project: Project, *, as_json: bool) -> None:
 @located
 def schedule_pause(project: Project, *, name: str) -> None:
     """Pause a schedule: it starts nothing until `whorl schedule resume`."""
-    _changed(project, lambda schedules: schedules.table.pause(name, paused=True))
+    _change(project, lambda schedules: schedules.table.pause(name, paused=True))
     say(f"{name} is paused; go on with `whorl schedule resume {name}`")
 
 
@@ -157,7 +159,7 @@ def schedule_pause(project: Project, *, name: str) -> None:
 @located
 def schedule_resume(project: Project, *, name: str) -> None:
     """Resume a schedule from now on; what was due in the pause is left out."""
-    _changed(project, lambda schedules: schedules.resume(name))
+    _change(project, lambda schedules: schedules.resume(name))
     say(f"{name} goes on")
 
 
@@ -166,7 +168,7 @@ def schedule_resume(project: Project, *, name: str) -> None:
 @located
 def schedule_run(project: Project, *, name: str) -> None:
     """Start the workflow of a schedule now, even if it is paused; a server does it."""
-    _changed(project, lambda schedules: schedules.ask(name))
+    _change(project, lambda schedules: schedules.table.ask(name))
     say(f"{name} is started by {_who(project)}")
 
 
@@ -175,7 +177,7 @@ def schedule_run(project: Project, *, name: str) -> None:
 @located
 def schedule_rm(project: Project, *, name: str) -> None:
     """Remove a schedule; its runs stay."""
-    _changed(project, lambda schedules: schedules.table.remove(name))
+    _change(project, lambda schedules: schedules.table.remove(name))
     say(f"the schedule {name} was removed; its runs stay")
 
 
@@ -185,12 +187,16 @@ def _who(project: Project) -> str:
     return "a server of this store: `whorl serve`"
 
 
-def _changed(project: Project, change: Callable[[Schedules], Awaitable[Any]]) -> Any:
-    async def work() -> Any:
+def _with_store(project: Project, change: Callable[[SqliteStore], Awaitable[R]]) -> R:
+    async def work() -> R:
         async with project.open_store(create=True) as store:
-            return await change(Schedules(project, store))
+            return await change(store)
 
     return asyncio.run(work())
+
+
+def _change(project: Project, change: Callable[[Schedules], Awaitable[R]]) -> R:
+    return _with_store(project, lambda store: change(Schedules(project, store)))
 
 
 def _row(project: Project, each: Listed) -> tuple[str, ...]:
@@ -228,8 +234,6 @@ def document(each: Listed) -> dict[str, object]:
 
 # `whorl hook`: addresses that other systems call to start a workflow, each with a secret.
 
-R = TypeVar("R")
-
 _ONCE = "the secret is shown this once; `whorl hook rotate` makes another one"
 
 
@@ -260,18 +264,12 @@ def hook_add(
     """Make an address that starts the workflow FILE, and print its secret."""
     from whorl.wings.automation.webhooks import add_hook
 
-    row, secret = _with_store(
-        project,
-        lambda store: add_hook(
-            project,
-            store,
-            file,
-            name=name,
-            workflow=workflow,
-            form="github" if github else "standard",
-        ),
-    )
-    _tell(project, row, secret, as_json=as_json)
+    form: Format = "github" if github else "standard"
+
+    async def add(store: SqliteStore) -> tuple[HookRow, str]:
+        return await add_hook(project, store, file, name=name, workflow=workflow, form=form)
+
+    _tell(project, *_with_store(project, add), as_json=as_json)
 
 
 @hook.command(name="ls")
@@ -316,8 +314,7 @@ def hook_rotate(project: Project, *, name: str, keep: str, as_json: bool) -> Non
     async def rotate(store: SqliteStore) -> tuple[HookRow, str]:
         return known_hook(store, name), await rotate_hook(store, name, keep_s)
 
-    row, secret = _with_store(project, rotate)
-    _tell(project, row, secret, as_json=as_json)
+    _tell(project, *_with_store(project, rotate), as_json=as_json)
     if keep_s:
         say(f"the old secret counts for another {age(keep_s)}")
 
@@ -341,14 +338,6 @@ def hook_rm(project: Project, *, name: str, as_json: bool) -> None:
         echo(f"deleted the hook {name!r}")
 
 
-def _with_store(project: Project, change: Callable[[SqliteStore], Awaitable[R]]) -> R:
-    async def work() -> R:
-        async with project.open_store(create=True) as store:
-            return await change(store)
-
-    return asyncio.run(work())
-
-
 def _tell(project: Project, row: HookRow, secret: str, *, as_json: bool) -> None:
     if as_json:
         print_json(_shown(project, row) | {"secret": secret})
@@ -359,9 +348,14 @@ def _tell(project: Project, row: HookRow, secret: str, *, as_json: bool) -> None
 
 
 def _shown(project: Project, row: HookRow) -> dict[str, Any]:
-    shown = {"name": row.name, "file": row.file, "workflow": row.workflow or None}
-    address = {"format": row.format, "url": _address(project, row)}
-    return {**shown, **address, "created_at": row.created_at}
+    return {
+        "name": row.name,
+        "file": row.file,
+        "workflow": row.workflow or None,
+        "format": row.format,
+        "url": _address(project, row),
+        "created_at": row.created_at,
+    }
 
 
 def _address(project: Project, row: HookRow) -> str:

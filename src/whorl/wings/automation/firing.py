@@ -12,13 +12,12 @@ import json
 import logging
 import time
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin
 
 from whorl.errors import ProviderError, StoreError, UsageError, WhorlError, safe
 from whorl.language import MappingScope
-from whorl.lazily import dataclass
 from whorl.providers.task import Request
 from whorl.services.serving.triggers import Call, computed, inputs_of, scope_of, starts_of
 from whorl.wings.automation.registry import (
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from whorl.services.run_driver import Driving
     from whorl.services.serving.triggers import Starts
     from whorl.wings.automation.registry import Address
+    from whorl.wings.automation.rules import Rule
 
 
 LOOK_S: Final = 1.0
@@ -68,8 +68,6 @@ _CHECK_S: Final = 30.0
 _FOLLOW_S: Final = 10.0
 # How long another system is left alone that could not be subscribed to.
 _AGAIN_S: Final = 60.0
-_ASKED_LATER: Final = "it was asked later"
-_NO_NEWS: Final = "there is nothing new"
 
 log = logging.getLogger("whorl")
 
@@ -93,7 +91,7 @@ class Scheduler:
         self.schedules = Schedules(self.project, self._store)
         self._table = ScheduleTable(self._store)
         # Of each schedule: its cursor and rule, and the next time that is due by them.
-        self._next: dict[str, tuple[float, str, float | None]] = {}
+        self._next: dict[str, tuple[tuple[float, Rule], float | None]] = {}
         self.troubles: dict[str, str] = {}
         self._checked = self._followed = -_CHECK_S
         self._has_waiting = False
@@ -128,7 +126,7 @@ class Scheduler:
                 task.cancel()
 
     def _wait_s(self) -> float:
-        dues = (due for _, _, due in self._next.values() if due is not None)
+        dues = (due for _, due in self._next.values() if due is not None)
         nearest = min(dues, default=self._store.clock() + LOOK_S)
         # The clock may be set meanwhile, so that nothing is waited for in one go.
         return min(LOOK_S, max(0.01, nearest - self._store.clock()))
@@ -194,22 +192,19 @@ class Scheduler:
         return [s for s in known if s.root == root and (s.trigger or not is_mirror)]
 
     async def _plan(self, schedule: Schedule) -> None:
-        now = self._store.clock()
-        written = json.dumps(schedule.rule)
-        known = self._next.get(schedule.id)
-        if known is None or known[:2] != (schedule.cursor, written):
-            try:
-                rule = rule_of(schedule.rule)
-            except UsageError as fault:
-                await self._table.note_fault(schedule, str(fault))
-                return
+        try:
+            rule = rule_of(schedule.rule)
+        except UsageError as fault:
+            await self._table.note_fault(schedule, str(fault))
+            return
+        now, place = self._store.clock(), (schedule.cursor, rule)
+        if schedule.id not in self._next or self._next[schedule.id][0] != place:
             due = await asyncio.to_thread(next, rule.times(schedule.cursor), None)
-            known = self._next[schedule.id] = (schedule.cursor, written, due)
+            self._next[schedule.id] = (place, due)
+        due = self._next[schedule.id][1]
         is_set_back = schedule.cursor > now + GRACE_S
-        if is_set_back or (known[2] is not None and known[2] <= now):
-            cursor, firings = await asyncio.to_thread(
-                due_until, rule_of(schedule.rule), schedule, now
-            )
+        if is_set_back or (due is not None and due <= now):
+            cursor, firings = await asyncio.to_thread(due_until, rule, schedule, now)
             if await self._table.plan(schedule, cursor, firings):
                 del self._next[schedule.id]
                 self.awake.set()
@@ -220,16 +215,15 @@ class Scheduler:
             if schedule.paused and firing.state != "asked":
                 continue
             active = "" if schedule.overlap == "parallel" else self._table.active_run(schedule)
+            words = f"run {active} has not ended"
             if not active:
                 await self._start(schedule, firing)
-            elif schedule.overlap == "skip":
-                words = f"run {active} has not ended"
-                await self._table.settle(firing, "skipped", reason=words)
-            elif waiting >= WAITING_MAX:
-                words = f"{WAITING_MAX} wait already for run {active} to end"
-                await self._table.settle(firing, "skipped", reason=words)
-            else:
+            elif schedule.overlap == "queue" and waiting < WAITING_MAX:
                 waiting += 1
+            else:
+                if schedule.overlap == "queue":
+                    words = f"{WAITING_MAX} wait already for run {active} to end"
+                await self._table.settle(firing, "skipped", reason=words)
 
     def _aside(self, id_: str, work: Coroutine[object, object, None]) -> None:
         """Asks another system for a schedule, one thing at a time, while the others go on."""
@@ -285,7 +279,7 @@ class Scheduler:
     async def _start_newest(self, schedule: Schedule, firings: list[Firing]) -> None:
         """Asks once for all times at which that was due."""
         for firing in firings[:-1]:
-            await self._table.settle(firing, "skipped", reason=_ASKED_LATER)
+            await self._table.settle(firing, "skipped", reason="it was asked later")
         await self._start_all(schedule, firings[-1:])
 
     async def _start(self, schedule: Schedule, firing: Firing) -> None:
@@ -301,14 +295,13 @@ class Scheduler:
             await self._table.settle(firing, "failed", reason=str(fault))
             await self._table.note_fault(schedule, str(fault))
             return
+        await self._table.note_fault(schedule, "")
         if starts is None or not starts.each:
-            reason = _NO_NEWS if starts is None else starts.reason
+            reason = "there is nothing new" if starts is None else starts.reason
             await self._table.settle(firing, "skipped", reason=reason)
-            await self._table.note_fault(schedule, "")
             return
         made = [await self.driving.runtime.start(workflow, each) for each in starts.each]
         await self._table.settle(firing, "started", run=made[0][0], reason=firing.reason)
-        await self._table.note_fault(schedule, "")
         # One that was there already was started by another server, or before a crash: whoever
         # looks after runs takes it up.
         fresh = [run for run, is_new in made if is_new]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whorl.interfaces.python.values import dollars, plain_table, text
-from whorl.lazily import dataclass
 from whorl.wings.automation.registry import NewSchedule, Schedules
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class SessionSchedules:
 
     async def resume(self, name: str) -> None:
         """Resumes it from now on: what was due in the pause is left out."""
-        await self.schedules.table.pause(name, paused=False)
+        await self.schedules.resume(name)
 
     async def run(self, name: str) -> None:
         """Has its workflow started now, by a server of the store."""

@@ -8,18 +8,18 @@ import os
 import re
 import secrets
 from contextlib import closing
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from whorl.errors import StoreError, UsageError, WhorlError
 from whorl.ir import to_json
 from whorl.ir.codec import content_hash
-from whorl.lazily import dataclass
 from whorl.plugins import needed
 from whorl.providers.redaction import redact
 from whorl.runtimes.sqlite.faults import strange
 from whorl.runtimes.start_options import Start
-from whorl.services.files.preflight import check_given, permitted
+from whorl.services.files.preflight import check_given
+from whorl.services.serving.triggers import checked_start
 from whorl.wings.automation.rules import CODE, POLLED, SUBSCRIPTION, UNDO, rule_of, written_rule
 from whorl.wings.automation.table import Firing, Overlap, Schedule, ScheduleTable
 
@@ -98,10 +98,6 @@ class Schedules:
             fault = NOT_SUBSCRIBED if SUBSCRIPTION in known.rule else ""
             await self.table.note_fault(known, fault)
 
-    async def ask(self, name: str) -> float:
-        """Wants a schedule to start its workflow now; gives the time that this is due at."""
-        return await self.table.ask(name)
-
     def _made(self, new: NewSchedule) -> Schedule:
         now = self.store.clock()
         rule = written_rule(cron=new.cron, every=new.every, zone=new.zone, now=now)
@@ -148,17 +144,16 @@ class Schedules:
         words, due, trouble = str(schedule.rule), None, self.trouble(schedule)
         try:
             rule = rule_of(schedule.rule)
-            words, due = (
-                rule.words,
-                next(rule.times(max(schedule.cursor, self.store.clock())), None),
-            )
+            due = next(rule.times(max(schedule.cursor, self.store.clock())), None)
+            words = rule.words
         except UsageError as fault:
             trouble = trouble or str(fault)
-        firings = tuple(self.table.newest(schedule, _SHOWN))
         if self.store.is_strange:
             why = strange(self.store.path)
-            return Listed(schedule, words, None, f"{why}; {why.help}", firings)
-        return Listed(schedule, words, None if schedule.paused else due, trouble, firings)
+            trouble = f"{why}; {why.help}"
+        if schedule.paused or self.store.is_strange:
+            due = None
+        return Listed(schedule, words, due, trouble, tuple(self.table.newest(schedule, _SHOWN)))
 
     def trouble(self, schedule: Schedule) -> str:
         """Why it cannot be started as it is; what another project's servers start is not known."""
@@ -196,11 +191,10 @@ def of_triggers(
         trigger = workflow.trigger
         name = _NOT_IN_NAMES.sub("-", f"{workflow.name}.{trigger.name}").strip("-.")[:100]
         before = followed.get(name)
-        is_known = before is not None and _follows(before.rule, rule)
-        if is_known or name in names:
-            names.add(name)
-            continue
+        is_new = name not in names and not (before and _follows(before.rule, rule))
         names.add(name)
+        if not is_new:
+            continue
         is_subscribed, is_wanted = SUBSCRIPTION in rule, lets_triggers(project)
         if before is not None and is_subscribed:
             rule |= {UNDO: before.rule.get(UNDO)}
@@ -268,15 +262,8 @@ def prepared(
 ) -> tuple[Workflow, Start]:
     """What a schedule starts, as its file is now; raises WhorlError where it cannot."""
     reading = project.read(schedule.file, schedule.named)
-    check_given(reading.workflow, schedule.inputs, advice="see `inputs` of the workflow")
-    start = Start(
-        input=schedule.inputs,
-        limits=schedule.limits,
-        key=key,
-        file=schedule.file,
-        sources=dict(reading.sources),
-    )
-    start, _ = permitted(reading.workflow, providers, start)
+    start = Start(schedule.inputs, limits=schedule.limits, key=key, file=schedule.file)
+    start, _ = checked_start(reading, providers, start)
     return reading.workflow, start
 
 

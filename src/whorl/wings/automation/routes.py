@@ -19,20 +19,21 @@ from whorl.interfaces.http.control import drive_first, limited
 from whorl.interfaces.http.models import Closed, Dollars, FileName, JsonValue, WorkflowName
 from whorl.interfaces.http.problems import Refusal, conflict
 from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
-from whorl.ir import Trigger, Workflow
+from whorl.interfaces.status_words import ENDED
+from whorl.ir import Workflow
 from whorl.language import Json
 from whorl.providers.http import content_of
 from whorl.providers.json_values import NotJson, parse_json
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite.store import HookRow
 from whorl.runtimes.start_options import Start
-from whorl.services.files.preflight import check_given, permitted
 from whorl.services.serving.triggers import (
     CODE,
     NO_ANSWER,
     Call,
     Starts,
     answer_of,
+    checked_start,
     inputs_of,
     only_start,
     starts_of,
@@ -40,6 +41,7 @@ from whorl.services.serving.triggers import (
 from whorl.services.steering import called
 from whorl.wings.automation.firing import Scheduler
 from whorl.wings.automation.registry import Listed, NewSchedule
+from whorl.wings.automation.table import NameTaken
 from whorl.wings.automation.webhooks import CODE as WEBHOOK_CODE
 from whorl.wings.automation.webhooks import delivery_of, inputs_from, key_of
 
@@ -99,7 +101,10 @@ async def take_webhook(
         return Hooked(run=None)
     body = await body_of(request, is_text_only=True)
     workflow, start = await asyncio.to_thread(_prepared_hook, state, hook, key, body)
-    return Hooked(run=await _start_hook(state, workflow, start))
+    run, is_new = await state.runtime.start(workflow, start)
+    if is_new:
+        state.driving.drive(run)
+    return Hooked(run=run)
 
 
 async def _verified(
@@ -122,18 +127,9 @@ def _prepared_hook(
         log.warning("hook %s: %s cannot be read: %s", hook.name, safe(hook.file), safe(str(fault)))
         words = f"the workflow of hook {hook.name!r} cannot be read"
         raise Refusal(503, WEBHOOK_CODE, words, "try again when its file is corrected") from fault
-    workflow, given = reading.workflow, inputs_from(reading.workflow, body)
-    check_given(workflow, given, advice="the workflow says which inputs it takes")
-    start = Start(given, key=key, file=path, sources=dict(reading.sources))
-    start, _ = permitted(workflow, state.providers, start)
-    return workflow, only_start(workflow, start, time.time())
-
-
-async def _start_hook(state: ServerState, workflow: Workflow, start: Start) -> RunId:
-    run, created = await state.runtime.start(workflow, start)
-    if created:
-        state.driving.drive(run)
-    return run
+    given = inputs_from(reading.workflow, body)
+    start, _ = checked_start(reading, state.providers, Start(given, key=key, file=path))
+    return reading.workflow, only_start(reading.workflow, start, time.time())
 
 
 schedules_router = APIRouter(
@@ -213,26 +209,11 @@ def list_schedules(state: State) -> ScheduleList:
 async def add_schedule(state: State, new: NewScheduleItem) -> ScheduleItem:
     """Lets the clock start a workflow file of the project. 409: there is one of that name."""
     path = str(await asyncio.to_thread(state.file, new.workflow))
-    asked = NewSchedule(
-        file=path,
-        named=new.named,
-        name=new.name or "",
-        cron=new.cron,
-        every=new.every,
-        zone=new.zone,
-        overlap=new.overlap,
-        backfill=new.backfill,
-        inputs=new.inputs,
-        budget_usd=new.budget_usd,
-    )
-    schedules = state.job(Scheduler).schedules
+    asked = NewSchedule(file=path, **new.model_dump(exclude={"workflow"}, exclude_none=True))
     try:
-        made = await schedules.add(asked)
-    except UsageError as fault:
-        taken = "schedule" in str(fault) and "already" in str(fault)
-        if taken:
-            raise Refusal(409, fault.code, str(fault), fault.help) from fault
-        raise
+        made = await state.job(Scheduler).schedules.add(asked)
+    except NameTaken as fault:
+        raise Refusal(409, fault.code, str(fault), fault.help) from fault
     return await _changed(state, made.name)
 
 
@@ -253,7 +234,7 @@ async def resume_schedule(state: State, schedule: KnownName, _: Nothing) -> Sche
 @schedules_router.post("/{schedule}/run", status_code=202)
 async def run_schedule(state: State, schedule: KnownName, _: Nothing) -> ScheduleItem:
     """Starts its workflow now, also if it is paused; its `overlap` counts."""
-    await state.job(Scheduler).schedules.ask(schedule)
+    await state.job(Scheduler).schedules.table.ask(schedule)
     return await _changed(state, schedule)
 
 
@@ -273,23 +254,14 @@ async def _changed(state: ServerState, name: str) -> ScheduleItem:
 
 def _item(state: ServerState, each: Listed) -> ScheduleItem:
     known = each.schedule
-    budget = known.limits.get("cost_usd")
-    return ScheduleItem(
-        name=known.name,
+    return ScheduleItem.from_row(
+        known,
         file=state.shown_file(known.file),
-        named=known.named,
         when=each.words,
         next=each.next,
-        overlap=known.overlap,
-        backfill=known.backfill,
-        inputs=known.inputs,
-        budget_usd=float(str(budget)) if budget is not None else None,
-        paused=known.paused,
+        budget_usd=known.limits.get("cost_usd"),
         trouble=each.trouble,
-        firings=[
-            FiringItem(due=firing.due, state=firing.state, run=firing.run, reason=firing.reason)
-            for firing in each.firings
-        ],
+        firings=[FiringItem.from_row(firing) for firing in each.firings],
     )
 
 
@@ -300,7 +272,6 @@ def _item(state: ServerState, each: Listed) -> ScheduleItem:
 # How long a caller waits for its answer.
 ANSWER_S = 120.0
 _LOOK_S = 2.0
-_ENDS = ("succeeded", "failed", "cancelled")
 # What is for us, and not for the workflow.
 _OWN_HEADERS = frozenset({"authorization", "cookie", "host", "connection", "content-length"})
 # A workflow's answer has no part in our page, whatever it says that it is.
@@ -340,9 +311,10 @@ async def call_trigger(state: State, request: Request, workflow: str, trigger: s
     wanted, starts = await asyncio.to_thread(_prepared, state, workflow, trigger, call)
     if not starts.each:
         return JSONResponse({"runs": [], "reason": starts.reason}, 202)
-    runs = await _start(state, wanted, starts)
+    runs = [(await state.runtime.start(wanted, each))[0] for each in starts.each]
+    drive_first(state, runs)
     if starts.is_split or wanted.answer is None or wanted.is_late:
-        listed = {"runs": list(runs)} if starts.is_split else {"run": runs[0]}
+        listed = {"runs": runs} if starts.is_split else {"run": runs[0]}
         return JSONResponse(listed, 202, {"Location": state.answer_url(runs[0])})
     return await _answered(state, runs[0])
 
@@ -365,7 +337,7 @@ async def fetch_answer(state: State, run: KnownRun) -> Response:
     if answer is not None:
         return _response(answer)
     status = state.store.run(run).status
-    if status in _ENDS:
+    if status in ENDED:
         return JSONResponse({"run": run, "status": status})
     return JSONResponse({"run": run, "status": status}, 202, {"Location": state.answer_url(run)})
 
@@ -390,24 +362,11 @@ def _prepared(state: ServerState, name: str, trigger: str, call: Call) -> tuple[
         raise UsageError(f"workflow {name[:80]!r} has no trigger {trigger[:80]!r}", code="W902")
     if call.method not in own.methods:
         raise Refusal(405, CODE, f"trigger {own.name!r} takes {', '.join(own.methods)} only")
-    given = inputs_of(own, call)
-    check_given(workflow, given, advice="see `inputs` of the workflow")
-    start = Start(given, file=path, sources=dict(reading.sources))
-    start, _ = permitted(workflow, state.providers, start)
-    _check_room(state, workflow, own)
-    return workflow, limited(state, starts_of(workflow, start, time.time()))
-
-
-def _check_room(state: ServerState, workflow: Workflow, trigger: Trigger) -> None:
-    if trigger.concurrency and state.store.queue_length(workflow.name) >= trigger.waiting_max:
-        words = f"{workflow.name!r} has {plural(trigger.waiting_max, 'waiting run')} already"
+    start, _ = checked_start(reading, state.providers, Start(inputs_of(own, call), file=path))
+    if own.concurrency and state.store.queue_length(workflow.name) >= own.waiting_max:
+        words = f"{workflow.name!r} has {plural(own.waiting_max, 'waiting run')} already"
         raise Refusal(429, CODE, words, "try again later")
-
-
-async def _start(state: ServerState, workflow: Workflow, starts: Starts) -> list[RunId]:
-    runs = [(await state.runtime.start(workflow, each))[0] for each in starts.each]
-    drive_first(state, runs)
-    return runs
+    return workflow, limited(state, starts_of(workflow, start, time.time()))
 
 
 async def _answered(state: ServerState, run: RunId) -> Response:
@@ -416,7 +375,7 @@ async def _answered(state: ServerState, run: RunId) -> Response:
     seen = 0
     with state.watcher.listening(run) as listener:
         while not listener.is_over and time.monotonic() < deadline:
-            is_over = state.store.run(run).status in _ENDS
+            is_over = state.store.run(run).status in ENDED
             kinds = []
             for entry in state.store.read(run, after=seen):
                 seen = entry.seq

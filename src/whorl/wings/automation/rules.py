@@ -1,6 +1,8 @@
 """When a schedule is due: by cron, by a recurrence, or after the same time again and again.
 
-A rule with a time of day keeps to the clock on the wall of its zone.
+A rule with a time of day keeps to the clock on the wall of its zone. Where that is set forward, a
+time that it skips is as much later as it skips; where it is set back, a time that comes twice is
+the first of both, unless every hour is meant (RFC 5545 says the same).
 """
 
 from __future__ import annotations
@@ -9,13 +11,14 @@ import calendar
 import math
 import re
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from itertools import count, takewhile
+from typing import TYPE_CHECKING, Any, Final
 
 from whorl.errors import UsageError, did_you_mean
 from whorl.ir.values import parse_duration
-from whorl.lazily import dataclass
 from whorl.wings.automation.table import Firing
 
 if TYPE_CHECKING:
@@ -25,17 +28,51 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.wings.automation.table import Schedule
 
+CODE: Final = "W916"
+EVERY_S_MIN: Final = 1.0
+# The rule of a trigger: whether another system is asked at its times; what tells the subscription
+# that it wants from others; and how the one that there is is taken back, sealed.
+POLLED: Final = "polled"
+SUBSCRIPTION: Final = "subscription"
+UNDO: Final = "undo"
+# What is later than this was missed: no server ran, or the clock was set forward.
+GRACE_S: Final = 60.0
+BACKFILL_MAX: Final = 100
+BACKFILL_S: Final = 366 * 86_400.0
+# So many firings are noted or started at once.
+OPEN_MAX: Final = 1_000
+_BACKFILLED: Final = "missed, and started later"
+MISSED: Final = "missed: no server was running, or the clock was set forward"
+_FORMS: Final = "write a cron expression such as '0 7 * * mon-fri', or a time such as 15m"
 
-# The clock on the wall: when it shows a time of a day, and what is due until then.
-#
-# Where it is set forward, a time that it skips is as much later as it skips; where it is set back,
-# a time that comes twice is the first of both, unless every hour is meant (RFC 5545 says the same).
+
+class Rule:
+    """Says when a schedule is due; by itself never, since another system calls."""
+
+    @property
+    def words(self) -> str:
+        return "when another system calls"
+
+    @property
+    def pace_s(self) -> float:
+        """The seconds from each time to the next, where they are the same; else 0."""
+        return 0.0
+
+    def times(self, after: float) -> Iterator[float]:
+        """The times after a moment, in order, without end or with."""
+        return iter(())
+
+    def newest(self, after: float, until: float, most: int) -> list[float]:
+        """The last times in a span, at most so many."""
+        if self.pace_s:
+            after = max(after, until - (most + 1) * self.pace_s)
+        return list(takewhile(lambda due: due <= until, self.times(after)))[-most:]
 
 
 def instants(
     day: date, minutes: Iterable[int], zone: ZoneInfo, *, is_hourly: bool = False
 ) -> list[float]:
-    """When a clock on the wall shows these minutes of a day, by the rules above."""
+    """When a clock on the wall shows these minutes of a day."""
     found: set[float] = set()
     for minute in minutes:
         shown = datetime.combine(day, time_of_day(minute // 60, minute % 60), zone)
@@ -47,13 +84,30 @@ def instants(
     return sorted(found)
 
 
-def until_then(times: Iterator[float], until: float) -> list[float]:
-    found = []
-    for due in times:
-        if due > until:
-            break
-        found.append(due)
-    return found
+def paced(start: float, every_s: float, after: float) -> Iterator[float]:
+    """A start and all that comes in steps after it; of what is past, at most the last one."""
+    return (start + n * every_s for n in count(max(0, math.floor((after - start) / every_s))))
+
+
+@dataclass(frozen=True, slots=True)
+class Interval(Rule):
+    """The same time again and again, whatever the clocks on the wall do."""
+
+    every_s: float
+    start: float
+    text: str
+
+    @property
+    def words(self) -> str:
+        return f"every {self.text}"
+
+    @property
+    def pace_s(self) -> float:
+        return self.every_s
+
+    def times(self, after: float) -> Iterator[float]:
+        last = max(after, self.start)
+        return (due for due in paced(self.start, self.every_s, after) if due > last)
 
 
 # Expressions of cron: five fields, as crontab(5) has them.
@@ -153,6 +207,35 @@ def _value(text: str, name: str, first: int, last: int, names: dict[str, int]) -
     return value
 
 
+# The 29th of February is at most eight years away.
+_DAYS_MAX: Final = 366 * 9
+
+
+@dataclass(frozen=True, slots=True)
+class CronRule(Rule):
+    """A cron expression on the clock of a zone."""
+
+    text: str
+    cron: Cron
+    zone: ZoneInfo
+    zone_name: str
+
+    @property
+    def words(self) -> str:
+        return f"{self.text} ({self.zone_name})"
+
+    def times(self, after: float) -> Iterator[float]:
+        day = datetime.fromtimestamp(after, self.zone).date() - timedelta(days=1)
+        minutes, last = self.cron.minutes_of_day(), after
+        for _ in range(_DAYS_MAX):
+            if self.cron.fits(day):
+                for due in instants(day, minutes, self.zone, is_hourly=self.cron.is_hourly):
+                    if due > last:
+                        last = due
+                        yield due
+            day += timedelta(days=1)
+
+
 # Recurrences: every so many seconds, minutes, hours, days, weeks or months, from a start.
 #
 # Days, weeks and months keep to the clock of their zone. A week begins on Sunday; a month that is
@@ -164,7 +247,7 @@ _SPANS_MAX: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recurrence:
+class Recurrence(Rule):
     """A recurrence; `start` is the moment that intervals are counted from, and the first one."""
 
     frequency: str
@@ -178,32 +261,24 @@ class Recurrence:
     weekdays: tuple[int, ...] = ()
     days: tuple[int, ...] = ()
 
-    def times(self, after: float) -> Iterator[float]:
-        found = self._paced(after) if self.frequency in SECONDS else self._dated(after)
-        last = after
-        for due in found:
-            if due > self.end:
-                return
-            if due > last and due >= self.start:
-                last = due
-                yield due
-
-    def newest(self, after: float, until: float, count: int) -> list[float]:
-        if self.frequency in SECONDS:
-            after = max(after, until - (count + 1) * self.interval * SECONDS[self.frequency])
-        return until_then(self.times(after), until)[-count:]
-
     @property
     def words(self) -> str:
         many = f"{self.interval} {self.frequency}s" if self.interval > 1 else self.frequency
         return f"every {many} ({self.zone_name})"
 
-    def _paced(self, after: float) -> Iterator[float]:
-        every_s = self.interval * SECONDS[self.frequency]
-        count = max(0, math.floor((after - self.start) / every_s))
-        while True:
-            yield self.start + count * every_s
-            count += 1
+    @property
+    def pace_s(self) -> float:
+        return self.interval * SECONDS.get(self.frequency, 0.0)
+
+    def times(self, after: float) -> Iterator[float]:
+        pace_s = self.pace_s
+        last = after
+        for due in paced(self.start, pace_s, after) if pace_s else self._dated(after):
+            if due > self.end:
+                return
+            if due > last and due >= self.start:
+                last = due
+                yield due
 
     def _dated(self, after: float) -> Iterator[float]:
         first = datetime.fromtimestamp(self.start, self.zone)
@@ -241,37 +316,34 @@ class Recurrence:
         return [date(year, month, min(first.day, length))]
 
 
-CODE: Final = "W916"
-EVERY_S_MIN: Final = 1.0
-# The 29th of February is at most eight years away.
-_DAYS_MAX: Final = 366 * 9
-# The rule of a trigger: whether another system is asked at its times; what tells the subscription
-# that it wants from others; and how the one that there is is taken back, sealed.
-POLLED: Final = "polled"
-SUBSCRIPTION: Final = "subscription"
-UNDO: Final = "undo"
-# What is later than this was missed: no server ran, or the clock was set forward.
-GRACE_S: Final = 60.0
-BACKFILL_MAX: Final = 100
-BACKFILL_S: Final = 366 * 86_400.0
-# So many firings are noted or started at once.
-OPEN_MAX: Final = 1_000
-_BACKFILLED: Final = "missed, and started later"
-MISSED: Final = "missed: no server was running, or the clock was set forward"
-_FORMS: Final = "write a cron expression such as '0 7 * * mon-fri', or a time such as 15m"
+@dataclass(frozen=True, slots=True)
+class Windows(Rule):
+    """Spans of time that follow each other: each is due when it has ended, and a while later."""
 
-
-class Rule(Protocol):
-    """Says when a schedule is due: the times after a moment, in order, without end or with."""
-
-    def times(self, after: float) -> Iterator[float]: ...
-
-    def newest(self, after: float, until: float, count: int) -> list[float]:
-        """The last times in a span, at most so many."""
-        ...
+    recurrence: Recurrence
+    delay_s: float
 
     @property
-    def words(self) -> str: ...
+    def words(self) -> str:
+        return f"{self.recurrence.words}, for the time since then"
+
+    @property
+    def pace_s(self) -> float:
+        return self.recurrence.pace_s
+
+    def times(self, after: float) -> Iterator[float]:
+        begin = max(after - self.delay_s, self.recurrence.start)
+        return (end + self.delay_s for end in self.recurrence.times(begin))
+
+    def span(self, due: float) -> tuple[float, float]:
+        """The window that is due at a time: its begin and its end."""
+        rule, end = self.recurrence, due - self.delay_s
+        # The span of a month is that of the calendar.
+        begins = rule.newest(rule.start - 1.0, end - 0.001, 1)
+        return (begins[0] if begins else rule.start), end
+
+
+# Rules as they are stored, and as people write them.
 
 
 def rule_of(document: Mapping[str, Json]) -> Rule:
@@ -283,7 +355,7 @@ def rule_of(document: Mapping[str, Json]) -> Rule:
         except ValueError as fault:
             raise UsageError(str(fault), help=_FORMS, code=CODE) from fault
     if SUBSCRIPTION in document:
-        return Subscription()
+        return Rule()
     every, start = document.get("every"), document.get("start")
     if "recurrence" in document and isinstance(start, int | float):
         return _recurrence(document["recurrence"], float(start))
@@ -363,101 +435,6 @@ def zone_of(name: str) -> ZoneInfo:
         hint = did_you_mean(name, sorted(available_timezones())) or "such as Europe/Berlin or UTC"
         message = f"there is no time zone {name[:80]!r}"
         raise UsageError(message, help=hint, code=CODE) from fault
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """The same time again and again, whatever the clocks on the wall do."""
-
-    every_s: float
-    start: float
-    text: str
-
-    def times(self, after: float) -> Iterator[float]:
-        count = max(0, math.floor((after - self.start) / self.every_s))
-        while True:
-            count += 1
-            if (due := self.start + count * self.every_s) > after:
-                yield due
-
-    def newest(self, after: float, until: float, count: int) -> list[float]:
-        begin = max(after, until - (count + 1) * self.every_s)
-        return until_then(self.times(begin), until)[-count:]
-
-    @property
-    def words(self) -> str:
-        return f"every {self.text}"
-
-
-@dataclass(frozen=True, slots=True)
-class CronRule:
-    """A cron expression on the clock of a zone."""
-
-    text: str
-    cron: Cron
-    zone: ZoneInfo
-    zone_name: str
-
-    def times(self, after: float) -> Iterator[float]:
-        day = datetime.fromtimestamp(after, self.zone).date() - timedelta(days=1)
-        minutes, last = self.cron.minutes_of_day(), after
-        for _ in range(_DAYS_MAX):
-            if self.cron.fits(day):
-                for due in instants(day, minutes, self.zone, is_hourly=self.cron.is_hourly):
-                    if due > last:
-                        last = due
-                        yield due
-            day += timedelta(days=1)
-
-    def newest(self, after: float, until: float, count: int) -> list[float]:
-        return until_then(self.times(after), until)[-count:]
-
-    @property
-    def words(self) -> str:
-        return f"{self.text} ({self.zone_name})"
-
-
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """Spans of time that follow each other: each is due when it has ended, and a while later."""
-
-    recurrence: Recurrence
-    delay_s: float
-
-    def times(self, after: float) -> Iterator[float]:
-        for end in self.recurrence.times(max(after - self.delay_s, self.recurrence.start)):
-            yield end + self.delay_s
-
-    def newest(self, after: float, until: float, count: int) -> list[float]:
-        begin = max(after - self.delay_s, self.recurrence.start)
-        ends = self.recurrence.newest(begin, until - self.delay_s, count)
-        return [end + self.delay_s for end in ends]
-
-    def span(self, due: float) -> tuple[float, float]:
-        """The window that is due at a time: its begin and its end."""
-        rule, end = self.recurrence, due - self.delay_s
-        # The span of a month is that of the calendar.
-        begins = rule.newest(rule.start - 1.0, end - 0.001, 1)
-        return (begins[0] if begins else rule.start), end
-
-    @property
-    def words(self) -> str:
-        return f"{self.recurrence.words}, for the time since then"
-
-
-@dataclass(frozen=True, slots=True)
-class Subscription:
-    """Never by the clock: another system calls."""
-
-    def times(self, after: float) -> Iterator[float]:
-        return iter(())
-
-    def newest(self, after: float, until: float, count: int) -> list[float]:
-        return []
-
-    @property
-    def words(self) -> str:
-        return "when another system calls"
 
 
 def iso(moment: float) -> str:

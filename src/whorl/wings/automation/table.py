@@ -6,11 +6,10 @@ A time that is due has one row, whoever writes it: so it is made once, by howeve
 from __future__ import annotations
 
 import json
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.lazily import dataclass
 from whorl.runtimes.service.tables import change, rows
 from whorl.runtimes.sqlite.encoding import to_text, whole
 
@@ -110,6 +109,14 @@ class Firing:
     at: float = 0.0
 
 
+class NameTaken(UsageError):
+    """There is a schedule of that name already."""
+
+    def __init__(self, name: str) -> None:
+        advice = f"choose another --name, or `whorl schedule rm {name}` first"
+        super().__init__(f"there is a schedule {name!r} already", help=advice)
+
+
 @dataclass(frozen=True, slots=True)
 class ScheduleTable:
     """The schedules of a store."""
@@ -128,12 +135,12 @@ class ScheduleTable:
         return known[name]
 
     async def add(self, schedule: Schedule) -> None:
-        """Raises UsageError where the name is taken."""
+        """Raises NameTaken, or UsageError where there are too many."""
 
         def apply(connection: apsw.Connection) -> None:
             names = {row[0] for row in connection.execute("SELECT name FROM schedules")}
             if schedule.name in names:
-                raise is_taken(schedule.name)
+                raise NameTaken(schedule.name)
             if len(names) >= SCHEDULES_MAX:
                 raise UsageError(f"there are {SCHEDULES_MAX:,} schedules", help="remove some")
             connection.execute(_PUT, _row(schedule))
@@ -245,11 +252,6 @@ class ScheduleTable:
             connection.execute(statement, values)
 
         await change(self.store, apply, _DEFINITIONS)
-
-
-def is_taken(name: str) -> UsageError:
-    advice = f"choose another --name, or `whorl schedule rm {name}` first"
-    return UsageError(f"there is a schedule {name!r} already", help=advice)
 
 
 def _schedule(row: tuple[Any, ...]) -> Schedule:

@@ -33,7 +33,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from whorl.lazily import dataclass
 
 with workflow.unsafe.imports_passed_through():
-    from whorl.wings.automation.table import Firing, ScheduleTable, is_taken
+    from whorl.wings.automation.table import Firing, NameTaken, ScheduleTable
     from whorl.wings.automation.table import Schedule as ScheduleRow
     from whorl.wings.cluster import messages
     from whorl.wings.cluster.messages import Beginning
@@ -159,7 +159,7 @@ class ClusterSchedules(ScheduleTable):
         try:
             await client.create_schedule(f"{PREFIX}{schedule.name}", made, memo=memo)
         except ScheduleAlreadyRunningError:
-            raise is_taken(schedule.name) from None
+            raise NameTaken(schedule.name) from None
         await bring_schedules(client, self.store, schedule.name)
 
     async def remove(self, name: str) -> None:
