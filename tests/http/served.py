@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -330,6 +331,18 @@ def serving_process(spawn: Spawn, *words: str) -> tuple[subprocess.Popen[str], C
     assert process.stdout is not None
     address, _, token = process.stdout.readline().strip().partition("/#token=")
     return process, Client(address, token or TOKEN)
+
+
+def raw(address: str, sent: bytes) -> bytes:
+    """What a server answers to bytes, until it closes."""
+    host, _, port = address.removeprefix("http://").rpartition(":")
+    with socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE_S) as sock:
+        sock.sendall(sent)
+        found = b""
+        with suppress(TimeoutError, ConnectionResetError):
+            while part := sock.recv(65536):
+                found += part
+        return found
 
 
 def at_once(client: Client, path: str, body: dict[str, Any], count: int = 6) -> list[int]:

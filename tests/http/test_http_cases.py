@@ -1,16 +1,14 @@
-"""Requests that are made to break a server, numbered: each has its documented answer (T11, T13)."""
+"""Requests that are made to break a server, numbered: each has its documented answer (T11)."""
 
 from __future__ import annotations
 
 import json
-import socket
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import TOKEN, Client, at_once, connected, make_project
+from served import TOKEN, Client, connected, make_project, raw
 
-from waiting import PATIENCE_S
 from whorl.interfaces.http.server import Place
 
 if TYPE_CHECKING:
@@ -19,9 +17,19 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.threat(row="T11")
 
+# Without a value a header is left out; a list is sent one line each.
+Headers = dict[str, str | list[str] | None]
 RUNS, VALIDATE, RUN = "/api/runs", "/api/validate", "/api/runs/@RUN"
-NOBODY: dict[str, str | list[str] | None] = {"Authorization": None}
+SOURCE = "/api/workflows/source?file="
+NOBODY: Headers = {"Authorization": None}
 DEEP = b'{"text": ' + b"[" * 60_000 + b"]" * 60_000 + b"}"
+TEXT = {"text": "x"}
+EVIL = "https://evil.example"
+CANARY = {"text": "whorl: 1\nsteps: {a: {run: touch canary}}\n"}
+FETCHING = {"text": "$schema: http://127.0.0.1:9/x\nname: a\nsteps: [{name: b, run: c}]\n"}
+FORM: Headers = {"Content-Type": "application/x-www-form-urlencoded", "Content-Length": "6"}
+ASKING: Headers = {"Origin": EVIL, "Access-Control-Request-Method": "POST"}
+CHUNKED: Headers = {"Transfer-Encoding": "chunked"}
 
 
 @dataclass(frozen=True)
@@ -30,140 +38,97 @@ class Case:
 
     method: str
     target: str
-    expected: int | tuple[int, ...]
+    expected: tuple[int, ...]
     body: Any = None
-    # Without a value the header is left out; a list is sent one line each.
-    headers: dict[str, str | list[str] | None] = field(default_factory=dict)
+    headers: Headers = field(default_factory=dict)
     # All after the head is sent as it is, and no length is announced.
     raw: bytes | None = None
 
 
+def get(target: str, *expected: int, **headers: str | list[str] | None) -> Case:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Case("GET", target, expected, headers=named)
+
+
+def post(body: Any, *expected: int, to: str = VALIDATE, **headers: str | list[str] | None) -> Case:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Case("POST", to, expected, body, named)
+
+
+def sent(raw: bytes, expected: int, headers: Headers) -> Case:
+    return Case("POST", VALIDATE, (expected,), headers=headers, raw=raw)
+
+
 CASES = {
     # Who asks, and from where.
-    "H-01 no token": Case("GET", RUNS, 401, headers=NOBODY),
-    "H-02 a token that only begins right": Case(
-        "GET", RUNS, 401, headers={"Authorization": f"Bearer {TOKEN[:-1]}"}
-    ),
-    "H-03 a token in the address": Case("GET", f"{RUNS}?token={TOKEN}", 401, headers=NOBODY),
-    "H-04 a token in a cookie": Case(
-        "GET", RUNS, 401, headers=NOBODY | {"Cookie": f"token={TOKEN}"}
-    ),
-    "H-05 two tokens": Case(
-        "GET", RUNS, 400, headers={"Authorization": [f"Bearer {TOKEN}", "Bearer x"]}
-    ),
-    "H-06 the name of another host": Case("GET", RUNS, 421, headers={"Host": "evil.example"}),
-    "H-07 a name that ends like ours": Case(
-        "GET", RUNS, 421, headers={"Host": "127.0.0.1.evil.example"}
-    ),
-    "H-08 another port": Case("GET", RUNS, 421, headers={"Host": "127.0.0.1:1"}),
-    "H-09 two hosts": Case("GET", RUNS, 400, headers={"Host": ["@HOST", "evil.example"]}),
-    "H-10 no host": Case("GET", RUNS, 400, headers={"Host": None}),
-    "H-11 the page of another site": Case(
-        "POST", VALIDATE, 403, {"text": "x"}, headers={"Origin": "https://evil.example"}
-    ),
-    "H-12 a page of a file or a sandbox": Case(
-        "POST", VALIDATE, 403, {"text": "x"}, headers={"Origin": "null"}
-    ),
+    "H-01 no token": get(RUNS, 401, Authorization=None),
+    "H-02 a token that only begins right": get(RUNS, 401, Authorization=f"Bearer {TOKEN[:-1]}"),
+    "H-03 a token in the address": get(f"{RUNS}?token={TOKEN}", 401, Authorization=None),
+    "H-04 a token in a cookie": get(RUNS, 401, Authorization=None, Cookie=f"token={TOKEN}"),
+    "H-05 two tokens": get(RUNS, 400, Authorization=[f"Bearer {TOKEN}", "Bearer x"]),
+    "H-06 the name of another host": get(RUNS, 421, Host="evil.example"),
+    "H-07 a name that ends like ours": get(RUNS, 421, Host="127.0.0.1.evil.example"),
+    "H-08 another port": get(RUNS, 421, Host="127.0.0.1:1"),
+    "H-09 two hosts": get(RUNS, 400, Host=["@HOST", "evil.example"]),
+    "H-10 no host": get(RUNS, 400, Host=None),
+    "H-11 the page of another site": post(TEXT, 403, Origin=EVIL),
+    "H-12 a page of a file or a sandbox": post(TEXT, 403, Origin="null"),
     "H-13 a question of a browser before the request": Case(
-        "OPTIONS",
-        RUNS,
-        (401, 403),
-        headers=NOBODY
-        | {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"},
+        "OPTIONS", RUNS, (401, 403), headers=NOBODY | ASKING
     ),
-    "H-14 a host that a proxy is said to have seen": Case(
-        "GET", RUNS, 421, headers={"Host": "evil.example", "X-Forwarded-Host": "@HOST"}
+    "H-14 a host that a proxy is said to have seen": get(
+        RUNS, 421, Host="evil.example", X_Forwarded_Host="@HOST"
     ),
-    "H-15 an address that is said to be local": Case(
-        "GET",
-        RUNS,
-        401,
-        headers=NOBODY | {"X-Forwarded-For": "127.0.0.1", "Forwarded": "for=::1"},
+    "H-15 an address that is said to be local": get(
+        RUNS, 401, Authorization=None, X_Forwarded_For="127.0.0.1", Forwarded="for=::1"
     ),
-    "H-16 another method by a header": Case(
-        "GET", f"{RUN}/cancel", 405, headers={"X-HTTP-Method-Override": "POST"}
-    ),
+    "H-16 another method by a header": get(f"{RUN}/cancel", 405, X_HTTP_Method_Override="POST"),
     # What a form of another site can send.
-    "H-17 plain text": Case(
-        "POST", VALIDATE, 415, {"text": "x"}, headers={"Content-Type": "text/plain"}
-    ),
-    "H-18 a form": Case(
-        "POST",
-        VALIDATE,
-        415,
-        raw=b"text=x",
-        headers={"Content-Type": "application/x-www-form-urlencoded", "Content-Length": "6"},
-    ),
-    "H-19 parts": Case(
-        "POST", VALIDATE, 415, {"text": "x"}, headers={"Content-Type": "multipart/form-data"}
-    ),
-    "H-20 no type": Case("POST", VALIDATE, 415, {"text": "x"}, headers={"Content-Type": None}),
-    "H-21 packed": Case("POST", VALIDATE, 415, {"text": "x"}, headers={"Content-Encoding": "gzip"}),
+    "H-17 plain text": post(TEXT, 415, Content_Type="text/plain"),
+    "H-18 a form": sent(b"text=x", 415, FORM),
+    "H-19 parts": post(TEXT, 415, Content_Type="multipart/form-data"),
+    "H-20 no type": post(TEXT, 415, Content_Type=None),
+    "H-21 packed": post(TEXT, 415, Content_Encoding="gzip"),
     # Bodies.
-    "H-22 nothing": Case("POST", VALIDATE, 400, b""),
-    "H-23 half of it": Case("POST", VALIDATE, 400, b'{"text": '),
-    "H-24 a list": Case("POST", VALIDATE, 400, []),
-    "H-25 another encoding": Case("POST", VALIDATE, 400, '{"text": "x"}'.encode("utf-16")),
-    "H-26 bytes that are no text": Case("POST", VALIDATE, 400, b'{"text": "\xff\xfe"}'),
-    "H-27 sixty thousand levels": Case("POST", VALIDATE, 400, DEEP),
-    "H-28 a key twice": Case("POST", VALIDATE, 400, b'{"text": "a", "text": "b"}'),
-    "H-29 not a number": Case("POST", VALIDATE, 400, b'{"text": NaN}'),
-    "H-30 a number beyond all": Case(
-        "POST", RUNS, 400, b'{"workflow": "polish.yaml", "inputs": {"task": 1e999}}'
+    "H-22 nothing": post(b"", 400),
+    "H-23 half of it": post(b'{"text": ', 400),
+    "H-24 a list": post([], 400),
+    "H-25 another encoding": post('{"text": "x"}'.encode("utf-16"), 400),
+    "H-26 bytes that are no text": post(b'{"text": "\xff\xfe"}', 400),
+    "H-27 sixty thousand levels": post(DEEP, 400),
+    "H-28 a key twice": post(b'{"text": "a", "text": "b"}', 400),
+    "H-29 not a number": post(b'{"text": NaN}', 400),
+    "H-30 a number beyond all": post(
+        b'{"workflow": "polish.yaml", "inputs": {"task": 1e999}}', 400, to=RUNS
     ),
-    "H-31 a field that nobody knows": Case("POST", VALIDATE, 400, {"text": "x", "admin": True}),
-    "H-32 a field of another type": Case("POST", VALIDATE, 400, {"text": {"$ne": None}}),
-    "H-33 three megabytes": Case(
-        "POST", VALIDATE, 413, raw=b"", headers={"Content-Length": "3000000"}
+    "H-31 a field that nobody knows": post({"text": "x", "admin": True}, 400),
+    "H-32 a field of another type": post({"text": {"$ne": None}}, 400),
+    "H-33 three megabytes": sent(b"", 413, {"Content-Length": "3000000"}),
+    "H-34 a negative length": sent(b"", 400, {"Content-Length": "-1"}),
+    "H-35 two lengths": sent(b"{}", 400, {"Content-Length": ["2", "9"]}),
+    "H-36 a length and chunks": sent(
+        b"0\r\n\r\nGET /api/runs HTTP/1.1\r\n\r\n", 400, {"Content-Length": "5"} | CHUNKED
     ),
-    "H-34 a negative length": Case(
-        "POST", VALIDATE, 400, raw=b"", headers={"Content-Length": "-1"}
-    ),
-    "H-35 two lengths": Case(
-        "POST", VALIDATE, 400, raw=b"{}", headers={"Content-Length": ["2", "9"]}
-    ),
-    "H-36 a length and chunks": Case(
-        "POST",
-        VALIDATE,
-        400,
-        raw=b"0\r\n\r\nGET /api/runs HTTP/1.1\r\n\r\n",
-        headers={"Content-Length": "5", "Transfer-Encoding": "chunked"},
-    ),
-    "H-37 a chunk of no size": Case(
-        "POST", VALIDATE, 400, raw=b"zz\r\n{}\r\n", headers={"Transfer-Encoding": "chunked"}
-    ),
+    "H-37 a chunk of no size": sent(b"zz\r\n{}\r\n", 400, CHUNKED),
     # Addresses and files.
-    "H-38 a file above the project": Case(
-        "GET", "/api/workflows/source?file=../../etc/passwd", 404
+    "H-38 a file above the project": get(f"{SOURCE}../../etc/passwd", 404),
+    "H-39 a file by its full path": get(f"{SOURCE}/etc/passwd", 404),
+    "H-40 a file with its dots encoded": get(f"{SOURCE}%2e%2e%2fwhorl.toml", 404),
+    "H-41 a file that is an address": post(
+        {"workflow": "http://169.254.169.254/latest/meta-data"}, 404, to=RUNS
     ),
-    "H-39 a file by its full path": Case("GET", "/api/workflows/source?file=/etc/passwd", 404),
-    "H-40 a file with its dots encoded": Case(
-        "GET", "/api/workflows/source?file=%2e%2e%2fwhorl.toml", 404
+    "H-42 a name with a zero in it": post({"workflow": "polish.yaml\0.png"}, 404, to=RUNS),
+    "H-43 the configuration as a workflow": post({"workflow": "whorl.toml"}, 400, 404, to=RUNS),
+    "H-44 a path that climbs out of the assets": get(
+        "/assets/..%2f..%2fwhorl.toml", 401, Authorization=None
     ),
-    "H-41 a file that is an address": Case(
-        "POST", RUNS, 404, {"workflow": "http://169.254.169.254/latest/meta-data"}
-    ),
-    "H-42 a name with a zero in it": Case("POST", RUNS, 404, {"workflow": "polish.yaml\0.png"}),
-    "H-43 the configuration as a workflow": Case(
-        "POST", RUNS, (400, 404), {"workflow": "whorl.toml"}
-    ),
-    "H-44 a path that climbs out of the assets": Case(
-        "GET", "/assets/..%2f..%2fwhorl.toml", 401, headers=NOBODY
-    ),
-    "H-45 SQL for an id": Case("GET", f"{RUNS}/x'%20OR%20'1'='1", 400),
-    "H-46 SQL for a status": Case("GET", f"{RUNS}?status=x'%20UNION%20SELECT%201--", 400),
-    "H-47 a number beyond 64 bits": Case("GET", f"{RUN}/iterations/99999999999999999999", 400),
-    "H-48 a length of a list below nothing": Case("GET", f"{RUNS}?limit=-1", 400),
-    # 49 to 51 are requests to runs, below.
-    "H-52 a workflow that would run a command, only checked": Case(
-        "POST", VALIDATE, 200, {"text": "whorl: 1\nsteps: {a: {run: touch canary}}\n"}
-    ),
-    "H-53 a schema that would be fetched, only checked": Case(
-        "POST",
-        VALIDATE,
-        200,
-        {"text": "$schema: http://127.0.0.1:9/x\nname: a\nsteps: [{name: b, run: c}]\n"},
-    ),
+    "H-45 SQL for an id": get(f"{RUNS}/x'%20OR%20'1'='1", 400),
+    "H-46 SQL for a status": get(f"{RUNS}?status=x'%20UNION%20SELECT%201--", 400),
+    "H-47 a number beyond 64 bits": get(f"{RUN}/iterations/99999999999999999999", 400),
+    "H-48 a length of a list below nothing": get(f"{RUNS}?limit=-1", 400),
+    # 49 to 51 are requests to runs that come several times at once: test_http_states.py.
+    "H-52 a workflow that would run a command, only checked": post(CANARY, 200),
+    "H-53 a schema that would be fetched, only checked": post(FETCHING, 200),
 }
 
 
@@ -185,11 +150,7 @@ def run(client: Client) -> str:
 
 def _bytes(case: Case, place: str, run: str) -> bytes:
     body = case.body if isinstance(case.body, bytes) else json.dumps(case.body).encode()
-    known: dict[str, str | list[str] | None] = {
-        "Host": place,
-        "Authorization": f"Bearer {TOKEN}",
-        "Connection": "close",
-    }
+    known: Headers = {"Host": place, "Authorization": f"Bearer {TOKEN}", "Connection": "close"}
     if case.method != "GET":
         known["Content-Type"] = "application/json"
     if case.body is not None:
@@ -202,28 +163,14 @@ def _bytes(case: Case, place: str, run: str) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + rest
 
 
-def _answer(place: str, sent: bytes) -> bytes:
-    host, _, port = place.rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as sock:
-        sock.sendall(sent)
-        found = b""
-        try:
-            while part := sock.recv(65536):
-                found += part
-        except ConnectionResetError:
-            pass
-        return found
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_a_hostile_request_has_its_documented_answer(
     client: Client, folder: Path, run: str, name: str
 ) -> None:
-    case, place = CASES[name], client.address.removeprefix("http://")
-    answer = _answer(place, _bytes(case, place, run))
+    place = client.address.removeprefix("http://")
+    answer = raw(client.address, _bytes(CASES[name], place, run))
 
-    statuses = case.expected if isinstance(case.expected, tuple) else (case.expected,)
-    assert int(answer.split(b" ", 2)[1]) in statuses, answer[:500]
+    assert int(answer.split(b" ", 2)[1]) in CASES[name].expected, answer[:500]
     assert answer.count(b"HTTP/1.1") == 1
     assert b"access-control-" not in answer.lower()
     for word in (b"Traceback", b"root:", b"canned", TOKEN.encode()):
@@ -232,40 +179,7 @@ def test_a_hostile_request_has_its_documented_answer(
     assert client.http.get("/healthz").status_code == 200
 
 
-# The request, how a run is made ready for it, and what must then stand in its journal once.
-TWICE = {
-    "H-49 cancel": ("cancel", "slow.yaml", "run.cancelled"),
-    "H-50 resume": ("resume", "slow.yaml", "run.resumed"),
-    "H-51 approve": ("approve", "gated.yaml", "gate.decided"),
-}
-
-
-@pytest.mark.threat(row="T13")
-@pytest.mark.parametrize("name", TWICE)
-def test_a_request_to_a_run_that_comes_six_times_at_once_has_one_effect(
-    client: Client, name: str
-) -> None:
-    action, workflow, kind = TWICE[name]
-    run = client.start(workflow)
-    if action == "approve":
-        client.wait(run, "waiting")
-    else:
-        client.turns(run)
-    if action == "resume":
-        client.post(f"/runs/{run}/pause")
-        client.wait(run, "paused")
-    body = {"address": "check"} if action == "approve" else {}
-    statuses = at_once(client, f"/runs/{run}/{action}", body)
-    client.http.post(f"/api/runs/{run}/cancel", json={})
-    client.wait(run, "cancelled", "succeeded")
-    kinds = client.kinds(run)
-
-    assert statuses == [202] + [409] * 5
-    assert kinds.count(kind) == 1
-    assert kinds.count("run.finished") == 1
-
-
 def test_there_are_as_many_cases_as_numbers() -> None:
-    numbers = sorted(int(name[2:4]) for name in (*CASES, *TWICE))
+    numbers = [int(name[2:4]) for name in CASES]
 
-    assert numbers == list(range(1, 54))
+    assert numbers == [*range(1, 49), 52, 53]

@@ -61,16 +61,13 @@ def test_the_same_key_leaves_a_run_as_a_person_left_it(client: Client) -> None:
         assert client.get(f"/runs/{run}")["status"] == status
 
 
-def test_starting_tells_the_worst_case_and_who_answers(client: Client) -> None:
-    told = client.post("/runs", {"workflow": "polish.yaml", "inputs": {"task": "x"}}, 201)
-
+def test_a_run_has_the_limits_that_it_is_given_and_tells_the_worst_case(client: Client) -> None:
+    new = {"workflow": "polish.yaml", "inputs": {"task": "x"}}
+    told = client.post("/runs", new, 201)
     assert told["forecast"].startswith("at most 49 calls (11 without retries)")
     assert "scripted" in told["note"]
 
-
-def test_budget_and_iterations_are_taken_over(client: Client) -> None:
     found = client.finish(budget_usd=2.5, max_iterations=2)
-
     assert (found["budget_usd"], found["iteration"]) == (2.5, 2)
     assert found["exit_reason"] == "max_iterations"
 
@@ -186,7 +183,8 @@ def test_a_fork_has_another_prompt_and_another_model(client: Client) -> None:
 
 
 def test_fork_redoes_an_iteration_with_other_values(client: Client) -> None:
-    run = client.finish()["id"]
+    run = client.finish(budget_usd=2.5)["id"]
+    poor = client.post(f"/runs/{run}/fork", {"at": "polish[2]", "budget_usd": 1.0}, 201)["run"]
 
     body = {"at": "polish[2]", "set": {"hint": "shorter"}, "key": "f1"}
     made = client.post(f"/runs/{run}/fork", body, 201)
@@ -199,24 +197,14 @@ def test_fork_redoes_an_iteration_with_other_values(client: Client) -> None:
     fork = client.wait(made["run"], "succeeded")
 
     assert again == {"run": made["run"], "created": False}
-    assert fork["parent"] == run
-    assert client.get(f"/runs/{run}")["forks"] == [made["run"]]
+    assert (fork["parent"], fork["budget_usd"]) == (run, 2.5)
+    assert client.wait(poor, "succeeded")["budget_usd"] == 1.0
+    assert set(client.get(f"/runs/{run}")["forks"]) == {poor, made["run"]}
     step = client.get(f"/runs/{made['run']}/node", address="polish[2]/write")
     assert "after shorter" in step["attempts"][0]["inputs"]["prompt"]
     client.post(f"/runs/{run}/fork", {"at": "polish[9]"}, 404)
     client.post(f"/runs/{run}/fork", {"at": "polish"}, 404)
     client.post(f"/runs/{run}/fork", {"at": "polish[2]", "set": {"no": 1}}, 400)
-
-
-@pytest.mark.slow
-def test_a_fork_has_the_budget_of_its_run_unless_it_is_given_one(client: Client) -> None:
-    run = client.finish(budget_usd=2.5)["id"]
-
-    same = client.post(f"/runs/{run}/fork", {"at": "polish[2]"}, 201)["run"]
-    other = client.post(f"/runs/{run}/fork", {"at": "polish[2]", "budget_usd": 1.0}, 201)["run"]
-
-    assert client.wait(same, "succeeded")["budget_usd"] == 2.5
-    assert client.wait(other, "succeeded")["budget_usd"] == 1.0
 
 
 def test_a_run_of_another_process_is_steered_through_its_inbox(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from served import TOKEN, Client, connected, make_project, running, serving_process
+from served import TOKEN, Client, connected, make_project, raw, running, serving_process
 
 from campaign import IS_CAMPAIGN
 from threats import tally
@@ -32,20 +32,6 @@ pytestmark = pytest.mark.threat(row="T11")
 UNSAVED = {"name": "new.yaml", "text": 'whorl: 1\nsteps: {a: {value: "done"}}\n'}
 TRY: dict[str, Any] = UNSAVED | {"at": "a"}
 SOURCE: dict[str, Any] = {"run": "r", "loop": "l"}
-
-
-def raw(server_address: str, sent: bytes, timeout_s: float = PATIENCE_S) -> bytes:
-    """What the server answers to bytes, until it closes."""
-    host, _, port = server_address.removeprefix("http://").rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=timeout_s) as sock:
-        sock.sendall(sent)
-        found = b""
-        try:
-            while part := sock.recv(65536):
-                found += part
-        except (TimeoutError, ConnectionResetError):
-            pass
-        return found
 
 
 def head(client: Client, *more: str, path: str = "/api/validate") -> bytes:
@@ -68,82 +54,55 @@ def test_a_body_that_grows_too_large_is_cut_off(shared: Client) -> None:
     assert shared.get("/project")
 
 
-def test_what_is_no_http_is_refused_in_the_usual_shape(shared: Client) -> None:
-    answer = raw(shared.address, head(shared, "Transfer-Encoding: /WC"))
-    first, _, rest = answer.partition(b"\r\n")
-    headers, _, body = rest.partition(b"\r\n\r\n")
-
-    assert first == b"HTTP/1.1 400 Bad Request"
-    assert b"content-type: application/json" in headers.lower()
-    assert b"connection: close" in headers.lower()
-    assert json.loads(body)["error"]["code"] == "W900"
+def new_run(task: str) -> bytes:
+    return b'{"workflow": "polish.yaml", "inputs": {"task": %s}}' % task.encode()
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("/runs/RUN/what-if", {"at_most": {"cost": True}}),
-        ("/runs/RUN/what-if", {"at_most": {"cost": "1.5"}}),
-        ("/tries", TRY | {"effects": "yes"}),
-        ("/tries", TRY | {"pins": 0}),
-        ("/tries", TRY | {"from": SOURCE | {"iteration": True}}),
-        ("/workflows/edit", UNSAVED | {"operations": [], "validate": 0}),
-        ("/runs/RUN/resume", {"budget_usd": True}),
-        ("/runs/RUN/resume", {"tokens": "3"}),
-        ("/runs/RUN/resume", {"calls": True}),
-        ("/runs/RUN/resume", {"seen": "3"}),
-    ],
-)
-def test_values_of_another_type_are_not_turned_into_the_right_one(
-    shared: Client, path: str, body: dict[str, Any]
-) -> None:
-    run = shared.finish()["id"]
-    answer = shared.http.post(f"/api{path.replace('RUN', run)}", json=body)
-
-    assert answer.status_code == 400
-    assert answer.json()["error"]["code"] == "W900"
-
-
-def test_a_large_body_within_the_limit_is_taken(shared: Client) -> None:
-    text = "# " + "x" * 1_500_000
-    found = shared.http.post("/api/validate", json={"text": text})
-
-    assert found.status_code == 200
+@pytest.fixture(scope="module")
+def run(shared: Client) -> str:
+    return str(shared.finish()["id"])
 
 
 @pytest.mark.parametrize(
     ("path", "body", "status", "words"),
     [
+        # What is of another type is not turned into the right one.
+        ("runs/RUN/what-if", {"at_most": {"cost": True}}, 400, "W900"),
+        ("runs/RUN/what-if", {"at_most": {"cost": "1.5"}}, 400, "W900"),
+        ("tries", TRY | {"effects": "yes"}, 400, "W900"),
+        ("tries", TRY | {"pins": 0}, 400, "W900"),
+        ("tries", TRY | {"from": SOURCE | {"iteration": True}}, 400, "W900"),
+        ("workflows/edit", UNSAVED | {"operations": [], "validate": 0}, 400, "W900"),
+        ("runs/RUN/resume", {"budget_usd": True}, 400, "W900"),
+        ("runs/RUN/resume", {"tokens": "3"}, 400, "W900"),
+        ("runs/RUN/resume", {"seen": "3"}, 400, "W900"),
         ("validate", b"null", 400, "W900"),
-        ("validate", b'{"workflow": "a.yaml", "text": "b"}', 400, "W900"),
-        ("validate", b'{"text": "x", "name": "../../x.yaml"}', 200, "W016"),
-        ("runs", b'{"workflow": "polish.yaml", "inputs": {"task": -1e400}}', 400, "W900"),
-        ("runs", b'{"workflow": "polish.yaml", "inputs": {"task": %d}}' % 2**70, 400, "64 bits"),
+        ("validate", {"workflow": "a.yaml", "text": "b"}, 400, "W900"),
+        ("validate", {"text": "x", "name": "../../x.yaml"}, 200, "W016"),
+        ("validate", {"text": "# " + "x" * 1_500_000}, 200, ""),
+        ("runs", new_run("-1e400"), 400, "W900"),
+        ("runs", new_run(str(2**70)), 400, "64 bits"),
         ("runs", b"abc", 400, '"the body is not valid JSON, see line 1, column 1"'),
     ],
 )
-def test_bodies_of_another_shape_are_refused(
-    shared: Client, path: str, body: bytes, status: int, words: str
+def test_bodies_are_taken_or_refused(
+    shared: Client, run: str, path: str, *, body: Any, status: int, words: str
 ) -> None:
-    headers = {"Content-Type": "application/json"}
-    answer = shared.http.post(f"/api/{path}", content=body, headers=headers)
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    headers, path = {"Content-Type": "application/json"}, path.replace("RUN", run)
+    answer = shared.http.post(f"/api/{path}", content=content, headers=headers)
 
     assert answer.status_code == status, answer.text
     assert words in answer.text
-
-
-def test_json_in_another_charset_is_not_taken(shared: Client) -> None:
-    headers = {"Content-Type": "application/json; charset=latin-1"}
-    answer = shared.http.post("/api/validate", content=b'{"text": "x"}', headers=headers)
-
-    assert answer.status_code == 415
+    headers["Content-Type"] += "; charset=latin-1"
+    assert shared.http.post(f"/api/{path}", content=content, headers=headers).status_code == 415
 
 
 def test_odd_characters_come_back_whole(shared: Client) -> None:
-    sent = b'{"workflow": "polish.yaml", "inputs": {"task": "a\\ud800b\\u001b[31m"}}'
+    sent = new_run('"a\\ud800b\\u001b[31m"')
     headers = {"Content-Type": "application/json"}
-    run = shared.http.post("/api/runs", content=sent, headers=headers).json()["run"]
-    found = shared.wait(run)
+    started = shared.http.post("/api/runs", content=sent, headers=headers)
+    found = shared.wait(started.json()["run"])
 
     assert found["status"] == "succeeded"
     assert found["inputs"]["task"] == "a\ufffdb\x1b[31m"
@@ -164,11 +123,18 @@ def test_words_for_people_have_no_control_characters(shared: Client) -> None:
     [
         b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
         b"GET  HTTP/1.1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: /WC\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 40 + b"\r\n\r\n",
     ],
 )
-def test_what_is_no_http_is_refused(shared: Client, sent: bytes) -> None:
-    assert raw(shared.address, sent).startswith((b"HTTP/1.1 400", b"HTTP/1.1 421"))
+def test_what_is_no_http_is_refused_in_the_usual_shape(shared: Client, sent: bytes) -> None:
+    first, _, rest = raw(shared.address, sent).partition(b"\r\n")
+    headers, _, body = rest.partition(b"\r\n\r\n")
+
+    assert first.startswith((b"HTTP/1.1 400", b"HTTP/1.1 421"))
+    assert b"content-type: application/json" in headers.lower()
+    assert b"connection: close" in headers.lower()
+    assert json.loads(body)["error"]["code"] in ("W900", "W904")
 
 
 def test_a_request_that_does_not_arrive_is_given_up(

@@ -25,14 +25,6 @@ def polished(shared: Client) -> str:
     return str(shared.finish(inputs={"task": "a haiku"})["id"])
 
 
-def test_the_project_tells_who_answers(shared: Client) -> None:
-    found = shared.get("/project")
-
-    note = "no model is asked: the replies are scripted"
-    assert found["provider"] == {"name": "canned", "note": note}
-    assert found["workflows"] == 9
-
-
 def test_a_run_tells_its_row_its_result_its_loop_and_what_can_be_asked(
     shared: Client, polished: str
 ) -> None:
@@ -53,6 +45,10 @@ def test_a_run_tells_its_row_its_result_its_loop_and_what_can_be_asked(
     assert loop["until"] == "review.approved or score ≥ 0.95"
     assert (loop["target"], loop["iterations_max"], loop["best_iteration"]) == (0.95, 5, 3)
     assert loop["why"] == "an expression became true"
+    found = shared.get("/project")
+    note = "no model is asked: the replies are scripted"
+    assert found["provider"] == {"name": "canned", "note": note}
+    assert found["workflows"] == 9
 
 
 @pytest.mark.slow
@@ -109,6 +105,9 @@ def test_iterations_tell_scores_costs_and_verdicts(shared: Client, polished: str
     found = shared.get(f"/runs/{polished}/iterations/2", loop="polish")
     assert (found["results"]["write"], found["results"]["length"]) == ("draft two", 9)
     assert (found["carried"], found["note"]["score"]) == ({"hint": "draft one"}, 0.63)
+    matrix = shared.get(f"/runs/{polished}/matrix", node="length")["iterations"]
+    assert [row["cells"] for row in matrix] == [{"length": way} for way in ("new", "same", "new")]
+    assert shared.get(f"/runs/{polished}/matrix")["nodes"] == ["write", "length", "review"]
 
 
 def test_a_verdict_has_the_reason_and_the_evidence_of_a_judge() -> None:
@@ -135,14 +134,6 @@ def test_two_iterations_of_one_run_or_two_are_compared(shared: Client, polished:
         assert found["feedback"] == {"hint": "draft two"}
     assert all(node["same"] for node in same["nodes"])
     assert unknown.status_code == 404
-
-
-def test_the_matrix_tells_what_changed_when(shared: Client, polished: str) -> None:
-    found = shared.get(f"/runs/{polished}/matrix")
-    only = shared.get(f"/runs/{polished}/matrix", node="length")
-
-    assert found["nodes"] == ["write", "length", "review"]
-    assert [row["cells"]["length"] for row in only["iterations"]] == ["new", "same", "new"]
 
 
 def test_a_step_tells_its_attempts_and_the_one_before(shared: Client, polished: str) -> None:
@@ -180,13 +171,8 @@ def test_every_step_has_a_record_page_by_page_to_any_depth(shared: Client, polis
     ]
     assert (whole["more"], first["more"], len(first["records"])) == (False, True, 4)
     assert first["records"] + rest == whole["records"][:8]
-
-
-def test_a_history_has_the_shape_that_is_asked_for(shared: Client, polished: str) -> None:
-    found = shared.get(f"/runs/{polished}/history", **{"as": "azure"})["history"]
-
-    assert found["properties"]["status"] == "Succeeded"
-    assert len(found["properties"]["actions"]["write"]["repetitions"]) == 3
+    history = shared.get(f"/runs/{polished}/history", **{"as": "azure"})["history"]
+    assert len(history["properties"]["actions"]["write"]["repetitions"]) == 3
 
 
 def test_the_graph_has_the_paths_of_the_events(shared: Client, polished: str) -> None:
@@ -200,13 +186,8 @@ def test_the_graph_has_the_paths_of_the_events(shared: Client, polished: str) ->
     }
     loop = graph["nodes"][0]["loop"]
     assert (loop["target"], loop["limits"], loop["carry"]) == (0.95, {"iterations": 5}, ["hint"])
-
-
-def test_the_pinned_source_is_told(shared: Client, polished: str) -> None:
-    found = shared.get(f"/runs/{polished}/source")
-
-    assert found["main"] == "polish.yaml"
-    assert "Writes until it is good" in found["files"]["polish.yaml"]
+    pinned = shared.get(f"/runs/{polished}/source")
+    assert "Writes until it is good" in pinned["files"][pinned["main"]]
 
 
 def test_large_values_are_fetched_by_reference(client: Client) -> None:
@@ -250,17 +231,10 @@ def test_workflows_are_listed_with_their_inputs_and_mistakes(shared: Client) -> 
         "description": "",
     }
     assert found["flows/broken.yaml"]["errors"] == 1
-
-
-def test_a_file_is_shown_as_graph_and_text(shared: Client) -> None:
     graph = shared.get("/workflows/graph", file="gated.yaml")
-    source = shared.get("/workflows/source", file="gated.yaml")
-
-    assert [(node["path"], node["kind"]) for node in graph["nodes"]] == [
-        ("draft", "task"),
-        ("check", "gate"),
-    ]
-    assert source["main"] == "gated.yaml"
+    kinds = {node["path"]: node["kind"] for node in graph["nodes"]}
+    assert kinds == {"draft": "task", "check": "gate"}
+    assert shared.get("/workflows/source", file="gated.yaml")["main"] == "gated.yaml"
 
 
 @pytest.mark.slow
@@ -366,28 +340,18 @@ def test_what_is_known_is_not_sent_again(shared: Client, path: str) -> None:
     assert "content-type" not in again.headers
 
 
-@pytest.mark.slow
-def test_what_is_new_is_sent_with_a_new_tag(client: Client) -> None:
+def test_what_is_new_has_a_new_tag_and_refusals_and_streams_none(client: Client) -> None:
     before = client.http.get("/api/runs").headers["etag"]
     run = client.finish()["id"]
-
     after = client.http.get("/api/runs", headers={"If-None-Match": before})
-
-    assert after.status_code == 200
-    assert after.headers["etag"] != before
-    assert [row["id"] for row in after.json()["runs"]] == [run]
-
-
-def test_refusals_and_streams_have_no_tag(shared: Client) -> None:
-    run = shared.finish()["id"]
-
-    refused = shared.http.get("/api/runs/nothing")
+    refused = client.http.get("/api/runs/nothing")
     accept = {"Accept": "text/event-stream"}
-    with shared.http.stream("GET", f"/api/runs/{run}/events", headers=accept) as stream:
+    with client.http.stream("GET", f"/api/runs/{run}/events", headers=accept) as stream:
         headers = stream.headers
 
-    assert refused.status_code == 404
-    assert "etag" not in refused.headers
+    assert (after.status_code, after.headers["etag"] != before) == (200, True)
+    assert [row["id"] for row in after.json()["runs"]] == [run]
+    assert (refused.status_code, "etag" in refused.headers) == (404, False)
     assert headers["content-type"].startswith("text/event-stream")
     assert "etag" not in headers
 

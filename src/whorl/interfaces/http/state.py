@@ -303,7 +303,7 @@ def _given(store: SqliteStore, run: RunId) -> str:
     inputs = given if isinstance(given, dict) else {}
     texts = {name: v if isinstance(v, str) else json.dumps(v) for name, v in inputs.items()}
     if len(texts) == 1:
-        return line(*texts.values(), _GIVEN_MAX)
+        return line("".join(texts.values()), _GIVEN_MAX)
     return line(", ".join(f"{k}: {text[:_GIVEN_MAX]}" for k, text in texts.items()), _GIVEN_MAX)
 
 
