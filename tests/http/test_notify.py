@@ -100,15 +100,6 @@ def test_a_command_tells_before_it_ends(
     assert "s3cret-hook" not in err
 
 
-def test_a_hook_that_is_gone_does_not_hold_a_run_up(tmp_path: Path, spawn: Spawn) -> None:
-    (tmp_path / "whorl.toml").write_text(CONFIG + '\n[notify]\nurl = "http://127.0.0.1:9/"\n')
-    process = spawn("run", "polish.yaml", "x")
-    _, err = process.communicate(timeout=PATIENCE_S)
-
-    assert process.returncode == 0
-    assert "the notification failed" in err
-
-
 @pytest.mark.parametrize(
     ("written", "words"),
     [
@@ -128,8 +119,8 @@ def test_mistakes_of_the_section_are_told(tmp_path: Path, written: str, words: s
 
 @pytest.mark.slow
 def test_occasions_can_be_chosen(project: Path, hook: Listening) -> None:
-    config = (project / "whorl.toml").read_text()
-    (project / "whorl.toml").write_text(config + 'on = ["failed"]\n')
+    with (project / "whorl.toml").open("a") as file:
+        file.write('on = ["failed"]\n')
     with connected(project) as client:
         client.finish()
         client.finish("failing.yaml")

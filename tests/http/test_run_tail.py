@@ -6,8 +6,6 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from whorl.interfaces.http import event_stream, journal
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal.journal import Entry, NewRun, RunId
@@ -16,6 +14,8 @@ from whorl.runtimes.sqlite import SqliteStore
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
+
+    import pytest
 
 RUN = RunId("r")
 
@@ -131,23 +131,25 @@ def test_who_is_far_behind_gets_all_in_parts(
     with_tail(tmp_path, work)
 
 
-@pytest.mark.parametrize("limit", ["_SENT_MAX", "_KEPT_MAX"])
 def test_what_is_sent_at_once_and_kept_is_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(journal, "PAGE", 2)
-    monkeypatch.setattr(journal, limit, 100)
+    for name, most in (("PAGE", 2), ("_SENT_MAX", 300), ("_KEPT_MAX", 400)):
+        monkeypatch.setattr(journal, name, most)
 
     async def work(store: CountingStore, tail: journal.RunTail) -> None:
         await store.write(9)
-        found, parts = await tail.read(0), 1
-        told = seqs(found)
+        told, sizes = [], []
+        found = journal.Batch(0, is_all=False)
         while not found.is_all:
-            found, parts = await tail.read(found.last), parts + 1
+            found = await tail.read(found.last)
             told += seqs(found)
+            sizes.append(len(found.text))
         assert told == list(range(1, 11))
-        assert parts == 5
-        assert len(tail._batches) == (5 if limit == "_SENT_MAX" else 1)
+        assert len(sizes) == 5
+        assert sum(len(batch.text) for batch in tail._batches.values()) <= 400
+        again = await tail.read(6)
+        assert (seqs(again), again.is_all) == ([7, 8], False)
 
     with_tail(tmp_path, work)
 
