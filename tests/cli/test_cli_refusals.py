@@ -152,7 +152,6 @@ def test_an_error_is_a_document_with_json(whorl: Whorl, project: Path) -> None:
 
 def test_events_take_no_word_that_is_not_theirs(whorl: Whorl) -> None:
     assert whorl("run --events polish.yaml x").ends(0).out.startswith('{"run"')
-    whorl("run polish.yaml x --events journal").ends(0)
 
 
 def test_a_project_without_runs_is_no_error(whorl: Whorl) -> None:

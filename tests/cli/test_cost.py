@@ -107,7 +107,7 @@ def test_a_price_that_is_not_known_is_said(tmp_path: Path) -> None:
     told = whorl(tmp_path, "cost").stdout
 
     assert "not known" in told
-    assert "2 calls had no known price" in told
+    assert "not in the sum: 2 calls without a known price" in told
 
 
 def test_a_run_is_replayed_and_what_differs_is_shown(place: Path) -> None:

@@ -69,7 +69,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_of_a_file_with_several_workflows_all_are_served_or_the_chosen_one(tmp_path: Path) -> None:
-    from whorl.interfaces.cli.commands.project.serving import _workflows
+    from whorl.interfaces.cli.commands.server import served_workflows
     from whorl.services.project import find_project
 
     actions = {"actions": {"A": {"type": "Compose", "inputs": 1}}}
@@ -81,8 +81,8 @@ def test_of_a_file_with_several_workflows_all_are_served_or_the_chosen_one(tmp_p
     file.write_text(json.dumps({"$schema": "deploymentTemplate.json#", "resources": resources}))
     project = find_project(TRUSTED, folder=tmp_path)
 
-    assert sorted(_workflows(project, (str(file),))) == ["first", "second"]
-    assert sorted(_workflows(project, (str(file),), "second")) == ["second"]
+    assert sorted(served_workflows(project, (str(file),))) == ["first", "second"]
+    assert sorted(served_workflows(project, (str(file),), "second")) == ["second"]
 
 
 def test_workflows_are_tools_with_their_inputs(place: Path) -> None:

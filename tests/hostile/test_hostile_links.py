@@ -174,7 +174,7 @@ def test_the_log_of_what_runs_elsewhere_is_not_written_through_a_link(
 ) -> None:
     """That of an experiment has a name that can be known before."""
     from whorl.errors import StoreError
-    from whorl.interfaces.cli.commands.runs.run import start_elsewhere
+    from whorl.interfaces.cli.commands.run import start_elsewhere
     from whorl.services.project import find_project
 
     lay(clone.folder / ".whorl" / "logs" / "known.log", victim, FILE)

@@ -15,148 +15,60 @@ if TYPE_CHECKING:
 
     from whorl.interfaces.cli.group import CommandTable
 
+# By section: modules of `commands` with the function in them, and one line of help.
 COMMANDS: CommandTable = {
     "Write": {
-        "templates": (
-            "whorl.interfaces.cli.commands.files.reference:templates",
-            "List the workflows to begin with.",
-        ),
-        "init": (
-            "whorl.interfaces.cli.commands.project.start:init",
-            "Make a folder ready: configuration, a first loop, schemas.",
-        ),
-        "new": (
-            "whorl.interfaces.cli.commands.files.reference:new",
-            "Write a workflow file from a template.",
-        ),
-        "validate": (
-            "whorl.interfaces.cli.commands.files.files:validate",
-            "Check workflow files and list all mistakes.",
-        ),
-        "lint": (
-            "whorl.interfaces.cli.commands.files.files:lint",
-            "Say what another system would refuse in a file.",
-        ),
-        "import": (
-            "whorl.interfaces.cli.commands.files.importing:import_command",
-            "Write the workflows of another program as files.",
-        ),
-        "convert": (
-            "whorl.interfaces.cli.commands.files.files:convert",
-            "Write a workflow file in the native format.",
-        ),
-        "graph": (
-            "whorl.interfaces.cli.commands.files.files:graph",
-            "Draw a workflow as text, as SVG or as a Mermaid diagram.",
-        ),
-        "schema": (
-            "whorl.interfaces.cli.commands.files.reference:schema",
-            "Print the JSON Schema of native files, for editors.",
-        ),
-        "explain": (
-            "whorl.interfaces.cli.commands.files.reference:explain",
-            "Explain an error code.",
-        ),
+        "templates": ("start:templates", "List the workflows to begin with."),
+        "init": ("start:init", "Make a folder ready: configuration, a first loop, schemas."),
+        "new": ("start:new", "Write a workflow file from a template."),
+        "validate": ("file:validate", "Check workflow files and list all mistakes."),
+        "lint": ("file:lint", "Say what another system would refuse in a file."),
+        "import": ("file:import_command", "Write the workflows of another program as files."),
+        "convert": ("file:convert", "Write a workflow file in the native format."),
+        "graph": ("file:graph", "Draw a workflow as text, as SVG or as a Mermaid diagram."),
+        "schema": ("file:schema", "Print the JSON Schema of native files, for editors."),
+        "explain": ("help:explain", "Explain an error code."),
     },
     "Run": {
-        "run": ("whorl.interfaces.cli.commands.runs.run:run_command", "Run a workflow file."),
-        "resume": (
-            "whorl.interfaces.cli.commands.runs.pause:resume",
-            "Go on after an interruption or a pause; retry what failed.",
-        ),
-        "continue": (
-            "whorl.interfaces.cli.commands.runs.steer:continue_command",
-            "Give a loop that ended more iterations.",
-        ),
-        "accept": (
-            "whorl.interfaces.cli.commands.runs.steer:accept",
-            "End a loop with the result of an iteration you choose.",
-        ),
-        "stop": (
-            "whorl.interfaces.cli.commands.runs.steer:stop",
-            "End a loop after the iteration that is under way.",
-        ),
-        "fork": (
-            "whorl.interfaces.cli.commands.runs.steer:fork",
-            "Start a new run from an iteration of another one.",
-        ),
-        "pause": ("whorl.interfaces.cli.commands.runs.pause:pause", "Pause a run."),
-        "cancel": ("whorl.interfaces.cli.commands.runs.pause:cancel", "Cancel a run."),
-        "approve": (
-            "whorl.interfaces.cli.commands.runs.steer:approve",
-            "Say yes to what a run asks.",
-        ),
-        "reject": ("whorl.interfaces.cli.commands.runs.steer:reject", "Say no to what a run asks."),
+        "run": ("run:run_command", "Run a workflow file."),
+        "resume": ("steer:resume", "Go on after an interruption or a pause; retry what failed."),
+        "continue": ("steer:continue_command", "Give a loop that ended more iterations."),
+        "accept": ("steer:accept", "End a loop with the result of an iteration you choose."),
+        "stop": ("runs:stop", "End a loop after the iteration that is under way."),
+        "fork": ("steer:fork", "Start a new run from an iteration of another one."),
+        "pause": ("runs:pause", "Pause a run."),
+        "cancel": ("runs:cancel", "Cancel a run."),
+        "approve": ("runs:approve", "Say yes to what a run asks."),
+        "reject": ("runs:reject", "Say no to what a run asks."),
     },
     "Look": {
-        "ls": ("whorl.interfaces.cli.commands.runs.lists:ls", "List runs."),
-        "status": ("whorl.interfaces.cli.commands.runs.status:status", "Show where a run is."),
-        "show": (
-            "whorl.interfaces.cli.commands.runs.show:show",
-            "Show the steps, iterations and results of a run.",
-        ),
-        "watch": (
-            "whorl.interfaces.cli.commands.runs.run:watch",
-            "Watch a run live, also one of another process.",
-        ),
-        "why": (
-            "whorl.interfaces.cli.commands.runs.why:why",
-            "Explain why the loops of a run ended.",
-        ),
-        "diff": ("whorl.interfaces.cli.commands.runs.why:diff", "Compare two iterations of a run."),
-        "cost": ("whorl.interfaces.cli.commands.runs.lists:cost", "Show what runs cost."),
-        "serve": (
-            "whorl.interfaces.cli.commands.project.serving:serve",
-            "Serve the page in the browser, and the HTTP API.",
-        ),
+        "ls": ("ls:ls", "List runs."),
+        "status": ("show:status", "Show where a run is."),
+        "show": ("show:show", "Show the steps, iterations and results of a run."),
+        "watch": ("run:watch", "Watch a run live, also one of another process."),
+        "why": ("why:why", "Explain why the loops of a run ended."),
+        "diff": ("why:diff", "Compare two iterations of a run."),
+        "cost": ("runs:cost", "Show what runs cost."),
+        "serve": ("server:serve", "Serve the page in the browser, and the HTTP API."),
     },
     "Keep": {
-        "trust": (
-            "whorl.interfaces.cli.commands.project.trust:trust",
-            "Show what a folder's whorl.toml permits, and trust it.",
-        ),
-        "memory": (
-            "whorl.interfaces.cli.commands.project.store:memory",
-            "List or delete what loops remember across runs.",
-        ),
-        "token": (
-            "whorl.interfaces.cli.commands.project.access:token",
-            "Make tokens for a server, each with a role.",
-        ),
-        "audit": ("whorl.interfaces.cli.commands.project.access:audit", "Show who did what."),
-        "tools": (
-            "whorl.interfaces.cli.commands.project.tools:tools",
-            "Show what tools of MCP servers say, and accept what changed.",
-        ),
-        "prune": ("whorl.interfaces.cli.commands.project.store:prune", "Delete old runs."),
-        "backup": (
-            "whorl.interfaces.cli.commands.project.store:backup",
-            "Copy the store to a file while it is in use.",
-        ),
-        "restore": (
-            "whorl.interfaces.cli.commands.project.store:restore",
-            "Put a backup in the place of the store.",
-        ),
-        "adopt": (
-            "whorl.interfaces.cli.commands.project.store:adopt",
-            "Copy the runs of a store that you have not made.",
-        ),
+        "trust": ("project:trust", "Show what a folder's whorl.toml permits, and trust it."),
+        "memory": ("project:memory", "List or delete what loops remember across runs."),
+        "token": ("server:token", "Make tokens for a server, each with a role."),
+        "audit": ("server:audit", "Show who did what."),
+        "tools": ("project:tools", "Show what tools of MCP servers say, and accept what changed."),
+        "prune": ("project:prune", "Delete old runs."),
+        "backup": ("project:backup", "Copy the store to a file while it is in use."),
+        "restore": ("project:restore", "Put a backup in the place of the store."),
+        "adopt": ("project:adopt", "Copy the runs of a store that you have not made."),
         "doctor": (
-            "whorl.interfaces.cli.commands.project.doctor:doctor",
+            "project:doctor",
             "Check the installation, the configuration and each provider.",
         ),
-        "mcp": (
-            "whorl.interfaces.cli.commands.project.serving:mcp",
-            "Serve workflows as MCP tools.",
-        ),
-        "completion": (
-            "whorl.interfaces.cli.commands.files.completion:completion",
-            "Print what makes a shell complete commands.",
-        ),
+        "mcp": ("server:mcp", "Serve workflows as MCP tools."),
+        "completion": ("help:completion", "Print what makes a shell complete commands."),
     },
-    "": {
-        "drive": ("whorl.interfaces.cli.commands.runs.run:drive", "Drive a run that was just made.")
-    },
+    "": {"drive": ("run:drive", "Drive a run that was just made.")},
 }
 
 
@@ -182,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     group = build_group(COMMANDS)
     if asked := os.environ.get("_WHORL_COMPLETE"):
-        from whorl.interfaces.cli.commands.files.completion import answer
+        from whorl.interfaces.cli.commands.help import answer
 
         sys.exit(answer(group, asked))
     code = run_safely(group, words)

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 # Section to command to `module:name` and one line of help; a section without a name is hidden.
+# Where a module has no dots, it is one of `commands`.
 CommandTable: TypeAlias = dict[str, dict[str, tuple[str, str]]]
 
+# The modules of `commands` that have to do with runs, for which an event loop is needed.
+_OF_RUNS = ("ls", "run", "runs", "show", "steer", "why")
 # What `--events` may print; without a word, the first.
 EVENTS = ("journal", "dialect")
 
@@ -76,17 +79,10 @@ class LazyGroup(CommandGroup):
     table: CommandTable
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Reads `--events` as `--events=KIND`: click would take any next word for the kind."""
-        made: list[str] = []
-        waiting = iter(args)
-        for word in waiting:
-            if word == "--":
-                made += [word, *waiting]
-            elif word in EVENTS and made and made[-1] == f"--events={EVENTS[0]}":
-                made[-1] = f"--events={word}"
-            else:
-                made.append(f"--events={EVENTS[0]}" if word == "--events" else word)
-        return super().parse_args(ctx, made)
+        """Reads `--events` as `--events=journal`: click would take any next word for the kind."""
+        end = args.index("--") if "--" in args else len(args)
+        made = [f"--events={EVENTS[0]}" if word == "--events" else word for word in args[:end]]
+        return super().parse_args(ctx, made + args[end:])
 
     def sections(self) -> CommandTable:
         """All commands: those of the core, and behind them those of wings."""
@@ -105,11 +101,12 @@ class LazyGroup(CommandGroup):
         for rows in (self.table if is_core else self.sections()).values():
             if cmd_name in rows:
                 module, _, name = rows[cmd_name][0].partition(":")
-                if ".runs." in module:
+                if module in _OF_RUNS:
                     with later_patterns():
                         # What the event loop imports has patterns that hardly anybody uses.
                         import_module("asyncio")
-                command = vars(import_module(module))[name]
+                place = module if "." in module else f"whorl.interfaces.cli.commands.{module}"
+                command = vars(import_module(place))[name]
                 assert isinstance(command, click.Command)
                 return command
         return None
@@ -176,27 +173,42 @@ def run_safely(command: click.Command, words: Sequence[str]) -> int:
 
 def _report(fault: Exception, *, as_json: bool) -> int:
     """Shows a failure, to people beside the output and to programs as a document."""
-    diagnostics: Sequence[Diagnostic] = ()
-    exit_code = fault.exit_code if isinstance(fault, WhorlError) else WhorlError.exit_code
-    code, message, advice = getattr(fault, "code", "R100"), str(fault), getattr(fault, "help", "")
-    if isinstance(fault, click.ClickException):
-        exit_code, code = 2, "W900"
-        message, advice = _words_of(fault)
-    elif isinstance(fault, InvalidWorkflow):
-        diagnostics = fault.diagnostics
-        first = next(iter(diagnostics), Diagnostic("W001", message))
-        code, message, advice = first.code, first.message, first.help
-    elif exit_code == WhorlError.exit_code:
-        if os.environ.get("WHORL_DEBUG") == "1":
-            import traceback
+    found = fault.diagnostics if isinstance(fault, InvalidWorkflow) else ()
+    first = found[0] if found else _described(fault)
+    if found:
+        from whorl.services.project import find_project
 
-            traceback.print_exception(fault)
-        words = safe(f"{type(fault).__name__}: {fault}")[:500]
-        code, message = "I900", f"an internal error: {words}"
-        advice = "report it with the output of the same command under WHORL_DEBUG=1"
-        advice = f"nothing that was journaled is lost; {advice}"
-    _show(code, message, advice, diagnostics, as_json=as_json)
-    return exit_code
+        show_diagnostics(found, find_project(os.environ).texts(found))
+    else:
+        say(f"{paint(f'error[{first.code}]', 'red', bold=True)}: {safe(first.message)}")
+        say(*[f"  = help: {safe(first.help)}"] if first.help else [])
+    if as_json:
+        from whorl.interfaces.cli.options import print_json
+
+        # The document that the HTTP interface answers with, too.
+        error = {"code": first.code, "message": safe(first.message), "help": safe(first.help)}
+        print_json({"error": error | {"diagnostics": [*map(diagnostic_json, found)] or None}})
+    if isinstance(fault, click.ClickException):
+        return 2
+    return fault.exit_code if isinstance(fault, WhorlError) else WhorlError.exit_code
+
+
+def _described(fault: Exception) -> Diagnostic:
+    """What went wrong, and what to do; of a mistake of ours, how to report it."""
+    if isinstance(fault, click.ClickException):
+        message, advice = _words_of(fault)
+        return Diagnostic("W900", message, help=advice)
+    if isinstance(fault, WhorlError) and fault.exit_code != WhorlError.exit_code:
+        code, advice = getattr(fault, "code", "R100"), getattr(fault, "help", "")
+        return Diagnostic(code, str(fault), help=advice)
+    if os.environ.get("WHORL_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(fault)
+    words = safe(f"{type(fault).__name__}: {fault}")[:500]
+    advice = "report it with the output of the same command under WHORL_DEBUG=1"
+    advice = f"nothing that was journaled is lost; {advice}"
+    return Diagnostic("I900", f"an internal error: {words}", help=advice)
 
 
 def _words_of(fault: click.ClickException) -> tuple[str, str]:
@@ -214,24 +226,6 @@ def _words_of(fault: click.ClickException) -> tuple[str, str]:
         return f"there are too many arguments: {many[1]}", advice
     message = _TOO_SMALL.sub(r"\1 is less than \2", message)
     return _NO_NUMBER.sub(r"\1 is not a whole number", message), advice
-
-
-def _show(
-    code: str, message: str, advice: str, diagnostics: Sequence[Diagnostic], *, as_json: bool
-) -> None:
-    if diagnostics:
-        from whorl.services.project import find_project
-
-        show_diagnostics(diagnostics, find_project(os.environ).texts(diagnostics))
-    else:
-        say(f"{paint(f'error[{code}]', 'red', bold=True)}: {safe(message)}")
-        say(*[f"  = help: {safe(advice)}"] if advice else [])
-    if as_json:
-        from whorl.interfaces.cli.options import print_json
-
-        # The document that the HTTP interface answers with, too.
-        error = {"code": code, "message": safe(message), "help": safe(advice)}
-        print_json({"error": error | {"diagnostics": [*map(diagnostic_json, diagnostics)] or None}})
 
 
 def show_diagnostics(diagnostics: Sequence[Diagnostic], texts: Mapping[str, str]) -> None:

@@ -178,7 +178,7 @@ def _listed(name: str) -> list[dict[str, Any]]:
 
 def _open_page(project: Project, path: str) -> int:
     """Serves the page, with the file in its editor, until it is stopped."""
-    from whorl.interfaces.cli.commands.project.serving import serve_page
+    from whorl.interfaces.cli.commands.server import serve_page
 
     file = os.path.relpath(os.path.abspath(path), project.root)
     if file.startswith(".."):

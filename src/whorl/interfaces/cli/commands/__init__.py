@@ -1,1 +1,113 @@
-"""The commands, in modules by what they are about."""
+"""What commands share: the store that they look into or change, lists, times, options."""
+
+from __future__ import annotations
+
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from whorl.interfaces.cli.options import print_json
+from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.formatting import table
+from whorl.lazily import regex
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+
+    from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
+
+R = TypeVar("R")
+_NO_UNIT = regex(r"[0-9.\s]*")
+_AGO = regex(r"[0-9.]+ *[a-zA-Z]+")
+
+force_option = click.option("--force", is_flag=True, help="Overwrite FILE.")
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask first.")
+feedback_option = click.option(
+    "--feedback", "-m", default="", metavar="TEXT", help="Your words to it."
+)
+
+
+def duration(text: str) -> float:
+    """A time in seconds; it needs a unit, since a bare number could be anything."""
+    from whorl.ir.values import parse_duration
+
+    try:
+        if _NO_UNIT.fullmatch(text):
+            raise ValueError(f"{text.strip()!r} has no unit")
+        return parse_duration(text)
+    except ValueError as fault:
+        raise click.BadParameter(f"{fault}; write 30d, 12h or 15m") from fault
+
+
+def moment(text: str) -> float:
+    """A time that is told as how long ago it was, or as a date."""
+    import time
+    from datetime import datetime
+
+    from whorl.ir.values import parse_duration
+
+    try:
+        if _AGO.fullmatch(text.strip()):
+            return time.time() - parse_duration(text)
+        return datetime.fromisoformat(text.strip()).timestamp()
+    except (ValueError, OverflowError) as fault:
+        forms = "write how long ago (7d, 12h, 2w) or a date (2026-11-30)"
+        raise click.BadParameter(f"{text!r} is not a time: {forms}") from fault
+
+
+since_option = click.option("--since", type=moment, metavar="TIME",
+                            help="Only since then: 7d or 12h ago, or a date.")  # fmt: skip
+
+
+@contextmanager
+def open_run(project: Project, text: str, at: str = "") -> Iterator[tuple[SqliteStore, RunId, str]]:
+    """The store, the run that is meant in RUN or RUN/ADDRESS, and the address in it."""
+    from whorl.services.inspecting.places import split_place
+    from whorl.services.runs import find_run
+
+    name, at = split_place(text, at)
+    with closing(project.open_store()) as store:
+        yield store, find_run(store, name), at
+
+
+@contextmanager
+def open_if_any(project: Project, *, is_needed: bool = False) -> Iterator[SqliteStore | None]:
+    """The store, where there is one: nothing is made by those who only look."""
+    if not is_needed and not project.has_runs():
+        yield None
+        return
+    with closing(project.open_store()) as store:
+        yield store
+
+
+def change_store(
+    project: Project, change: Callable[[SqliteStore], Awaitable[R]], *, create: bool = False
+) -> R:
+    import asyncio
+
+    async def work() -> R:
+        async with project.open_store(create=create) as store:
+            return await change(store)
+
+    return asyncio.run(work())
+
+
+def print_list(
+    documents: object,
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    as_json: bool,
+    empty: str,
+    right: Collection[int] = (),
+) -> None:
+    """Prints a list as JSON or as a table; says what an `empty` one means."""
+    if as_json:
+        print_json(documents)
+    elif rows:
+        print_lines(table([head, *rows] if head else rows, right=right))
+    else:
+        say(empty)

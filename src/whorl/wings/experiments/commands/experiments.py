@@ -332,7 +332,7 @@ async def _experiments(project: Project, origin: str) -> AsyncIterator[Experimen
 
 def _detach(project: Project, experiment: Experiment, *, fresh: bool, budget: str) -> int:
     """Leaves an experiment to a process of its own, and to servers where that one ends."""
-    from whorl.interfaces.cli.commands.runs.run import start_elsewhere
+    from whorl.interfaces.cli.commands.run import start_elsewhere
     from whorl.wings.experiments.trials import digest
 
     async def work() -> str:

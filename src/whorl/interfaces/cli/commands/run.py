@@ -103,12 +103,13 @@ def run_command(
     if file != named and not show.is_silent:
         say(f"{safe(named)} is {safe(file)}")
     reading = project.read(file, workflow)
-    show.check(reading.workflow)
-    given = options.read_inputs(reading.workflow, inputs)
-    given = options.add_main_text(reading.workflow, given, text, read_stdin)
-    given = options.with_paths(project, reading.workflow, given)
-    given = options.add_secrets(reading.workflow, given)
-    preflight.check_given(reading.workflow, given, advice=options.FORMS, has_options=True)
+    read = reading.workflow
+    show.check(read)
+    given = options.read_inputs(read, inputs)
+    given = options.add_main_text(read, given, text, read_stdin)
+    given = options.with_paths(project, read, given)
+    given = options.add_secrets(read, given)
+    preflight.check_given(read, given, advice=options.FORMS, has_options=True)
     start = Start(
         input=given,
         limits={} if budget is None else {"cost_usd": budget},
@@ -117,14 +118,14 @@ def run_command(
         file=os.path.abspath(file),
         sources=dict(reading.sources),
         cold=cold,
-        explore=_explored(reading.workflow, explore),
+        explore=_explored(read, explore),
         labels=preflight.check_labels(options.read_labels(labels)),
     )
     if reading.warnings:
         from whorl.interfaces.cli.diagnostics import render_all
 
         say(render_all(reading.warnings, reading.sources))
-    starts = starts_of(reading.workflow, start, time.time())
+    starts = starts_of(read, start, time.time())
     if starts.reason:
         say(f"{plural(starts.skipped, 'run')} not started: {safe(starts.reason)}")
     if not starts.each:
@@ -132,7 +133,7 @@ def run_command(
             print_json({"runs": [], "reason": starts.reason})
         return 0
     if dry_run:
-        return max(_rehearse(project, reading.workflow, each, show) for each in starts.each)
+        return max(_rehearse(project, read, each, show) for each in starts.each)
     if not show.is_silent:
         ask_for_trust(project)
     return asyncio.run(_run(project, reading, starts, show, detach=detach))
@@ -142,12 +143,10 @@ def _explored(workflow: Workflow, words: tuple[str, ...]) -> dict[str, int]:
     """The loops to explore, each with how many iterations."""
     explored: dict[str, int] = {}
     for word in words:
-        from whorl.services.files.preflight import not_explored
-
         name, _, number = word.partition("=")
         if not number.isdigit() or not int(number):
             raise UsageError(f"--explore takes LOOP=N, not {word!r}", help="--explore polish=8")
-        if why := not_explored(workflow, name):
+        if why := preflight.not_explored(workflow, name):
             raise UsageError(why, code="X106")
         explored[name] = int(number)
     return explored
@@ -156,6 +155,10 @@ def _explored(workflow: Workflow, words: tuple[str, ...]) -> dict[str, int]:
 async def _run(
     project: Project, reading: Reading, starts: Starts, show: Show, *, detach: bool
 ) -> int:
+    """Starts the runs, one or one for each item of a list, and drives one after the other.
+
+    The worst exit code is that of all.
+    """
     from whorl.providers.registry import Providers
 
     providers = Providers(project.settings())
@@ -163,46 +166,42 @@ async def _run(
     if start.refused is not None and detach:
         raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
     if start.refused is None:
-        for code, why in preflight.doubts(reading.workflow, providers):
-            say(f"warning[{code}]: {safe(why)}")
-        budget: Any = start.limits.get("cost_usd")
-        iterations, included = start.iterations, reading.included
-        foreseen = forecasting.forecast(
-            reading.workflow, providers, iterations=iterations, budget_usd=budget, included=included
-        )
-        for words in (note, forecast_words(foreseen), effects_words(foreseen.effects)):
-            if words:
-                say(words)
+        _say_before(reading, providers, start, note)
     origin = "detached" if detach else "terminal"
     async with run_session(project, show, providers=providers, origin=origin) as session:
         session.loaded = [
             {"code": one.code, "message": one.message, "path": one.node or ""}
             for one in reading.warnings
         ]
-        refused, at_once = start.refused, start.at_once
-        permitted = [replace(each, refused=refused, at_once=at_once) for each in starts.each]
-        made = [(each, *await session.runtime.start(reading.workflow, each)) for each in permitted]
+        made = []
+        for each in starts.each:
+            each = replace(each, refused=start.refused, at_once=start.at_once)
+            made.append((each, *await session.runtime.start(reading.workflow, each)))
         for each, run, _ in made:
             await note_start(session.store, run, each.file)
-        if not starts.is_split:
-            return await _drive(session, *made[0], detach=detach)
-        say(f"{plural(len(made), 'run')}, one for each item of the trigger")
-        return await _drive_each(session, made, detach=detach)
-
-
-async def _drive_each(
-    session: RunSession, made: list[tuple[Start, RunId, bool]], *, detach: bool
-) -> int:
-    """Drives the runs of a list one after the other; the worst exit code is that of all."""
-    results: list[object] = []
-    session.report = results.append
-    code = 0
-    for start, run, is_new in made:
-        if not session.was_stopped:
-            code = max(code, await _drive(session, start, run, is_new, detach=detach))
-    if session.show.as_json:
+        results: list[object] = []
+        if starts.is_split:
+            say(f"{plural(len(made), 'run')}, one for each item of the trigger")
+            session.report = results.append
+        code = 0
+        for each, run, is_new in made:
+            if not session.was_stopped:
+                code = max(code, await _drive(session, each, run, is_new, detach=detach))
+    if starts.is_split and show.as_json:
         print_json({"runs": results})
     return code
+
+
+def _say_before(reading: Reading, providers: Any, start: Start, note: str) -> None:
+    """Says what is doubted, how many calls there will be, and what they do outside."""
+    for code, why in preflight.doubts(reading.workflow, providers):
+        say(f"warning[{code}]: {safe(why)}")
+    budget: Any = start.limits.get("cost_usd")
+    iterations, included = start.iterations, reading.included
+    foreseen = forecasting.forecast(
+        reading.workflow, providers, iterations=iterations, budget_usd=budget, included=included
+    )
+    say(*filter(None, (note, forecast_words(foreseen), effects_words(foreseen.effects))))
 
 
 async def _drive(
@@ -242,15 +241,10 @@ def start_elsewhere(project: Project, command: list[str], name: str) -> str:
     if project.is_own_word:
         words += ["--config", str(project.config or project.foreign)]
     log = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    environment = {**os.environ, VARIABLE: project.environment.get(VARIABLE, "")}
+    streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
     try:
-        subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            env={**os.environ, VARIABLE: project.environment.get(VARIABLE, "")},
-        )
+        subprocess.Popen(words, start_new_session=True, env=environment, **streams)
     finally:
         os.close(log)
     return str(path)
@@ -272,24 +266,23 @@ def _rehearse(project: Project, workflow: Workflow, start: Start, show: Show) ->
         lambda request: kinds.kind(request.kind).work(request),
     )
     result = with_help(tried, is_kept=False)
+    status, error = str(result["status"]), result["error"]
     if show.as_json:
         print_json(result)
     elif not show.events:
-        if result["status"] == "succeeded":
+        if status == "succeeded":
             print_outputs(result["outputs"])
-        for loop in result["loops"]:
-            say(f"  {loop_words(loop)}")
-        if result["error"]:
-            say(f"  error[{result['error']['code']}]: {safe(advised(result['error']))}")
-            if result["error"]["code"] == "R104":
-                say(f"  {_UNFIT}")
+        say(*(f"  {loop_words(loop)}" for loop in result["loops"]))
+        if error:
+            unfit = [f"  {_UNFIT}"] if error["code"] == "R104" else []
+            say(f"  error[{error['code']}]: {safe(advised(error))}", *unfit)
         worst = worst_case(workflow)
         most = f"; a run makes {calls_words(worst.calls, worst.typical)}" if worst.calls else ""
         if worst.calls is None:
             most = f"; {calls_words(None, None)}"
         calls = plural(int(result["usage"]["calls"]), "call")
-        say(f"dry run {result['status']}; it would have made {calls}{most}")
-    return EXIT_CODES.get(str(result["status"]), 1)
+        say(f"dry run {status}; it would have made {calls}{most}")
+    return EXIT_CODES.get(status, 1)
 
 
 @click.command()

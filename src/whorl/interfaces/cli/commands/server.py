@@ -1,26 +1,44 @@
-"""What serves a project: `serve` its page and the HTTP API, `mcp` its workflows as tools."""
+"""What is there for others: `serve` and `mcp`, and who may use them: `token` and `audit`."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
-from dataclasses import replace
+import time
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
 
 from whorl.errors import InvalidWorkflow, SeveralWorkflows, UsageError, safe
-from whorl.interfaces.cli.options import located, workflow_option
+from whorl.interfaces.cli.commands import (
+    change_store,
+    duration,
+    open_if_any,
+    print_list,
+    since_option,
+)
+from whorl.interfaces.cli.group import CommandGroup
+from whorl.interfaces.cli.options import json_option, located, print_json, workflow_option
+from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust
+from whorl.interfaces.formatting import line
+from whorl.runtimes.service.tables import Audit
+from whorl.runtimes.service.tokens import ROLES, Role, Tokens
+from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whorl.interfaces.http.server import Place
     from whorl.interfaces.python.values import Workflow
+    from whorl.runtimes.service.tables import AuditEntry
+    from whorl.runtimes.service.tokens import Token
     from whorl.services.project import Project
 
 
@@ -90,9 +108,8 @@ def serve(
         opens = sys.stdout.isatty() and sys.stderr.isatty() and chosen.is_loopback
     ask_for_trust(project)
     page = "" if file is None else _page_of(project, file)
-    _serve_until_stopped(
-        project, chosen, drain, opens=opens, shown=not token_file, page=page, log_format=log_format
-    )
+    # A token of the operator's own is in a file, and stays there.
+    _serve(project, chosen, drain, opens=opens, page=page, shown=not token_file, log=log_format)
 
 
 def _page_of(project: Project, file: str) -> str:
@@ -111,26 +128,40 @@ def serve_page(project: Project, page: str) -> None:
     from whorl.interfaces.http.auth import new_token
     from whorl.interfaces.http.server import Place
 
-    place = Place(port=0, token=new_token(), edits=True)
     ask_for_trust(project)
-    _serve_until_stopped(project, place, None, opens=True, page=page)
+    _serve(project, Place(port=0, token=new_token(), edits=True), None, opens=True, page=page)
 
 
-def _serve_until_stopped(
+def _serve(
     project: Project,
     place: Place,
     drain_s: float | None,
     *,
     opens: bool,
+    page: str,
     shown: bool = True,
-    page: str = "",
-    log_format: str = "text",
+    log: str = "text",
 ) -> None:
+    """Serves until it is stopped; the link with the token is `shown`, or the address alone."""
     from whorl.interfaces.http.operations import begin_log
+    from whorl.interfaces.http.server import serving
+
+    async def work() -> None:
+        async with serving(project, place, drain_s) as (server, address):
+            link = f"{address}/#token={place.token}" + (f"&next=/{page}" if page else "")
+            echo(link if shown else address)
+            sys.stdout.flush()
+            new = ", with a new store" * server.has_new_store
+            say(f"serving {safe(str(project.root))}{new}; end with Ctrl-C")
+            if opens:
+                import webbrowser
+
+                await asyncio.to_thread(webbrowser.open, link)
+            await server.answer()
 
     _warn_of_trust(project)
-    begin_log(log_format, project.secrets())
-    asyncio.run(_serve(project, place, drain_s, opens=opens, shown=shown, page=page))
+    begin_log(log, project.secrets())
+    asyncio.run(work())
     say("stopped; the next server goes on with runs that were under way")
 
 
@@ -138,25 +169,6 @@ def _warn_of_trust(project: Project) -> None:
     refused = project.settings().untrusted
     if refused is not None:
         say(f"warning: no run is driven here: {safe(str(refused))}", f"  = help: {refused.help}")
-
-
-async def _serve(
-    project: Project, place: Place, drain_s: float | None, *, opens: bool, shown: bool, page: str
-) -> None:
-    from whorl.interfaces.http.server import serving
-
-    async with serving(project, place, drain_s) as (server, address):
-        link = f"{address}/#token={place.token}" + (f"&next=/{page}" if page else "")
-        # A token of the operator's own is in a file, and stays there.
-        echo(link if shown else address)
-        sys.stdout.flush()
-        new = ", with a new store" * server.has_new_store
-        say(f"serving {safe(str(project.root))}{new}; end with Ctrl-C")
-        if opens:
-            import webbrowser
-
-            await asyncio.to_thread(webbrowser.open, link)
-        await server.answer()
 
 
 @click.command()
@@ -187,7 +199,7 @@ def mcp(project: Project, *, files: tuple[str, ...], workflow: str, wait: float)
         raise UsageError("the package mcp is not installed", help=INSTALL) from error
     from whorl.interfaces.mcp import serve_stdio
 
-    workflows = _workflows(project, files, workflow)
+    workflows = served_workflows(project, files, workflow)
     if not workflows:
         raise UsageError("there is no workflow to serve here", help="name files: whorl mcp FILE...")
     _warn_of_trust(project)
@@ -195,7 +207,10 @@ def mcp(project: Project, *, files: tuple[str, ...], workflow: str, wait: float)
     asyncio.run(serve_stdio(project, workflows, wait))
 
 
-def _workflows(project: Project, files: tuple[str, ...], chosen: str = "") -> dict[str, Workflow]:
+def served_workflows(
+    project: Project, files: tuple[str, ...], chosen: str = ""
+) -> dict[str, Workflow]:
+    """The workflows of files, or of all in the project's folder, by the names of their tools."""
     from whorl.interfaces.mcp import tool_name
 
     folders = (".", "workflows")
@@ -203,7 +218,7 @@ def _workflows(project: Project, files: tuple[str, ...], chosen: str = "") -> di
     workflows: dict[str, Workflow] = {}
     for file in files or [str(p) for p in paths if p.suffix in _SUFFIXES][:FILES_MAX]:
         try:
-            found = _found_in(project, file, chosen)
+            found = list(_workflows_in(project, file, chosen))
         except InvalidWorkflow as fault:
             if files:
                 raise
@@ -213,21 +228,150 @@ def _workflows(project: Project, files: tuple[str, ...], chosen: str = "") -> di
         for workflow in found:
             name = tool_name(workflow.name)
             if name in workflows:
-                raise UsageError(
-                    f"two workflows are called {name!r}: {workflows[name].file} and {file}",
-                    help="name the files that are to be served",
-                )
+                words = f"two workflows are called {name!r}: {workflows[name].file} and {file}"
+                raise UsageError(words, help="name the files that are to be served")
             workflows[name] = workflow
     return workflows
 
 
-def _found_in(project: Project, file: str, chosen: str) -> list[Workflow]:
+def _workflows_in(project: Project, file: str, chosen: str) -> Iterator[Workflow]:
     """The workflow of a file; of one that has several, all or the chosen one."""
     from whorl.interfaces.python.loading import workflow_from
 
     try:
-        return [workflow_from(project, file, chosen)]
+        yield workflow_from(project, file, chosen)
     except SeveralWorkflows as fault:
         if chosen:
             raise
-        return [workflow_from(project, file, name) for name in fault.names]
+        yield from (workflow_from(project, file, name) for name in fault.names)
+
+
+_expires_option = click.option(
+    "--expires", type=duration, metavar="TIME", help="How long it is valid, such as 30d."
+)
+
+
+@click.group(cls=CommandGroup)
+def token() -> None:
+    """Make tokens for a server of this store, each with a name and a role.
+
+    \b
+      whorl token add ci --role run --expires 90d
+      whorl token ls
+
+    \b
+    read   looks at everything
+    run    starts and forks runs, too
+    steer  pauses, cancels, approves, goes on, too
+    admin  saves files, makes schedules and reads the audit, too
+    """
+
+
+@token.command(name="add")
+@click.argument("name")
+@click.option("--role", type=click.Choice(ROLES), required=True, help="What it may do.")
+@_expires_option
+@json_option
+@located
+def token_add(
+    project: Project, *, name: str, role: Role, expires: float | None, as_json: bool
+) -> None:
+    """Make a token and print it, this once: only a hash of it is kept.
+
+    \b
+      whorl token add ci --role run --expires 90d
+    """
+    made = change_store(project, lambda s: Tokens(s).add(name, role, expires), create=True)
+    _show(name, made, as_json=as_json)
+
+
+@token.command(name="rotate")
+@click.argument("name")
+@click.option("--grace", type=duration, default="0s", metavar="TIME", show_default=True,
+              help="How long the old one stays valid, such as 1h.")  # fmt: skip
+@_expires_option
+@json_option
+@located
+def token_rotate(
+    project: Project, *, name: str, grace: float, expires: float | None, as_json: bool
+) -> None:
+    """Make a new token in the place of one, with the same name and role.
+
+    \b
+      whorl token rotate ci --grace 1h --expires 90d
+    """
+    made = change_store(project, lambda s: Tokens(s).rotate(name, grace, expires), create=True)
+    _show(name, made, as_json=as_json)
+
+
+@token.command(name="rm")
+@click.argument("name")
+@located
+def token_rm(project: Project, *, name: str) -> None:
+    """End a token, and the sessions of the page that were opened with it, at once.
+
+    \b
+      whorl token rm ci
+    """
+    change_store(project, lambda store: Tokens(store).remove(name), create=True)
+    say(f"the token {name} was removed")
+
+
+@token.command(name="ls")
+@json_option
+@located
+def token_ls(project: Project, *, as_json: bool) -> None:
+    """List the tokens, without the tokens themselves."""
+    tokens: list[Token] = []
+    with open_if_any(project) as store:
+        tokens = Tokens(store).all() if store is not None else []
+    names = ("name", "role", "created_at", "expires_at")
+    rows = []
+    for each in tokens:
+        until = "never" if each.expires_at is None else clock(each.expires_at)
+        expires = until if each.is_valid(time.time()) else f"{until} (expired)"
+        rows.append((each.name, each.role, clock(each.created_at), expires))
+    print_list(
+        [{name: getattr(each, name) for name in names} for each in tokens],
+        ("NAME", "ROLE", "MADE", "EXPIRES"),
+        rows,
+        as_json=as_json,
+        empty="no tokens yet; make one with `whorl token add NAME --role read`",
+    )
+
+
+def _show(name: str, made: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"name": name, "token": made})
+        return
+    echo(made)
+    say(f"this is the token {name}; it is not shown again")
+
+
+@click.command()
+@since_option
+@click.option("--who", default="", metavar="NAME", help="Only of this token or person.")
+@click.option("--run", default="", metavar="RUN", help="Only about this run.")
+@click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 100_000),
+              help="How many, the newest first.")  # fmt: skip
+@json_option
+@located
+def audit(project: Project, *, since: float | None, run: str, as_json: bool, **which: Any) -> None:
+    """Show who did what: over HTTP by the token's name, here by `command line USER`.
+
+    \b
+      whorl audit --since 7d
+      whorl audit --who ci --json
+    """
+    deeds: list[AuditEntry] = []
+    with open_if_any(project, is_needed=bool(run)) as store:
+        if store is not None:
+            about = find_run(store, run) if run else ""
+            deeds = Audit(store).read(since=since or 0.0, run=about, **which)
+    rows = [
+        (clock(d.at), d.who, d.action, d.run or "-", line(d.file, 60) or "-", d.outcome)
+        for d in reversed(deeds)
+    ]
+    head = ("TIME", "WHO", "ACTION", "RUN", "ABOUT", "OUTCOME")
+    documents = [asdict(deed) for deed in deeds]
+    print_list(documents, head, rows, as_json=as_json, empty="there are no such entries")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,30 +10,29 @@ import click
 from whorl.errors import UsageError, did_you_mean, plural, safe
 from whorl.interfaces import formatting, status_words
 from whorl.interfaces.advice import advised, root_code
+from whorl.interfaces.cli.commands import open_run
 from whorl.interfaces.cli.options import json_option, located, place_option, print_json
 from whorl.interfaces.cli.paste_options import carrying, with_help
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.next_command import next_command
 from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines
-from whorl.interfaces.exit_words import why_document
 from whorl.interfaces.formatting import dollars, line, seconds
-from whorl.interfaces.progress import usage_of
 from whorl.interfaces.values import changes
+from whorl.interfaces.progress import usage_of
+from whorl.interfaces.exit_words import why_document
 from whorl.interfaces.verdicts import goals_of
 from whorl.interpreter.events import numbered
 from whorl.runtimes.journal.folding import fold
 from whorl.services.inspecting import results
 from whorl.services.inspecting.iterations import loop_named, loops_inside, sides
-from whorl.services.inspecting.places import loops_meant, split_place
+from whorl.services.inspecting.places import loops_meant
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.interfaces.values import Change
     from whorl.runtimes.journal.journal import IterationRow, LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.inspecting.iterations import Side
     from whorl.services.project import Project
 
 
@@ -56,13 +54,11 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
       whorl why last
       whorl why "last/all[2]/polish"
     """
-    name, at = split_place(run, at)
-    with closing(project.open_store()) as store:
-        chosen = find_run(store, name)
+    with open_run(project, run, at) as (store, chosen, place):
         loops = store.loops(chosen)
-        if at:
-            meant = loops_meant(at, [row.address for row in loops])
-            meant = meant or [loop_named(store, chosen, at)]
+        if place:
+            meant = loops_meant(place, [row.address for row in loops])
+            meant = meant or [loop_named(store, chosen, place)]
             loops = [row for row in loops if row.address in meant]
         if as_json:
             print_json(with_help(why_document(store, chosen, loops)))
@@ -72,7 +68,6 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
 
 def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator[str]:
     result: dict[str, Any] = with_help(results.full_result(store, run))
-    following = next_command(store, run, result)
     workflow, row = results.workflow_of(store, run), store.run(run)
     mark = f": {badge(row.status, row.mark)[0]}" if row.mark else ""
     yield f"run {run} of {line(row.name, 60)} {results.status_words(str(result['status']))}{mark}"
@@ -82,7 +77,6 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
         yield from summary.loops_lines(result["loops"])
         loops = [row for row in loops if row.exit_reason != "condition_met"][:_LOOPS_MAX]
         yield f"below: {len(loops)} that did not meet their condition; --at shows any other"
-    asked = results.requests_of(store, run)
     stopped = results.stopped_loops(store, run)
     for loop in loops:
         yield ""
@@ -91,26 +85,24 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
         yield from summary.loop_lines(
             loop, rows, workflow=workflow, machine=machine, is_stopped=is_stopped
         )
-    if not result["loops"] and not result["error"] and result["status"] == "succeeded":
+    error, asked = result["error"], results.requests_of(store, run)[-_REQUESTS_MAX:]
+    if not result["loops"] and not error and result["status"] == "succeeded":
         yield "it has no loop; all its steps are done"
-    requests = [f"  {status_words.request_words(item)}" for item in asked]
-    yield from ["", "people:", *requests[-_REQUESTS_MAX:]] if requests else []
-    warnings = [_warning(item) for item in result["warnings"][-_WARNINGS_MAX:]]
-    yield from ["", *warnings] if warnings else []
-    if result["paused_by"]:
-        yield from ["", summary.pause_words(result)]
-    if result["error"]:
-        yield from ["", *summary.error_lines(result["error"])]
-        if root_code(result["error"]) == result["error"]["code"]:
-            yield f"  `whorl explain {result['error']['code']}` says more"
+    yield from ["", "people:"] if asked else []
+    yield from (f"  {status_words.request_words(request)}" for request in asked)
+    yield from [""] if result["warnings"] else []
+    for warning in result["warnings"][-_WARNINGS_MAX:]:
+        where = f" ({safe(str(warning['path']))})" if warning.get("path") else ""
+        yield f"warning[{warning['code']}]{where}: {line(carrying(advised(warning)), 300)}"
+    yield from ["", summary.pause_words(result)] if result["paused_by"] else []
+    if error:
+        yield from ["", *summary.error_lines(error)]
+        if root_code(error) == error["code"]:
+            yield f"  `whorl explain {error['code']}` says more"
     for gate in result["waiting_for"]:
         yield from ["", *summary.gate_lines(gate)]
+    following = next_command(store, run, result)
     yield from ["", f"next: {carrying(following)}"] if not following.startswith("whorl why") else []
-
-
-def _warning(warning: dict[str, Any]) -> str:
-    where = f" ({safe(str(warning.get('path', '')))})" if warning.get("path") else ""
-    return f"warning[{warning.get('code')}]{where}: {line(carrying(advised(warning)), 300)}"
 
 
 @click.command()
@@ -140,14 +132,18 @@ def diff(
     Texts are compared by line (of long lines by word: [-gone-] {+new+}), other values by key.
     """
     text, first, second = _iterations_meant(words)
-    name, at = split_place(text, at)
-    with closing(project.open_store()) as store:
-        run = find_run(store, name)
-        loop = loop_named(store, run, at)
+    with open_run(project, text, at) as (store, run, place):
+        loop = loop_named(store, run, place)
         other = run if with_run is None else find_run(store, with_run)
         both = sides(store, run, loop, (first, second), other)
         inside = loops_inside(store, (run, numbered(loop, first)), (other, numbered(loop, second)))
-    changed = _changes(both, node)
+    before, after = (side.results for side in both)
+    names = list(dict.fromkeys([*before, *after]))
+    if node is not None and node not in names:
+        hint = did_you_mean(node, names) or f"steps: {', '.join(names) or 'none'}"
+        raise UsageError(f"there is no result of a step {node!r}", help=hint)
+    chosen = names if node is None else [node]
+    changed = {name: list(changes(before.get(name), after.get(name))) for name in chosen}
     if as_json:
         iterations = [{"note": side.row.note, "results": side.results} for side in both]
         texts = {name: "\n".join(map("".join, lines)) for name, lines in changed.items()}
@@ -161,8 +157,8 @@ def diff(
         for mark, text in lines:
             echo(_painted(mark, text))
     for name, counts in inside.items() if node is None else ():
-        before, after = (plural(count, "iteration") if count else "not begun" for count in counts)
-        echo(f"\n{line(name, 80)}: {before} → {after}")
+        was, now = (plural(count, "iteration") if count else "not begun" for count in counts)
+        echo(f"\n{line(name, 80)}: {was} → {now}")
 
 
 def _painted(mark: str, text: str) -> str:
@@ -183,16 +179,6 @@ def _iterations_meant(words: tuple[str, ...]) -> tuple[str, int, int]:
             message = f"{word!r} is not the number of an iteration"
             raise UsageError(message, help="name two of them: `whorl diff last 1 2`")
     return run, int(numbers[0]), int(numbers[1])
-
-
-def _changes(both: tuple[Side, Side], node: str | None) -> dict[str, list[Change]]:
-    names = list(dict.fromkeys([*both[0].results, *both[1].results]))
-    if node is not None and node not in names:
-        hint = did_you_mean(node, names) or f"steps: {', '.join(names) or 'none'}"
-        raise UsageError(f"there is no result of a step {node!r}", help=hint)
-    chosen = names if node is None else [node]
-    first, second = (side.results for side in both)
-    return {name: list(changes(first.get(name), second.get(name))) for name in chosen}
 
 
 def _figures(first: IterationRow, second: IterationRow) -> Iterator[str]:

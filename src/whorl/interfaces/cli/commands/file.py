@@ -1,0 +1,431 @@
+"""What is done with workflow files: check, convert, draw, lint and import them; their schemas."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import (
+    Diagnostic,
+    InvalidWorkflow,
+    SeveralWorkflows,
+    Span,
+    UsageError,
+    plural,
+    safe,
+)
+from whorl.errors import as_json as diagnostic_json
+from whorl.interfaces.cli.group import show_diagnostics
+from whorl.interfaces.cli.options import (
+    json_option,
+    located,
+    print_json,
+    workflow_option,
+    write_file,
+)
+from whorl.interfaces.cli.terminal import echo, print_lines, say
+from whorl.interfaces.diagrams.text import limit_words
+from whorl.interfaces.formatting import table
+from whorl.plugins import load_reference, wings
+from whorl.services.discovery import candidates, is_other
+from whorl.source.paths import open_file
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from whorl.dialects import Reading
+    from whorl.plugins import FileKind
+    from whorl.services.files.forecasting import Forecast
+    from whorl.services.files.preflight import Unknown
+    from whorl.services.project import Project
+
+    Report = dict[str, Any]
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option("--known", is_flag=True, help="Leave out files that are not workflows.")
+@workflow_option
+@json_option
+@located
+def validate(
+    project: Project, *, files: tuple[str, ...], known: bool, workflow: str, as_json: bool
+) -> int:
+    """Check workflow files, or all of a folder. Nothing is run; all mistakes are listed.
+
+    \b
+      whorl validate flows/*.yaml
+      whorl validate .
+    """
+    reports: list[Report] = []
+    folders = [file for file in files if Path(file).is_dir()]
+    for file in files:
+        if file in folders:
+            check = _Check(project, folder=file, is_quiet=as_json)
+            for path, _ in sorted(candidates(file)):
+                reports += check.file(os.path.normpath(path))
+        else:
+            reports += _Check(project, is_known=known, is_quiet=as_json).file(file, workflow)
+    if as_json:
+        print_json(reports)
+    elif folders:
+        print_lines(table(_overview(reports), right={1}))
+    return 0 if all(report["ok"] for report in reports) else 2
+
+
+def _overview(reports: list[Report]) -> Iterator[tuple[str, str, str]]:
+    """A row for each file: how many mistakes it has, and what a run of it needs."""
+    yield "file", "mistakes", "needs"
+    for report in reports:
+        needs = ", ".join(map(safe, report.get("needs", ()))) or "-"
+        yield safe(report["file"]), str(_count(report, "error") or "-"), needs
+    bad = sum(not report["ok"] for report in reports)
+    yield plural(len(reports), "file"), f"{bad} with mistakes", ""
+
+
+def _count(report: Report, severity: str) -> int:
+    return sum(each["severity"] == severity for each in report["diagnostics"])
+
+
+class _Check:
+    """Checks files, and says what it finds unless it `is_quiet`.
+
+    What is probably no workflow is left out of a folder, and of what only `is_known` as one.
+    """
+
+    def __init__(
+        self, project: Project, *, folder: str = "", is_known: bool = False, is_quiet: bool = False
+    ) -> None:
+        self.project, self.folder = project, folder
+        self.is_known, self.is_quiet = is_known, is_quiet
+
+    def file(self, file: str, name: str = "") -> list[Report]:
+        """The report of a file; one for each workflow where it has several and none is named."""
+        try:
+            kind = self._kind(file)
+            report = self._of_kind(file, kind) if kind else self._of_workflow(file, name)
+        except InvalidWorkflow as fault:
+            if isinstance(fault, SeveralWorkflows) and not name:
+                return [report for each in fault.names for report in self.file(file, each)]
+            mistakes = fault.diagnostics
+            if self.is_known and all(mistake.code == "W018" for mistake in mistakes):
+                return []
+            if self.folder:
+                place = Path(os.path.relpath(file, self.folder)).as_posix()
+                if is_other(fault, place):
+                    return []
+            self._show(mistakes, self.project.texts(mistakes))
+            report = {"ok": False, "diagnostics": mistakes}
+        diagnostics = [*map(diagnostic_json, report["diagnostics"])]
+        return [{"file": file, **report, "diagnostics": diagnostics}]
+
+    def _show(self, diagnostics: Collection[Diagnostic], texts: dict[str, str]) -> None:
+        if diagnostics and not self.is_quiet:
+            show_diagnostics(diagnostics, texts)
+
+    def _kind(self, file: str) -> FileKind | None:
+        """The kind of a file that is no workflow; of those that are `known` as one, by its text."""
+        path, text = Path(file), ""
+        kinds = [kind for wing in wings() for kind in wing.files]
+        if path.suffix in (".yaml", ".yml", ".json") and path.is_file():
+            text = open_file(file)
+        for kind in kinds:
+            # Most files are none of these, and need nothing of them.
+            if kind.word and kind.word in text:
+                claims: Any = load_reference(kind.claims)
+                if claims(text, file):
+                    return kind
+        named = (kind for kind in kinds if kind.infix and kind.infix in path.name)
+        return None if self.is_known else next(named, None)
+
+    def _of_kind(self, file: str, kind: FileKind) -> Report:
+        """What a file that is no workflow comes to; its mistakes are raised."""
+        check: Any = load_reference(kind.check)
+        words, found = check(self.project, file)
+        if not self.is_quiet:
+            say(f"{safe(file)}: {words}")
+        self._show(found, {})
+        return {"ok": True, "diagnostics": found}
+
+    def _of_workflow(self, file: str, name: str) -> Report:
+        from whorl.interfaces.status_words import effects_words
+        from whorl.ir.walk import index_nodes
+        from whorl.ir.worst_case import worst_case
+        from whorl.providers.registry import Providers
+        from whorl.services.files.forecasting import forecast
+
+        reading = self.project.read(file, name)
+        workflow, lacking = reading.workflow, [*_lacking(self.project, reading)]
+        warnings = [*reading.warnings, *_warnings(self.project, reading, lacking)]
+        worst = worst_case(workflow)
+        settings = self.project.settings()
+        foreseen = forecast(workflow, Providers(settings), included=reading.included)
+        facts = {
+            "name": workflow.name,
+            "dialect": workflow.dialect,
+            "steps": len(index_nodes(workflow)),
+            "calls_max": worst.calls,
+            "calls_without_retries": worst.typical,
+            "bound_usd": foreseen.bound_usd,
+            "limits": {key: value for key, value in asdict(workflow.limits).items() if value},
+            "effects": asdict(foreseen.effects),
+        }
+        if not self.is_quiet:
+            self._show(warnings, dict(reading.sources))
+            words = ", ".join(_fact_words(facts, reading, foreseen))
+            echo(f"{safe(file)}{f' {safe(name)}' if name else ''}: ok ({words})")
+            if outside := effects_words(foreseen.effects):
+                echo(f"  {outside}")
+        needs = [*dict.fromkeys(each.needs for each in lacking)]
+        return {"ok": True, "diagnostics": warnings, "needs": needs, **facts}
+
+
+def _lacking(project: Project, reading: Reading) -> Iterator[Unknown]:
+    """What a run needs and the configuration does not have: no mistake of the file."""
+    from whorl.providers.registry import Providers
+    from whorl.services.files.preflight import missing_permissions, unknown_names
+
+    settings = project.settings()
+    if settings.untrusted is not None:
+        # What it configures is not there, so nothing is said of names that may be in it.
+        return
+    yield from missing_permissions(reading.workflow, settings)
+    for each in unknown_names(reading.workflow, Providers(settings)):
+        if each.is_named:
+            yield replace(each, message=f"step {each.path!r} {each.message}")
+
+
+def _warnings(project: Project, reading: Reading, lacking: list[Unknown]) -> Iterator[Diagnostic]:
+    for note in project.configuration().notes:
+        yield Diagnostic("W023", note, severity="warning")
+    if (untrusted := project.settings().untrusted) is not None:
+        words, code = str(untrusted), untrusted.code
+        yield Diagnostic(code, words, help=untrusted.help, severity="warning")
+    for each in lacking:
+        yield Diagnostic(each.code, each.message, _span(reading, each.path), severity="warning")
+
+
+def _span(reading: Reading, path: str) -> Span | None:
+    """Where a step of the file stands; a step of another file that it calls: the file's top."""
+    from whorl.ir.walk import walk
+
+    file = next(iter(reading.sources), "")
+    places = (node.place for at, node in walk(reading.workflow.body) if at == path)
+    line, _, column = next(places, "").partition(":")
+    if not line.isdecimal() or not column.isdecimal():
+        return Span(file, 1, 1) if file else None
+    return Span(file, int(line), int(column), len(path.rpartition("/")[2]))
+
+
+def _fact_words(facts: Report, reading: Reading, foreseen: Forecast) -> Iterator[str]:
+    from whorl.interfaces.status_words import calls_words, forecast_words
+
+    yield facts["dialect"]
+    yield plural(facts["steps"], "step")
+    limited = reading.workflow.limits
+    if facts["calls_max"] != 0 and limited.cost_usd is not None and not foreseen.is_priced:
+        # The same words as before a run: money of unknown prices bounds nothing.
+        yield forecast_words(foreseen)
+        limited = replace(limited, cost_usd=None)
+    elif facts["calls_max"] != 0:
+        yield calls_words(facts["calls_max"], facts["calls_without_retries"])
+    if limits := limit_words(limited):
+        yield f"bounded by {limits}"
+
+
+@click.command(name="import")
+@click.argument("database", metavar="DATABASE")
+@click.argument("folder", metavar="[FOLDER]", default=".")
+@click.option("--archived", is_flag=True, help="Import archived workflows, too.")
+@click.option("--force", is_flag=True, help="Overwrite files that exist.")
+@json_option
+@located
+def import_command(
+    project: Project, *, database: str, folder: str, archived: bool, force: bool, as_json: bool
+) -> None:
+    """Write the workflows of another program's DATABASE as files into FOLDER.
+
+    \b
+      whorl import ~/.ai-studio/data.db flows
+
+    The database is only read. What a workflow needs is printed as lines for whorl.toml, which
+    name the variables to set: no key is copied, and no password of a node.
+    """
+    from whorl.services.files.importing import take_over
+
+    taken = take_over(Path(database).expanduser(), archived=archived)
+    paths = {str(Path(folder) / name): text for name, text in taken.files.items()}
+    if outside := [path for path in paths if Path(path).resolve().parent != Path(folder).resolve()]:
+        words = f"{outside[0]!r} would be written outside of {folder!r}"
+        raise UsageError(words, help="name another FOLDER")
+    existing = [path for path in paths if Path(path).exists()]
+    if existing and not force:
+        words = f"{plural(len(existing), 'file')} would be overwritten, such as {existing[0]!r}"
+        raise UsageError(words, help="name another FOLDER, or overwrite them with --force")
+    for path, text in paths.items():
+        write_file(path, text, advice="name another FOLDER", makes_folder=True)
+    check = _Check(project, is_quiet=True)
+    found = [_figures(report) for path in paths for report in check.file(path)]
+    if as_json:
+        print_json({"files": found, "config": [*taken.lines], "notes": [*taken.notes]})
+        return
+    for each in found:
+        counts = [plural(each["steps"], "step")]
+        counts += [plural(each["errors"], "mistake")] if each["errors"] else []
+        counts += [plural(each["warnings"], "warning")] if each["warnings"] else []
+        say(f"wrote {safe(each['file'])} ({', '.join(counts)})")
+    say(*map(safe, taken.notes))
+    if taken.lines:
+        say("for whorl.toml:")
+        print_lines(taken.lines)
+
+
+def _figures(report: Report) -> dict[str, Any]:
+    """How a file that was written reads; `whorl validate` says more."""
+    errors, warnings = _count(report, "error"), _count(report, "warning")
+    steps = report.get("steps", 0)
+    return {"file": report["file"], "steps": steps, "errors": errors, "warnings": warnings}
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--target", metavar="SYSTEM",
+              help="For whom. [default: the first that its dialect names]")  # fmt: skip
+@workflow_option
+@json_option
+@located
+def lint(project: Project, *, file: str, target: str | None, workflow: str, as_json: bool) -> int:
+    """Say what in FILE another system would refuse, or do otherwise.
+
+    \b
+      whorl lint workflow.json
+
+    The exit code is 2 when something would not deploy.
+    """
+    from whorl.dialects import dialects
+    from whorl.dialects.reader import parse
+
+    file = project.locate(file)
+    try:
+        dialect = project.read(file, workflow).workflow.dialect
+    except SeveralWorkflows as fault:
+        # What would be refused is said of all of them at once.
+        dialect = project.read(file, fault.names[0]).workflow.dialect
+    # By dialect and system, what the system calls its files, and what checks them for it.
+    linters: dict[str, dict[str, tuple[str, str]]]
+    linters = {n: getattr(dialects().load(n), "linters", {}) for n in dialects().names()}
+    forms = {system: form for each in linters.values() for system, (form, _) in each.items()}
+    own = linters[dialect]
+    target = target or next(iter(own or forms))
+    if target not in own:
+        takes = ", ".join(f"{system} ({form})" for system, form in forms.items())
+        words = f"{target!r} takes no file of the dialect {dialect!r}, which {file!r} is written in"
+        raise UsageError(words, help=f"there is: {takes}")
+    text = open_file(file)
+    check: Any = load_reference(own[target][1])
+    diagnostics, is_refused = check(parse(text, file, lenient=True))
+    if as_json:
+        print_json([*map(diagnostic_json, diagnostics)])
+    elif diagnostics:
+        show_diagnostics(diagnostics, {file: text})
+    else:
+        echo(f"{safe(file)}: nothing that {target} would refuse")
+    return 2 if is_refused else 0
+
+
+def _put(text: str, output: str | None, file: str, *, force: bool, advice: str) -> None:
+    """Prints a text that was made of a file, or writes it into another one."""
+    if output is None:
+        echo(text, nl=False)
+        return
+    if Path(output).resolve() == Path(file).resolve():
+        raise UsageError(f"{output!r} is the workflow itself", help="name another file")
+    if Path(output).exists() and not force:
+        raise UsageError(f"{output!r} exists", help=advice)
+    write_file(output, text, advice="name another file", makes_folder=True)
+    say(f"wrote {output}")
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("-o", "--output", metavar="OUT", help="Write this file. [default: print it]")
+@workflow_option
+@located
+def convert(project: Project, *, file: str, output: str | None, workflow: str) -> None:
+    """Write FILE in the native format.
+
+    \b
+      whorl convert flow.json -o flow.yaml
+
+    It is the same workflow, with the workflows that FILE calls; no file is overwritten.
+    """
+    from whorl.dialects.native import writing
+
+    file = project.locate(file)
+    reading = project.read(file, workflow)
+    text, secrets = writing.convert(reading.workflow, reading.sources, file)
+    _put(text, output, file, force=False, advice="name another OUT")
+    # Which secret inputs lost the values that the project has for them.
+    own = [safe(name) for name in secrets if ": " not in name]
+    if own:
+        flags = " ".join(f"-i {shlex.quote(name)}=@FILE" for name in own)
+        say(f"warning: values of secrets are not written; give them to each run: {flags}")
+    for key, _, name in (name.rpartition(": ") for name in secrets if ": " in name):
+        what = f"the secret input {safe(name)!r} of the workflow {safe(key)!r}"
+        say(f"warning: the value of {what} is not written; give it in the call")
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--text", is_flag=True, help="A tree of text. [default]")
+@click.option("--mermaid", is_flag=True, help="A Mermaid flowchart.")
+@click.option("--svg", is_flag=True, help="An SVG picture.")
+@click.option("-o", "--output", metavar="OUT", help="Write to a file instead of the terminal.")
+@click.option("--force", is_flag=True, help="Overwrite OUT.")
+@workflow_option
+@located
+def graph(
+    project: Project, *, file: str, output: str | None, force: bool, workflow: str, **forms: bool
+) -> None:
+    """Draw a workflow FILE. Nothing is run.
+
+    \b
+      whorl graph polish.yaml
+      whorl graph polish.yaml --svg -o polish.svg
+      whorl graph polish.yaml --mermaid > polish.mmd
+    """
+    from whorl.interfaces.diagrams import svg, text
+
+    chosen = [name for name, is_chosen in forms.items() if is_chosen]
+    if len(chosen) > 1:
+        both = " and ".join(f"--{name}" for name in chosen)
+        raise UsageError(f"{both} exclude each other", help="choose one form")
+    draw = {"svg": svg.svg, "mermaid": text.mermaid}.get("".join(chosen), text.text_tree)
+    file = project.locate(file)
+    drawn = draw(project.read(file, workflow).workflow)
+    _put(f"{drawn}\n", output, file, force=force, advice="overwrite it with --force")
+
+
+@click.command()
+@click.option("--tests", "kind", flag_value="tests", help="Of test files instead.")
+@click.option("--experiment", "kind", flag_value="experiment", help="Of experiment files instead.")
+@click.option("--config", "kind", flag_value="config", help="Of whorl.toml instead.")
+def schema(*, kind: str | None) -> None:
+    """Print the JSON Schema of native workflow files, for editors. `whorl init` writes them.
+
+    \b
+      whorl schema > whorl.schema.json
+      whorl schema --tests > whorl.test.schema.json
+      whorl schema --config > whorl.toml.schema.json
+    """
+    from whorl.interfaces.cli.commands.start import schemas
+
+    known = schemas()
+    if (kind or "workflow") not in known:
+        raise UsageError(f"this installation of whorl has no {kind}", code="W025")
+    print_json(known[kind or "workflow"])

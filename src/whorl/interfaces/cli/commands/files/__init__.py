@@ -1,1 +1,0 @@
-"""Commands that work with workflow files, and what is known without any."""

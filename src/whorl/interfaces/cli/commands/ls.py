@@ -1,0 +1,200 @@
+"""`whorl ls`: the runs of a project, in a table whose columns are chosen."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import UsageError, did_you_mean, plural, safe
+from whorl.interfaces import formatting
+from whorl.interfaces.cli.commands import moment, open_if_any, since_option
+from whorl.interfaces.cli.options import (
+    NO_RUNS,
+    dollars_given,
+    json_option,
+    located,
+    print_json,
+    read_labels,
+)
+from whorl.interfaces.cli.printing import summary
+from whorl.interfaces.cli.printing.calls import clock
+from whorl.interfaces.cli.terminal import badge, echo, paint, room, say
+from whorl.interfaces.formatting import line
+from whorl.interfaces.status_words import EXIT_REASONS
+from whorl.runtimes.sqlite import RunFilter
+from whorl.runtimes.sqlite.listing import EXPERIMENT, RESTORED, SORTS, UNLISTED
+from whorl.services.inspecting import results
+
+if TYPE_CHECKING:
+    from whorl.runtimes.journal.journal import RunRow
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
+
+    Cells = dict[str, str]
+
+STATUSES = ("running", "waiting", "paused", "interrupted", "succeeded", "failed", "cancelled")
+_SPARKS = 8
+# These are always there, these only where a run has something in them, others where asked for.
+_ALWAYS = ("STATUS", "WORKFLOW", "RUN")
+_USUAL = (*_ALWAYS, "KEY", "LOOP", "SCORE", "COST", "EXIT", "WHY", "PROJECT", "AGE")
+_NAMES = [name.lower() for name in _USUAL]
+_NAMES += ["input", "started", "time", "calls", "tokens", "error", "file", "origin", "labels"]
+_RIGHT = ("AGE", "TIME", "CALLS", "TOKENS")
+# These are cut on a narrow terminal.
+_SHRINKING = ("WORKFLOW", "KEY", "EXIT", "WHY", "PROJECT", "INPUT", "ERROR", "FILE", "LABELS")
+# What `--exit` knows: why loops end, and the mark of a run in which one ended at a limit.
+_ENDS = (*EXIT_REASONS, "limit")
+_EMPTY = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "held", "project")
+
+
+@click.command(name="ls")
+@click.argument("text", metavar="[TEXT]", default="")
+@click.option("--status", type=click.Choice(STATUSES), help="Only runs in this state.")
+@click.option("--workflow", "name", metavar="NAME", help="Only runs of this workflow.")
+@click.option("--exit", "ended", metavar="REASON",
+              help="Only runs with a loop that ended for this reason, such as budget.")  # fmt: skip
+@since_option
+@click.option("--until", type=moment, metavar="TIME", help="Only runs that began before then.")
+@click.option("--min-cost", "cost_min", type=dollars_given, metavar="DOLLARS",
+              help="Only runs that cost at least this.")  # fmt: skip
+@click.option("--max-cost", "cost_max", type=dollars_given, metavar="DOLLARS",
+              help="Only runs that cost at most this.")  # fmt: skip
+@click.option("--sort", type=click.Choice(SORTS), default="started", show_default=True,
+              help="Sort by this, the largest first.")  # fmt: skip
+@click.option("--label", "labels", multiple=True, metavar="NAME=VALUE",
+              help="Only runs with this label, those of experiments too. Repeatable.")  # fmt: skip
+@click.option("--all", "shows_all", is_flag=True, help="Also the runs of experiments, and tries.")
+@click.option("--reverse", "is_reversed", is_flag=True, help="In reverse order.")
+@click.option("--columns", default="", metavar="NAMES",
+              help=f"Which columns: {', '.join(_NAMES)}.")  # fmt: skip
+@click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True,
+              help="How many.")  # fmt: skip
+@json_option
+@located
+def ls(
+    project: Project,
+    *,
+    limit: int,
+    columns: str,
+    as_json: bool,
+    labels: tuple[str, ...],
+    shows_all: bool,
+    **which: Any,
+) -> None:
+    """List runs, newest first; with TEXT only those that have it in an input, name, file or id.
+
+    \b
+      whorl ls --status waiting
+      whorl ls harbour --since 7d
+      whorl ls --exit budget --sort cost
+      whorl ls --label experiment=polish --label variant=large
+      whorl ls --columns run,input,time,cost
+    """
+    wanted = [name.strip().upper() for name in columns.split(",") if name.strip()]
+    for name in (name.lower() for name in wanted if name.lower() not in _NAMES):
+        hint = did_you_mean(name, _NAMES) or f"there are: {', '.join(_NAMES)}"
+        raise UsageError(f"`ls` has no column {name!r}", help=hint)
+    asked = RunFilter(labels=tuple(read_labels(labels).items()), **which)
+    hidden = () if shows_all or labels else UNLISTED
+    rows: list[RunRow] = []
+    cells: list[tuple[Cells, Cells]] = []
+    more: int | None = 0
+    with open_if_any(project) as store:
+        if store is not None:
+            rows = store.list_runs(replace(asked, without_key=hidden), limit)
+            more = store.count_runs(replace(asked, key=EXPERIMENT)) if hidden else 0
+            if not as_json:
+                left = list(results.each_left(rows, lambda row: _cells(store, row, wanted)))
+                rows, cells = [row for row, _ in left], [made for _, made in left]
+    if not rows and asked.ended not in (None, *_ENDS):
+        advice = did_you_mean(asked.ended or "", _ENDS) or f"there is {', '.join(_ENDS)}"
+        raise UsageError(f"no loop ends for the reason {asked.ended!r}", help=advice)
+    if as_json:
+        print_json([_document(row) for row in rows])
+        return
+    if rows:
+        _show(rows, cells, wanted)
+    else:
+        say(NO_RUNS if store is None else "no such runs")
+    if more:
+        say(f"{plural(more, 'run')} of experiments not listed: --all, or --label experiment=NAME")
+
+
+def _document(row: RunRow) -> dict[str, object]:
+    """A row under the names that all documents of runs have."""
+    columns = asdict(row) | {"cost_usd": row.known_usd}
+    document = {"run": columns.pop("id"), "workflow": columns.pop("name"), **columns}
+    return document | {name: document[name] or None for name in _EMPTY}
+
+
+def _show(rows: list[RunRow], cells: list[tuple[Cells, Cells]], wanted: list[str]) -> None:
+    width = room()
+    lines = _lines([made for made, _ in cells], wanted, None)
+    if width is not None and max(map(len, lines)) > width:
+        lines = _lines([made | short for made, short in cells], wanted, width)
+    echo(paint(lines[0], dim=True))
+    for text, row in zip(lines[1:], rows, strict=True):
+        words, color = badge(row.status, row.mark)
+        words = words if wanted[:1] in ([], ["STATUS"]) else ""
+        echo((paint(words, color) if words else "") + text[len(words) :])
+
+
+def _lines(cells: list[Cells], wanted: list[str], width: int | None) -> list[str]:
+    """The table; unless columns are `wanted`, those in which no run has anything are left out."""
+    used = wanted or [n for n in _USUAL if n in _ALWAYS or any(row[n] for row in cells)]
+    has_budget = any(" / " in row["COST"] for row in cells)
+    head = ["COST / BUDGET" if has_budget and name == "COST" else name for name in used]
+    return formatting.table(
+        [head, *([row[name] for name in used] for row in cells)],
+        right={at for at, name in enumerate(used) if name in _RIGHT},
+        width=width,
+        shrink=[used.index(name) for name in _SHRINKING if name in used],
+    )
+
+
+def _cells(store: SqliteStore, row: RunRow, wanted: list[str]) -> tuple[Cells, Cells]:
+    """What a run has in each column, and what in some of them where there is little room."""
+    # Of the loops of a list none speaks for the others.
+    exits = store.exits(row.id) if "[" in row.loop else {}
+    if sum(exits.values()) > 1:
+        loop, iteration, ended = "", plural(sum(exits.values()), "loop"), summary.ends_words(exits)
+        curve = score = ""
+    else:
+        of = f"/{row.iterations_max}" if row.iterations_max else ""
+        loop, iteration, ended = safe(row.loop), f"{row.iteration}{of}", row.exit_reason
+        iteration = iteration if row.loop else ""
+        newest = store.newest_iterations(row.id, row.loop, _SPARKS) if row.loop else []
+        curve = formatting.sparkline([each.score for each in newest])
+        score = formatting.score(row.score) if row.loop else ""
+    given = results.input_of(store, row.id) if "INPUT" in wanted else ""
+    cost = formatting.cost_words(row) if row.cost_usd or row.unpriced_calls else "-"
+    budget = f" / {formatting.allowed(row.budget_usd)}" if row.budget_usd is not None else ""
+    worked = formatting.worked(row)
+    backup = row.labels.get(RESTORED)
+    restored = f"calls may be made twice: from a backup of {backup}" if backup else ""
+    cells = {
+        "STATUS": badge(row.status, row.mark)[0],
+        "WORKFLOW": line(row.name, 24),
+        "RUN": row.id,
+        "KEY": line(row.key, 24),
+        "LOOP": f"{loop} {iteration}".strip(),
+        "SCORE": f"{curve} {score}".strip(),
+        "COST": f"{cost}{budget}",
+        "EXIT": ended,
+        "WHY": line(row.held or restored, 60),
+        "PROJECT": line(row.belongs_to, 120),
+        "AGE": formatting.age(time.time() - row.updated_at),
+        "INPUT": line(formatting.written(given), 60) if given else "",
+        "STARTED": clock(row.created_at),
+        "TIME": formatting.seconds(worked) if worked else "-",
+        "CALLS": str(row.calls or ""),
+        "TOKENS": formatting.count(row.tokens) if row.tokens else "",
+        "ERROR": line(row.error, 60),
+        "FILE": line(row.file, 60),
+        "ORIGIN": row.origin,
+        "LABELS": line(", ".join(f"{n}={v}" for n, v in row.labels.items()), 60),
+    }
+    return cells, {"LOOP": iteration, "SCORE": score, "COST": cost, "EXIT": ""}

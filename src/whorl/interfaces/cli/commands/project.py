@@ -1,0 +1,593 @@
+"""What a project permits and keeps: trust, tools, the check of it all, memories, its store."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import sys
+import time
+from contextlib import closing
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import StoreError, UsageError, did_you_mean, plural, safe
+from whorl.interfaces.cli.commands import (
+    change_store,
+    duration,
+    print_list,
+    yes_option,
+)
+from whorl.interfaces.cli.group import CommandGroup
+from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
+from whorl.interfaces.cli.session import meant_run
+from whorl.interfaces.cli.terminal import echo, is_ours, paint, print_lines, say, steer
+from whorl.interfaces.cli.trust import accept_changes, judged_lines, known_tools
+from whorl.interfaces.formatting import age, bytes_words, line, table
+from whorl.plugins import load_reference, wings
+from whorl.runtimes.sqlite import Pruned
+from whorl.runtimes.sqlite.listing import EXPERIMENT
+from whorl.services.doctor import Finding, configured
+from whorl.source.paths import check_inside
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterator
+
+    from whorl.language import Json
+    from whorl.providers.settings import Settings
+    from whorl.runtimes.sqlite import MemoryRow, SqliteStore
+    from whorl.services.backup import Copied
+    from whorl.services.configuration.trust import Judged
+    from whorl.services.project import Project
+
+SQLITE_MIN = (3, 51, 3)
+FINISHED = ("succeeded", "failed", "cancelled")
+_CHECKED_QUIETLY = 20_000
+# What is said about a file that was trusted, and is not as it was then.
+_SINCE = {
+    "changed": "changed since: it does not count",
+    "foreign": "belongs to another user now: it does not count",
+    "unreadable": "cannot be read now",
+    "gone": "no longer there",
+}
+
+
+@click.command()
+@click.argument("path", metavar="[PATH]", required=False)
+@click.option("--list", "lists", is_flag=True, help="List what is trusted.")
+@click.option("--remove", "removes", is_flag=True, help="Trust PATH no longer.")
+@click.option("--yes", is_flag=True, help="Trust it without asking.")
+@json_option
+def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: bool) -> int:
+    """Show what the whorl.toml of a folder permits, and trust it as it is.
+
+    \b
+      whorl trust
+      whorl trust ../other --yes
+      whorl trust --list
+
+    PATH is a folder or its whorl.toml; without it, the project that you are in. Nothing of a
+    whorl.toml that is not trusted is run, sent or read from the environment.
+    """
+    from whorl.services.discovery import Catalogue
+
+    if lists:
+        return _list_trusted(as_json=as_json)
+    if removes:
+        return _trust_no_longer(path, as_json=as_json)
+    project, judged = _judged(path)
+    reads = Catalogue(project).reads()
+    if not as_json:
+        print_lines(judged_lines(judged))
+        print_lines([f"its workflows read {safe(', '.join(reads))}"] if reads else ())
+    is_trusted = _settle(judged, yes=yes, as_json=as_json)
+    if as_json:
+        rights = {"permits": judged.rights, "removed": judged.removed}
+        rights["added"] = judged.added if judged.before else ()
+        # One with other values is both added and removed.
+        document = {name: [{"kind": right.kind, "text": right.text} for right in each]
+                    for name, each in rights.items()}  # fmt: skip
+        facts = {"path": str(judged.path), "sha256": judged.digest, "standing": judged.standing}
+        print_json({**facts, **document, "reads": reads, "trusted": is_trusted})
+    return 0 if is_trusted or as_json else 1
+
+
+def _config(path: str) -> Path:
+    """The whorl.toml that a person means, by the path under which trust knows it.
+
+    In its place a folder may have the configuration of another system.
+    """
+    from whorl.services.configuration.foreign import find_foreign
+    from whorl.services.configuration.trust import CONFIG_NAME
+
+    given = Path(path).expanduser()
+    folder = (given if given.is_dir() or given.name != CONFIG_NAME else given.parent).resolve()
+    folder = folder.parent if folder.is_file() else folder
+    own = folder / CONFIG_NAME
+    return own if own.is_file() else find_foreign(folder) or own
+
+
+def _judged(path: str | None) -> tuple[Project, Judged]:
+    """The whorl.toml that a person means, and its project. Raises UsageError for none."""
+    from whorl.services.configuration.trust import CONFIG_NAME
+    from whorl.services.project import find_project
+
+    folder = None if path is None else _config(path).parent
+    project = find_project(os.environ, folder=folder)
+    is_meant = folder is None or project.root == folder
+    judged = project.configuration().judged if is_meant else None
+    if judged is None:
+        words = f"there is no {CONFIG_NAME} in {str(folder or project.root)!r}"
+        raise UsageError(words, help="a folder without one needs no trust")
+    return project, judged
+
+
+def _settle(judged: Judged, *, yes: bool, as_json: bool) -> bool:
+    """Whether it is trusted in the end."""
+    from whorl.services.configuration.trust import remember
+
+    if judged.standing == "foreign":
+        raise judged.refusal() or AssertionError
+    if not yes:
+        if judged.is_trusted or as_json:
+            return judged.is_trusted
+        if not is_ours(sys.stdin, sys.stderr):
+            raise UsageError("nobody can be asked here", help="read it, then say --yes")
+        if not click.confirm("trust it?", default=False, err=True):
+            say("it is not trusted")
+            return False
+    remember(os.environ, judged)
+    if not as_json:
+        say(f"trusted: {safe(str(judged.path))}")
+    return True
+
+
+def _trust_no_longer(path: str | None, *, as_json: bool) -> int:
+    from whorl.services.configuration.trust import forget
+    from whorl.services.project import find_project
+
+    file = _config(path or str(find_project(os.environ).root))
+    is_removed = forget(os.environ, file)
+    if as_json:
+        print_json({"path": str(file), "removed": is_removed})
+    else:
+        say(safe(f"{file} is no longer trusted" if is_removed else f"{file} was not trusted"))
+    return 0
+
+
+def _list_trusted(*, as_json: bool) -> int:
+    from whorl.services.configuration.trust import read_records
+
+    documents, rows = [], []
+    for path, record in read_records(os.environ).items():
+        standing, ago = _standing(Path(path)), f"{age(time.time() - record.at)} ago"
+        facts = {"path": path, "sha256": record.digest, "at": record.at, "standing": standing}
+        documents.append(facts)
+        rows.append((safe(path), ago, _SINCE.get(standing, "")))
+    empty = "nothing is trusted yet; `whorl trust` trusts the folder that you are in"
+    print_list(documents, (), rows, as_json=as_json, empty=empty)
+    return 0
+
+
+def _standing(file: Path) -> str:
+    """How a whorl.toml stands today that was trusted once; what it cannot be is "new"."""
+    from whorl.services.project import find_project
+
+    if not file.is_file():
+        return "gone"
+    try:
+        judged = find_project(os.environ, folder=file.parent).configuration().judged
+    except UsageError:
+        return "unreadable"
+    return "gone" if judged is None or judged.path != file else judged.standing
+
+
+@click.group(cls=CommandGroup)
+def tools() -> None:
+    """Show what tools of MCP servers say about themselves, and accept what is new or has changed.
+
+    \b
+      whorl tools ls
+      whorl tools accept notes/add
+    """
+
+
+@tools.command(name="ls")
+@json_option
+@located
+def tools_ls(project: Project, *, as_json: bool) -> None:
+    """List the tools whose descriptions models were given, and changes to accept."""
+    known = known_tools(project)
+    names, changes = known.names(), known.changes()
+    changed = [{"name": change.name, "difference": change.difference} for change in changes]
+    waiting = {change.name for change in changes}
+    rows = [[safe(f"{name}{'  (to accept)' if name in waiting else ''}")] for name in names]
+    empty = "no model was told of a tool yet"
+    print_list({"tools": names, "changed": changed}, (), rows, as_json=as_json, empty=empty)
+    say(*(f"next: whorl tools accept {safe(change.name)}" for change in changes if not as_json))
+
+
+@tools.command(name="accept")
+@click.argument("names", metavar="[SERVER/TOOL]...", nargs=-1)
+@yes_option
+@located
+def tools_accept(project: Project, *, names: tuple[str, ...], yes: bool) -> None:
+    """Show which tools are new or describe themselves differently than before, and accept that.
+
+    \b
+      whorl tools accept notes/add
+    """
+    if not accept_changes(project, names, yes=yes):
+        say("nothing was accepted")
+
+
+@click.command()
+@json_option
+@partial(located, is_checked=False, drives=True)
+def doctor(project: Project, *, as_json: bool) -> int:
+    """Check the installation, the store, and all that the configuration names.
+
+    \b
+      whorl doctor
+
+    Each provider is asked for its models, each MCP server is started and asked for its tools, each
+    Python task is imported, and the programs of agents are looked for. No model is asked.
+    """
+    from whorl.providers.redaction import redact
+
+    # Servers, programs and modules may tell the keys that they were given.
+    secrets = project.secrets()
+    found = [each._replace(words=redact(each.words, secrets)) for each in _findings(project)]
+    if as_json:
+        print_json([finding._asdict() for finding in found])
+    else:
+        rows = [("✓" if each.ok else "✗", each.what, safe(each.words)) for each in found]
+        for text in table(rows):
+            echo(paint(text[:1], "green" if text[:1] == "✓" else "red") + text[1:])
+    return 0 if all(finding.ok for finding in found) else 1
+
+
+def _findings(project: Project) -> Iterator[Finding]:
+    import apsw
+
+    from whorl import __version__
+    from whorl.providers.tools.tool_cache import FILE_NAME
+
+    yield Finding("whorl", True, f"{__version__} on Python {platform.python_version()}")
+    version = apsw.sqlite_lib_version()
+    is_new = tuple(int(part) for part in version.split(".")[:3]) >= SQLITE_MIN
+    wanted = ".".join(map(str, SQLITE_MIN))
+    advice = "" if is_new else f"; at least {wanted} is needed: update apsw"
+    yield Finding("SQLite", is_new, f"{version}{advice}")
+    yield Finding("Python", sys.version_info >= (3, 11), sys.executable)
+    yield _store(project)
+    try:
+        settings = project.settings()
+    except UsageError as fault:
+        yield Finding("configuration", False, f"{fault}; {fault.help}")
+        return
+    place = str(project.config or project.foreign or "no whorl.toml; only the environment")
+    yield Finding("configuration", True, place)
+    if settings.untrusted is not None:
+        # A provider of the environment is asked only by those who trust the folder they are in.
+        words = f"{settings.untrusted}; nothing was sent; {settings.untrusted.help}"
+        yield Finding("trust", False, words)
+        return
+    allowed = settings.allow.commands
+    programs = "workflow files may run any program" if allowed is True else ", ".join(allowed or ())
+    commands = f"allowed: {programs}" if allowed else "not allowed ([allow] commands)"
+    yield Finding("commands", True, commands)
+    yield Finding("retention", True, _retention(settings))
+    if settings.runtime.kind == "temporal":
+        from whorl.runtimes.runtime import cluster
+
+        found = asyncio.run(cluster().findings(settings.runtime.temporal))
+        yield from (Finding(*each) for each in found)
+    for reference in (check for wing in wings() for check in wing.checks):
+        # What a wing looks at: what it is, whether it is good, and words.
+        check: Any = load_reference(reference)
+        yield from (Finding(*each) for each in check(project))
+    yield from asyncio.run(configured(settings, project.store.with_name(FILE_NAME)))
+
+
+def _store(project: Project) -> Finding:
+    from whorl.runtimes.sqlite.faults import strange
+
+    path = project.mirror if project.is_on_cluster else project.store
+    if not path.exists():
+        folder = next(parent for parent in path.parents if parent.exists())
+        is_writable = os.access(folder, os.W_OK)
+        words = "will be made by the first run" if is_writable else f"{folder} cannot be written"
+        return Finding("store", is_writable, f"{path} {words}")
+    try:
+        lag = _lag(project) if project.is_on_cluster else ""
+        with closing(project.open_store()) as store:
+            sizes, wrong = store.sizes(), store.check(_checked)
+            is_strange = store.is_strange
+    except (StoreError, UsageError) as fault:
+        return Finding("store", False, str(fault))
+    if wrong:
+        return Finding("store", False, f"{path} is damaged: {'; '.join(wrong)}")
+    if not os.access(path, os.W_OK):
+        return Finding("store", False, f"{path} cannot be written")
+    words = f"{path}, {bytes_words(sizes.file_bytes)}, {plural(sizes.runs, 'run')}{lag}"
+    if is_strange:
+        why = strange(str(path))
+        words += f"; {why}; {why.help}"
+    return Finding("store", not is_strange, words)
+
+
+def _lag(project: Project) -> str:
+    """How far the mirror was behind before anybody looked."""
+    from whorl.runtimes.runtime import cluster
+
+    count, since = cluster().lag(
+        project.settings(), project.mirror, project.registry_of(project.mirror)
+    )
+    if not count:
+        return "; it had all that has ended on the cluster"
+    ended = f"ended on the cluster, up to {age(max(0.0, time.time() - since))} ago"
+    return f"; it was behind by {plural(count, 'run')} that {ended}"
+
+
+def _checked(done: int, all_of_it: int) -> None:
+    """A line at the terminal while a large store is read."""
+    if sys.stderr.isatty() and all_of_it > _CHECKED_QUIETLY:
+        words = f"checking the store: {done:,} of {all_of_it:,} entries"
+        steer(f"\r\x1b[K{words if done < all_of_it else ''}")
+
+
+def _retention(settings: Settings) -> str:
+    keep = settings.retention
+    limits = (
+        keep.older_than_s is not None and f"that ended more than {age(keep.older_than_s)} ago",
+        keep.max_runs is not None and f"beyond the newest {keep.max_runs:,}",
+        keep.max_bytes is not None and f"while the store is over {bytes_words(keep.max_bytes)}",
+    )
+    words = ", ".join(words for words in limits if words)
+    return f"a server deletes runs {words}" if words else "nothing is deleted by itself"
+
+
+@click.group(cls=CommandGroup)
+def memory() -> None:
+    """List or delete what loops remember across runs.
+
+    \b
+      whorl memory ls
+    """
+
+
+@memory.command(name="ls")
+@json_option
+@located
+def memory_ls(project: Project, *, as_json: bool) -> None:
+    """List the keys under which something is remembered."""
+    has_runs, now = project.has_runs(), time.time()
+    memories = _remembered(project) if has_runs else []
+    rows = [
+        (line(row.key, 60), str(row.records), bytes_words(row.bytes), age(now - row.updated_at))
+        for row, _ in memories
+    ]
+    print_list(
+        [asdict(row) | {"newest": newest} for row, newest in memories],
+        ("KEY", "RECORDS", "SIZE", "AGE"),
+        rows,
+        as_json=as_json,
+        empty="nothing is remembered" if has_runs else NO_RUNS,
+        right={1, 2, 3},
+    )
+
+
+@memory.command(name="rm")
+@click.argument("key", metavar="KEY")
+@json_option
+@located
+def memory_rm(project: Project, *, key: str, as_json: bool) -> None:
+    """Delete everything that is remembered under KEY."""
+    keys = [row.key for row, _ in _remembered(project)]
+    if key not in keys:
+        words = f"keys: {', '.join(keys)}" if keys else "nothing is remembered at all"
+        advice = did_you_mean(key, keys) or words
+        raise UsageError(f"nothing is remembered under {key!r}", help=advice)
+    if project.is_on_cluster:
+        from whorl.runtimes.runtime import cluster
+
+        number = cluster().forget(project.settings().runtime.temporal, key)
+    else:
+        number = change_store(project, lambda store: store.forget(key))
+    if as_json:
+        print_json({"key": key, "records": number})
+    else:
+        echo(f"deleted {plural(number, 'record')} of {key!r}")
+
+
+def _remembered(project: Project) -> list[tuple[MemoryRow, list[Json]]]:
+    """What is remembered under each key, and the newest record of each."""
+    if project.is_on_cluster:
+        from whorl.runtimes.runtime import cluster
+
+        return cluster().memory(project.settings().runtime.temporal)
+    with closing(project.open_store()) as store:
+        return [(row, store.memory(row.key)[-1:]) for row in store.memories()]
+
+
+@click.command()
+@click.option("--older-than", type=duration, metavar="TIME", help="How long ago a run must have "
+              "ended, such as 12h or 2w. [default: older_than of [retention] in whorl.toml, or 30d]"
+              )  # fmt: skip
+@click.option("--status", "statuses", multiple=True, type=click.Choice((*FINISHED, "interrupted")),
+              help="Only runs in this state. May be repeated. [default: all ended]")  # fmt: skip
+@click.option("--run", "named", metavar="RUN", help="Only this run, however old: one that has "
+              "ended, or whose journal is damaged.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask first, at a terminal.")
+@click.option("--experiments", is_flag=True, help="Runs of experiments, too.")
+@json_option
+@located
+def prune(
+    project: Project,
+    *,
+    older_than: float | None,
+    statuses: tuple[str, ...],
+    named: str | None,
+    dry_run: bool,
+    yes: bool,
+    experiments: bool,
+    as_json: bool,
+) -> None:
+    """Delete runs that ended long ago, with everything that only they use.
+
+    Runs of experiments stay, since their reports are made of them.
+
+    \b
+      whorl prune --older-than 30d --dry-run
+      whorl prune --run last
+    """
+    if named is not None and (older_than is not None or statuses or experiments):
+        raise UsageError("--run names one run: no other option chooses runs then")
+    if older_than is None:
+        configured_s = project.settings().retention.older_than_s
+        older_than = duration("30d") if configured_s is None else configured_s
+    kept = () if experiments else (EXPERIMENT,)
+
+    def prune(store: SqliteStore, *, dry_run: bool) -> Awaitable[Pruned]:
+        if named is not None:
+            return store.remove_run(meant_run(store, named), dry_run=dry_run)
+        chosen = statuses or FINISHED
+        return store.prune(older_than, chosen, dry_run=dry_run, without_key=kept)
+
+    old = Pruned((), 0, 0, dry_run)
+    if has_runs := project.has_runs():
+        is_asked = not (dry_run or as_json or yes) and sys.stdin.isatty()
+        old = change_store(project, partial(prune, dry_run=dry_run or is_asked))
+        which = "" if named is None else f" ({', '.join(old.runs)})"
+        if is_asked and old.runs:
+            if not click.confirm(f"delete {_amount(old)}{which}?", err=True):
+                say("nothing was deleted")
+                return
+            # `last` may be another one by now.
+            named = named and old.runs[0]
+            old = change_store(project, partial(prune, dry_run=False))
+        if not dry_run:
+            project.remove_workspaces(old.runs)
+    if as_json:
+        print_json(asdict(old))
+    elif has_runs:
+        print_lines(old.runs)
+        say(f"{'would delete' if dry_run else 'deleted'} {_amount(old)}")
+    else:
+        say(NO_RUNS)
+
+
+def _amount(pruned: Pruned) -> str:
+    return f"{plural(len(pruned.runs), 'run')}, {bytes_words(pruned.bytes)}"
+
+
+_file_argument = click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+
+
+@click.command()
+@_file_argument
+@click.option("--force", is_flag=True, help="Overwrite FILE.")
+@json_option
+@located
+def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
+    """Copy the store to FILE while it is in use, and check the copy.
+
+    \b
+      whorl backup ~/backups/whorl.db
+    """
+    from whorl.services.backup import back_up
+
+    check_inside(project.root, str(file))
+    with closing(project.open_store()) as store:
+        copied = back_up(store, file, project.registry_of(project.store), force=force)
+    _tell(
+        copied,
+        "checked",
+        "of it continued during the copy: what they do from now on is not in it",
+        "it is not known as yours: `whorl restore` takes its runs as history, and nothing else",
+        as_json=as_json,
+    )
+
+
+@click.command()
+@_file_argument
+@click.option("--force", is_flag=True, help="Put the store that is there aside.")
+@json_option
+@located
+def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
+    """Check the backup FILE, and put it in the place of the store.
+
+    \b
+      whorl restore ~/backups/whorl.db
+
+    Runs that were under way when the backup was made, or waited for a person with a time limit, are
+    paused: they may have gone on since, and
+    `whorl resume` makes again the calls that the backup does not know of, with the same keys.
+    Of a file that is not as `whorl backup` wrote it for you, only runs are taken, as history.
+    """
+    from whorl.services.backup import restore as restore_backup
+
+    if project.is_on_cluster:
+        # It pauses runs in the copy, and those of a cluster are paused in no copy.
+        words = "the runs of a cluster are Temporal's: a backup of their mirror cannot pause them"
+        advice = f"end all servers, and copy the file to {project.mirror}"
+        raise UsageError(words, help=advice, code="W920")
+    project.check_store()
+    copied = restore_backup(file, project.store, project.registry_of(project.store), force=force)
+    _tell(copied, f"restored from {file}", as_json=as_json)
+    print_lines(() if as_json or not copied.is_whole else copied.under_way)
+
+
+@click.command()
+@json_option
+@located
+def adopt(project: Project, *, as_json: bool) -> None:
+    """Copy the runs of a store that you have not made into one of your own.
+
+    \b
+      whorl adopt
+
+    They come as history that has ended. Tokens, schedules, hooks, memories and runs that wait do
+    not come along. The store that was there is kept beside the new one.
+    """
+    from whorl.services.backup import adopt as adopt_store
+
+    project.check_store()
+    is_mirror = project.is_on_cluster
+    path = project.mirror if is_mirror else project.store
+    copied = adopt_store(path, project.registry_of(path), is_mirror=is_mirror)
+    _tell(copied, "made again from the cluster" if is_mirror else "now your own", as_json=as_json)
+
+
+_PAUSED = (
+    "paused: what was done after the backup is not known, and `whorl resume RUN` makes such calls "
+    "again, with the same keys"
+)
+_HISTORY = (
+    "its runs are history that has ended; tokens, schedules, hooks, memories and runs that wait "
+    "were left out"
+)
+
+
+def _tell(
+    copied: Copied, what: str, went_on: str = _PAUSED, part: str = _HISTORY, *, as_json: bool
+) -> None:
+    """Tells what was copied, what of it `went_on`, and what it means if it is a `part` only."""
+    if as_json:
+        print_json(asdict(copied))
+        return
+    entries = plural(copied.entries, "entry", "entries")
+    content = f"{plural(copied.runs, 'run')}, {entries}, {bytes_words(copied.bytes)}"
+    echo(f"{copied.file}: {content}, {what}")
+    if copied.aside:
+        say(f"the store that was there is {copied.aside}")
+    if copied.under_way:
+        say(f"{plural(len(copied.under_way), 'run')} {went_on}")
+    if not copied.is_whole:
+        say(part)

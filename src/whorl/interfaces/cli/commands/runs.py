@@ -1,0 +1,240 @@
+"""What is done with runs: pause, cancel, stop, approve and reject them, and add up their costs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import StoreError, UsageError, plural
+from whorl.interfaces import formatting
+from whorl.interfaces.cli import options
+from whorl.interfaces.cli.commands import feedback_option, open_if_any, since_option
+from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
+from whorl.interfaces.cli.output_options import Show
+from whorl.interfaces.cli.paste_options import carrying, with_help
+from whorl.interfaces.cli.printing import summary
+from whorl.interfaces.cli.session import (
+    PATIENCE_S,
+    POLL_S,
+    meant_run,
+    objections,
+    on_run,
+    run_session,
+)
+from whorl.interfaces.cli.terminal import echo, print_lines, say
+from whorl.interfaces.status_words import ENDED
+from whorl.services import steering
+from whorl.services.inspecting import costs
+from whorl.services.inspecting.places import split_place
+from whorl.services.inspecting.results import full_result, status_words
+from whorl.services.runs import find_run
+
+if TYPE_CHECKING:
+    from whorl.interfaces.cli.session import RunSession
+    from whorl.interpreter.events import Event
+    from whorl.runtimes.journal.journal import RunId
+    from whorl.services.project import Project
+
+
+@click.command()
+@options.run_argument
+@json_option
+@located
+def pause(project: Project, *, run: str, as_json: bool) -> None:
+    """Pause a RUN: what is under way ends, nothing new begins until `whorl resume`.
+
+    \b
+      whorl pause last
+    """
+    event = steering.asked("run.paused", {"by": "person"})
+    asyncio.run(_stop(project, run, event, "paused", as_json))
+
+
+@click.command()
+@options.run_argument
+@click.option("--feedback", default="", metavar="TEXT", help="Why; it is kept with the run.")
+@json_option
+@located
+def cancel(project: Project, *, run: str, feedback: str, as_json: bool) -> None:
+    """End a RUN for good. What it has made so far stays in the store.
+
+    \b
+      whorl cancel last --feedback "wrong file"
+    """
+    asyncio.run(_stop(project, run, steering.cancelled(feedback), "cancelled", as_json))
+
+
+async def _stop(project: Project, text: str, event: Event, wanted: str, as_json: bool) -> None:
+    async with run_session(project, Show(as_json=True), creates=False) as session:
+        run = meant_run(session.store, text)
+        status = session.store.run(run).status
+        words = f"run {run} {status_words(status)} already"
+        if status != wanted and status in ENDED:
+            raise UsageError(words, help=f"`whorl show {run}`", code="W905")
+        if status != wanted:
+            words = await _bring(session, run, event, wanted)
+        if as_json:
+            print_json(with_help(full_result(session.store, run)))
+        else:
+            echo(words)
+
+
+async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> str:
+    with objections(run):
+        if not await session.runtime.request(run, event):
+            try:
+                await session.runtime.drive(run, [event])
+            except StoreError as fault:
+                # A server may have taken it up in between.
+                if fault.code != "R902" or not await session.runtime.request(run, event):
+                    raise
+    deadline = time.monotonic() + PATIENCE_S
+    while (status := session.store.run(run).status) == "running" and time.monotonic() < deadline:
+        await asyncio.sleep(POLL_S)
+    if status == wanted:
+        after = "" if wanted == "cancelled" else f"; go on with `whorl resume {run}`"
+        return f"run {run} {status_words(wanted)}{carrying(after)}"
+    return f"run {run} has been asked, and {status_words(status)}: a step that runs now ends first"
+
+
+@click.command()
+@click.option("--at", default="", metavar="LOOP", help="Which loop, where there are several.")
+@on_run
+async def stop(session: RunSession, run: RunId, *, at: str) -> int:
+    """End a loop of a RUN after the iteration that is under way, with what it returns then.
+
+    \b
+      whorl stop last
+      whorl stop last --at 'all[2]/polish'
+    """
+    return await session.steer(run, steering.stopped(session.store, run, at))
+
+
+_question_option = click.option(
+    "--at", default="", metavar="ADDRESS", help="Which one, if several wait."
+)
+
+
+@click.command()
+@feedback_option
+@_question_option
+@click.option("--set", "sets", multiple=True, metavar="NAME=VALUE",
+              help="Use this instead of a result of the loop; also NAME=@FILE.")  # fmt: skip
+@click.option("--value", metavar="VALUE",
+              help="Use this instead of what a gate shows; also @FILE, :=JSON.")  # fmt: skip
+@on_run
+async def approve(
+    session: RunSession,
+    run: RunId,
+    *,
+    feedback: str,
+    at: str,
+    sets: tuple[str, ...],
+    value: str | None,
+) -> int:
+    """Say yes to what a RUN asks: open a gate, or take an iteration, as it is or edited.
+
+    \b
+      whorl approve last --feedback "good, but mention the price"
+      whorl approve last --set draft=@better.md
+    """
+    if value is not None and sets:
+        raise UsageError("give --set for results of a loop, or --value for what a gate shows")
+    option, written = ("--set", sets) if value is None else ("--value", (f"value={value}",))
+    if value is not None and value.startswith(":="):
+        written = (f"value{value}",)
+    given = options.read_values(written, option, options.read_stdin)
+    edits = steering.Edits(given if value is None else given["value"]) if given else None
+    event = steering.decided(session.store, run, at, approved=True, feedback=feedback, edits=edits)
+    return await session.steer(run, event)
+
+
+@click.command()
+@feedback_option
+@_question_option
+@on_run
+async def reject(session: RunSession, run: RunId, *, feedback: str, at: str) -> int:
+    """Say no to what a RUN asks: close a gate, or send an iteration back.
+
+    \b
+      whorl reject last --feedback "the second paragraph is wrong"
+    """
+    event = steering.decided(session.store, run, at, approved=False, feedback=feedback)
+    return await session.steer(run, event)
+
+
+@click.command()
+@click.argument("run", metavar="[RUN[/ADDRESS]]", default="")
+@click.option("--by", type=click.Choice(costs.WAYS), default="model",
+              help="What to add up by. [default: model]")  # fmt: skip
+@since_option
+@click.option("--at", default="", metavar="ADDRESS", help="Only this loop, iteration or step.")
+@click.option("--all", "with_tries", is_flag=True, help="Also what tries cost.")
+@json_option
+@located
+def cost(
+    project: Project,
+    *,
+    run: str,
+    by: Any,
+    since: float | None,
+    at: str,
+    with_tries: bool,
+    as_json: bool,
+) -> None:
+    """Show what a RUN, or all runs, cost.
+
+    \b
+      whorl cost
+      whorl cost --since 7d --by workflow
+      whorl cost last --by iteration
+      whorl cost "last/all[2]/polish"
+      whorl cost --by day --json
+
+    Each call is counted once, in the full hour in which it ended, and days are those of UTC. Calls
+    of models without a known price are counted beside the sum: set prices in [prices.MODEL] of
+    whorl.toml.
+    """
+    name, at = split_place(run, at)
+    if at and not name:
+        raise UsageError("--at is a place in one run", help="say which, such as `last`")
+    found = costs.Costs(by)
+    with open_if_any(project, is_needed=bool(name)) as store:
+        if store is not None:
+            chosen = find_run(store, name) if name else None
+            found = costs.costs_of(
+                store, by, run=chosen, at=at, since=since or 0.0, with_tries=with_tries
+            )
+    if as_json:
+        print_json(found.document())
+    elif store is None:
+        say(NO_RUNS)
+    else:
+        print_lines(_cost_lines(found))
+
+
+def _cost_lines(found: costs.Costs) -> list[str]:
+    total = found.total
+    head = (found.by.upper(), "MODEL CALLS", "OTHER CALLS", "INPUT", "OUTPUT", "COST", "IN DOUBT")
+    cells = [head, *map(_cost_cells, (*found.lines, total))]
+    used = [at for at in range(len(head)) if any(row[at] for row in cells[1:])]
+    lines = formatting.table([[row[at] for at in used] for row in cells], right=range(1, len(used)))
+    lines.append(f"{plural(found.runs, 'run')}, {summary.calls_made(asdict(total))}")
+    if found.more:
+        lines.append(f"only the {costs.RUNS_MAX:,} runs that were changed last are looked into")
+    if total.unpriced_calls:
+        unknown = plural(total.unpriced_calls, "call")
+        lines.append(f"not in the sum: {unknown} without a known price; set [prices.MODEL]")
+    return lines
+
+
+def _cost_cells(usage: costs.Line) -> tuple[str, ...]:
+    tokens = map(formatting.count, (usage.input_tokens, usage.output_tokens))
+    calls = (usage.model_calls, usage.calls - usage.model_calls)
+    numbers = (*(str(number or "") for number in calls), *tokens)
+    name, doubtful = formatting.line(usage.name, 60), str(usage.in_doubt or "")
+    return (name, *numbers, formatting.cost_words(usage), doubtful)

@@ -1,1 +1,0 @@
-"""Commands that start, steer and look at runs."""

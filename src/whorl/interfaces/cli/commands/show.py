@@ -1,0 +1,391 @@
+"""How a run stands: `status` says where it is, `show` all of it, or what is at one address."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import safe
+from whorl.interfaces import status_words
+from whorl.interfaces.cli.commands import open_run
+from whorl.interfaces.cli.options import (
+    json_option,
+    located,
+    place_option,
+    print_json,
+    run_option,
+)
+from whorl.interfaces.cli.paste_options import carrying, with_help
+from whorl.interfaces.cli.printing import summary
+from whorl.interfaces.cli.printing.calls import clock, result_lines, step_lines, steps_in
+from whorl.interfaces.cli.printing.next_command import next_command
+from whorl.interfaces.cli.printing.records import is_quiet, place_lines, quiet_lines
+from whorl.interfaces.cli.terminal import SIGNS, badge, echo, paint, print_lines
+from whorl.interfaces.cli.watchers import event_json, iteration_cells, past_of, verdict
+from whorl.interfaces.formatting import allowed, joined, line, seconds, used, worked, written
+from whorl.interfaces.progress import LoopProgress, Progress, name_of
+from whorl.interpreter.events import split_iteration
+from whorl.providers.redaction import HIDDEN
+from whorl.runtimes.journal.fields import iterations_in
+from whorl.runtimes.journal.sealed_secrets import shown
+from whorl.services.inspecting import results
+from whorl.services.inspecting.iterations import results_of
+from whorl.services.inspecting.places import is_like, unknown_place
+from whorl.services.records import RunRecords, document_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from whorl.interfaces.progress import Step
+    from whorl.language import Json
+    from whorl.runtimes.journal.journal import Entry, LoopRow, RunId
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
+
+
+# Of each result, so many lines among others.
+_RESULT_LINES, _OUTPUT_LINES = 24, 200
+_ANSWERS_MAX = 1_000
+_REQUESTS_MAX = 20
+# Of more loops than this each is one line; its address shows its iterations.
+_TABLES_MAX = 20
+# The rows of `status` that a dialect's own lines take the place of.
+_DIALECT_ROWS = ("workflow", "status", "duration", "iteration", "until", "last", "result")
+
+
+@click.command()
+@run_option
+@json_option
+@located
+def status(project: Project, *, run: str, as_json: bool) -> None:
+    """Show where a RUN is: step, iteration, condition, last result, what it waits for.
+
+    \b
+      whorl status last
+    """
+    with open_run(project, run) as (store, chosen, _):
+        position = _Status(store, chosen)
+        if as_json:
+            print_json(position.document())
+            return
+        own = position.dialect_lines()
+        print_lines(own)
+        for key, words in position.rows():
+            if not own or key not in _DIALECT_ROWS:
+                echo(f"{f'{key}:' if key else '':<11} {words}".rstrip())
+
+
+class _Status:
+    """Where a run is."""
+
+    def __init__(self, store: SqliteStore, run: RunId) -> None:
+        self.store = store
+        self.progress = past_of(store, run)
+        self.row, self.machine = known = results.row_and_machine(store, run)
+        self.result: dict[str, Any] = with_help(results.full_result(store, run, known))
+        self.workflow = results.workflow_of(store, run)
+        is_running = self.result["status"] == "running"
+        self.until = time.time() if is_running else self.row.updated_at
+
+    def document(self) -> dict[str, object]:
+        row, result = self.row, self.result
+        steps = self.progress.steps.values()
+        same = ("status", "parent", "usage", "waiting_for", "paused_by", "error")
+        return {
+            "run": row.id,
+            "workflow": row.name,
+            "key": row.key or None,
+            "mark": row.mark or None,
+            "steps": [step.address for step in steps if step.state == "running"],
+            "loop": row.loop or None,
+            "iteration": row.iteration,
+            "iterations_max": row.iterations_max,
+            "score": row.score,
+            "started_at": row.created_at,
+            "updated_at": row.updated_at,
+            "budget_usd": row.budget_usd,
+            **{name: result[name] for name in same},
+        }
+
+    def dialect_lines(self) -> list[str]:
+        """The same as the dialect of its file says it; nothing while the run is in no loop."""
+        loops = [loop for loop in self.progress.loops.values() if not loop.exit_reason]
+        if not loops or self.result["status"] in status_words.ENDED:
+            return []
+        loop = loops[-1]
+        facts = {
+            "workflow": line(self.row.name, 80),
+            "status": str(self.result["status"]).capitalize(),
+            "loop": line(name_of(loop.address), 60),
+            "number": str(loop.number),
+            "limit": str(loop.limit),
+            "seconds": f"{max(0.0, self.until - loop.started_at):.0f}",
+            "result": self._last_result(loop)[1] or "null",
+        }
+        return status_words.status_lines(self.workflow.words, loop.path, facts)
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """The facts for people, each with its name."""
+        row, result = self.row, self.result
+        yield "run", f"{row.id}{f'  (fork of {row.parent})' if row.parent else ''}"
+        if row.key:
+            yield "key", line(row.key, 80)
+        yield "workflow", f"{line(row.name, 80)}  {line(row.file, 120)}".rstrip()
+        yield "status", paint(*badge(str(result["status"]), row.mark))
+        if took := worked(row) + max(0.0, self.until - row.updated_at):
+            yield "duration", seconds(took)
+        steps = self.progress.steps.values()
+        running = [step for step in steps if step.state in ("running", "retrying")]
+        if running:
+            yield "step", ", ".join(safe(step.address) for step in running[:5])
+        yield from self._loop_rows()
+        if usage := summary.usage_words(result["usage"]):
+            budget = row.budget_usd
+            of = f" of a budget of {allowed(budget)}" if budget is not None else ""
+            yield "used", usage + of
+        if result["paused_by"]:
+            yield "paused", summary.pause_words(result)
+        for gate in result["waiting_for"]:
+            yield from _below("waits for", summary.gate_lines(gate))
+        if result["output"] is not None:
+            yield "output", line(written(result["output"]), 200)
+        yield from _below("error", summary.error_lines(result["error"]))
+        yield "next", carrying(next_command(self.store, row.id, result))
+
+    def _loop_rows(self) -> Iterator[tuple[str, str]]:
+        loops = self.result["loops"]
+        if len(loops) > summary.ONE_BY_ONE_MAX:
+            yield from _below("loops", summary.loops_lines(loops))
+            yield from (("", words) for words in summary.all_loops(self.row.id, loops))
+            return
+        for loop in self.progress.loops.values():
+            of = f"/{loop.limit}" if loop.limit else ""
+            ended = status_words.exit_words(loop.exit_reason, loop.stopped_by)
+            yield "iteration", joined(f"{loop.number}{of} of {safe(loop.address)}", ended)
+            node = results.loop_node(self.workflow, loop.path)
+            if node is not None and node.until is not None:
+                yield "until", status_words.condition_words(node.until)
+            if loop.iterations:
+                last = loop.iterations[-1]
+                measured = f", score {last.shown_score}" if last.score is not None else ""
+                words = f": {last.words}" if last.words else ""
+                yield "last", f"iteration {last.number}{measured}{words}"
+            if any(parts := self._last_result(loop)):
+                yield "result", ": ".join(parts)
+
+    def _last_result(self, loop: LoopProgress) -> tuple[str, str]:
+        """The newest result of a loop, and its name; empty where it has none."""
+        previous = results.loop_frame(self.machine, loop.address).get("previous") or {}
+        values = [(name, value) for name, value in previous.items() if value is not None]
+        for name, value in values[-1:]:
+            is_hidden = name in results.hidden_names(self.workflow)
+            return line(name, 40), HIDDEN if is_hidden else line(written(value), 160)
+        return "", ""
+
+
+def _below(key: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Lines of which the first has a name."""
+    return (("" if at else key, words) for at, words in enumerate(lines))
+
+
+@click.command()
+@place_option
+@click.option("--full", "whole", is_flag=True, help="Do not shorten long lists and deep values.")
+@json_option
+@click.option("--deep", is_flag=True, help="With --json: records of iterations and items, too.")
+@click.option("--as", "shape", metavar="SYSTEM", help="All records in its own JSON: azure.")
+@located
+def show(
+    project: Project, *, run: str, whole: bool, as_json: bool, deep: bool, shape: str | None
+) -> None:
+    """Show a RUN: its steps, loops and results; or one place of it, with prompts and answers.
+
+    Every step has a record, those that compute or are skipped too: status, inputs, output, error,
+    times and cost.
+
+    \b
+      whorl show last
+      whorl show "last/polish[3]/review"
+      whorl show "last/polish[3]" --json
+    """
+    with open_run(project, run) as (store, chosen, address):
+        records = RunRecords(store, chosen, project.secrets())
+        if shape is not None:
+            print_json(records.history(shape, address))
+        elif address and (loops := _loops_like(store, chosen, address)):
+            print_lines(_loop_line(row) for row in loops)
+        elif as_json:
+            found = document_of(records.of(address, depth=None if deep else 0))
+            print_json({**_document(records, address, found["records"]), **found})
+        else:
+            print_lines(_place(records, address, whole=whole) if address
+                        else _overview(records, whole=whole))  # fmt: skip
+
+
+def _document(records: RunRecords, address: str, found: object) -> dict[str, object]:
+    """What is told of a run, or of a place in it, beside the records that were found."""
+    store, run = records.store, records.run
+    if address:
+        entries = _entries(records, address, found)
+        events = [event_json(run, entry) for entry in entries]
+        return {"run": run, "address": address, "entries": events}
+    row = store.run(run)
+    # What each finished task gave; of a long run the latest.
+    answers: dict[str, Json] = {}
+    for entry in store.read_back(run, frozenset({"task.finished"})):
+        answers.setdefault(entry.event.address, shown(entry.event).get("value"))
+        if len(answers) == _ANSWERS_MAX:
+            break
+    return {
+        **with_help(results.full_result(store, run)),
+        "workflow": row.name,
+        "dialect": row.dialect,
+        "file": row.file,
+        "key": row.key or None,
+        "input": _given(store, run),
+        "started_at": row.created_at,
+        "updated_at": row.updated_at,
+        "answers": dict(reversed(answers.items())),
+    }
+
+
+def _given(store: SqliteStore, run: RunId) -> Any:
+    return next(iter(store.read(run, limit=1))).event.body.get("input")
+
+
+def _entries(records: RunRecords, address: str, found: object) -> list[Entry]:
+    """What has happened at a place; refuses one of which there are no records either."""
+    entries = list(records.store.entries_at(records.run, address))
+    if not entries and not found:
+        raise unknown_place(records.store, records.run, address)
+    return entries
+
+
+def _overview(records: RunRecords, *, whole: bool) -> Iterator[str]:
+    store, run = records.store, records.run
+    row, loops = store.run(run), store.loops(run)
+    progress = past_of(store, run)
+    key = f"  key {line(row.key, 60)}" if row.key else ""
+    fork = f", fork of {row.parent}" if row.parent else ""
+    yield f"{line(row.name, 80)}  run {run}  {clock(row.created_at)}{fork}{key}"
+    given = _given(store, run)
+    for name, value in (given if isinstance(given, dict) else {}).items():
+        yield f"  {line(name, 40)} = {line(written(value), 100)}"
+    yield from _places(progress, is_short=len(loops) > _TABLES_MAX)
+    yield from (_loop_line(row) for row in loops if row.address not in progress.loops)
+    yield from quiet_lines(records, {*progress.steps, *(row.address for row in loops)})
+    requests = results.requests_of(store, run)
+    inside = [request for request in requests if request.place not in progress.steps]
+    yield from (f"  {status_words.request_words(request)}" for request in inside[-_REQUESTS_MAX:])
+    result: dict[str, Any] = with_help(results.full_result(store, run))
+    for name, value in result["outputs"].items():
+        yield f"output {line(name, 40)}:"
+        yield from result_lines(value, _OUTPUT_LINES, whole=whole)
+    yield from summary.final_lines(store, run, result, asked="show")
+
+
+def _places(progress: Progress, *, is_short: bool) -> Iterator[str]:
+    """Steps and loops in the order in which they began; of very many loops a line each."""
+    places: list[Step | LoopProgress] = [*progress.steps.values(), *progress.loops.values()]
+    for place in sorted(places, key=lambda place: place.started_at):
+        if isinstance(place, LoopProgress):
+            yield from islice(_loop_table(place), 1 if is_short else None)
+        else:
+            yield _step_words(place)
+
+
+def _loops_like(store: SqliteStore, run: RunId, address: str) -> list[LoopRow]:
+    """The loops that an address without numbers means, where nothing is exactly there."""
+    if next(store.entries_at(run, address), None) is not None:
+        return []
+    return [row for row in store.loops(run) if is_like(row.address, address)]
+
+
+def _loop_line(row: LoopRow) -> str:
+    """A loop that lies further back than what is kept of a run's progress."""
+    loop = LoopProgress(row.address, limit=iterations_in(row.limits), number=row.iterations)
+    loop.exit_reason, loop.stopped_by, loop.mark = row.exit_reason, row.stopped_by, row.mark
+    return next(_loop_table(loop))
+
+
+def _step_words(step: Step) -> str:
+    took = (step.ended_at or 0.0) - step.started_at
+    answer = f": {step.feedback}" if step.feedback else ""
+    if step.state == "rejected" or step.feedback:
+        answer = ("rejected" if step.state == "rejected" else "approved") + answer
+    return joined(
+        f"{SIGNS.get(step.state, '·')[0]} {safe(step.address)}",
+        line(step.model, 40),
+        seconds(took) if took > 0 else "",
+        used(step.tokens, step.cost_usd),
+        f"attempt {step.attempt}" if step.attempt > 1 else "",
+        f"→ {line(step.branch, 40)}" if step.branch else "",
+        step.error if step.state == "failed" else "",
+        answer,
+    )
+
+
+def _loop_table(loop: LoopProgress) -> Iterator[str]:
+    """A loop with a row for each of its finished iterations."""
+    of = f"/{loop.limit}" if loop.limit else ""
+    ended = status_words.exit_words(loop.exit_reason, loop.stopped_by)
+    head = f"{'!' if loop.mark else '↻'} {safe(loop.address)}"
+    legend = "★ is the best one" if loop.best and loop.iterations else ""
+    yield joined(head, f"{loop.number}{of}", ended, legend)
+    rows: list[tuple[str, ...]] = [("#", "score", "Δ", "time", "tokens", "cost", "verdict")]
+    for done in loop.iterations:
+        number, measured, *others = iteration_cells(done)
+        star = "★" if loop.best and loop.best[0] == done.number else ""
+        rows.append((number, measured + star, *others, verdict(done)))
+    if len(rows) > 1:
+        yield from summary.inner_table(rows, right=6, shrink=6)
+        yield from summary.explored_lines(loop.number, loop.explored)
+
+
+def _place(records: RunRecords, address: str, *, whole: bool) -> Iterator[str]:
+    store, run = records.store, records.run
+    found = records.of(address, depth=0).records
+    entries = _entries(records, address, found)
+    yield f"run {run}  {safe(address)}"
+    loops = {row.address for row in store.loops(run)} if entries else set()
+    inside = [loop for loop in loops if loop.startswith((f"{address}/", f"{address}["))]
+    steps = steps_in(entries)
+    if is_quiet(entries):
+        yield from place_lines(records, found, address, whole=whole)
+    elif split_iteration(address)[0] in loops:
+        yield from _inside(store, run, address, entries, whole=whole)
+    elif inside or len(steps) > _TABLES_MAX:
+        progress = Progress()
+        for entry in entries:
+            progress.take(entry.event)
+        yield from _places(progress, is_short=len(inside) > _TABLES_MAX)
+    else:
+        # Each step with what it was given and what it gave.
+        for events in steps.values():
+            yield from step_lines(run, events, whole=whole)
+
+
+def _inside(
+    store: SqliteStore, run: RunId, address: str, entries: list[Entry], *, whole: bool
+) -> Iterator[str]:
+    """A loop or an iteration: its steps in order, its table, its results."""
+    loop, number = split_iteration(address)
+    progress = Progress()
+    steps: dict[str, Step] = {}
+    for entry in entries:
+        progress.take(entry.event)
+        steps |= progress.steps
+    if number is None:
+        yield from _loop_table(progress.loops[address])
+        return
+    yield from map(_step_words, steps.values())
+    for row in progress.loops[loop].iterations:
+        measured = f"score {row.shown_score}" if row.score is not None else ""
+        if row.number == number and (words := joined(measured, verdict(row))):
+            yield words
+    for name, value in results_of(store, run, loop, (number,)).get(number, {}).items():
+        yield f"{line(name, 60)}:"
+        yield from result_lines(value, _RESULT_LINES, whole=whole)

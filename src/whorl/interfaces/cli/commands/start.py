@@ -1,0 +1,227 @@
+"""The beginning: `init` makes a folder ready, `new` writes a file, `templates` lists them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import UsageError, did_you_mean
+from whorl.interfaces.cli.options import json_option, print_json, write_file
+from whorl.interfaces.cli.terminal import echo, print_lines, say
+from whorl.interfaces.formatting import table
+from whorl.plugins import load_reference, needed, wings
+from whorl.source.paths import find_link
+from whorl.templates import TEMPLATES, find, forms, read, read_first
+
+if TYPE_CHECKING:
+    from whorl.services.files import Editor
+
+_STARTER = """# What workflows of this folder may do, and whom they ask.
+# After a change, `whorl trust` asks you again.
+
+[allow]
+commands = {commands}                 # true, or a list of programs: ["pytest", "git"]
+files = {{write = ["out/**"]}}        # beside {{{{ workspace }}}}, which every run has
+
+# [defaults]
+# provider = "openai"
+# model = "gpt-5-mini"
+"""
+_STORE = ".whorl"
+_SCHEMAS = f"{_STORE}/schemas"
+_FIRST = ("first.yaml", "first.test.yaml")
+_IGNORED = ".gitignore"
+
+
+@click.command()
+@click.argument("folder", metavar="[FOLDER]", default=".", type=click.Path(file_okay=False))
+@click.option("--commands", is_flag=True, help="Allow workflows to run any program.")
+def init(*, folder: str, commands: bool) -> None:
+    """Make a FOLDER ready: a whorl.toml, which is trusted as written, a first loop with its tests,
+    a line in .gitignore, and schemas for editors. What is there stays as it is.
+
+    \b
+      whorl init
+      whorl init flows --commands
+    """
+    from whorl.services.configuration.trust import CONFIG_NAME
+
+    root = Path(folder).resolve()
+    # What is there already is not written, wherever it is.
+    absent = [name for name in (CONFIG_NAME, *_FIRST) if not (root / name).exists()]
+    kinds = ("workflow", "config", *_kinds().values())
+    made = {f"{_SCHEMAS}/{n}.json": schema for n, schema in schemas().items() if n in kinds}
+    if (link := find_link(root, [*made, *absent, _IGNORED])) is not None:
+        words = f"{str(link)!r} is a symbolic link, and would lead what is written elsewhere"
+        raise UsageError(words, help=f"delete it: rm {shlex.quote(str(link))}; then repeat this")
+    is_first = not any(root.glob("*.yaml"))
+    texts = {CONFIG_NAME: _STARTER.format(commands=str(commands).lower())}
+    texts |= {name: read_first(name) for name in _FIRST if is_first}
+    advice: Any = {"advice": "name another folder", "makes_folder": True}
+    for name, schema in made.items():
+        text = f"{json.dumps(schema, ensure_ascii=False, indent=1)}\n"
+        write_file(str(root / name), text, **advice)
+    for name, text in texts.items():
+        if name in absent:
+            write_file(str(root / name), with_schema_line(text, root / name), mode="x", **advice)
+        say(f"wrote {name}" if name in absent else f"{name} exists already, and is not changed")
+    if CONFIG_NAME in absent:
+        _trust(root / CONFIG_NAME)
+    _ignore_store(root / _IGNORED)
+    if is_first and root != Path.cwd():
+        echo(f"cd {shlex.quote(folder)}")
+    for command in ("test", f"run {_FIRST[0]}") if is_first else ():
+        echo(f"whorl {command}")
+
+
+def _trust(path: Path) -> None:
+    from whorl.services.configuration.sources import parsed
+    from whorl.services.configuration.trust import judge, remember
+
+    content = path.read_bytes()
+    remember(os.environ, judge(path, content, parsed(content, path), os.environ, grants={}))
+
+
+def _ignore_store(path: Path) -> None:
+    """The store holds what runs were given and gave: it belongs into no repository."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if _STORE not in (line.strip("/") for line in text.splitlines()):
+        end = "\n" if text and not text.endswith("\n") else ""
+        write_file(str(path), f"{end}{_STORE}/\n", advice=f"add {_STORE}/ to it", mode="a")
+        say(f"wrote {_STORE}/ into {_IGNORED}")
+
+
+def schemas() -> dict[str, Any]:
+    """The schemas of all kinds of files, by name."""
+    from whorl.dialects.native import native_schema
+    from whorl.providers.settings.schema import settings_schema
+
+    others = {kind.name: load_reference(kind.schema) for wing in wings() for kind in wing.files}
+    return {"workflow": native_schema(), **others, "config": settings_schema()}
+
+
+def _kinds() -> dict[str, str]:
+    """Beside workflows, the kinds of files that editors are given schemas for, by their endings."""
+    return {kind.ending: kind.name for wing in wings() for kind in wing.files if kind.ending}
+
+
+def with_schema_line(text: str, path: Path) -> str:
+    """A file with the line by which editors find its schema, where `init` has put schemas."""
+    kind = {".toml": "config", **_kinds()}.get("".join(path.suffixes), "workflow")
+    for folder in path.resolve().parents if path.suffix in (".yaml", ".toml") else ():
+        schema = folder / _SCHEMAS / f"{kind}.json"
+        if schema.is_file():
+            place = Path(os.path.relpath(schema, path.resolve().parent)).as_posix()
+            mark = "#:schema " if kind == "config" else "# yaml-language-server: $schema="
+            return f"{mark}{place}\n{text}"
+    return text
+
+
+@click.command()
+@json_option
+def templates(*, as_json: bool) -> None:
+    """List the workflows that `whorl new` can write.
+
+    \b
+      whorl templates
+    """
+    names = list(forms())
+    if not as_json:
+        print_lines(table([(row.name, ", ".join(names), row.description) for row in TEMPLATES]))
+        return
+    more = [{"description": row.description, "needs": row.needs or None} for row in TEMPLATES]
+    rows = zip(TEMPLATES, more, strict=True)
+    print_json([asdict(row) | facts | {"forms": names} for row, facts in rows])
+
+
+@click.command()
+@click.argument("template", metavar="[TEMPLATE]", required=False)
+@click.argument("file", metavar="[FILE]", required=False)
+@click.option("--list", "lists", is_flag=True, help="List the templates and the empty files.")
+@click.option("--empty", metavar="DIALECT", help="An empty file of a dialect; then [FILE] alone.")
+@click.option("--from", "source", metavar="OTHER", type=click.Path(exists=True, dir_okay=False),
+              help="A copy of a workflow file; then [FILE] alone.")  # fmt: skip
+@click.option(
+    "--form",
+    type=click.Choice(list(forms())),
+    help="The format of FILE. [default: by its ending, or the first]",
+)
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
+def new(
+    *,
+    template: str | None,
+    file: str | None,
+    lists: bool,
+    empty: str | None,
+    source: str | None,
+    form: str | None,
+    force: bool,
+) -> None:
+    """Write a TEMPLATE to FILE, to run it and to change it; or an empty file, or a copy.
+
+    \b
+      whorl new self-refine
+      whorl new self-refine flows/
+      whorl new code-review review.json
+      whorl new --empty native mine.yaml
+      whorl new --from polish.yaml
+      whorl new --list
+    """
+    if lists:
+        rows = [(row.name, ", ".join(row.dialects), row.description) for row in TEMPLATES]
+        rows += [(f"--empty {name}", name, "the smallest file") for name in _editor().dialects()]
+        print_lines(table(rows))
+    elif empty is not None or source is not None:
+        if file is not None or (empty is not None and source is not None):
+            advice = "whorl new --empty native a.yaml"
+            raise UsageError("--empty and --from take one FILE", help=advice)
+        if source is not None:
+            path = Path(source)
+            name, text = f"{path.stem}-copy{path.suffix}", path.read_bytes().decode()
+        else:
+            text, ending = _editor().empty_text(empty or "")
+            name = f"new{ending}"
+        _write(template or name, text, ["edit"], force=force)
+    elif template is None:
+        raise UsageError("no template is named", help="`whorl new --list` lists them")
+    else:
+        _write_template(template, file, form, force=force)
+
+
+def _editor() -> Editor:
+    editor: Editor = needed("editor")
+    return editor
+
+
+def _write_template(template: str, file: str | None, form: str | None, *, force: bool) -> None:
+    chosen = find(template)
+    if chosen is None:
+        names = [row.name for row in TEMPLATES]
+        advice = did_you_mean(template, names) or f"known: {', '.join(names)}"
+        raise UsageError(f"there is no template {template!r}", help=advice)
+    endings = forms()
+    if form is None:
+        fitting = [form for form, ending in endings.items() if (file or "").endswith(ending)]
+        form = next(iter(fitting or endings))
+    name = file or f"{chosen.name}{endings[form]}"
+    if name.endswith("/") or Path(name).is_dir():
+        name = f"{name}/{chosen.name}{endings[form]}"
+    text = read(chosen.name, form)
+    _write(str(Path(name)), text, ["run", chosen.example], needs=chosen.needs, force=force)
+
+
+def _write(name: str, text: str, then: list[str], *, needs: str = "", force: bool) -> None:
+    """Writes a file; says what it needs, and prints the command that comes next."""
+    if Path(name).exists() and not force:
+        advice = "name another FILE, or overwrite it with --force"
+        raise UsageError(f"{name!r} exists", help=advice)
+    mode, text = "w" if force else "x", with_schema_line(text, Path(name))
+    write_file(name, text, advice="name another FILE", mode=mode, makes_folder=True)
+    say(f"wrote {name}", *([f"it needs {needs}"] if needs else []))
+    echo(shlex.join(["whorl", then[0], name, *then[1:]]))

@@ -1,0 +1,288 @@
+"""What makes a run or a loop go on: resume, continue, accept, fork."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from whorl.errors import StoreError, UsageError, plural, safe
+from whorl.interfaces.advice import advice, given_flags
+from whorl.interfaces.cli import options
+from whorl.interfaces.cli.options import located, more_options, print_json
+from whorl.interfaces.cli.output_options import Show, show_options
+from whorl.interfaces.cli.paste_options import carrying
+from whorl.interfaces.cli.printing.next_command import changed_words
+from whorl.interfaces.cli.session import meant_run, on_run, run_session
+from whorl.interfaces.cli.terminal import badge, echo, say
+from whorl.interfaces.formatting import line
+from whorl.interfaces.status_words import EXIT_CODES, more_words
+from whorl.interpreter.budget import NAMES
+from whorl.interpreter.requests import objection
+from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.forking import Fork
+from whorl.services import steering
+from whorl.services.files import preflight
+from whorl.services.files.versions import changed_file
+from whorl.services.forking import new_fork, with_steps
+from whorl.services.inspecting.places import loop_around, some
+from whorl.services.inspecting.results import full_result, status_words, workflow_of
+from whorl.services.runs import RUNS_MAX, is_running
+
+if TYPE_CHECKING:
+    from whorl.interfaces.cli.session import RunSession
+    from whorl.interpreter.events import Event
+    from whorl.runtimes.journal.journal import RunId, RunRow
+    from whorl.services.project import Project
+    from whorl.services.steering import More
+
+# How many loops are named before they go on, and runs driven at the same time by `resume --all`.
+LOOPS_MAX = 5
+_AT_ONCE = 50
+_loop_option = click.option(
+    "--at", default="", metavar="LOOP", help="Which loop, where there are several."
+)
+
+
+@click.command()
+@click.argument("run", metavar="[RUN]", default="")
+@click.option("--all", "is_all", is_flag=True,
+              help="Every run of this project that was interrupted; a line for each.")  # fmt: skip
+@more_options
+@show_options
+@partial(located, drives=True)
+def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) -> int:
+    """Go on with a RUN that was interrupted or paused. Of a failed run, retry what failed.
+
+    No call that has finished is sent again.
+
+    \b
+      whorl resume last
+      whorl resume last --budget +0.50
+      whorl resume --all
+    """
+    if bool(run) == is_all or (is_all and (more.amounts() or show.events)):
+        words = "`whorl resume RUN`, or `whorl resume --all`, which takes no amounts"
+        raise UsageError("say which run goes on: one, or --all", help=words)
+
+    async def work() -> int:
+        seen = Show(as_json=True) if is_all else show
+        async with run_session(project, seen, creates=False) as session:
+            if is_all:
+                return await _resume_all(session, as_json=show.as_json)
+            return await _resume(session, meant_run(session.store, run), more=more)
+
+    return asyncio.run(work())
+
+
+async def _resume_all(session: RunSession, *, as_json: bool) -> int:
+    """Drives every interrupted run, some at a time; tells what each came to."""
+    turns = asyncio.Semaphore(_AT_ONCE)
+    found = session.store.runs(status="interrupted", limit=RUNS_MAX)
+    rows = [row for row in found if not row.belongs_to]
+    with session.leaving_on_signals():
+        documents = await asyncio.gather(*(_take_up(session, row, turns) for row in rows[::-1]))
+    if as_json:
+        print_json(documents)
+    for row, document in () if as_json else zip(rows[::-1], documents, strict=True):
+        reason = f"  {document['reason']}" if document["reason"] else ""
+        echo(f"{badge(str(document['status']))[0]}  {line(row.name, 40)}  {row.id}{reason}")
+        if document["changed_file"]:
+            echo(f"  {carrying(safe(changed_words(session.store, row.id)))}")
+    if others := len(found) - len(rows):
+        words = f"{plural(others, 'run')} of other projects or configurations not resumed"
+        say(carrying(f"{words}: see `whorl ls --status interrupted`"))
+    elif not rows:
+        say("no run is interrupted")
+    return max((EXIT_CODES.get(str(each["status"]), 1) for each in documents), default=0)
+
+
+async def _take_up(
+    session: RunSession, row: RunRow, turns: asyncio.Semaphore
+) -> dict[str, str | None]:
+    store = session.store
+    try:
+        steering.check_functions(store, session.providers, row.id)
+        preflight.check_performable(workflow_of(store, row.id), session.providers)
+        async with turns:
+            await session.runtime.drive(row.id)
+        reason = store.run(row.id).error
+    except (UsageError, StoreError) as fault:
+        reason = str(is_running(row.id) if fault.code == "R902" else fault)
+    return {
+        "run": row.id,
+        "workflow": row.name,
+        "status": store.run(row.id).status,
+        "reason": safe(reason) or None,
+        "changed_file": safe(changed_file(store, row.id)) or None,
+    }
+
+
+async def _resume(session: RunSession, run: RunId, *, more: More) -> int:
+    status = session.store.run(run).status
+    if status in ("succeeded", "cancelled"):
+        _say_ended(session, run, status, more)
+        return session.finish(run)
+    if status != "running":
+        session.say_toy(workflow_of(session.store, run))
+    match "" if more.amounts() else status:
+        case "running":
+            say(str(is_running(run)))
+            return await session.follow(run)
+        case "waiting":
+            # Whoever was asked may have been given a time, which is over by now.
+            say(f"run {run} waits for a person")
+            return await session.take_up(run)
+        case "interrupted":
+            return await session.take_up(run)
+    return await session.steer(run, steering.resumed(more))
+
+
+def _say_ended(session: RunSession, run: RunId, status: str, more: More) -> None:
+    """A run that has ended needs no resuming; money for it would be dropped in silence."""
+    loops = [row.address for row in session.store.loops(run)]
+    ended = f"run {run} {status_words(status)} already"
+    if status == "cancelled":
+        new = f"`whorl fork {run} --at '{loops[0]}[K]'`" if loops else "`whorl run FILE`"
+        ended = f"run {run} was cancelled; {new} starts a new one"
+    elif more.amounts():
+        refusal = objection(fold(session.store, run).machine, steering.resumed(more))
+        at = f" --at '{loops[-1]}'" if len(loops) > 1 else ""
+        amounts = given_flags(more.amounts())
+        usual = f"`whorl continue {run}{at} --iterations 3 {amounts}` goes on with a loop of it"
+        usual = usual if loops else f"`whorl show {run}`"
+        words = advice("W905", refusal.facts, run) if refusal else ""
+        raise UsageError(str(refusal or ended), help=words or usual, code="W905")
+    say(carrying(ended))
+
+
+@click.command(name="continue")
+@click.option("--iterations", "-n", type=click.IntRange(1), metavar="N", help="How many more.")
+@more_options
+@_loop_option
+@on_run
+async def continue_command(
+    session: RunSession, run: RunId, *, iterations: int | None, more: More, at: str
+) -> int:
+    """Reopen a loop of a RUN at its next iteration; later steps run again as second attempts.
+
+    \b
+      whorl continue last --iterations 3 --budget +0.50
+      whorl continue last --budget +1       every loop that stopped for its budget
+
+    A loop inside `each` has an address: --at 'all[2]/polish'. A run that is paused goes on with
+    `whorl resume`.
+    """
+    event = steering.continued(session.store, run, at, iterations=iterations, more=more)
+    session.say_toy(workflow_of(session.store, run))
+    _say_given(session, run, event)
+    return await session.steer(run, event)
+
+
+def _say_given(session: RunSession, run: RunId, event: Event) -> None:
+    """Says what will happen, before anything does."""
+    store, body = session.store, event.body
+    lines = steering.what_continues(store, run, body)
+    if lines is None:
+        return
+    say(*lines[:LOOPS_MAX])
+    if len(lines) > LOOPS_MAX:
+        say(f"and {plural(len(lines) - LOOPS_MAX, 'more loop')} like these")
+    amounts = {name: body[name] for name in NAMES if body.get(name)}
+    if lines and amounts:
+        places = steering.what_is_raised(store, run, body)
+        shown = some([repr(place) if place else "the run" for place in places])
+        each = "each of " if len(places) > 1 else ""
+        say(*[f"{more_words(amounts)} for {each}{shown}"] if places else [])
+    elif not lines and body.get("at"):
+        result = full_result(store, run)
+        is_paused = result["status"] == "paused" and result.get("paused_by") != "budget"
+        after = f"; the run stays paused until `whorl resume {run}`" if is_paused else ""
+        say(f"{body['at']!r} gets {more_words(body)}{carrying(after)}")
+
+
+@click.command()
+@click.option("--iteration", "-n", "number", type=click.IntRange(1), metavar="K",
+              help="The iteration whose result is taken.")  # fmt: skip
+@_loop_option
+@on_run
+async def accept(session: RunSession, run: RunId, *, number: int | None, at: str) -> int:
+    """End a loop of a RUN with the result of iteration K; later steps run (again) with it.
+
+    \b
+      whorl accept last --iteration 2
+      whorl accept "last/polish[2]"
+    """
+    loop = steering.loop_at(session.store, run, at)
+    number = number or loop_around(at, [loop])[1]
+    if number is None:
+        raise UsageError("say which iteration", help=f"for example '{loop}[1]', or --iteration 1")
+    if steering.is_accepted(session.store, run, loop, number):
+        say(f"iteration {number} of {loop!r} is accepted already")
+        return session.finish(run)
+    return await session.steer(run, steering.accepted(session.store, run, loop, number))
+
+
+@click.command()
+@click.option("--at", default="", metavar="LOOP[K]", help="The iteration to redo.")
+@click.option("--set", "sets", multiple=True, metavar="NAME=VALUE",
+              help="Another input, carried value or variable; also NAME:=JSON.")  # fmt: skip
+@click.option("--model", "models", multiple=True, metavar="STEP=MODEL",
+              help="Another model for a step.")  # fmt: skip
+@click.option("--prompt", "prompts", multiple=True, metavar="STEP=TEXT",
+              help="Another prompt for a step; also STEP=@FILE.")  # fmt: skip
+@click.option("--file", metavar="FILE", help="Another version of the workflow.")
+@options.workflow_option
+@options.budget_option("The most that the new run may spend.")
+@on_run
+async def fork(
+    session: RunSession,
+    run: RunId,
+    *,
+    at: str,
+    sets: tuple[str, ...],
+    models: tuple[str, ...],
+    prompts: tuple[str, ...],
+    file: str | None,
+    workflow: str,
+    budget: float | None,
+) -> int:
+    """Start a new run that keeps the iterations of a RUN before LOOP[K] and redoes that one.
+
+    \b
+      whorl fork last --at "polish[2]" --set feedback="shorter, please"
+      whorl fork last --at "polish[2]" --model write=gpt-5 --prompt write=@shorter.md
+    """
+    if not at:
+        raise UsageError("say which iteration to redo", help="for example --at 'polish[2]'")
+    reading = session.project.read(file, workflow) if file else None
+    changed = reading.workflow if reading else None
+    steps: dict[str, dict[str, str]] = {}
+    for field, written in (("model", models), ("prompt", prompts)):
+        for name, text in options.read_values(written, f"--{field}", options.read_stdin).items():
+            steps.setdefault(name, {})[field] = str(text)
+    if steps:
+        changed = with_steps(changed or workflow_of(session.store, run), steps)
+    values = options.read_values(sets, "--set", options.read_stdin)
+    now = changed or workflow_of(session.store, run)
+    fork = Fork(
+        at=at,
+        values=options.with_paths(session.project, now, values),
+        limits={} if budget is None else {"cost_usd": budget},
+        workflow=changed,
+        sources=dict(reading.sources) if reading else None,
+        file=os.path.abspath(file) if file else "",
+    )
+    session.show.check(now)
+    session.say_toy(now)
+    given = {"--at": (at,), "--set": sets, "--model": models, "--prompt": prompts}
+    words = [word for name, texts in given.items() for text in texts for word in (name, text)]
+    words += [] if budget is None else ["--budget", f"{budget:g}"]
+    if not file and (notice := changed_words(session.store, run, words)):
+        say(carrying(safe(notice)))
+    new, _ = await new_fork(session.runtime, session.providers, run, fork)
+    say(f"run {new} is a fork of {run} at {at}")
+    return await session.drive(new)
