@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from whorl.interfaces.values import changes
+from whorl.interfaces.formatting import changes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,7 @@ from whorl.interfaces import formatting
 from whorl.interfaces.advice import advice, flags
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.terminal import json_text
-from whorl.interfaces.status_words import condition_words, target_of
-from whorl.interfaces.verdicts import fact_words, verdict_words
+from whorl.interfaces.status_words import condition_words, fact_words, target_of, verdict_words
 from whorl.ir import AllOf, AnyOf, Constant, Expression, Judge, Plateau, Score, Stable, When
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from whorl.interfaces.formatting import line
-from whorl.interfaces.verdicts import score_cell, verdict_words
+from whorl.interfaces.status_words import score_cell, verdict_words
 from whorl.interpreter.events import Event, unescape
 from whorl.lazily import dataclass, regex
 from whorl.runtimes.journal.fields import amount_of, count_of, iteration_of

@@ -1,4 +1,7 @@
-"""What runs say about themselves, in plain words: conditions, exit reasons, requests, forecasts."""
+"""What runs say about themselves, in plain words.
+
+Conditions, what was found at the end of an iteration, why loops ended, requests, forecasts.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,15 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from whorl import ir
 from whorl.errors import plural, safe
-from whorl.interfaces.formatting import allowed, bare, dollars, dollars_at_most, line, score
+from whorl.interfaces.formatting import (
+    allowed,
+    bare,
+    dollars,
+    dollars_at_most,
+    line,
+    outside_words,
+    score,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,6 +25,8 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.ir import Condition
     from whorl.language import Json
+    from whorl.runtimes.journal.journal import IterationRow, LoopRow, RunId
+    from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.files.forecasting import Effects, Forecast
     from whorl.services.inspecting.results import Request
 
@@ -52,8 +65,9 @@ _JUDGEMENT = {
     "not_met": "NO",
     "ambiguous": "AMBIGUOUS ({answer})",
 }
-
-
+_TAKEN = {"first": "the first one", "last": "the last one that finished"}
+# What a fact has beside the value that the condition looked at.
+_NO_MEASURE = frozenset({"leaf", "by", "met"})
 # A state of a step as a verb.
 _PAST = {
     "passed": "has succeeded",
@@ -227,20 +241,152 @@ def calls_words(calls: int | None, usual: int | None) -> str:
     return words if usual is None or usual == calls else f"{words} ({usual:,} without retries)"
 
 
+# Why a loop ended, and why it returned the iteration that it did.
+
+
+def end_words(row: LoopRow, *, is_stopped: bool) -> str:
+    """Why a loop ended, as a clause; one that `is_stopped` was ended by a person who chose none."""
+    if is_stopped and row.exit_reason == "accepted":
+        return "a person stopped it"
+    return reason_words(row.exit_reason, row.stopped_by)
+
+
+def returned_words(
+    takes: str, row: LoopRow, iterations: Sequence[IterationRow], *, is_stopped: bool
+) -> str:
+    """Why a loop returned the iteration that it did, where that can be told."""
+    if row.exit_reason == "accepted" and not is_stopped:
+        return "which a person accepted"
+    own = next((one for one in iterations if one.number == row.returned_iteration), None)
+    if takes != "best" or own is None or row.best_iteration != own.number:
+        return _TAKEN.get(takes, "")
+    if own.note.get("approved"):
+        return "the best one that was approved"
+    return f"the best one: no score is better than {score_cell(own.note, own.score)}"
+
+
+def why_document(store: SqliteStore, run: RunId, rows: Sequence[LoopRow]) -> dict[str, Any]:
+    """Why loops ended, with the reasons in words."""
+    from whorl.services.inspecting import results
+
+    document: dict[str, Any] = results.why_document(store, run, rows)
+    workflow, stopped = results.workflow_of(store, run), results.stopped_loops(store, run)
+    for loop, row in zip(document["loops"], rows, strict=True):
+        node, is_stopped = results.loop_node(workflow, row.path), row.address in stopped
+        iterations = results.begun_iterations(store, run, row)
+        why = returned_words(node.returns if node else "", row, iterations, is_stopped=is_stopped)
+        loop["why"] = end_words(row, is_stopped=is_stopped) if row.exit_reason else None
+        loop["returned_iteration"] = row.returned_iteration
+        loop["returned_because"] = why or None if row.returned_iteration is not None else None
+    return document
+
+
+# What was found at the end of an iteration: conditions, scores, what judges said.
+
+
+def verdict_words(
+    note: Mapping[str, Json], width_max: int = 60, *, with_reasons: bool = True
+) -> str:
+    """What was found at the end of an iteration, from its note."""
+    error = note.get("error")
+    if isinstance(error, dict):
+        return line(str(error.get("message", "failed")), width_max)
+    facts = _facts(note)
+    if note.get("met"):
+        facts = [fact for fact in facts if fact.get("met")] or facts
+    words = [fact_words(f, with_reasons=with_reasons) for f in facts if f.keys() - _NO_MEASURE]
+    words = words or ([str(note["by"])] if note.get("by") else [])
+    outside = note.get("outside")
+    if isinstance(outside, dict) and outside_words(outside) not in words:
+        # Whatever ended the iteration, a score that does not count must not go unseen.
+        words.append(outside_words(outside))
+    return line("; ".join(words), width_max)
+
+
+def goals_of(note: Mapping[str, Any]) -> tuple[float, ...]:
+    """The scores that an iteration was measured against."""
+    goals = [fact.get("at_least") for fact in _facts(note) if fact.get("by") == "score"]
+    return tuple(float(goal) for goal in goals if isinstance(goal, int | float))
+
+
+def _facts(note: Mapping[str, Any]) -> list[dict[str, Any]]:
+    facts = note.get("facts")
+    return [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
+
+
+def score_cell(note: Mapping[str, Any], number: float | None) -> str:
+    """The score of an iteration in a table; one outside its range is marked: its words say why."""
+    outside = note.get("outside")
+    if number is None and isinstance(outside, dict):
+        return f"{bare(outside.get('score'))}!"
+    return score(number, *goals_of(note))
+
+
+def fact_words(fact: Mapping[str, Any], *, with_reasons: bool = True) -> str:
+    """One condition's value, such as `score 0.40 < 0.95`."""
+    match fact.get("by"):
+        case "score":
+            number, goal = fact.get("score"), fact.get("at_least")
+            if fact.get("outside") is not None:
+                return outside_words({**fact, "score": fact["outside"]})
+            if number is None:
+                return "no score"
+            sign = "≥" if fact.get("met") else "<"
+            return f"score {score(number, goal)} {sign} {score(goal, number)}"
+        case "judge" if fact.get("reason"):
+            reason = f". {line(str(fact['reason']), 160)}" if with_reasons else ""
+            return f"judge: {_answer_of(fact)}{reason}"
+        case "judge":
+            return f"judge: {line(str(fact.get('answer', '')), 80) or 'no clear answer'}"
+        case "expression":
+            expression, met = line(str(fact.get("expression", "")), 60), fact["met"]
+            if met is None:
+                lost: Any = fact.get("failed") or []
+                return f"{expression} is not known: {', '.join(map(repr, lost))} failed"
+            if " is " in expression:
+                # A sentence, which is so or is not.
+                return f"{expression}: {'yes' if met else 'no'}"
+            return f"{expression} is {str(bool(met)).lower()}"
+        case "stable":
+            return f"{bare(round(float(fact.get('similarity', 0)), 4) * 100)}% alike"
+        case "plateau":
+            stale = plural(int(fact.get("stale") or 0), "iteration")
+            return f"{stale} without a better score"
+        case "branch":
+            return f"branch {fact.get('branch')!r}"
+    return str(fact.get("by", ""))
+
+
+def reason_lines(note: Mapping[str, Any]) -> list[str]:
+    """Why judges decided as they did, in their own words, with what they quote."""
+    lines: list[str] = []
+    for fact in _facts(note):
+        reason, evidence = line(str(fact.get("reason") or ""), 600), fact.get("evidence")
+        lines += [f"{_answer_of(fact)}. {reason}"] if reason else []
+        found = "" if fact.get("evidence_in_text") else "  (not found in the text)"
+        lines += [f'"{line(str(evidence), 600)}"{found}'] if evidence else []
+    return lines
+
+
+def _answer_of(fact: Mapping[str, Any]) -> str:
+    return {None: "no clear answer", True: "YES", False: "NO"}[fact.get("met")]
+
+
+# The words that a dialect has of its own.
+
+
 def judgement_lines(vocabulary: Json, event: Event) -> list[str]:
     """A line for each judgement of an iteration that has just finished."""
     if event.kind != "iteration.finished":
         return []
     own: Any = vocabulary.get("judgement") if isinstance(vocabulary, dict) else None
     words: dict[str, str] = _JUDGEMENT | (own or {})
-    facts: Any = event.body.get("facts") or []
     lines: list[str] = []
-    for fact in facts:
-        if fact.get("by") == "judge":
-            state = {None: "ambiguous", True: "met", False: "not_met"}[fact.get("met")]
-            filled = {name: fact.get(name, "") for name in ("question", "answer")}
-            verdict = _fill(words[state], filled)
-            lines.append(safe(_fill(words["line"], filled | {"verdict": verdict})))
+    for fact in (fact for fact in _facts(event.body) if fact.get("by") == "judge"):
+        state = {None: "ambiguous", True: "met", False: "not_met"}[fact.get("met")]
+        filled = {name: fact.get(name, "") for name in ("question", "answer")}
+        verdict = _fill(words[state], filled)
+        lines.append(safe(_fill(words["line"], filled | {"verdict": verdict})))
     return lines
 
 

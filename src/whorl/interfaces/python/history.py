@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError, did_you_mean
 from whorl.interfaces.advice import with_help
-from whorl.interfaces.exit_words import why_document
+from whorl.interfaces.formatting import changes
 from whorl.interfaces.python.values import Iteration, count, text, usage_from
-from whorl.interfaces.values import changes
+from whorl.interfaces.status_words import why_document
 from whorl.services.inspecting.costs import WAYS, Costs, costs_of
 from whorl.services.inspecting.iterations import loop_named, results_of, sides
 

@@ -16,11 +16,9 @@ from whorl.interfaces.cli.paste_options import carrying, with_help
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.next_command import next_command
 from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines
-from whorl.interfaces.formatting import dollars, line, seconds
-from whorl.interfaces.values import changes
+from whorl.interfaces.formatting import changes, dollars, line, seconds
 from whorl.interfaces.progress import usage_of
-from whorl.interfaces.exit_words import why_document
-from whorl.interfaces.verdicts import goals_of
+from whorl.interfaces.status_words import goals_of, why_document
 from whorl.interpreter.events import numbered
 from whorl.runtimes.journal.folding import fold
 from whorl.services.inspecting import results

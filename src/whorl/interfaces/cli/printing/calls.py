@@ -15,9 +15,8 @@ from whorl.interfaces.advice import advised
 from whorl.interfaces.cli.paste_options import carrying
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.terminal import indented, text_lines
-from whorl.interfaces.formatting import joined, line, plain_lines, used
+from whorl.interfaces.formatting import cut, joined, line, one_line, plain_lines, used, value_lines
 from whorl.interfaces.progress import usage_of
-from whorl.interfaces.values import cut, one_line, value_lines
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.inspecting.results import Request
 

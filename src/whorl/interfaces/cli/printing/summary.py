@@ -21,11 +21,15 @@ from whorl.interfaces.cli.terminal import (
     room,
     text_lines,
 )
-from whorl.interfaces.exit_words import end_words, returned_words
-from whorl.interfaces.formatting import line, written
-from whorl.interfaces.status_words import exit_words
-from whorl.interfaces.values import cut, value_lines
-from whorl.interfaces.verdicts import reason_lines, score_cell, verdict_words
+from whorl.interfaces.formatting import cut, line, value_lines, written
+from whorl.interfaces.status_words import (
+    end_words,
+    exit_words,
+    reason_lines,
+    returned_words,
+    score_cell,
+    verdict_words,
+)
 from whorl.interpreter.events import unescape
 from whorl.lazily import regex
 from whorl.services.inspecting import results
