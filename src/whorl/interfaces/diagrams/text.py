@@ -13,7 +13,7 @@ from whorl.interfaces.status_words import condition_words
 from whorl.ir.walk import blocks_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from whorl.ir import Block, Node, RunLimits, Workflow
 
@@ -98,6 +98,11 @@ def detail_words(node: Node) -> str:
             return "together"
 
 
+def after_words(statuses: Sequence[str]) -> str:
+    """With which statuses of the node before it one goes on, where it is not by success."""
+    return "" if tuple(statuses) in (("passed",), ("succeeded",)) else ", ".join(statuses)
+
+
 def limit_words(limits: ir.LoopLimits | RunLimits) -> str:
     """What bounds a loop or a run: its iterations, its time, its money."""
     words = []
@@ -131,8 +136,8 @@ class _Chart:
         for node in block.nodes:
             for after in node.after:
                 followed.add(after.node)
-                usual = after.statuses in (("passed",), ("succeeded",))
-                label = "" if usual else f"|{_label(', '.join(after.statuses))}|"
+                words = after_words(after.statuses)
+                label = f"|{_label(words)}|" if words else ""
                 if after.node in ids:
                     self.lines.append(f"{indent}{ids[after.node]} -->{label} {ids[node.name]}")
         first = [ids[node.name] for node in block.nodes if not node.after]
