@@ -140,13 +140,31 @@ class Progress(RunFold[LoopProgress]):
             event = Event(event.kind, event.address, event.at, body)
         if not RunFold.take(self, event):
             return False
-        match event.kind.partition("."):
-            case "run", _, what:
-                self._take_of_run(what, event)
-            case "gate", _, what:
-                self._take_of_gate(what, event)
-            case "task" | "node" | "timer", _, _:
-                self._take_of_step(event)
+        base, attempt = _split_attempt(event.address)
+        match event.kind:
+            case "run.forked":
+                # A fork begins when it is made, not when the run began that it comes from.
+                self.started_at = event.at
+            case "run.started":
+                self.started_at = self.started_at or event.at
+            case "run.finished":
+                for one in self.steps.values():
+                    if one.state in ("running", "retrying", "waiting"):
+                        one.state, one.ended_at = "cancelled", event.at
+                self.waiting.clear()
+            case "gate.waiting":
+                self.waiting[event.address] = event.body
+                if "/:" not in base:
+                    self._begin_step(base, "waiting", event.at, attempt)
+            case "gate.decided":
+                self.waiting.pop(event.address, None)
+                step = self.steps.get(base)
+                if step is not None and step.state == "waiting":
+                    is_approved = bool(event.body.get("approved"))
+                    step.state, step.ended_at = "succeeded" if is_approved else "rejected", event.at
+                    step.feedback = line(str(event.body.get("feedback") or ""), 200)
+            case _:
+                self._take_of_step(event, base, attempt)
         return True
 
     def loop_for(self, event: Event, address: str) -> LoopProgress:
@@ -192,32 +210,7 @@ class Progress(RunFold[LoopProgress]):
         if step is not None:
             step.text = (step.text + text)[-TEXT_MAX:]
 
-    def _take_of_run(self, what: str, event: Event) -> None:
-        # A fork begins when it is made, not when the run began that it comes from.
-        if what == "forked" or (what == "started" and not self.started_at):
-            self.started_at = event.at
-        if what == "finished":
-            for step in self.steps.values():
-                if step.state in ("running", "retrying", "waiting"):
-                    step.state, step.ended_at = "cancelled", event.at
-            self.waiting.clear()
-
-    def _take_of_gate(self, what: str, event: Event) -> None:
-        base, attempt = _split_attempt(event.address)
-        if what == "waiting":
-            self.waiting[event.address] = event.body
-            if "/:" not in base:
-                self._begin_step(base, "waiting", event.at, attempt)
-        elif what == "decided":
-            self.waiting.pop(event.address, None)
-            step = self.steps.get(base)
-            if step is not None and step.state == "waiting":
-                is_approved = bool(event.body.get("approved"))
-                step.state, step.ended_at = "succeeded" if is_approved else "rejected", event.at
-                step.feedback = line(str(event.body.get("feedback") or ""), 200)
-
-    def _take_of_step(self, event: Event) -> None:
-        base, attempt = _split_attempt(event.address)
+    def _take_of_step(self, event: Event, base: str, attempt: int) -> None:
         match event.kind:
             case "task.started":
                 step = self._begin_step(base, "running", event.at, attempt)

@@ -1,4 +1,4 @@
-"""What commands share: the store that they look into or change, lists, times, options."""
+"""What commands share: their project, the store that they look into or change, lists, times."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from whorl.interfaces.cli.options import print_json
+from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.terminal import print_lines, say
 from whorl.interfaces.formatting import table
 from whorl.lazily import regex
@@ -23,11 +23,10 @@ R = TypeVar("R")
 _NO_UNIT = regex(r"[0-9.\s]*")
 _AGO = regex(r"[0-9.]+ *[a-zA-Z]+")
 
-force_option = click.option("--force", is_flag=True, help="Overwrite FILE.")
-yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask first.")
-feedback_option = click.option(
-    "--feedback", "-m", default="", metavar="TEXT", help="Your words to it."
-)
+
+def with_json(function: Callable[..., R]) -> Callable[..., R]:
+    """A command that gets its project, and prints JSON if it is asked to."""
+    return json_option(located(function))
 
 
 def duration(text: str) -> float:

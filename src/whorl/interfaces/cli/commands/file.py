@@ -20,9 +20,9 @@ from whorl.errors import (
     safe,
 )
 from whorl.errors import as_json as diagnostic_json
+from whorl.interfaces.cli.commands import with_json
 from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import (
-    json_option,
     located,
     print_json,
     workflow_option,
@@ -36,7 +36,7 @@ from whorl.services.discovery import candidates, is_other
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator, Sequence
 
     from whorl.dialects import Reading
     from whorl.plugins import FileKind
@@ -51,8 +51,7 @@ if TYPE_CHECKING:
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--known", is_flag=True, help="Leave out files that are not workflows.")
 @workflow_option
-@json_option
-@located
+@with_json
 def validate(
     project: Project, *, files: tuple[str, ...], known: bool, workflow: str, as_json: bool
 ) -> int:
@@ -74,18 +73,14 @@ def validate(
     if as_json:
         print_json(reports)
     elif folders:
-        print_lines(table(_overview(reports), right={1}))
+        rows = [("file", "mistakes", "needs")]
+        for report in reports:
+            mistakes, needs = _count(report, "error"), ", ".join(report.get("needs", ()))
+            rows.append((safe(report["file"]), str(mistakes or "-"), safe(needs) or "-"))
+        bad = sum(not report["ok"] for report in reports)
+        rows.append((plural(len(reports), "file"), f"{bad} with mistakes", ""))
+        print_lines(table(rows, right={1}))
     return 0 if all(report["ok"] for report in reports) else 2
-
-
-def _overview(reports: list[Report]) -> Iterator[tuple[str, str, str]]:
-    """A row for each file: how many mistakes it has, and what a run of it needs."""
-    yield "file", "mistakes", "needs"
-    for report in reports:
-        needs = ", ".join(map(safe, report.get("needs", ()))) or "-"
-        yield safe(report["file"]), str(_count(report, "error") or "-"), needs
-    bad = sum(not report["ok"] for report in reports)
-    yield plural(len(reports), "file"), f"{bad} with mistakes", ""
 
 
 def _count(report: Report, severity: str) -> int:
@@ -107,24 +102,30 @@ class _Check:
     def file(self, file: str, name: str = "") -> list[Report]:
         """The report of a file; one for each workflow where it has several and none is named."""
         try:
-            kind = self._kind(file)
-            report = self._of_kind(file, kind) if kind else self._of_workflow(file, name)
+            if (kind := self._kind(file)) is not None:
+                check: Any = load_reference(kind.check)
+                words, found = check(self.project, file)
+                if not self.is_quiet:
+                    say(f"{safe(file)}: {words}")
+                self._show(found, {})
+                report = {"ok": True, "diagnostics": found}
+            else:
+                report = self._of_workflow(file, name)
         except InvalidWorkflow as fault:
             if isinstance(fault, SeveralWorkflows) and not name:
                 return [report for each in fault.names for report in self.file(file, each)]
             mistakes = fault.diagnostics
             if self.is_known and all(mistake.code == "W018" for mistake in mistakes):
                 return []
-            if self.folder:
-                place = Path(os.path.relpath(file, self.folder)).as_posix()
-                if is_other(fault, place):
-                    return []
+            place = os.path.relpath(file, self.folder) if self.folder else ""
+            if place and is_other(fault, Path(place).as_posix()):
+                return []
             self._show(mistakes, self.project.texts(mistakes))
             report = {"ok": False, "diagnostics": mistakes}
         diagnostics = [*map(diagnostic_json, report["diagnostics"])]
         return [{"file": file, **report, "diagnostics": diagnostics}]
 
-    def _show(self, diagnostics: Collection[Diagnostic], texts: dict[str, str]) -> None:
+    def _show(self, diagnostics: Sequence[Diagnostic], texts: dict[str, str]) -> None:
         if diagnostics and not self.is_quiet:
             show_diagnostics(diagnostics, texts)
 
@@ -143,15 +144,6 @@ class _Check:
         named = (kind for kind in kinds if kind.infix and kind.infix in path.name)
         return None if self.is_known else next(named, None)
 
-    def _of_kind(self, file: str, kind: FileKind) -> Report:
-        """What a file that is no workflow comes to; its mistakes are raised."""
-        check: Any = load_reference(kind.check)
-        words, found = check(self.project, file)
-        if not self.is_quiet:
-            say(f"{safe(file)}: {words}")
-        self._show(found, {})
-        return {"ok": True, "diagnostics": found}
-
     def _of_workflow(self, file: str, name: str) -> Report:
         from whorl.interfaces.status_words import effects_words
         from whorl.ir.walk import index_nodes
@@ -160,10 +152,10 @@ class _Check:
         from whorl.services.files.forecasting import forecast
 
         reading = self.project.read(file, name)
-        workflow, lacking = reading.workflow, [*_lacking(self.project, reading)]
-        warnings = [*reading.warnings, *_warnings(self.project, reading, lacking)]
+        workflow, settings = reading.workflow, self.project.settings()
+        notes, needs = _findings(self.project, reading)
+        warnings = [*reading.warnings, *notes]
         worst = worst_case(workflow)
-        settings = self.project.settings()
         foreseen = forecast(workflow, Providers(settings), included=reading.included)
         facts = {
             "name": workflow.name,
@@ -181,33 +173,31 @@ class _Check:
             echo(f"{safe(file)}{f' {safe(name)}' if name else ''}: ok ({words})")
             if outside := effects_words(foreseen.effects):
                 echo(f"  {outside}")
-        needs = [*dict.fromkeys(each.needs for each in lacking)]
         return {"ok": True, "diagnostics": warnings, "needs": needs, **facts}
 
 
-def _lacking(project: Project, reading: Reading) -> Iterator[Unknown]:
-    """What a run needs and the configuration does not have: no mistake of the file."""
+def _findings(project: Project, reading: Reading) -> tuple[list[Diagnostic], list[str]]:
+    """What a run would stumble over, which is no mistake of the file; and what it needs."""
     from whorl.providers.registry import Providers
     from whorl.services.files.preflight import missing_permissions, unknown_names
 
     settings = project.settings()
-    if settings.untrusted is not None:
+    found: list[tuple[str, str, str, Span | None]]
+    found = [("W023", note, "", None) for note in project.configuration().notes]
+    lacking: list[Unknown] = []
+    if (untrusted := settings.untrusted) is not None:
         # What it configures is not there, so nothing is said of names that may be in it.
-        return
-    yield from missing_permissions(reading.workflow, settings)
-    for each in unknown_names(reading.workflow, Providers(settings)):
-        if each.is_named:
-            yield replace(each, message=f"step {each.path!r} {each.message}")
-
-
-def _warnings(project: Project, reading: Reading, lacking: list[Unknown]) -> Iterator[Diagnostic]:
-    for note in project.configuration().notes:
-        yield Diagnostic("W023", note, severity="warning")
-    if (untrusted := project.settings().untrusted) is not None:
-        words, code = str(untrusted), untrusted.code
-        yield Diagnostic(code, words, help=untrusted.help, severity="warning")
-    for each in lacking:
-        yield Diagnostic(each.code, each.message, _span(reading, each.path), severity="warning")
+        found.append((untrusted.code, str(untrusted), untrusted.help, None))
+    else:
+        names = unknown_names(reading.workflow, Providers(settings))
+        shown = (replace(n, message=f"step {n.path!r} {n.message}") for n in names if n.is_named)
+        lacking = [*missing_permissions(reading.workflow, settings), *shown]
+    places = [(each.code, each.message, "", _span(reading, each.path)) for each in lacking]
+    warnings = [
+        Diagnostic(code, words, span, help=advice, severity="warning")
+        for code, words, advice, span in (*found, *places)
+    ]
+    return warnings, [*dict.fromkeys(each.needs for each in lacking)]
 
 
 def _span(reading: Reading, path: str) -> Span | None:
@@ -243,8 +233,7 @@ def _fact_words(facts: Report, reading: Reading, foreseen: Forecast) -> Iterator
 @click.argument("folder", metavar="[FOLDER]", default=".")
 @click.option("--archived", is_flag=True, help="Import archived workflows, too.")
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
-@json_option
-@located
+@with_json
 def import_command(
     project: Project, *, database: str, folder: str, archived: bool, force: bool, as_json: bool
 ) -> None:
@@ -270,26 +259,30 @@ def import_command(
     for path, text in paths.items():
         write_file(path, text, advice="name another FOLDER", makes_folder=True)
     check = _Check(project, is_quiet=True)
-    found = [_figures(report) for path in paths for report in check.file(path)]
+    # How each reads; `whorl validate` says more.
+    found = [
+        {
+            "file": report["file"],
+            "steps": report.get("steps", 0),
+            "errors": _count(report, "error"),
+            "warnings": _count(report, "warning"),
+        }
+        for path in paths
+        for report in check.file(path)
+    ]
     if as_json:
         print_json({"files": found, "config": [*taken.lines], "notes": [*taken.notes]})
         return
     for each in found:
-        counts = [plural(each["steps"], "step")]
-        counts += [plural(each["errors"], "mistake")] if each["errors"] else []
-        counts += [plural(each["warnings"], "warning")] if each["warnings"] else []
-        say(f"wrote {safe(each['file'])} ({', '.join(counts)})")
-    say(*map(safe, taken.notes))
-    if taken.lines:
-        say("for whorl.toml:")
-        print_lines(taken.lines)
-
-
-def _figures(report: Report) -> dict[str, Any]:
-    """How a file that was written reads; `whorl validate` says more."""
-    errors, warnings = _count(report, "error"), _count(report, "warning")
-    steps = report.get("steps", 0)
-    return {"file": report["file"], "steps": steps, "errors": errors, "warnings": warnings}
+        counts = [
+            (each["steps"], "step"),
+            (each["errors"], "mistake"),
+            (each["warnings"], "warning"),
+        ]
+        parts = [plural(count, what) for count, what in counts if count or what == "step"]
+        say(f"wrote {safe(each['file'])} ({', '.join(parts)})")
+    say(*map(safe, taken.notes), *(["for whorl.toml:"] if taken.lines else []))
+    print_lines(taken.lines)
 
 
 @click.command()
@@ -297,8 +290,7 @@ def _figures(report: Report) -> dict[str, Any]:
 @click.option("--target", metavar="SYSTEM",
               help="For whom. [default: the first that its dialect names]")  # fmt: skip
 @workflow_option
-@json_option
-@located
+@with_json
 def lint(project: Project, *, file: str, target: str | None, workflow: str, as_json: bool) -> int:
     """Say what in FILE another system would refuse, or do otherwise.
 
@@ -344,7 +336,7 @@ def _put(text: str, output: str | None, file: str, *, force: bool, advice: str) 
         echo(text, nl=False)
         return
     if Path(output).resolve() == Path(file).resolve():
-        raise UsageError(f"{output!r} is the workflow itself", help="name another file")
+        raise UsageError(f"{output!r} is the file itself", help="name another file")
     if Path(output).exists() and not force:
         raise UsageError(f"{output!r} exists", help=advice)
     write_file(output, text, advice="name another file", makes_folder=True)

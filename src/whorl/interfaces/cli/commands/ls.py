@@ -10,12 +10,10 @@ import click
 
 from whorl.errors import UsageError, did_you_mean, plural, safe
 from whorl.interfaces import formatting
-from whorl.interfaces.cli.commands import moment, open_if_any, since_option
+from whorl.interfaces.cli.commands import moment, open_if_any, since_option, with_json
 from whorl.interfaces.cli.options import (
     NO_RUNS,
     dollars_given,
-    json_option,
-    located,
     print_json,
     read_labels,
 )
@@ -72,8 +70,7 @@ _EMPTY = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "he
               help=f"Which columns: {', '.join(_NAMES)}.")  # fmt: skip
 @click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True,
               help="How many.")  # fmt: skip
-@json_option
-@located
+@with_json
 def ls(
     project: Project,
     *,

@@ -20,7 +20,7 @@ from whorl.interfaces.cli.commands import (
     change_store,
     duration,
     print_list,
-    yes_option,
+    with_json,
 )
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
@@ -32,6 +32,7 @@ from whorl.plugins import load_reference, wings
 from whorl.runtimes.sqlite import Pruned
 from whorl.runtimes.sqlite.listing import EXPERIMENT
 from whorl.services.doctor import Finding, configured
+from whorl.services.project import find_project
 from whorl.source.paths import check_inside
 
 if TYPE_CHECKING:
@@ -73,12 +74,19 @@ def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: b
     PATH is a folder or its whorl.toml; without it, the project that you are in. Nothing of a
     whorl.toml that is not trusted is run, sent or read from the environment.
     """
+    from whorl.services.configuration.trust import forget
     from whorl.services.discovery import Catalogue
 
     if lists:
         return _list_trusted(as_json=as_json)
     if removes:
-        return _trust_no_longer(path, as_json=as_json)
+        file = _config(path or str(find_project(os.environ).root))
+        is_removed = forget(os.environ, file)
+        if as_json:
+            print_json({"path": str(file), "removed": is_removed})
+        else:
+            say(safe(f"{file} is no longer trusted" if is_removed else f"{file} was not trusted"))
+        return 0
     project, judged = _judged(path)
     reads = Catalogue(project).reads()
     if not as_json:
@@ -114,7 +122,6 @@ def _config(path: str) -> Path:
 def _judged(path: str | None) -> tuple[Project, Judged]:
     """The whorl.toml that a person means, and its project. Raises UsageError for none."""
     from whorl.services.configuration.trust import CONFIG_NAME
-    from whorl.services.project import find_project
 
     folder = None if path is None else _config(path).parent
     project = find_project(os.environ, folder=folder)
@@ -146,19 +153,6 @@ def _settle(judged: Judged, *, yes: bool, as_json: bool) -> bool:
     return True
 
 
-def _trust_no_longer(path: str | None, *, as_json: bool) -> int:
-    from whorl.services.configuration.trust import forget
-    from whorl.services.project import find_project
-
-    file = _config(path or str(find_project(os.environ).root))
-    is_removed = forget(os.environ, file)
-    if as_json:
-        print_json({"path": str(file), "removed": is_removed})
-    else:
-        say(safe(f"{file} is no longer trusted" if is_removed else f"{file} was not trusted"))
-    return 0
-
-
 def _list_trusted(*, as_json: bool) -> int:
     from whorl.services.configuration.trust import read_records
 
@@ -175,8 +169,6 @@ def _list_trusted(*, as_json: bool) -> int:
 
 def _standing(file: Path) -> str:
     """How a whorl.toml stands today that was trusted once; what it cannot be is "new"."""
-    from whorl.services.project import find_project
-
     if not file.is_file():
         return "gone"
     try:
@@ -197,8 +189,7 @@ def tools() -> None:
 
 
 @tools.command(name="ls")
-@json_option
-@located
+@with_json
 def tools_ls(project: Project, *, as_json: bool) -> None:
     """List the tools whose descriptions models were given, and changes to accept."""
     known = known_tools(project)
@@ -213,7 +204,7 @@ def tools_ls(project: Project, *, as_json: bool) -> None:
 
 @tools.command(name="accept")
 @click.argument("names", metavar="[SERVER/TOOL]...", nargs=-1)
-@yes_option
+@click.option("--yes", "-y", is_flag=True, help="Do not ask first.")
 @located
 def tools_accept(project: Project, *, names: tuple[str, ...], yes: bool) -> None:
     """Show which tools are new or describe themselves differently than before, and accept that.
@@ -315,10 +306,8 @@ def _store(project: Project) -> Finding:
     if not os.access(path, os.W_OK):
         return Finding("store", False, f"{path} cannot be written")
     words = f"{path}, {bytes_words(sizes.file_bytes)}, {plural(sizes.runs, 'run')}{lag}"
-    if is_strange:
-        why = strange(str(path))
-        words += f"; {why}; {why.help}"
-    return Finding("store", not is_strange, words)
+    why = strange(str(path))
+    return Finding("store", not is_strange, f"{words}; {why}; {why.help}" if is_strange else words)
 
 
 def _lag(project: Project) -> str:
@@ -362,8 +351,7 @@ def memory() -> None:
 
 
 @memory.command(name="ls")
-@json_option
-@located
+@with_json
 def memory_ls(project: Project, *, as_json: bool) -> None:
     """List the keys under which something is remembered."""
     has_runs, now = project.has_runs(), time.time()
@@ -384,8 +372,7 @@ def memory_ls(project: Project, *, as_json: bool) -> None:
 
 @memory.command(name="rm")
 @click.argument("key", metavar="KEY")
-@json_option
-@located
+@with_json
 def memory_rm(project: Project, *, key: str, as_json: bool) -> None:
     """Delete everything that is remembered under KEY."""
     keys = [row.key for row, _ in _remembered(project)]
@@ -426,8 +413,7 @@ def _remembered(project: Project) -> list[tuple[MemoryRow, list[Json]]]:
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask first, at a terminal.")
 @click.option("--experiments", is_flag=True, help="Runs of experiments, too.")
-@json_option
-@located
+@with_json
 def prune(
     project: Project,
     *,
@@ -493,8 +479,7 @@ _file_argument = click.argument("file", metavar="FILE", type=click.Path(path_typ
 @click.command()
 @_file_argument
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
-@json_option
-@located
+@with_json
 def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     """Copy the store to FILE while it is in use, and check the copy.
 
@@ -518,8 +503,7 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
 @click.command()
 @_file_argument
 @click.option("--force", is_flag=True, help="Put the store that is there aside.")
-@json_option
-@located
+@with_json
 def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     """Check the backup FILE, and put it in the place of the store.
 
@@ -545,8 +529,7 @@ def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None
 
 
 @click.command()
-@json_option
-@located
+@with_json
 def adopt(project: Project, *, as_json: bool) -> None:
     """Copy the runs of a store that you have not made into one of your own.
 

@@ -12,8 +12,8 @@ import click
 from whorl.errors import StoreError, UsageError, plural
 from whorl.interfaces import formatting
 from whorl.interfaces.cli import options
-from whorl.interfaces.cli.commands import feedback_option, open_if_any, since_option
-from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
+from whorl.interfaces.cli.commands import open_if_any, since_option, with_json
+from whorl.interfaces.cli.options import NO_RUNS, print_json
 from whorl.interfaces.cli.output_options import Show
 from whorl.interfaces.cli.paste_options import carrying, with_help
 from whorl.interfaces.cli.printing import summary
@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @options.run_argument
-@json_option
-@located
+@with_json
 def pause(project: Project, *, run: str, as_json: bool) -> None:
     """Pause a RUN: what is under way ends, nothing new begins until `whorl resume`.
 
@@ -57,8 +56,7 @@ def pause(project: Project, *, run: str, as_json: bool) -> None:
 @click.command()
 @options.run_argument
 @click.option("--feedback", default="", metavar="TEXT", help="Why; it is kept with the run.")
-@json_option
-@located
+@with_json
 def cancel(project: Project, *, run: str, feedback: str, as_json: bool) -> None:
     """End a RUN for good. What it has made so far stays in the store.
 
@@ -114,13 +112,16 @@ async def stop(session: RunSession, run: RunId, *, at: str) -> int:
     return await session.steer(run, steering.stopped(session.store, run, at))
 
 
+_feedback_option = click.option(
+    "--feedback", "-m", default="", metavar="TEXT", help="Your words to it."
+)
 _question_option = click.option(
     "--at", default="", metavar="ADDRESS", help="Which one, if several wait."
 )
 
 
 @click.command()
-@feedback_option
+@_feedback_option
 @_question_option
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE",
               help="Use this instead of a result of the loop; also NAME=@FILE.")  # fmt: skip
@@ -154,7 +155,7 @@ async def approve(
 
 
 @click.command()
-@feedback_option
+@_feedback_option
 @_question_option
 @on_run
 async def reject(session: RunSession, run: RunId, *, feedback: str, at: str) -> int:
@@ -174,8 +175,7 @@ async def reject(session: RunSession, run: RunId, *, feedback: str, at: str) -> 
 @since_option
 @click.option("--at", default="", metavar="ADDRESS", help="Only this loop, iteration or step.")
 @click.option("--all", "with_tries", is_flag=True, help="Also what tries cost.")
-@json_option
-@located
+@with_json
 def cost(
     project: Project,
     *,

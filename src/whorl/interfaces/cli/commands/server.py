@@ -21,9 +21,10 @@ from whorl.interfaces.cli.commands import (
     open_if_any,
     print_list,
     since_option,
+    with_json,
 )
 from whorl.interfaces.cli.group import CommandGroup
-from whorl.interfaces.cli.options import json_option, located, print_json, workflow_option
+from whorl.interfaces.cli.options import located, print_json, workflow_option
 from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust
@@ -33,12 +34,11 @@ from whorl.runtimes.service.tokens import ROLES, Role, Tokens
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable
 
     from whorl.interfaces.http.server import Place
     from whorl.interfaces.python.values import Workflow
     from whorl.runtimes.service.tables import AuditEntry
-    from whorl.runtimes.service.tokens import Token
     from whorl.services.project import Project
 
 
@@ -218,7 +218,7 @@ def served_workflows(
     workflows: dict[str, Workflow] = {}
     for file in files or [str(p) for p in paths if p.suffix in _SUFFIXES][:FILES_MAX]:
         try:
-            found = list(_workflows_in(project, file, chosen))
+            found = _workflows_in(project, file, chosen)
         except InvalidWorkflow as fault:
             if files:
                 raise
@@ -234,16 +234,16 @@ def served_workflows(
     return workflows
 
 
-def _workflows_in(project: Project, file: str, chosen: str) -> Iterator[Workflow]:
+def _workflows_in(project: Project, file: str, chosen: str) -> list[Workflow]:
     """The workflow of a file; of one that has several, all or the chosen one."""
     from whorl.interfaces.python.loading import workflow_from
 
     try:
-        yield workflow_from(project, file, chosen)
+        return [workflow_from(project, file, chosen)]
     except SeveralWorkflows as fault:
         if chosen:
             raise
-        yield from (workflow_from(project, file, name) for name in fault.names)
+        return [workflow_from(project, file, name) for name in fault.names]
 
 
 _expires_option = click.option(
@@ -271,8 +271,7 @@ def token() -> None:
 @click.argument("name")
 @click.option("--role", type=click.Choice(ROLES), required=True, help="What it may do.")
 @_expires_option
-@json_option
-@located
+@with_json
 def token_add(
     project: Project, *, name: str, role: Role, expires: float | None, as_json: bool
 ) -> None:
@@ -281,8 +280,7 @@ def token_add(
     \b
       whorl token add ci --role run --expires 90d
     """
-    made = change_store(project, lambda s: Tokens(s).add(name, role, expires), create=True)
-    _show(name, made, as_json=as_json)
+    _make(project, name, lambda tokens: tokens.add(name, role, expires), as_json=as_json)
 
 
 @token.command(name="rotate")
@@ -290,8 +288,7 @@ def token_add(
 @click.option("--grace", type=duration, default="0s", metavar="TIME", show_default=True,
               help="How long the old one stays valid, such as 1h.")  # fmt: skip
 @_expires_option
-@json_option
-@located
+@with_json
 def token_rotate(
     project: Project, *, name: str, grace: float, expires: float | None, as_json: bool
 ) -> None:
@@ -300,8 +297,7 @@ def token_rotate(
     \b
       whorl token rotate ci --grace 1h --expires 90d
     """
-    made = change_store(project, lambda s: Tokens(s).rotate(name, grace, expires), create=True)
-    _show(name, made, as_json=as_json)
+    _make(project, name, lambda tokens: tokens.rotate(name, grace, expires), as_json=as_json)
 
 
 @token.command(name="rm")
@@ -318,13 +314,11 @@ def token_rm(project: Project, *, name: str) -> None:
 
 
 @token.command(name="ls")
-@json_option
-@located
+@with_json
 def token_ls(project: Project, *, as_json: bool) -> None:
     """List the tokens, without the tokens themselves."""
-    tokens: list[Token] = []
     with open_if_any(project) as store:
-        tokens = Tokens(store).all() if store is not None else []
+        tokens = [] if store is None else Tokens(store).all()
     names = ("name", "role", "created_at", "expires_at")
     rows = []
     for each in tokens:
@@ -340,7 +334,10 @@ def token_ls(project: Project, *, as_json: bool) -> None:
     )
 
 
-def _show(name: str, made: str, *, as_json: bool) -> None:
+def _make(
+    project: Project, name: str, make: Callable[[Tokens], Awaitable[str]], *, as_json: bool
+) -> None:
+    made = change_store(project, lambda store: make(Tokens(store)), create=True)
     if as_json:
         print_json({"name": name, "token": made})
         return
@@ -354,8 +351,7 @@ def _show(name: str, made: str, *, as_json: bool) -> None:
 @click.option("--run", default="", metavar="RUN", help="Only about this run.")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 100_000),
               help="How many, the newest first.")  # fmt: skip
-@json_option
-@located
+@with_json
 def audit(project: Project, *, since: float | None, run: str, as_json: bool, **which: Any) -> None:
     """Show who did what: over HTTP by the token's name, here by `command line USER`.
 

@@ -10,7 +10,7 @@ import click
 
 from whorl.errors import safe
 from whorl.interfaces import status_words
-from whorl.interfaces.cli.commands import open_run
+from whorl.interfaces.cli.commands import open_run, with_json
 from whorl.interfaces.cli.options import (
     json_option,
     located,
@@ -58,8 +58,7 @@ _DIALECT_ROWS = ("workflow", "status", "duration", "iteration", "until", "last",
 
 @click.command()
 @run_option
-@json_option
-@located
+@with_json
 def status(project: Project, *, run: str, as_json: bool) -> None:
     """Show where a RUN is: step, iteration, condition, last result, what it waits for.
 

@@ -10,8 +10,8 @@ import click
 from whorl.errors import UsageError, did_you_mean, plural, safe
 from whorl.interfaces import formatting, status_words
 from whorl.interfaces.advice import advised, root_code
-from whorl.interfaces.cli.commands import open_run
-from whorl.interfaces.cli.options import json_option, located, place_option, print_json
+from whorl.interfaces.cli.commands import open_run, with_json
+from whorl.interfaces.cli.options import place_option, print_json
 from whorl.interfaces.cli.paste_options import carrying, with_help
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.next_command import next_command
@@ -43,8 +43,7 @@ _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 @click.command()
 @place_option
 @click.option("--at", default="", metavar="ADDRESS", help="Only the loops there, or around it.")
-@json_option
-@located
+@with_json
 def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
     """Explain why the loops of a RUN ended: the conditions and their values per iteration.
 
@@ -108,8 +107,7 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
 @click.option("--node", metavar="NAME", help="Only the result of this step.")
 @click.option("--at", default="", metavar="ADDRESS", help="Which loop, where there are several.")
 @click.option("--with", "with_run", metavar="RUN", help="SECOND is an iteration of this run.")
-@json_option
-@located
+@with_json
 def diff(
     project: Project,
     *,
