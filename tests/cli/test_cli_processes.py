@@ -219,7 +219,7 @@ def test_more_iterations_for_a_paused_run_are_said(whorl: Whorl, spawn: Spawn) -
     done = whorl("continue", "last", "-n", "3")
 
     assert done.code == 5
-    assert "'l' gets 3 more iterations; the run stays paused until `whorl resume" in done.err
+    assert "next: whorl resume" in done.err
     assert "/203 of l" in whorl("status").out
 
 

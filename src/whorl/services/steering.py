@@ -18,7 +18,6 @@ from whorl.interpreter.requests import (
     chosen_loop,
     objection,
     to_continue,
-    to_raise,
 )
 from whorl.lazily import dataclass
 from whorl.providers.settings import line_below, with_entry
@@ -133,17 +132,6 @@ def continued(
 
 def resumed(more: More | None = None) -> Event:
     return asked("run.resumed", more.amounts() if more else {})
-
-
-def what_is_raised(store: SqliteStore, run: RunId, body: dict[str, Json]) -> list[str]:
-    """The loops whose budgets a request to continue raises, and the run (an empty name)."""
-    machine = fold(store, run).machine
-    raised = to_raise(machine, to_continue(machine, body), body)
-    places: dict[str, None] = {}
-    for (key, name), scope in raised.items():
-        if body.get(name) and name in scope["limits"]:
-            places["" if key == "run" else machine.frames[key]["address"]] = None
-    return sorted(places, key=lambda place: (not place, place))
 
 
 def what_continues(store: SqliteStore, run: RunId, body: dict[str, Json]) -> list[str] | None:

@@ -19,8 +19,7 @@ from whorl.interfaces.cli.printing.next_command import changed_words
 from whorl.interfaces.cli.session import meant_run, on_run, run_session
 from whorl.interfaces.cli.terminal import badge, echo, say
 from whorl.interfaces.formatting import line
-from whorl.interfaces.status_words import EXIT_CODES, more_words
-from whorl.interpreter.budget import NAMES
+from whorl.interfaces.status_words import EXIT_CODES
 from whorl.interpreter.requests import objection
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.forking import Fork
@@ -28,13 +27,12 @@ from whorl.services import steering
 from whorl.services.files import preflight
 from whorl.services.files.versions import changed_file
 from whorl.services.forking import new_fork, with_steps
-from whorl.services.inspecting.places import loop_around, some
-from whorl.services.inspecting.results import full_result, status_words, workflow_of
+from whorl.services.inspecting.places import loop_around
+from whorl.services.inspecting.results import status_words, workflow_of
 from whorl.services.runs import RUNS_MAX, is_running
 
 if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
-    from whorl.interpreter.events import Event
     from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.services.project import Project
     from whorl.services.steering import More
@@ -178,30 +176,12 @@ async def continue_command(
     """
     event = steering.continued(session.store, run, at, iterations=iterations, more=more)
     session.say_toy(workflow_of(session.store, run))
-    _say_given(session, run, event)
-    return await session.steer(run, event)
-
-
-def _say_given(session: RunSession, run: RunId, event: Event) -> None:
-    """Says what will happen, before anything does."""
-    store, body = session.store, event.body
-    lines = steering.what_continues(store, run, body)
-    if lines is None:
-        return
+    # What will happen is said before anything does.
+    lines = steering.what_continues(session.store, run, event.body) or []
     say(*lines[:LOOPS_MAX])
     if len(lines) > LOOPS_MAX:
         say(f"and {plural(len(lines) - LOOPS_MAX, 'more loop')} like these")
-    amounts = {name: body[name] for name in NAMES if body.get(name)}
-    if lines and amounts:
-        places = steering.what_is_raised(store, run, body)
-        shown = some([repr(place) if place else "the run" for place in places])
-        each = "each of " if len(places) > 1 else ""
-        say(*[f"{more_words(amounts)} for {each}{shown}"] if places else [])
-    elif not lines and body.get("at"):
-        result = full_result(store, run)
-        is_paused = result["status"] == "paused" and result.get("paused_by") != "budget"
-        after = f"; the run stays paused until `whorl resume {run}`" if is_paused else ""
-        say(f"{body['at']!r} gets {more_words(body)}{carrying(after)}")
+    return await session.steer(run, event)
 
 
 @click.command()
