@@ -31,6 +31,7 @@ from whorl.interfaces.cli.options import (
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.diagrams.text import limit_words
 from whorl.interfaces.formatting import table
+from whorl.lazily import dataclass
 from whorl.plugins import load_reference, wings
 from whorl.services.discovery import candidates, is_other
 from whorl.source.paths import open_file
@@ -87,17 +88,17 @@ def _count(report: Report, severity: str) -> int:
     return sum(each["severity"] == severity for each in report["diagnostics"])
 
 
+@dataclass(slots=True)
 class _Check:
     """Checks files, and says what it finds unless it `is_quiet`.
 
     What is probably no workflow is left out of a folder, and of what only `is_known` as one.
     """
 
-    def __init__(
-        self, project: Project, *, folder: str = "", is_known: bool = False, is_quiet: bool = False
-    ) -> None:
-        self.project, self.folder = project, folder
-        self.is_known, self.is_quiet = is_known, is_quiet
+    project: Project
+    folder: str = ""
+    is_known: bool = False
+    is_quiet: bool = False
 
     def file(self, file: str, name: str = "") -> list[Report]:
         """The report of a file; one for each workflow where it has several and none is named."""
@@ -258,29 +259,17 @@ def import_command(
         raise UsageError(words, help="name another FOLDER, or overwrite them with --force")
     for path, text in paths.items():
         write_file(path, text, advice="name another FOLDER", makes_folder=True)
-    check = _Check(project, is_quiet=True)
-    # How each reads; `whorl validate` says more.
-    found = [
-        {
-            "file": report["file"],
-            "steps": report.get("steps", 0),
-            "errors": _count(report, "error"),
-            "warnings": _count(report, "warning"),
-        }
-        for path in paths
-        for report in check.file(path)
-    ]
+    check, found = _Check(project, is_quiet=True), []
+    for report in (report for path in paths for report in check.file(path)):
+        # `whorl validate` says more.
+        counts = {f"{what}s": _count(report, what) for what in ("error", "warning")}
+        counts = {"steps": report.get("steps", 0), **counts}
+        found.append({"file": report["file"], **counts})
+        parts = [plural(n, what[:-1]) for what, n in counts.items() if n or what == "steps"]
+        say(*[] if as_json else [f"wrote {safe(report['file'])} ({', '.join(parts)})"])
     if as_json:
         print_json({"files": found, "config": [*taken.lines], "notes": [*taken.notes]})
         return
-    for each in found:
-        counts = [
-            (each["steps"], "step"),
-            (each["errors"], "mistake"),
-            (each["warnings"], "warning"),
-        ]
-        parts = [plural(count, what) for count, what in counts if count or what == "step"]
-        say(f"wrote {safe(each['file'])} ({', '.join(parts)})")
     say(*map(safe, taken.notes), *(["for whorl.toml:"] if taken.lines else []))
     print_lines(taken.lines)
 

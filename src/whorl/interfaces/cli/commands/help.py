@@ -73,8 +73,8 @@ def _near_codes(word: str) -> str:
     padded = f"{letter}{digits:0>3}" if digits.isdigit() else word
     if padded in codes or (near := did_you_mean(padded, codes)):
         return f"did you mean {padded!r}?" if padded in codes else near
-    titles = {code: explanations.title(code) for code in codes}
-    found = [f"{c} ({title})" for c, title in titles.items() if word.lower() in title.lower()]
+    titles = ((code, explanations.title(code)) for code in codes)
+    found = [f"{code} ({title})" for code, title in titles if word.lower() in title.lower()]
     if found:
         return f"did you mean {', '.join(found[:5])}?"
     return "write a code as a message has it, such as W004; the page `Error codes` lists all"
