@@ -270,53 +270,6 @@ def test_the_only_file_that_a_workflow_needs_is_its_text(whorl: Whorl, project: 
     whorl("run letter.yaml a.txt").says("takes no text; its inputs: -i pages=..., -i other=...")
 
 
-PAGES = """
-whorl: 1
-steps:
-  people: {read: people.csv, as: csv}
-  pages:
-    each: "{{ people.content }}"
-    as: row
-    steps:
-      page: {write: "out/{{ row.name }}.json", content: {hello: "{{ row.name }}"}, as: json}
-  note: {write: "{{ workspace }}/note.txt", content: "all done"}
-outputs: {sizes: "{{ pages | map(attribute='page.size') | list }}"}
-"""
-
-
-def test_files_are_read_and_written_as_the_operator_permits(project: Path, whorl: Whorl) -> None:
-    (project / "people.csv").write_text("name\nAda\nBo\n")
-    (project / "pages.yaml").write_text(PAGES)
-    whorl("run pages.yaml").ends(1, "P125", 'files = {write = ["out/**"]}')
-
-    permitted = '\n[allow]\nfiles = {write = ["out/**"]}\n'
-    (project / "whorl.toml").write_text(CONFIG + permitted)
-    done = whorl("run pages.yaml --json").json
-
-    assert done["outputs"] == {"sizes": [21, 20]}
-    assert (project / "out/Bo.json").read_text() == '{\n  "hello": "Bo"\n}\n'
-    assert (project / ".whorl/work" / done["run"] / "note.txt").read_text() == "all done"
-    writes = ["a path that is computed", "the workspace of its run"]
-    assert whorl("validate pages.yaml --json").json[0]["effects"]["writes"] == writes
-
-
-def test_a_run_keeps_the_prompts_that_it_began_with(project: Path, whorl: Whorl) -> None:
-    ask = "{ask: {file: prompts/write.md}}"
-    steps = f'{{first: {ask}, gate: {{approve: "Go on?"}}, second: {ask}}}'
-    (project / "flow.yaml").write_text(f"whorl: 1\ninputs: {{task: string}}\nsteps: {steps}\n")
-    (project / "prompts").mkdir()
-    prompt = project / "prompts/write.md"
-    prompt.write_text("Write {{ task }}.\n")
-
-    whorl("run flow.yaml 'a song'").ends(4)
-    prompt.write_text("Report {{ task }}.\n")
-    whorl("approve last").ends(0)
-
-    for step in ("first", "second"):
-        whorl(f"show last/{step} --full").prints("Write a song.")
-    assert "Report a song." not in whorl("show last --json --deep").out
-
-
 def test_mistakes_of_a_prompt_and_a_key_are_found_before_a_run(project: Path, whorl: Whorl) -> None:
     flow = project / "flow.yaml"
     (project.parent / "secret.md").write_text("secret")

@@ -89,39 +89,6 @@ def test_the_first_loop_runs_in_a_new_folder(empty: Path, whorl: Whorl) -> None:
     assert (done.code, done.out) == (0, "rain\n")
 
 
-SCORES = """
-[defaults]
-provider = "canned"
-model = "m"
-
-[providers.canned]
-kind = "scripted"
-
-[[providers.canned.replies]]
-match = "Review"
-by = "iteration"
-replies = [
-    {json = {approved = false, feedback = "a", score = 0.4}},
-    {json = {approved = false, feedback = "b", score = 9}},
-    {json = {approved = false, feedback = "c", score = 0.6}},
-    {json = {approved = false, feedback = "d", score = 0.5}},
-]
-
-[[providers.canned.replies]]
-match = "Write"
-by = "iteration"
-replies = ["one", "two", "three", "four"]
-"""
-
-
-def test_a_score_of_another_scale_is_not_the_best(empty: Path, whorl: Whorl) -> None:
-    whorl("init")
-    (empty / "scores.toml").write_text(SCORES)
-    ran = whorl("run first.yaml --config scores.toml").says("ask for a score from 0 to 1")
-
-    assert ran.out == "three\n"
-
-
 def test_new_makes_folders_and_the_line_for_editors(empty: Path, whorl: Whorl) -> None:
     plain = whorl("new", "self-refine", "a/b/own.yaml")
     whorl("init")

@@ -258,25 +258,21 @@ def test_a_person_sees_what_is_asked_and_said(whorl: Whorl, loop: Callable[[str]
         whorl(looking).prints("letter[1] was rejected: too wet")
 
 
-def test_a_limit_that_fails_is_no_circle(whorl: Whorl, loop: Callable[[str], str]) -> None:
+def test_what_failed_at_a_limit_or_a_gate_may_go_on(
+    whorl: Whorl, project: Path, loop: Callable[[str], str]
+) -> None:
     run = whorl("run", loop("on_limit: fail"), "--json").ends(1).json["run"]
-
     whorl("show").prints(f"next: whorl continue {run} --iterations 3")
     whorl(f"continue {run} --iterations 1").ends(1)
     whorl("why").prints("letter was continued with 1 more iteration")
 
-
-def test_a_limit_that_asks_may_be_continued(whorl: Whorl, loop: Callable[[str], str]) -> None:
     asked = whorl("run", loop("ask_person: at_limit"))
     asked.says("letter asks: loop 'letter' reached its limit", "whorl continue")
     whorl("reject last --feedback no").says("error[R108]", "next: whorl continue")
 
-
-def test_a_gate_that_failed_is_asked_again(whorl: Whorl, project: Path) -> None:
     gate = "check: {approve: {message: 'Publish?', on_reject: fail}}"
     (project / "rejecting.yaml").write_text(f"whorl: 1\nname: rejecting\nsteps: {{{gate}}}\n")
     whorl("run rejecting.yaml")
-
     whorl("reject last").says("# asks again")
 
 
@@ -398,7 +394,8 @@ def test_a_new_prompt_counts(whorl: Whorl, project: Path, monkeypatch: pytest.Mo
     (project / "prompts" / "second.md").write_text("Report")
     monkeypatch.chdir(project / "prompts")
 
-    done = whorl("resume last").says(f"second.md {SAYS}")
+    # It goes on with the prompt that it began with.
+    done = whorl("resume last").ends(1, f"second.md {SAYS}")
 
     assert advised(done.err, "run")[1] == "../flows/failing.yaml"
     whorl(*advised(done.err, "run")).ends(0)

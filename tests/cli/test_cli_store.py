@@ -19,7 +19,7 @@ from waiting import wait_until
 from whorl.runtimes.sqlite.ownership import opener
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from command_line import Done, Spawn, Whorl
@@ -152,52 +152,27 @@ def test_a_damaged_backup_is_not_restored(whorl: Whorl, project: Path, tmp_path:
     assert whorl("restore", str(tmp_path / "none.db")).code == 2
 
 
-def _half(whole: Path, file: Path) -> None:
-    file.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2 // 4096 * 4096])
-
-
-def _empty(whole: Path, file: Path) -> None:
-    file.touch()
-
-
-def _text(whole: Path, file: Path) -> None:
-    file.write_text("no database, but long enough to be read as one " * 100)
-
-
-def _of_others(whole: Path, file: Path) -> None:
-    with closing(apsw.Connection(str(file))) as database:
-        database.execute("CREATE TABLE t(x)")
-
-
-def _link(whole: Path, file: Path) -> None:
-    file.symlink_to(whole)
-
-
-@pytest.mark.parametrize(
-    ("make", "words", "advice"),
-    [
-        (_half, "is damaged", "use another backup"),
-        (_empty, "the backup '{file}' is empty", "name the file of a backup"),
-        (_text, "the backup '{file}' is not a store of Whorl", "name the file of a backup"),
-        (_of_others, "'{file}' is a database of another program", "name the file of a backup"),
-        (_link, "the backup '{file}' is a symbolic link", "name the file itself: {whole}"),
-    ],
-)
-def test_what_is_no_backup_is_said_of_its_file(
-    whorl: Whorl, tmp_path: Path, make: Callable[[Path, Path], None], words: str, advice: str
-) -> None:
-    whole, file = tmp_path / "whole.db", tmp_path / "copy.db"
+def test_what_is_no_backup_is_said_of_its_file(whorl: Whorl, tmp_path: Path) -> None:
+    whole, other, name = tmp_path / "whole.db", tmp_path / "other.db", "name the file of a backup"
     whorl("run", "polish.yaml", "x")
     whorl("backup", str(whole))
-    make(whole, file)
-
-    refused = whorl("restore", str(file), "--force")
-
-    assert refused.code == 3
-    assert words.format(file=file) in refused.err
-    assert f"help: nothing was changed; {advice.format(whole=whole)}" in refused.err
-    assert f"'{file}'" in refused.err
-    assert "--store" not in refused.err
+    with closing(apsw.Connection(str(other))) as database:
+        database.execute("CREATE TABLE t(x)")
+    content = whole.read_bytes()
+    text = b"no database, but long enough to be read as one " * 100
+    kinds: list[tuple[bytes | None, str, str]] = [
+        (content[: len(content) // 2 // 4096 * 4096], "is damaged", "use another backup"),
+        (b"", "the backup '{file}' is empty", name),
+        (text, "the backup '{file}' is not a store of Whorl", name),
+        (other.read_bytes(), "'{file}' is a database of another program", name),
+        (None, "the backup '{file}' is a symbolic link", f"name the file itself: {whole}"),
+    ]
+    for number, (made, words, advice) in enumerate(kinds):
+        file = tmp_path / f"{number}.db"
+        file.symlink_to(whole) if made is None else file.write_bytes(made)
+        refused = whorl("restore", str(file), "--force").ends(3, words.format(file=file))
+        refused.says(f"help: nothing was changed; {advice}", f"'{file}'")
+        assert "--store" not in refused.err
     assert len(whorl("ls", "--json").json) == 1
 
 

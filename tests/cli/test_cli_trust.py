@@ -233,23 +233,17 @@ def test_what_init_writes_is_trusted_as_written(folder: Path, whorl: Whorl) -> N
     assert (made.code, ran.code, again.code) == (0, 0, 0)
 
 
-def test_a_yes_at_the_terminal_is_kept(folder: Path, at: Terminal, whorl: Whorl) -> None:
+@pytest.mark.parametrize("answer", ["y", ""])
+def test_an_answer_at_the_terminal_counts_and_a_yes_is_kept(
+    folder: Path, at: Terminal, whorl: Whorl, answer: str
+) -> None:
     at.read_until("trust it? [y/N]: ")
-    at.press("y\n")
+    at.press(f"{answer}\n")
 
-    assert at.code() == 0
+    assert at.code() == (0 if answer else 2)
     assert "run commands: any program" in at.shown
-    assert (folder / "made").exists()
-    assert whorl("run", "touch.yaml").code == 0
-
-
-def test_a_no_at_the_terminal_runs_nothing(folder: Path, at: Terminal) -> None:
-    at.read_until("trust it? [y/N]: ")
-    at.press("\n")
-    at.read_until("error[W908]")
-
-    assert at.code() == 2
-    assert not (folder / "made").exists()
+    assert (folder / "made").exists() == bool(answer)
+    assert whorl("run", "touch.yaml").code == at.code()
 
 
 def test_the_persons_own_file_wins_and_grants(folder: Path, whorl: Whorl) -> None:

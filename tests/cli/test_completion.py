@@ -57,19 +57,25 @@ def offered_by_bash(program: Path, *lines: str) -> list[str]:
     return run_shell("bash", "--norc", "-c", script, "bash", *lines)
 
 
-@pytest.mark.slow
-def test_bash_completes_commands_runs_places_steps_and_files(program: Path, whorl: Whorl) -> None:
+def asked_of_all(whorl: Whorl) -> dict[str, str]:
+    """What every shell completes, and with what."""
     run = whorl("run", "polish.yaml", "a song", "--json").json["run"]
-    asked = {
-        "whorl res": "resume restore",
+    return {
         "whorl run --detac": "--detach",
-        "whorl run pol": "files",
         "whorl show las": "last",
         f"whorl why {run[:6]}": run,
-        "whorl show last/polish[1]/w": "last/polish[1]/write",
         "whorl try polish.yaml --at polish/re": "polish/review",
-        "whorl schedule rm --sto": "--store",
         "whorl new self": "self-refine",
+    }
+
+
+@pytest.mark.slow
+def test_bash_completes_commands_runs_places_steps_and_files(program: Path, whorl: Whorl) -> None:
+    asked = asked_of_all(whorl) | {
+        "whorl res": "resume restore",
+        "whorl run pol": "files",
+        "whorl show last/polish[1]/w": "last/polish[1]/write",
+        "whorl schedule rm --sto": "--store",
         "whorl explain W90": "W900 W901 W902 W903 W904 W905 W906 W907 W908 W909",
         "whorl run polish.yaml -i ": "task=",
         "whorl run polish.yaml --input ta": "task=",
@@ -86,15 +92,9 @@ def test_fish_completes_commands_runs_places_steps_and_files(
     fish = shutil.which("fish")
     if fish is None:
         pytest.skip("fish is not installed")
-    run = whorl("run", "polish.yaml", "a song", "--json").json["run"]
-    asked = {
+    asked = asked_of_all(whorl) | {
         "whorl res": "restore resume",
-        "whorl run --detac": "--detach",
         "whorl run polish.y": "polish.yaml",
-        "whorl show las": "last",
-        f"whorl why {run[:6]}": run,
-        "whorl try polish.yaml --at polish/re": "polish/review",
-        "whorl new self": "self-refine",
         "whorl run polish.yaml -i t": "task=",
     }
     script = "whorl completion fish | source\nfor line in $argv\necho (complete -C $line)\nend"
