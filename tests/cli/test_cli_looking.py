@@ -216,12 +216,6 @@ def test_nested_loops_are_named_by_their_outer_iteration(whorl: Whorl, project: 
     whorl("diff last 1 2 --at outer[2]/inner").ends(0)
 
 
-def test_control_characters_are_shown_as_pictures(whorl: Whorl) -> None:
-    whorl("run", "polish.yaml", "a\x1b[31mb")
-
-    assert "\x1b" not in whorl("show last").prints("a␛[31mb").out
-
-
 def test_tables_fit_the_terminal(whorl: Whorl, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whorl("run polish.yaml y --id 'a key that is rather long' --budget 3")
     monkeypatch.setenv("COLUMNS", "76")
@@ -377,16 +371,6 @@ def test_a_loop_in_a_list_is_found_by_its_address(whorl: Whorl, project: Path) -
     told_of = [each for each in whorl("why last --json").json["warnings"] if "loops" in each]
     assert [(each["code"], each["loops"]) for each in told_of] == [("R102", 10)]
     whorl("why last").prints("before it was done, in 10 loops of this name; `whorl continue")
-
-
-def test_a_loop_that_has_not_begun_is_said_not_to_have(whorl: Whorl, project: Path) -> None:
-    (project / "gated.yaml").write_text(
-        "whorl: 1\nname: gated\nsteps:\n  l:\n    repeat:\n      until: w == 'x'\n"
-        "      at_most: {iterations: 2, cost: 0.0000001}\n      on_limit: pause\n"
-        "      steps: {w: {ask: 'Write it'}}\n"
-    )
-
-    assert "0 iterations so far" not in whorl("run gated.yaml").says("l: not begun").err
 
 
 def test_a_run_that_only_computes_shows_no_time(whorl: Whorl, project: Path) -> None:

@@ -62,6 +62,21 @@ def test_init_makes_a_folder_in_which_everything_works(empty: Path, whorl: Whorl
     assert "error" not in whorl("trust", "--json").json
 
 
+def test_what_init_says_works(empty: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = whorl("init", "my flows")
+    monkeypatch.chdir(empty / "my flows")
+    whorl("validate first.yaml first.test.yaml").ends(0, "run them with `whorl test`")
+    replies = '{approved = true, score = 0.9, feedback = "fine"}'
+    Path("own.toml").write_text(
+        '[providers.canned]\nkind = "scripted"\nmodel = "m"\n'
+        f'[[providers.canned.replies]]\nmatch = "Review"\nreplies = [{{json = {replies}}}]\n'
+        '[[providers.canned.replies]]\nmatch = "Write"\nreplies = ["rain"]\n'
+    )
+
+    assert made.out.splitlines() == ["cd 'my flows'", "whorl test", "whorl run first.yaml"]
+    assert whorl("run first.yaml --config own.toml").ends(0).out == "rain\n"
+
+
 def test_init_leaves_alone_what_is_there(empty: Path, whorl: Whorl) -> None:
     (empty / "whorl.toml").write_text(CONFIG)
     (empty / "mine.yaml").write_text("whorl: 1\nsteps: {a: {value: 1}}\n")
@@ -73,20 +88,6 @@ def test_init_leaves_alone_what_is_there(empty: Path, whorl: Whorl) -> None:
     assert (empty / ".gitignore").read_text() == "dist\n.whorl/\n"
     assert not (empty / "first.yaml").exists()
     assert whorl("trust", "--json").json["standing"] != "trusted"
-
-
-def test_the_first_loop_runs_in_a_new_folder(empty: Path, whorl: Whorl) -> None:
-    whorl("init", "flows")
-    replies = '{approved = true, score = 0.9, feedback = "fine"}'
-    (empty / "own.toml").write_text(
-        '[providers.canned]\nkind = "scripted"\nmodel = "m"\n'
-        f'[[providers.canned.replies]]\nmatch = "Review"\nreplies = [{{json = {replies}}}]\n'
-        '[[providers.canned.replies]]\nmatch = "Write"\nreplies = ["rain"]\n'
-    )
-
-    done = whorl("run", "flows/first.yaml", "--config", "own.toml")
-
-    assert (done.code, done.out) == (0, "rain\n")
 
 
 def test_new_makes_folders_and_the_line_for_editors(empty: Path, whorl: Whorl) -> None:
@@ -128,14 +129,6 @@ def test_the_schema_takes_the_documented_configuration_and_no_other() -> None:
     validator.validate(example)
     for wrong in ({"alow": {}}, {"allow": {"comands": True}}, {"keys": {"a": {"ur": "x"}}}):
         assert not validator.is_valid(wrong)
-
-
-def test_what_init_says_works(empty: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = whorl("init", "my flows")
-    monkeypatch.chdir(empty / "my flows")
-    whorl("validate first.yaml first.test.yaml").ends(0, "run them with `whorl test`")
-
-    assert made.out.splitlines() == ["cd 'my flows'", "whorl test", "whorl run first.yaml"]
 
 
 ENDINGS = forms()
@@ -308,10 +301,6 @@ def configuration(case: Case, rules: Rules) -> str:
     return "\n".join(parts)
 
 
-def test_there_is_a_case_for_every_template() -> None:
-    assert set(CASES) == set(NAMES)
-
-
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(("name", "form"), EVERY)
 def test_a_template_turns_and_ends(whorl: Whorl, project: Path, name: str, form: str) -> None:
@@ -325,11 +314,10 @@ def test_a_template_turns_and_ends(whorl: Whorl, project: Path, name: str, form:
     template = find(name)
     assert template is not None
 
-    assert whorl("new", name, "--form", form).code == 0
-    valid = whorl("validate", f"{name}{ENDINGS[form]}")
+    whorl("new", name, "--form", form).ends(0)
+    assert whorl("validate", f"{name}{ENDINGS[form]}").ends(0).err == ""
     done = whorl("run", f"{name}{ENDINGS[form]}", template.example, "--json").ends(0)
 
-    assert (valid.code, valid.err) == (0, "")
     assert done.json["warnings"] == []
     [loop] = done.json["loops"]
     assert (loop["exit_reason"], loop["iterations"]) == (case.reason, case.iterations)
@@ -349,37 +337,24 @@ def test_a_template_says_of_itself_what_the_list_says(name: str, form: str) -> N
     assert workflow.dialect == form
 
 
-def test_templates_are_listed(whorl: Whorl) -> None:
-    listed = whorl("templates").out.splitlines()
-    document = whorl("templates", "--json").json
-
-    assert [said.split()[0] for said in listed] == list(NAMES)
-    assert [one["name"] for one in document] == list(NAMES)
+def test_templates_are_listed_and_written(whorl: Whorl, project: Path) -> None:
+    document = whorl("templates --json").json
+    assert [said.split()[0] for said in whorl("templates").out.splitlines()] == NAMES
+    assert [one["name"] for one in document] == NAMES
     assert all(one["description"] and one["forms"] == FORMS for one in document)
 
-
-def test_new_tells_what_to_run_and_what_is_needed(whorl: Whorl, project: Path) -> None:
     done = whorl("new until-tests-pass mine.json").says('it needs `commands = ["sh"]`')
-
     assert done.out.startswith("whorl run mine.json 'a function slug")
     assert (project / "mine.json").read_text() == read("until-tests-pass", "studio")
 
-
-def test_new_overwrites_only_when_told(whorl: Whorl, project: Path) -> None:
     file = project / "quality-gate.yaml"
     file.write_text("mine")
-    refused = whorl("new quality-gate").says("'quality-gate.yaml' exists")
-    kept = file.read_text()
-    forced = whorl("new", "quality-gate", "--force")
-
-    assert (refused.code, kept, forced.code) == (2, "mine", 0)
+    whorl("new quality-gate").ends(2, "'quality-gate.yaml' exists")
+    assert file.read_text() == "mine"
+    whorl("new quality-gate --force").ends(0)
     assert file.read_text() == read("quality-gate", "native")
 
-
-def test_new_names_a_near_template_and_a_wrong_place(whorl: Whorl, project: Path) -> None:
+    whorl("new self-refin").ends(2, "did you mean 'self-refine'?")
     (project / "no").write_text("a file")
-    unknown = whorl("new self-refin").says("did you mean 'self-refine'?")
-    nowhere = whorl("new", "self-refine", "no/such/folder.yaml")
-
-    assert (unknown.code, nowhere.code) == (2, 2)
-    assert "cannot write 'no/such/folder.yaml'" in nowhere.err
+    nowhere = whorl("new self-refine no/such/folder.yaml")
+    nowhere.ends(2, "cannot write 'no/such/folder.yaml'")
