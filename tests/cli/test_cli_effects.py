@@ -161,15 +161,6 @@ def test_a_wrong_permission_is_an_error(project: Path, whorl: Whorl) -> None:
         whorl("run pure.yaml").ends(2, "error[W901]")
 
 
-def test_only_named_hosts_are_called(project: Path, whorl: Whorl) -> None:
-    (project / "whorl.toml").write_text("[allow]\nhosts = ['api.example.com']\n")
-    (project / "call.yaml").write_text(
-        "whorl: 1\nname: call\nsteps:\n  a: {http: {url: 'https://other.example/x'}}\n"
-    )
-
-    whorl("run call.yaml").ends(1, "other.example:443 is not among the hosts")
-
-
 @pytest.mark.parametrize(
     ("url", "allowed", "is_warned"),
     [

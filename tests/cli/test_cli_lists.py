@@ -78,8 +78,6 @@ def test_columns_are_chosen(whorl: Whorl, mixed: Path) -> None:
     assert lines[0].split() == ["INPUT", "CALLS", "TIME", "COST", "STATUS"]
     assert lines[1].startswith("a harbour")
     assert lines[1].endswith("✓ succeeded")
-    whorl("ls --columns inptu").says("did you mean 'input'?")
-    assert "is not a time" in whorl("ls", "--since", "yesterday").err
 
 
 def test_of_the_loops_of_a_list_none_speaks_for_the_others(whorl: Whorl, project: Path) -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from whorl.dialects import Reading, dialects
+from whorl.dialects.reader import parse
 from whorl.errors import (
     Diagnostic,
     InvalidWorkflow,
@@ -31,18 +33,20 @@ from whorl.interfaces.cli.options import (
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.diagrams.text import limit_words
 from whorl.interfaces.formatting import table
+from whorl.interfaces.status_words import calls_words, effects_words, forecast_words
+from whorl.ir.walk import index_nodes, walk
+from whorl.ir.worst_case import worst_case
 from whorl.lazily import dataclass
-from whorl.plugins import load_reference, wings
+from whorl.plugins import FileKind, load_reference, wings
+from whorl.providers.registry import Providers
 from whorl.services.discovery import candidates, is_other
+from whorl.services.files.forecasting import Forecast, forecast
+from whorl.services.files.preflight import Unknown, missing_permissions, unknown_names
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from whorl.dialects import Reading
-    from whorl.plugins import FileKind
-    from whorl.services.files.forecasting import Forecast
-    from whorl.services.files.preflight import Unknown
     from whorl.services.project import Project
 
     Report = dict[str, Any]
@@ -146,12 +150,6 @@ class _Check:
         return None if self.is_known else next(named, None)
 
     def _of_workflow(self, file: str, name: str) -> Report:
-        from whorl.interfaces.status_words import effects_words
-        from whorl.ir.walk import index_nodes
-        from whorl.ir.worst_case import worst_case
-        from whorl.providers.registry import Providers
-        from whorl.services.files.forecasting import forecast
-
         reading = self.project.read(file, name)
         workflow, settings = reading.workflow, self.project.settings()
         notes, needs = _findings(self.project, reading)
@@ -179,9 +177,6 @@ class _Check:
 
 def _findings(project: Project, reading: Reading) -> tuple[list[Diagnostic], list[str]]:
     """What a run would stumble over, which is no mistake of the file; and what it needs."""
-    from whorl.providers.registry import Providers
-    from whorl.services.files.preflight import missing_permissions, unknown_names
-
     settings = project.settings()
     found: list[tuple[str, str, str, Span | None]]
     found = [("W023", note, "", None) for note in project.configuration().notes]
@@ -203,8 +198,6 @@ def _findings(project: Project, reading: Reading) -> tuple[list[Diagnostic], lis
 
 def _span(reading: Reading, path: str) -> Span | None:
     """Where a step of the file stands; a step of another file that it calls: the file's top."""
-    from whorl.ir.walk import walk
-
     file = next(iter(reading.sources), "")
     places = (node.place for at, node in walk(reading.workflow.body) if at == path)
     line, _, column = next(places, "").partition(":")
@@ -214,8 +207,6 @@ def _span(reading: Reading, path: str) -> Span | None:
 
 
 def _fact_words(facts: Report, reading: Reading, foreseen: Forecast) -> Iterator[str]:
-    from whorl.interfaces.status_words import calls_words, forecast_words
-
     yield facts["dialect"]
     yield plural(facts["steps"], "step")
     limited = reading.workflow.limits
@@ -288,9 +279,6 @@ def lint(project: Project, *, file: str, target: str | None, workflow: str, as_j
 
     The exit code is 2 when something would not deploy.
     """
-    from whorl.dialects import dialects
-    from whorl.dialects.reader import parse
-
     file = project.locate(file)
     try:
         dialect = project.read(file, workflow).workflow.dialect

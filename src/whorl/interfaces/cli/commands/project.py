@@ -13,8 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import apsw
 import click
 
+from whorl import __version__
 from whorl.errors import StoreError, UsageError, did_you_mean, plural, safe
 from whorl.interfaces.cli.commands import (
     change_store,
@@ -29,10 +31,19 @@ from whorl.interfaces.cli.terminal import echo, is_ours, paint, print_lines, say
 from whorl.interfaces.cli.trust import accept_changes, judged_lines, known_tools
 from whorl.interfaces.formatting import age, bytes_words, line, table
 from whorl.plugins import load_reference, wings
-from whorl.runtimes.sqlite import Pruned
+from whorl.providers.redaction import redact
+from whorl.providers.tools.tool_cache import FILE_NAME
+from whorl.runtimes.sqlite import MemoryRow, Pruned, SqliteStore
+from whorl.runtimes.sqlite.faults import strange
 from whorl.runtimes.sqlite.listing import EXPERIMENT
+from whorl.services.backup import Copied, back_up
+from whorl.services.backup import adopt as adopt_store
+from whorl.services.backup import restore as restore_backup
+from whorl.services.configuration.foreign import find_foreign
+from whorl.services.configuration.trust import CONFIG_NAME, Judged, forget, read_records, remember
+from whorl.services.discovery import Catalogue
 from whorl.services.doctor import Finding, configured
-from whorl.services.project import find_project
+from whorl.services.project import Project, find_project
 from whorl.source.paths import check_inside
 
 if TYPE_CHECKING:
@@ -40,10 +51,6 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.settings import Settings
-    from whorl.runtimes.sqlite import MemoryRow, SqliteStore
-    from whorl.services.backup import Copied
-    from whorl.services.configuration.trust import Judged
-    from whorl.services.project import Project
 
 SQLITE_MIN = (3, 51, 3)
 FINISHED = ("succeeded", "failed", "cancelled")
@@ -74,9 +81,6 @@ def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: b
     PATH is a folder or its whorl.toml; without it, the project that you are in. Nothing of a
     whorl.toml that is not trusted is run, sent or read from the environment.
     """
-    from whorl.services.configuration.trust import forget
-    from whorl.services.discovery import Catalogue
-
     if lists:
         return _list_trusted(as_json=as_json)
     if removes:
@@ -109,9 +113,6 @@ def _config(path: str) -> Path:
 
     In its place a folder may have the configuration of another system.
     """
-    from whorl.services.configuration.foreign import find_foreign
-    from whorl.services.configuration.trust import CONFIG_NAME
-
     given = Path(path).expanduser()
     folder = (given if given.is_dir() or given.name != CONFIG_NAME else given.parent).resolve()
     folder = folder.parent if folder.is_file() else folder
@@ -121,8 +122,6 @@ def _config(path: str) -> Path:
 
 def _judged(path: str | None) -> tuple[Project, Judged]:
     """The whorl.toml that a person means, and its project. Raises UsageError for none."""
-    from whorl.services.configuration.trust import CONFIG_NAME
-
     folder = None if path is None else _config(path).parent
     project = find_project(os.environ, folder=folder)
     is_meant = folder is None or project.root == folder
@@ -135,8 +134,6 @@ def _judged(path: str | None) -> tuple[Project, Judged]:
 
 def _settle(judged: Judged, *, yes: bool, as_json: bool) -> bool:
     """Whether it is trusted in the end."""
-    from whorl.services.configuration.trust import remember
-
     if judged.standing == "foreign":
         raise judged.refusal() or AssertionError
     if not yes:
@@ -154,8 +151,6 @@ def _settle(judged: Judged, *, yes: bool, as_json: bool) -> bool:
 
 
 def _list_trusted(*, as_json: bool) -> int:
-    from whorl.services.configuration.trust import read_records
-
     documents, rows = [], []
     for path, record in read_records(os.environ).items():
         standing, ago = _standing(Path(path)), f"{age(time.time() - record.at)} ago"
@@ -228,8 +223,6 @@ def doctor(project: Project, *, as_json: bool) -> int:
     Each provider is asked for its models, each MCP server is started and asked for its tools, each
     Python task is imported, and the programs of agents are looked for. No model is asked.
     """
-    from whorl.providers.redaction import redact
-
     # Servers, programs and modules may tell the keys that they were given.
     secrets = project.secrets()
     found = [each._replace(words=redact(each.words, secrets)) for each in _findings(project)]
@@ -243,11 +236,6 @@ def doctor(project: Project, *, as_json: bool) -> int:
 
 
 def _findings(project: Project) -> Iterator[Finding]:
-    import apsw
-
-    from whorl import __version__
-    from whorl.providers.tools.tool_cache import FILE_NAME
-
     yield Finding("whorl", True, f"{__version__} on Python {platform.python_version()}")
     version = apsw.sqlite_lib_version()
     is_new = tuple(int(part) for part in version.split(".")[:3]) >= SQLITE_MIN
@@ -286,8 +274,6 @@ def _findings(project: Project) -> Iterator[Finding]:
 
 
 def _store(project: Project) -> Finding:
-    from whorl.runtimes.sqlite.faults import strange
-
     path = project.mirror if project.is_on_cluster else project.store
     if not path.exists():
         folder = next(parent for parent in path.parents if parent.exists())
@@ -486,8 +472,6 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     \b
       whorl backup ~/backups/whorl.db
     """
-    from whorl.services.backup import back_up
-
     check_inside(project.root, str(file))
     with closing(project.open_store()) as store:
         copied = back_up(store, file, project.registry_of(project.store), force=force)
@@ -515,8 +499,6 @@ def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None
     `whorl resume` makes again the calls that the backup does not know of, with the same keys.
     Of a file that is not as `whorl backup` wrote it for you, only runs are taken, as history.
     """
-    from whorl.services.backup import restore as restore_backup
-
     if project.is_on_cluster:
         # It pauses runs in the copy, and those of a cluster are paused in no copy.
         words = "the runs of a cluster are Temporal's: a backup of their mirror cannot pause them"
@@ -539,8 +521,6 @@ def adopt(project: Project, *, as_json: bool) -> None:
     They come as history that has ended. Tokens, schedules, hooks, memories and runs that wait do
     not come along. The store that was there is kept beside the new one.
     """
-    from whorl.services.backup import adopt as adopt_store
-
     project.check_store()
     is_mirror = project.is_on_cluster
     path = project.mirror if is_mirror else project.store

@@ -25,7 +25,10 @@ from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.status_words import EXIT_CODES, calls_words, effects_words, forecast_words
+from whorl.ir.worst_case import worst_case
+from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import VARIABLE
+from whorl.runtimes.start_options import Start
 from whorl.services.files import forecasting, preflight
 from whorl.services.inspecting.results import status_words
 from whorl.services.runs import QUEUED_S, check_key, find_run
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
     from whorl.ir import Workflow
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.start_options import Start
     from whorl.services.project import Project
     from whorl.services.serving.triggers import Starts
 
@@ -95,8 +97,6 @@ def run_command(
       whorl run polish.yaml "a haiku about rain" --budget 0.50
       whorl run review.yaml -i spec=@spec.md -i strict:=true --json
     """
-    from whorl.runtimes.start_options import Start
-
     if runtime is not None:
         project = replace(project, environment={**project.environment, VARIABLE: runtime})
     named, file = file, project.locate(file)
@@ -159,8 +159,6 @@ async def _run(
 
     The worst exit code is that of all.
     """
-    from whorl.providers.registry import Providers
-
     providers = Providers(project.settings())
     start, note = preflight.permitted(reading.workflow, providers, starts.each[0])
     if start.refused is not None and detach:
@@ -252,8 +250,6 @@ def start_elsewhere(project: Project, command: list[str], name: str) -> str:
 
 def _rehearse(project: Project, workflow: Workflow, start: Start, show: Show) -> int:
     """Shows how a run would go, with invented answers; gives the exit code."""
-    from whorl.ir.worst_case import worst_case
-    from whorl.providers.registry import Providers
     from whorl.services.replay import rehearse
 
     say("dry run: the answers are invented, nothing is sent, nothing is stored")

@@ -16,6 +16,8 @@ from whorl.interfaces.cli.options import json_option, print_json, write_file
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.formatting import table
 from whorl.plugins import load_reference, needed, wings
+from whorl.services.configuration.sources import parsed
+from whorl.services.configuration.trust import CONFIG_NAME, judge, remember
 from whorl.source.paths import find_link
 from whorl.templates import TEMPLATES, find, forms, read, read_first
 
@@ -50,8 +52,6 @@ def init(*, folder: str, commands: bool) -> None:
       whorl init
       whorl init flows --commands
     """
-    from whorl.services.configuration.trust import CONFIG_NAME
-
     root = Path(folder).resolve()
     # What is there already is not written, wherever it is.
     absent = [name for name in (CONFIG_NAME, *_FIRST) if not (root / name).exists()]
@@ -81,9 +81,6 @@ def init(*, folder: str, commands: bool) -> None:
 
 
 def _trust(path: Path) -> None:
-    from whorl.services.configuration.sources import parsed
-    from whorl.services.configuration.trust import judge, remember
-
     content = path.read_bytes()
     remember(os.environ, judge(path, content, parsed(content, path), os.environ, grants={}))
 
