@@ -24,12 +24,7 @@ from whorl.errors import (
 from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.commands import with_json
 from whorl.interfaces.cli.group import show_diagnostics
-from whorl.interfaces.cli.options import (
-    located,
-    print_json,
-    workflow_option,
-    write_file,
-)
+from whorl.interfaces.cli.options import located, print_json, workflow_option, write_file
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.diagrams.text import limit_words
 from whorl.interfaces.formatting import table

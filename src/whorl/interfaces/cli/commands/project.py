@@ -18,12 +18,7 @@ import click
 
 from whorl import __version__
 from whorl.errors import StoreError, UsageError, did_you_mean, plural, safe
-from whorl.interfaces.cli.commands import (
-    change_store,
-    duration,
-    print_list,
-    with_json,
-)
+from whorl.interfaces.cli.commands import change_store, duration, print_list, with_json
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import NO_RUNS, json_option, located, print_json
 from whorl.interfaces.cli.session import meant_run

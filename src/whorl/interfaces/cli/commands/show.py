@@ -11,13 +11,7 @@ import click
 from whorl.errors import safe
 from whorl.interfaces import status_words
 from whorl.interfaces.cli.commands import open_run, with_json
-from whorl.interfaces.cli.options import (
-    json_option,
-    located,
-    place_option,
-    print_json,
-    run_option,
-)
+from whorl.interfaces.cli.options import json_option, located, place_option, print_json, run_option
 from whorl.interfaces.cli.paste_options import carrying, with_help
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.calls import clock, result_lines, step_lines, steps_in
