@@ -214,30 +214,24 @@ def test_only_formats_that_can_be_empty_are_listed(whorl: Whorl) -> None:
         whorl("new", "--empty", name, f"e{number}.txt").ends(0)
 
 
+SHELL = "a command that is one text is run by the shell"
 LIMITED = "{l: {repeat: {until: 'false', at_most: 1, steps: {a: {value: 1}}}}}"
 
 
-def test_one_thing_is_told_in_the_singular(whorl: Whorl, project: Path) -> None:
-    for text, words in {
-        "whorl: 2\nsteps: {a: {value: 1}}\n": "'whorl' of the workflow must be 1, not 2",
-        f"whorl: 1\nsteps: {LIMITED}\n": "reached its limit of 1 iteration before it was done",
-    }.items():
+def test_what_is_in_a_file_decides_the_words(whorl: Whorl, project: Path) -> None:
+    """One thing is told in the singular, and of the shell where it is used."""
+    for text, words, other in (
+        ("whorl: 2\nsteps: {a: {value: 1}}\n", "'whorl' of the workflow must be 1, not 2", "1s"),
+        (f"whorl: 1\nsteps: {LIMITED}\n", "its limit of 1 iteration before it was done", SHELL),
+        ("whorl: 1\nsteps: {a: {run: 'touch a'}}\n", SHELL, "1s"),
+        ("whorl: 1\nsteps: {a: {run: [touch, a]}}\n", "R110", SHELL),
+    ):
         (project / "one.yaml").write_text(text)
-        whorl("run one.yaml").says(words)
+        assert other not in whorl("run one.yaml").says(words).err
 
-
-def test_an_advice_about_json_and_sections_is_in_plain_words(whorl: Whorl, project: Path) -> None:
     assert "Expecting" not in whorl("edit polish.yaml set report ask:=abc").err
     (project / "whorl.toml").write_text("[allow\ncommands = true\n")
-
     assert "base_url" not in whorl("run commanding.yaml").says("such as [allow]").err
-
-
-def test_the_shell_is_told_where_it_comes_from(whorl: Whorl, project: Path) -> None:
-    for command, is_shell in {"'touch a'": True, "[touch, a]": False}.items():
-        (project / "c.yaml").write_text(f"whorl: 1\nsteps:\n  a: {{run: {command}}}\n")
-        refused = whorl("run c.yaml").says("R110").err
-        assert ("a command that is one text is run by the shell" in refused) == is_shell
 
 
 def test_types_are_those_of_the_reference(whorl: Whorl, project: Path) -> None:
@@ -300,13 +294,6 @@ def test_looking_means_the_newest_run(whorl: Whorl) -> None:
         whorl(line).ends(0)
     # Ids of one day begin alike.
     whorl("show", run[:2]).says("error[W903]")
-
-
-def test_resume_of_a_cancelled_run_advises_what_is_possible(whorl: Whorl) -> None:
-    whorl("run gated.yaml")
-    whorl("cancel last")
-
-    whorl("resume last").says("`whorl run FILE` starts a new one")
 
 
 @pytest.mark.parametrize("line", ["approve", "reject", "pause", "resume", "cancel --feedback no"])

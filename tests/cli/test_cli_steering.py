@@ -245,7 +245,7 @@ def test_pause_and_cancel_of_a_waiting_run_have_one_effect(whorl: Whorl) -> None
     assert whorl("cancel last --feedback wrong --json").json["status"] == "cancelled"
     whorl("cancel last").prints("was cancelled already")
     whorl("approve last").ends(2)
-    whorl("resume last").ends(5)
+    whorl("resume last").ends(5, "`whorl run FILE` starts a new one")
 
 
 def test_a_person_sees_what_is_asked_and_said(whorl: Whorl, loop: Callable[[str], str]) -> None:

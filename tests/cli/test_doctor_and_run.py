@@ -83,95 +83,60 @@ def address() -> Iterator[str]:
 
 
 class Case(NamedTuple):
-    """A configuration, what doctor calls the thing that it is about, and whether it works."""
+    """What doctor calls a thing, whether it works, a configuration, and steps that use it."""
 
-    config: str
-    steps: dict[str, Any]
     what: str
     works: bool
+    config: str
+    steps: dict[str, Any] = ASK
     environment: dict[str, str] = {}  # noqa: RUF012 - never changed
 
 
-KEY = {"OPENAI_API_KEY": "good"}
-OPENAI = "provider openai (default)"
+def at(path: str, key: str = "good") -> dict[str, str]:
+    """The usual variables, with an address of the server."""
+    return {"OPENAI_API_KEY": key, "OPENAI_BASE_URL": f"URL{path}"}
+
+
+OPENAI, OWN = "provider openai (default)", "provider mine (default)"
 MINE = '[providers.mine]\nbase_url = "URL/v1"\nmodel = "gpt-5-mini"\n'
-PROGRAM = '[allow]\ncommands = true\n[mcp.here]\ncommand = ["PYTHON", "TOOLS"]\n'
+KEYED = f'{MINE}api_key = "env:MY_KEY"\n'
+NO_MODEL = '[providers.openai]\nbase_url = "URL/v1"\napi_key = "env:OPENAI_API_KEY"\n'
+SERVER, MAY = "MCP server here", "[allow]\ncommands = true\n"
+PROGRAM = '[mcp.here]\ncommand = ["PYTHON", "TOOLS"]\n'
 AGENT = '[agents.mine]\nprogram = "./agent"\nkind = "text"\n'
-SEARCH = '[allow]\nprivate_network = true\n[keys.search]\nurl = "URL"\n'
+TASK = '[tasks]\ncount = "python:own_tasks:count"\n'
+SEARCH = '[allow]\nprivate_network = true\n[keys.search]\nurl = "URL"\ntoken = "env:SEARCH_KEY"\n'
+FOUND, OPEN = {"SEARCH_KEY": "good"}, MINE.replace("/v1", "/open/v1")
+USUAL, NO_KEY = '[providers.openai]\nmodel = "gpt-5-mini"\n', {"OPENAI_BASE_URL": "URL/open/v1"}
+GONE, NOT_THERE = '[defaults]\nprovider = "nope"\n', PROGRAM.replace("TOOLS", "nope.py")
+NOBODY = AGENT.replace("./agent", "nope-agent")
 CASES = {
-    "a key and an address of the environment": Case(
-        "", ASK, OPENAI, True, KEY | {"OPENAI_BASE_URL": "URL/v1"}
-    ),
-    "an address without its path": Case("", ASK, OPENAI, True, KEY | {"OPENAI_BASE_URL": "URL"}),
-    "an address with the whole path": Case(
-        "", ASK, OPENAI, True, KEY | {"OPENAI_BASE_URL": "URL/v1/chat/completions"}
-    ),
-    "a wrong path": Case("", ASK, OPENAI, False, KEY | {"OPENAI_BASE_URL": "URL/v2"}),
-    "a wrong key": Case(
-        "", ASK, OPENAI, False, {"OPENAI_API_KEY": "bad", "OPENAI_BASE_URL": "URL/v1"}
-    ),
-    "an address of something else": Case(
-        MINE.replace("/v1", "/page/v1"), ASK, "provider mine (default)", False
-    ),
-    "no server": Case("", ASK, OPENAI, False, KEY | {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}),
-    "an address in the file, and no model": Case(
-        '[providers.openai]\nbase_url = "URL/v1"\napi_key = "env:OPENAI_API_KEY"\n',
-        ASK,
-        "model",
-        False,
-        KEY,
-    ),
-    "a variable that is not set": Case(
-        f'{MINE}api_key = "env:MY_KEY"\n', ASK, "provider mine (default)", False
-    ),
-    "a variable that is set": Case(
-        f'{MINE}api_key = "env:MY_KEY"\n', ASK, "provider mine (default)", True, {"MY_KEY": "good"}
-    ),
-    "a server of one's own without a key": Case(
-        MINE.replace("/v1", "/open/v1"), ASK, "provider mine (default)", True
-    ),
-    "the usual name for a server of one's own without a key": Case(
-        '[providers.openai]\nmodel = "gpt-5-mini"\n',
-        ASK,
-        OPENAI,
-        True,
-        {"OPENAI_BASE_URL": "URL/open/v1"},
-    ),
-    "a default provider that is not there": Case(
-        f'[defaults]\nprovider = "nope"\n{MINE}', ASK, "model", False
-    ),
-    "an MCP server": Case(PROGRAM, ADD, "MCP server here", True),
-    "an MCP server without permission": Case(
-        PROGRAM.replace("true", "false"), ADD, "MCP server here", False
-    ),
-    "an MCP server that does not start": Case(
-        PROGRAM.replace("TOOLS", "nope.py"), ADD, "MCP server here", False
-    ),
-    "an MCP server without a tool that is allowed": Case(
-        f'{PROGRAM}tools = ["ad"]\n', ADD, "MCP server here", False
-    ),
-    "an agent": Case(f"[allow]\ncommands = true\n{AGENT}", WORK, "agent mine", True),
-    "an agent without permission": Case(AGENT, WORK, "agent mine", False),
-    "an agent that is not installed": Case(
-        f"[allow]\ncommands = true\n{AGENT.replace('./agent', 'nope-agent')}",
-        WORK,
-        "agent mine",
-        False,
-    ),
-    "a task": Case('[tasks]\ncount = "python:own_tasks:count"\n', COUNT, "task count", True),
-    "a task without its function": Case(
-        '[tasks]\ncount = "python:own_tasks:cuont"\n', COUNT, "task count", False
-    ),
-    "a task without its module": Case(
-        '[tasks]\ncount = "python:nope_tasks:count"\n', COUNT, "task count", False
-    ),
-    "a key for a service": Case(
-        f'{SEARCH}token = "env:SEARCH_KEY"\n', GET, "key search", True, {"SEARCH_KEY": "good"}
-    ),
-    "a key for a service that is not set": Case(
-        f'{SEARCH}token = "env:SEARCH_KEY"\n', GET, "key search", False
-    ),
-}
+    "a key and an address of the environment": Case(OPENAI, True, "", ASK, at("/v1")),
+    "an address without its path": Case(OPENAI, True, "", ASK, at("")),
+    "an address with the whole path": Case(OPENAI, True, "", ASK, at("/v1/chat/completions")),
+    "a wrong path": Case(OPENAI, False, "", ASK, at("/v2")),
+    "a wrong key": Case(OPENAI, False, "", ASK, at("/v1", "bad")),
+    "an address of something else": Case(OWN, False, MINE.replace("/v1", "/page/v1")),
+    "no server": Case(OWN, False, MINE.replace("URL", "http://127.0.0.1:9")),
+    "an address in the file, and no model": Case("model", False, NO_MODEL, ASK, at("/v1")),
+    "a variable that is not set": Case(OWN, False, KEYED),
+    "a variable that is set": Case(OWN, True, KEYED, ASK, {"MY_KEY": "good"}),
+    "a server of one's own without a key": Case(OWN, True, OPEN),
+    "the usual name for one without a key": Case(OPENAI, True, USUAL, ASK, NO_KEY),
+    "a default provider that is not there": Case("model", False, GONE + MINE),
+    "an MCP server": Case(SERVER, True, MAY + PROGRAM, ADD),
+    "an MCP server without permission": Case(SERVER, False, PROGRAM, ADD),
+    "an MCP server that does not start": Case(SERVER, False, MAY + NOT_THERE, ADD),
+    "an MCP server without a tool": Case(SERVER, False, f'{MAY}{PROGRAM}tools = ["ad"]\n', ADD),
+    "an agent": Case("agent mine", True, MAY + AGENT, WORK),
+    "an agent without permission": Case("agent mine", False, AGENT, WORK),
+    "an agent that is not installed": Case("agent mine", False, MAY + NOBODY, WORK),
+    "a task": Case("task count", True, TASK, COUNT),
+    "a task without its function": Case("task count", False, TASK.replace(":c", ":k"), COUNT),
+    "a task without its module": Case("task count", False, TASK.replace("own_", "no_"), COUNT),
+    "a key for a service": Case("key search", True, SEARCH, GET, FOUND),
+    "a key for a service that is not set": Case("key search", False, SEARCH, GET),
+}  # fmt: skip
 
 
 def prepare(project: Path, case: Case, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,12 +180,12 @@ def test_doctor_tells_of_a_model_that_its_server_does_not_list(
 ) -> None:
     """Some servers take any name, so it is said and is no fault."""
     config = MINE.replace("gpt-5-mini", "gpt-5-mimi").replace("/v1", "/open/v1")
-    prepare(project, Case(config, ASK, "", False), address, monkeypatch)
+    prepare(project, Case("", False, config), address, monkeypatch)
 
     told = {finding["what"]: finding for finding in whorl("doctor", "--json").json}
     whorl("run flow.yaml").ends(1)
 
-    words = told["provider mine (default)"]["words"]
+    words = told[OWN]["words"]
     assert "but does not list the model 'gpt-5-mimi'; did you mean 'gpt-5-mini'?" in words
 
 
@@ -243,7 +208,7 @@ def test_doctor_tells_no_key(
     config += '[mcp.moved]\nurl = "URL/moved"\nheaders = {Authorization = "env:MY_KEY"}\n'
     config += '[tasks]\ncount = "python:bad_tasks:count"\n'
     (project / "bad_tasks.py").write_text("import os\nraise ValueError(os.environ['MY_KEY'])\n")
-    prepare(project, Case(config, ASK, "", False, {"MY_KEY": SECRET}), address, monkeypatch)
+    prepare(project, Case("", False, config, ASK, {"MY_KEY": SECRET}), address, monkeypatch)
 
     told = [whorl("doctor"), whorl("doctor", "--json")]
 
