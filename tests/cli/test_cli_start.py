@@ -184,8 +184,13 @@ def called(query: str) -> dict[str, Any]:
     return {"calls": [{"name": "search__search", "arguments": {"query": query}}]}
 
 
+def js(**fields: Any) -> dict[str, Any]:
+    return {"json": fields}
+
+
 DRAFTS = ["first draft", "second draft", "third draft"]
 BROKEN, WORKING = "def double(x):\n    return x", "def double(x):\n    return 2 * x"
+REFINED: Rules = {"Critique this draft": ["Too short."], "": DRAFTS}
 CODES: Rules = {"Write solution.py": [BROKEN, WORKING]}
 RECORDS: Rules = {"RECORD SO FAR": ['{"from": "Ada"}', '{"from": "Ada", "euros": 120}']}
 TURNED: Rules = {
@@ -194,90 +199,48 @@ TURNED: Rules = {
 }
 WORDS: Rules = {"Which word": ["castle", "mill"]}
 FIXES: Rules = {"Fix the findings": ["code one", "code two"]}
-
 CASES = {
-    "self-refine": Case(
-        native={"Critique this draft": ["Too short."], "": DRAFTS},
-        studio={"Critique this draft": ["Too short."], "": DRAFTS},
-        outcome="third draft",
-        iterations=3,
-        reason="max_iterations",
-    ),
+    "self-refine": Case(REFINED, REFINED, "third draft", 3, "max_iterations"),
     "agentic-search": Case(
-        native={
-            "Evaluate if": [
-                {"json": {"enough": False, "missing": "the year"}},
-                {"json": {"enough": True, "missing": ""}},
-            ],
-            "Search for what": [called("zip"), "a note", called("zip year"), "found by zip year"],
-        },
-        studio={
-            "Evaluate if": ["continue: the year", "done"],
-            "What should be searched": ["zip", "zip year"],
-        },
-        outcome="found by zip year",
+        {"Evaluate if": [js(enough=False, missing="the year"), js(enough=True, missing="")],
+         "Search for what": [called("zip"), "a note", called("zip year"), "found by zip year"]},
+        {"Evaluate if": ["continue: the year", "done"],
+         "What should be searched": ["zip", "zip year"]},
+        "found by zip year",
         files={"server.py": SERVER},
         leaves={"queries.txt": "zip\nzip year\n"},
         in_turn=frozenset({"Search for what"}),
     ),
     "code-review": Case(
-        native=FIXES
-        | {
-            "Review this code": [
-                {"json": {"clean": False, "findings": "no zero check"}},
-                {"json": {"clean": True, "findings": "none"}},
-            ]
-        },
-        studio={"Read the review": ["continue", "done"]}
-        | FIXES
-        | {"Review this code": ["no zero check", "nothing"]},
-        outcome="code two",
+        {"Review this code": [js(clean=False, findings="no zero check"),
+                              js(clean=True, findings="none")], **FIXES},
+        {"Read the review": ["continue", "done"], **FIXES,
+         "Review this code": ["no zero check", "nothing"]},
+        "code two",
     ),
     "until-tests-pass": Case(
-        native=CODES,
-        studio=CODES,
-        outcome="return 2 * x",
-        files={"test_solution.py": CHECKS},
-        leaves={"solution.py": WORKING},
+        CODES, CODES, "return 2 * x",
+        files={"test_solution.py": CHECKS}, leaves={"solution.py": WORKING},
     ),
     "research-until-found": Case(
-        native=WORDS
-        | {
-            "Do these lines": [
-                {"json": {"found": False, "notes": "nothing"}},
-                {"json": {"found": True, "notes": "it opened in 1871"}},
-            ]
-        },
-        studio=WORDS | {"Evaluate if the lines": ["continue: nothing", "done: it opened in 1871"]},
-        outcome="notes.txt:1:The mill opened in 1871.",
+        {"Do these lines": [js(found=False, notes="nothing"),
+                            js(found=True, notes="it opened in 1871")], **WORDS},
+        {"Evaluate if the lines": ["continue: nothing", "done: it opened in 1871"], **WORDS},
+        "notes.txt:1:The mill opened in 1871.",
         files={"notes.txt": "The mill opened in 1871.\n"},
     ),
-    "multi-pass-extraction": Case(
-        native=RECORDS, studio=RECORDS, outcome='"euros": 120', iterations=3
-    ),
+    "multi-pass-extraction": Case(RECORDS, RECORDS, '"euros": 120', 3),
     "translate-and-check": Case(
-        native={
-            "mean the same": [
-                {"json": {"same": False, "lost": "the pouring"}},
-                {"json": {"same": True, "lost": ""}},
-            ]
-        }
-        | TURNED,
-        studio={"Compare two texts": ["continue: the pouring", "done"]} | TURNED,
-        outcome="il tombe des cordes",
+        {"mean the same": [js(same=False, lost="the pouring"), js(same=True, lost="")], **TURNED},
+        {"Compare two texts": ["continue: the pouring", "done"], **TURNED},
+        "il tombe des cordes",
     ),
     "quality-gate": Case(
-        native={
-            "Grade this text": [
-                {"json": {"score": 0.4, "reasons": "long"}},
-                {"json": {"score": 0.9, "reasons": ""}},
-            ],
-            "": DRAFTS,
-        },
-        studio={"Grade the text": ["continue: long", "done"], "": DRAFTS},
-        outcome="second draft",
+        {"Grade this text": [js(score=0.4, reasons="long"), js(score=0.9, reasons="")], "": DRAFTS},
+        {"Grade the text": ["continue: long", "done"], "": DRAFTS},
+        "second draft",
     ),
-}
+}  # fmt: skip
 
 
 def toml(value: Any) -> str:
