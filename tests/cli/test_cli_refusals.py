@@ -101,7 +101,7 @@ pause RUN | error[W905]: run RUN has succeeded already
 cancel RUN | error[W905]: run RUN has succeeded already
 resume nope | error[W902]: there is no run 'nope'
 resume RUN --budget 0.50 | write +0.50
-resume RUN --budget +0.50 | `whorl continue RUN --iterations 3 --budget +0.5` goes on with a loop
+resume RUN --budget +0.50 | error[W905]: the run has ended already: succeeded
 prune --older-than 0 | 30d
 prune --older-than 30 | 30d
 prune --older-than ' 5 ' | 30d

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ from whorl.plugins import FileKind, load_reference, wings
 from whorl.providers.registry import Providers
 from whorl.services.discovery import candidates, is_other
 from whorl.services.files.forecasting import Forecast, forecast
-from whorl.services.files.preflight import Unknown, missing_permissions, unknown_names
+from whorl.services.files.preflight import missing_permissions, unknown_names
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
@@ -172,23 +173,16 @@ class _Check:
 
 def _findings(project: Project, reading: Reading) -> tuple[list[Diagnostic], list[str]]:
     """What a run would stumble over, which is no mistake of the file; and what it needs."""
-    settings = project.settings()
-    found: list[tuple[str, str, str, Span | None]]
-    found = [("W023", note, "", None) for note in project.configuration().notes]
-    lacking: list[Unknown] = []
+    settings, warning = project.settings(), partial(Diagnostic, severity="warning")
+    found = [warning("W023", note) for note in project.configuration().notes]
     if (untrusted := settings.untrusted) is not None:
         # What it configures is not there, so nothing is said of names that may be in it.
-        found.append((untrusted.code, str(untrusted), untrusted.help, None))
-    else:
-        names = unknown_names(reading.workflow, Providers(settings))
-        shown = (replace(n, message=f"step {n.path!r} {n.message}") for n in names if n.is_named)
-        lacking = [*missing_permissions(reading.workflow, settings), *shown]
-    places = [(each.code, each.message, "", _span(reading, each.path)) for each in lacking]
-    warnings = [
-        Diagnostic(code, words, span, help=advice, severity="warning")
-        for code, words, advice, span in (*found, *places)
-    ]
-    return warnings, [*dict.fromkeys(each.needs for each in lacking)]
+        return [*found, warning(untrusted.code, str(untrusted), help=untrusted.help)], []
+    names = unknown_names(reading.workflow, Providers(settings))
+    shown = (replace(n, message=f"step {n.path!r} {n.message}") for n in names if n.is_named)
+    lacking = [*missing_permissions(reading.workflow, settings), *shown]
+    found += [warning(each.code, each.message, _span(reading, each.path)) for each in lacking]
+    return found, [*dict.fromkeys(each.needs for each in lacking)]
 
 
 def _span(reading: Reading, path: str) -> Span | None:

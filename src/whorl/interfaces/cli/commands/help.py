@@ -12,6 +12,7 @@ import click
 from click import shell_completion as shells
 from click.shell_completion import CompletionItem
 
+from whorl import explanations
 from whorl.errors import UsageError, did_you_mean
 from whorl.interfaces.cli.group import LazyGroup
 from whorl.interfaces.cli.terminal import echo, print_lines, say
@@ -48,8 +49,6 @@ def explain(what: tuple[str, ...]) -> None:
       whorl explain W004
       whorl explain function addDays
     """
-    from whorl import explanations
-
     code, *others = what or ("",)
     if code == "function":
         print_lines(_functions(others))
@@ -66,8 +65,6 @@ def explain(what: tuple[str, ...]) -> None:
 
 def _near_codes(word: str) -> str:
     """The codes that are like a word, or whose titles have it."""
-    from whorl import explanations
-
     codes = explanations.codes()
     letter, digits = word[:1].upper(), word[1:]
     padded = f"{letter}{digits:0>3}" if digits.isdigit() else word
@@ -206,9 +203,7 @@ def _names(ctx: click.Context, wanted: str, incomplete: str) -> Iterator[str]:
 
         yield from (template.name for template in TEMPLATES)
     elif wanted == _CODE:
-        from whorl.explanations import codes
-
-        yield from (*codes(), "function")
+        yield from (*explanations.codes(), "function")
     given: dict[str, Any] = ctx.params
     store = given.get("store") or ctx.find_root().params.get("store")
     project = find_project(os.environ, store=store, is_checked=False)

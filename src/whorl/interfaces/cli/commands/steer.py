@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from whorl.errors import StoreError, UsageError, plural, safe
-from whorl.interfaces.advice import advice, given_flags
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.options import located, more_options, print_json
 from whorl.interfaces.cli.output_options import Show, show_options
@@ -20,8 +19,6 @@ from whorl.interfaces.cli.session import meant_run, on_run, run_session
 from whorl.interfaces.cli.terminal import badge, echo, say
 from whorl.interfaces.formatting import line
 from whorl.interfaces.status_words import EXIT_CODES
-from whorl.interpreter.requests import objection
-from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.forking import Fork
 from whorl.services import steering
 from whorl.services.files import preflight
@@ -120,13 +117,18 @@ async def _take_up(
 
 
 async def _resume(session: RunSession, run: RunId, *, more: More) -> int:
-    status = session.store.run(run).status
+    status = "" if more.amounts() else session.store.run(run).status
     if status in ("succeeded", "cancelled"):
-        _say_ended(session, run, status, more)
+        words = f"run {run} {status_words(status)} already"
+        if status == "cancelled":
+            loops = session.store.loops(run)
+            new = f"fork {run} --at '{loops[0].address}[K]'" if loops else "run FILE"
+            words = f"run {run} was cancelled; `whorl {new}` starts a new one"
+        say(carrying(words))
         return session.finish(run)
     if status != "running":
         session.say_toy(workflow_of(session.store, run))
-    match "" if more.amounts() else status:
+    match status:
         case "running":
             say(str(is_running(run)))
             return await session.follow(run)
@@ -137,24 +139,6 @@ async def _resume(session: RunSession, run: RunId, *, more: More) -> int:
         case "interrupted":
             return await session.take_up(run)
     return await session.steer(run, steering.resumed(more))
-
-
-def _say_ended(session: RunSession, run: RunId, status: str, more: More) -> None:
-    """A run that has ended needs no resuming; money for it would be dropped in silence."""
-    loops = [row.address for row in session.store.loops(run)]
-    ended = f"run {run} {status_words(status)} already"
-    if status == "cancelled":
-        new = f"`whorl fork {run} --at '{loops[0]}[K]'`" if loops else "`whorl run FILE`"
-        ended = f"run {run} was cancelled; {new} starts a new one"
-    elif more.amounts():
-        refusal = objection(fold(session.store, run).machine, steering.resumed(more))
-        at = f" --at '{loops[-1]}'" if len(loops) > 1 else ""
-        amounts = given_flags(more.amounts())
-        usual = f"`whorl continue {run}{at} --iterations 3 {amounts}` goes on with a loop of it"
-        usual = usual if loops else f"`whorl show {run}`"
-        words = advice("W905", refusal.facts, run) if refusal else ""
-        raise UsageError(str(refusal or ended), help=words or usual, code="W905")
-    say(carrying(ended))
 
 
 @click.command(name="continue")
