@@ -16,6 +16,7 @@ from whorl.errors import UsageError, plural, safe
 from whorl.interfaces.advice import advised
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.audit_log import note_start
+from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import located, print_json, read_stdin
 from whorl.interfaces.cli.output_options import Show, show_options
 from whorl.interfaces.cli.paste_options import carrying, with_help
@@ -56,7 +57,7 @@ _UNFIT = (
 @click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE",
               help="An input; also NAME:=JSON, and @FILE for either. Repeatable.")  # fmt: skip
 @options.budget_option("The most that the run may spend.")
-@click.option("--max-iterations", type=click.IntRange(1), metavar="N",
+@click.option("--max-iterations", "iterations", type=click.IntRange(1), metavar="N",
               help="Limit of iterations for every loop, instead of the file's.")  # fmt: skip
 @click.option("--detach", is_flag=True, help="Run in the background and print the run's id.")
 @click.option(
@@ -80,16 +81,14 @@ def run_command(
     text: str | None,
     inputs: tuple[str, ...],
     budget: float | None,
-    max_iterations: int | None,
     detach: bool,
     dry_run: bool,
-    key: str,
     workflow: str,
     explore: tuple[str, ...],
     labels: tuple[str, ...],
     runtime: str | None,
-    cold: bool,
     show: Show,
+    **as_given: Any,
 ) -> int:
     """Run a workflow FILE. TEXT is its main input; - reads it from standard input.
 
@@ -113,18 +112,14 @@ def run_command(
     start = Start(
         input=given,
         limits={} if budget is None else {"cost_usd": budget},
-        iterations=max_iterations,
-        key=key,
         file=os.path.abspath(file),
         sources=dict(reading.sources),
-        cold=cold,
         explore=_explored(read, explore),
         labels=preflight.check_labels(options.read_labels(labels)),
+        **as_given,
     )
     if reading.warnings:
-        from whorl.interfaces.cli.diagnostics import render_all
-
-        say(render_all(reading.warnings, reading.sources))
+        show_diagnostics(reading.warnings, reading.sources)
     starts = starts_of(read, start, time.time())
     if starts.reason:
         say(f"{plural(starts.skipped, 'run')} not started: {safe(starts.reason)}")
