@@ -43,8 +43,8 @@ def record(argv: list[str], frames: list[tuple[float, list[list[Any]]]]) -> None
     """Runs the command in this process, and keeps every frame that its live view draws."""
     from rich.console import Console
 
+    from whorl.interfaces.cli import live_view as live
     from whorl.interfaces.cli import main
-    from whorl.interfaces.cli.live import view as live
     from whorl.providers.asking import Ask
 
     drawn, answer = live.Live._redraw, Ask.perform

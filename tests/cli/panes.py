@@ -12,9 +12,8 @@ from conformance.literate import read_cases
 from conformance.reading import workflow_of
 from conformance.replies import Script
 from conformance.running import run_simulated
-from whorl.interfaces.cli.live.outline import Outline
-from whorl.interfaces.cli.live.tree_rows import View
-from whorl.interfaces.cli.live.view import Focus, framed
+from whorl.interfaces.cli.live_tree import Outline, Picture
+from whorl.interfaces.cli.live_view import framed
 from whorl.interfaces.progress import Progress
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
@@ -38,13 +37,12 @@ class Watched:
         self.machine = Machine(Plan(from_json(to_json(self.workflow))))
         self._folded = Folded(self.machine, 0, RunId("r1"), None)
         self.progress = Progress(run="r1", workflow=self.workflow.name)
-        self.focus = Focus()
         self.now = self.began = self.events[0].at
         self._next = 0
 
     @property
     def outline(self) -> Outline:
-        return Outline(self.machine)
+        return Outline(self.machine, self.progress, self.workflow)
 
     def take(self) -> Event | None:
         """Takes the next event in; None: there are no more."""
@@ -73,20 +71,8 @@ class Watched:
 
     def pane(self, width: int, height: int, **options: Any) -> str:
         """What a terminal of that size shows."""
-        outline = self.outline
-        self.focus.follow(outline)
-        view = View(
-            self.progress,
-            self.workflow,
-            self.now,
-            outline,
-            self.focus.path,
-            is_moved=self.focus.is_moved,
-            width=width - 4,
-            height=height - 3,
-            **options,
-        )
+        picture = Picture(self.outline, self.now, width=width - 4, height=height - 3, **options)
         console = Console(file=io.StringIO(), width=width, height=height, color_system=None)
         with console.capture() as captured:
-            console.print(framed(view, "whorl run", ["p pause", "q plain lines"]))
+            console.print(framed(picture, "whorl run", ["p pause", "q plain lines"]))
         return captured.get()

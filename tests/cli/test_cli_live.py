@@ -53,32 +53,6 @@ def test_q_leaves_the_view_and_the_run_goes_on_with_lines(terminal: Terminal) ->
     assert terminal.code() == 5
 
 
-def test_arrows_move_the_focus(project: Path) -> None:
-    (project / "list.yaml").write_text(
-        """
-whorl: 1
-name: list
-steps:
-  all:
-    each: [one, two]
-    at_once: 2
-    steps: {l: {repeat: {until: "false", at_most: 9000, steps: {n: {wait: 100ms}}}}}
-"""
-    )
-    opened = Terminal("run", "list.yaml")
-    opened.read_until("2 running")
-
-    opened.press("\x1b[B")
-    opened.read_until("f follow")
-    assert re.search(r"▸ . 2 two", opened.shown)
-    opened.press("\x1b[A")
-    opened.read_while(lambda: not re.search(r"▸ . 1 one", opened.shown))
-
-    opened.press("p")
-    opened.read_until("next: whorl resume")
-    opened.close()
-
-
 def test_ctrl_c_leaves_the_run_resumable(terminal: Terminal) -> None:
     terminal.read_until("/9000")
 

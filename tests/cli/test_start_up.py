@@ -50,7 +50,7 @@ NEVER = (
     "whorl.formats.orka.reader",
     "whorl.formats.shodan.reader",
     "whorl.formats.studio.reader",
-    "whorl.interfaces.cli.live.view",
+    "whorl.interfaces.cli.live_view",
     "whorl.interfaces.http",
     "whorl.services.serving.watchers",
     "whorl.interfaces.translation",

@@ -49,7 +49,7 @@ class Show:
             return watchers.DialectEvents() if self.events == "dialect" else watchers.Events()
         is_able = os.environ.get("TERM", "dumb") != "dumb" and not is_plain(os.environ)
         if sys.stderr.isatty() and is_able and not self.verbose:
-            from whorl.interfaces.cli.live.view import Live
+            from whorl.interfaces.cli.live_view import Live
 
             return Live()
         return Lines(verbose=self.verbose)

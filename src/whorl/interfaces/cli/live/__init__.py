@@ -1,1 +1,0 @@
-"""The live view of a run in a terminal."""
