@@ -10,8 +10,8 @@ import click
 import pytest
 
 from whorl.interfaces.cli import COMMANDS
-from whorl.interfaces.cli.audit_log import ACTIONS
 from whorl.interfaces.cli.group import build_group
+from whorl.interfaces.cli.options import ACTIONS
 from whorl.runtimes.service.tables import Audit, AuditEntry
 from whorl.runtimes.sqlite import SqliteStore
 

@@ -234,7 +234,7 @@ def test_a_question_is_left_for_later(whorl: Whorl, at: Callable[..., Terminal],
 
     terminal.press(key)
 
-    terminal.read_until("--feedback '...'")
+    terminal.read_until("--feedback ...")
     assert terminal.code() == 4
     assert terminal.shown.count("asks: Publish it?") == 1
     assert "next: whorl approve" in terminal.shown

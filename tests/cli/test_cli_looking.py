@@ -339,7 +339,7 @@ def test_many_loops_are_counted_by_how_they_ended(whorl: Whorl, project: Path) -
     assert "lists all" not in few
 
     said = many(whorl, project, 30)
-    counts = "all/polish: 20 met, 10 stopped by the limit of iterations"
+    counts = "all/polish: 20 met, 10 limit"
     assert f"\n  {counts}\n" in said
     assert "    all[1]/polish: max_iterations after 2 iterations, returned iteration 2" in said
     assert "lists all 30 loops" in said

@@ -10,7 +10,7 @@ from command_line import POLISH, Whorl
 
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.group import build_group
-from whorl.interfaces.cli.paste_options import same_command
+from whorl.interfaces.cli.options import same_command
 
 if TYPE_CHECKING:
     import pytest

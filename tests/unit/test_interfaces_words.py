@@ -10,7 +10,7 @@ import pytest
 
 from whorl.interfaces import formatting
 from whorl.interfaces.advice import advice, flags
-from whorl.interfaces.cli.printing import summary
+from whorl.interfaces.cli import summary
 from whorl.interfaces.cli.terminal import json_text
 from whorl.interfaces.status_words import condition_words, fact_words, target_of, verdict_words
 from whorl.ir import AllOf, AnyOf, Constant, Expression, Judge, Plateau, Score, Stable, When
@@ -163,7 +163,8 @@ def test_advice_about_a_limit_is_made_from_its_facts(facts: dict[str, object], w
 def test_there_is_no_advice_without_facts_and_flags_give_at_least_what_is_missing() -> None:
     assert advice("R102", None) == ""
     assert advice("R100", {"path": "x"}) == ""
-    assert flags({"calls": 2.2, "cost_usd": 0.0501, "tokens": 0}) == "--budget +0.051 --calls +3"
+    amounts = flags({"calls": 2.2, "cost_usd": 0.0501, "tokens": 0})
+    assert amounts == ["--budget", "+0.051", "--calls", "+3"]
 
 
 @pytest.mark.parametrize(

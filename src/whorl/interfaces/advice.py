@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import ceil, floor, log10
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,8 +41,7 @@ def advice(code: str, facts: Mapping[str, Any] | None, run: str = "RUN") -> str:
         case "R103" if not run:
             return "raise its budget"
         case "R103":
-            verb = f"continue {run} --at '{facts['loop']}'" if "loop" in facts else f"resume {run}"
-            return f"give it more: `whorl {verb} {flags(facts['more'])}`"
+            return f"give it more: `{command(*way_on(code, facts, run))}`"
         case "R105" if "history" in facts:
             return "records of `memory` can hold more"
         case "R105" if "cpu_s" in facts:
@@ -80,13 +81,31 @@ def _after_limit(facts: Mapping[str, Any], run: str) -> str:
         return raised
     if facts["reason"] == "max_iterations":
         raised += " or give `whorl run` a higher `--max-iterations`"
-    if not facts["continues"]:
-        return raised
-    iterations = f"--iterations {facts['iterations']}" if facts["iterations"] else ""
-    # More money alone is for all loops that lack it: one of many need not be named.
-    at = "" if budget and "[" in facts["address"] else f"--at '{facts['address']}'"
-    amounts = (part for part in (run, at, iterations, flags(facts["more"])) if part)
-    return f"`whorl continue {' '.join(amounts)}` goes on; for a new run, {raised}"
+    words = way_on("R102", facts, run)
+    return f"`{command(*words)}` goes on; for a new run, {raised}" if words else raised
+
+
+def way_on(code: str, facts: Mapping[str, Any], run: str) -> list[str]:
+    """The words of the command with which a run goes on after a limit; none where it cannot."""
+    match facts.get("code", code):
+        case "R103" if "loop" in facts:
+            return ["continue", run, "--at", facts["loop"], *flags(facts["more"])]
+        case "R103":
+            return ["resume", run, *flags(facts["more"])]
+        case "R102" if facts["continues"]:
+            iterations = ["--iterations", str(facts["iterations"])] if facts["iterations"] else []
+            # More money alone is for all loops that lack it: one of many need not be named.
+            is_any = facts["limit"] in _BUDGETS and "[" in facts["address"]
+            at = [] if is_any else ["--at", facts["address"]]
+            return ["continue", run, *at, *iterations, *flags(facts["more"])]
+    return []
+
+
+def command(*words: str) -> str:
+    """A command as a shell takes it; an address is always in quotes."""
+    written = [f"'{word}'" if option == "--at" and quote(word) == word else quote(word)
+               for option, word in pairwise(("whorl", *words))]  # fmt: skip
+    return " ".join(("whorl", *written))
 
 
 def _after_refusal(facts: Mapping[str, Any], run: str) -> str:
@@ -100,7 +119,7 @@ def _after_refusal(facts: Mapping[str, Any], run: str) -> str:
         case "resume":
             return f"it goes on with `whorl resume {run} {more}`"
         case "add":
-            return f"add `{flags(amounts)}`"
+            return f"add `{' '.join(flags(amounts))}`"
         case "fork" if "at" in facts:
             return f"a new run goes on from there: `whorl fork {run} --at '{facts['at']}'`"
         case "fork":
@@ -110,10 +129,11 @@ def _after_refusal(facts: Mapping[str, Any], run: str) -> str:
     return "say which with --at" if "loops" in facts else ""
 
 
-def flags(more: Mapping[str, float | None]) -> str:
+def flags(more: Mapping[str, float | None]) -> list[str]:
     """The flags that raise some budgets by sensible amounts: at least by what is missing."""
     amounts = ((name, more.get(name) or 0.0) for name in _FLAGS)
-    return " ".join(f"{_FLAGS[name]} +{_amount(name, much)}" for name, much in amounts if much)
+    return [part for name, much in amounts if much
+            for part in (_FLAGS[name], f"+{_amount(name, much)}")]  # fmt: skip
 
 
 def given_flags(amounts: Mapping[str, Any]) -> str:

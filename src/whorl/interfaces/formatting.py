@@ -6,6 +6,7 @@ What is only a part says so: of long lists and deep objects it is told how much 
 from __future__ import annotations
 
 import json
+import time
 from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -62,6 +63,14 @@ def seconds(amount: float) -> str:
 def worked(row: RunRow) -> float:
     """How long a run has worked, in seconds; 0: too short a time to be told."""
     return row.seconds if row.seconds > _MEASURED_MIN_S else 0.0
+
+
+def clock(at: float) -> str:
+    """A moment in the person's own time; `?` where a store of others holds none."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    except (OverflowError, OSError, ValueError):
+        return "?"
 
 
 def age(amount: float) -> str:

@@ -10,8 +10,8 @@ import pytest
 from stopwatch import within
 from whorl.dialects import NoFiles, read_workflow
 from whorl.errors import InvalidWorkflow, Span
-from whorl.formats.loom.forms import is_deployed
 from whorl.formats.loom.definitions import Template
+from whorl.formats.loom.forms import is_deployed
 from whorl.formats.orka.agents import sort_behind
 from whorl.formats.studio.functions.transforms import find_path, read_path
 from whorl.language import LanguageError

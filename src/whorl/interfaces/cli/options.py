@@ -1,16 +1,17 @@
-"""Options that many commands share, and how a command finds its project and its run."""
+"""What many commands share: their options, their project, inputs, the audit, commands to paste."""
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import closing, suppress
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from whorl.errors import InvalidWorkflow, StoreError, UsageError, safe
-from whorl.interfaces.cli.audit_log import audited
+from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, safe
 from whorl.interfaces.cli.terminal import echo, is_ours, json_text
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from whorl.ir import Workflow
     from whorl.language import Json
+    from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
 
 
@@ -55,10 +57,8 @@ def located(
             os.environ, store=store, config=config, is_checked=is_checked, trusts=trusts
         )
         try:
-            return audited(ctx, project, options, partial(function, project, **options))
+            return _audited(ctx, project, options, partial(function, project, **options))
         except (UsageError, StoreError) as fault:
-            from whorl.interfaces.cli.paste_options import carrying
-
             fault.help = carrying(fault.help)
             raise
 
@@ -77,21 +77,15 @@ workflow_option = click.option(
 )
 
 
-def _dollars(text: str, written: str = "") -> float:
-    """`1.00` or `$1.00`; a mistake is told with what was written."""
+def dollars_given(text: str) -> float:
+    """`1.00` or `$1.00`."""
     try:
         amount = float(text.strip().lstrip("$"))
     except ValueError:
         amount = -1.0
     if not 0 < amount < 1e9:
-        raise click.BadParameter(
-            f"{written or text!r} is not an amount of dollars above 0, such as 0.50"
-        )
+        raise click.BadParameter(f"{text!r} is not an amount of dollars above 0, such as 0.50")
     return amount
-
-
-def dollars_given(text: str) -> float:
-    return _dollars(text)
 
 
 def _added(text: str) -> str:
@@ -114,7 +108,7 @@ def _more_of(text: str) -> int:
 
 
 def budget_option(words: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    return click.option("--budget", type=_dollars, metavar="DOLLARS", help=words)
+    return click.option("--budget", type=dollars_given, metavar="DOLLARS", help=words)
 
 
 def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,7 +117,7 @@ def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
     One that takes iterations needs some of all this, and is not run without it.
     """
 
-    @click.option("--budget", type=lambda text: _dollars(_added(text), text), metavar="+AMOUNT",
+    @click.option("--budget", type=lambda text: dollars_given(_added(text)), metavar="+AMOUNT",
                   help="Dollars to add, such as +0.50.")  # fmt: skip
     @click.option("--tokens", type=_more_of, metavar="+N", help="Tokens to add, such as +10k.")
     @click.option("--calls", type=_more_of, metavar="+N",
@@ -348,3 +342,159 @@ def _read_file(path: str, place: str) -> str:
         usual = "the path is relative to the current folder; @- reads standard input"
         advice = fault.diagnostics[0].help or usual
         raise UsageError(f"{place}: {fault.diagnostics[0].message}", help=advice) from fault
+
+
+# The audit: commands that change something to actions, the same as over HTTP where such a request
+# is there.
+ACTIONS = {
+    "run": "start",
+    "memory rm": "forget memory",
+    **{
+        verb: verb
+        for verb in (
+            *("resume", "continue", "accept", "fork", "pause", "cancel", "approve", "reject"),
+            *("prune", "restore", "adopt", "stop", "try", "edit"),
+        )
+    },
+    **{
+        f"{noun} {verb}": f"{'remove' if verb == 'rm' else verb} {noun}"
+        for noun, verbs in (
+            ("experiment", ("run", "rm", "stop")),
+            ("tools", ("accept",)),
+            ("schedule", ("add", "pause", "resume", "run", "rm")),
+            ("hook", ("add", "rotate", "rm")),
+            ("token", ("add", "rotate", "rm")),
+        )
+        for verb in verbs
+    },
+}
+_DONE = "whorl.audit.done"
+
+
+async def note_start(store: SqliteStore, run: str, file: str) -> None:
+    """Notes a run as soon as it is made: what it comes to is in its journal."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[_DONE] = True
+    await _note(store, "start", run, file, "ok")
+
+
+def _audited(
+    ctx: click.Context, project: Project, options: dict[str, Any], command: Callable[[], R]
+) -> R:
+    """Carries a command out, and notes what it came to if it is one that changes something."""
+    action = ACTIONS.get(ctx.command_path.partition(" ")[2], "")
+    if not action or options.get("dry_run"):
+        return command()
+    run = _meant(project, str(options.get("run") or ""))
+    outcome = ""
+    try:
+        result = command()
+        outcome = f"exit code {result}" if result else "ok"
+    except BaseException as fault:
+        outcome = str(getattr(fault, "code", "") or type(fault).__name__)
+        raise
+    else:
+        return result
+    finally:
+        file = str(options.get("file") or options.get("name") or options.get("key") or "")
+        if not ctx.meta.get(_DONE):
+            import asyncio
+
+            async def add() -> None:
+                async with project.open_store() as store:
+                    await _note(store, action, run, file, outcome)
+
+            # A command says what is wrong with its store; one that made none changed nothing.
+            with suppress(WhorlError):
+                asyncio.run(add())
+
+
+def _meant(project: Project, text: str) -> str:
+    """The id of the run that is named, before the command makes others."""
+    from whorl.services.runs import find_run
+
+    if not text or not project.store.exists():
+        return text
+    with suppress(WhorlError), closing(project.open_store()) as store:
+        return find_run(store, text.partition("/")[0])
+    return text
+
+
+async def _note(store: SqliteStore, action: str, run: str, file: str, outcome: str) -> None:
+    import getpass
+
+    from whorl.runtimes.service.tables import Audit, AuditEntry
+
+    user = str(os.getuid())
+    # A container may run under a number that has no name.
+    with suppress(OSError, KeyError):
+        user = getpass.getuser()
+    who = f"command line {user}"
+    entry = AuditEntry(who=who, action=action, run=run, file=file, outcome=outcome)
+    await Audit(store).add(entry)
+
+
+# Commands to paste.
+
+
+def given_options() -> list[str]:
+    """--config and --store, where this command was given them."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return []
+    outer = context.find_root().obj or {}
+    given = {name: context.params.get(name) or outer.get(name) for name in ("config", "store")}
+    return [part for name, value in given.items() if value for part in (f"--{name}", value)]
+
+
+def same_command(*leaving: str) -> list[str]:
+    """The words of this command with all that it was given, but these parameters.
+
+    Those of `given_options` are not among them.
+    """
+    context = click.get_current_context()
+    words = context.command_path.split()[1:]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if not is_given or name in ("config", "store", *leaving):
+            continue
+        value = context.params[name]
+        if not isinstance(parameter, click.Option):
+            words += _texts(value)
+            continue
+        option = max(parameter.opts, key=len)
+        for each in value if parameter.multiple else [value]:
+            words += [option] if parameter.is_flag else [option, *_texts(each)]
+    return words
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, tuple) else [str(value)]
+
+
+def pasted(*words: str) -> str:
+    """A command with the configuration and the store that this one was given."""
+    from whorl.interfaces.advice import command
+
+    return command(*given_options(), *words)
+
+
+def carrying(sentence: str) -> str:
+    """A sentence whose commands have the options that this one was given.
+
+    Whoever advises a command writes it as `whorl ...`, in these quotes.
+    """
+    return sentence.replace("`whorl ", f"`{pasted()} ")
+
+
+def with_help(result: dict[str, Any], *, is_kept: bool = True) -> dict[str, Any]:
+    """A result document in which errors and warnings say what to do, as this command can do it."""
+    from whorl.interfaces import advice
+
+    result = advice.with_help(result, is_kept=is_kept)
+    for message in (*result["warnings"], result["error"]):
+        if message and message.get("help"):
+            message["help"] = carrying(message["help"])
+    return result

@@ -8,8 +8,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from whorl.interfaces.cli.printing.next_command import budget_of
-from whorl.interfaces.cli.printing.summary import gate_lines
+from whorl.interfaces.cli.advice import budget_of
+from whorl.interfaces.cli.summary import gate_lines
 from whorl.interfaces.cli.terminal import echo
 from whorl.interfaces.formatting import as_much_again
 from whorl.lazily import dataclass
@@ -50,12 +50,12 @@ async def ask(store: SqliteStore, run: RunId, gate: dict[str, Any]) -> Event | N
 
     # What was typed before a question was seen is no answer to it.
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-    question = Question(store, run, gate["address"], gate["reason"])
+    question = _Question(store, run, gate["address"], gate["reason"])
     return await question.answer("\n".join(gate_lines(gate)))
 
 
 @dataclass(slots=True)
-class Question:
+class _Question:
     """What a run asks at an address."""
 
     store: SqliteStore
@@ -88,7 +88,7 @@ class Question:
             while not feedback:
                 feedback = await self._line("your words: ")
             chosen = await self._choice(["approve", "reject", "later"])
-        elif chosen == "go on" and self.reason == "limit":
+        elif chosen == "go on":
             return await self._more(place, str(limit), budget)
         elif chosen not in (*_YES, "later"):
             feedback = await self._line("your words (Enter for none): ")

@@ -14,14 +14,20 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.advice import advice
 from whorl.interfaces.cli import watchers
-from whorl.interfaces.cli.options import located, print_json, run_argument
-from whorl.interfaces.cli.output_options import Show, show_options
-from whorl.interfaces.cli.paste_options import carrying, with_help
-from whorl.interfaces.cli.printing.next_command import changed_words
-from whorl.interfaces.cli.printing.summary import final_lines, print_outputs
+from whorl.interfaces.cli.advice import changed_words
+from whorl.interfaces.cli.options import (
+    carrying,
+    located,
+    pasted,
+    print_json,
+    run_argument,
+    with_help,
+)
 from whorl.interfaces.cli.prompts import AnsweredElsewhere, Skipped, ask
+from whorl.interfaces.cli.summary import final_lines, print_outputs
 from whorl.interfaces.cli.terminal import is_ours, say
-from whorl.interfaces.cli.trust import ask_for_trust
+from whorl.interfaces.cli.trust import accept_changes, ask_for_trust
+from whorl.interfaces.cli.watchers import Show, show_options
 from whorl.interfaces.formatting import line
 from whorl.interfaces.status_words import EXIT_CODES
 from whorl.interpreter.events import Event
@@ -170,7 +176,7 @@ class RunSession:
                 if not await self._follow(run):
                     return 0
                 continue
-            if _is_of_tools(result) and self._accept_tools():
+            if _is_of_tools(result) and accept_changes(self.project):
                 if not await self._carry_out(run, resumed()):
                     return 0
                 continue
@@ -191,11 +197,6 @@ class RunSession:
             except UsageError as fault:
                 say(f"error[{fault.code}]: {safe(str(fault))}")
         return self.finish(run, shown)
-
-    def _accept_tools(self) -> bool:
-        from whorl.interfaces.cli.trust import accept_changes
-
-        return accept_changes(self.project)
 
     def finish(self, run: RunId, shown: Set[str] = frozenset()) -> int:
         """Prints what the run came to, without questions that are known; gives the exit code."""
@@ -269,7 +270,7 @@ class RunSession:
                 self.watcher.offer({"q": ("stop watching", following.cancel)})
                 await following
         except asyncio.CancelledError:
-            say(carrying(f"run {run} continues; to watch it again: whorl watch {run}"))
+            say(f"run {run} continues; to watch it again: {pasted('watch', run)}")
             return False
         return True
 

@@ -81,7 +81,11 @@ def ask_for_trust(project: Project) -> None:
 def accept_changes(project: Project, names: tuple[str, ...] = (), *, yes: bool = False) -> bool:
     """Shows what tools say otherwise than before, and asks whether models may be told it."""
     known = known_tools(project)
-    changes = _chosen(known, names)
+    for name in names:
+        if name not in known.names():
+            advice = did_you_mean(name, known.names()) or "`whorl tools ls` lists them"
+            raise UsageError(f"no tool {name!r} is known", help=advice)
+    changes = [change for change in known.changes() if not names or change.name in names]
     for change in changes:
         _show(change)
     if not changes:
@@ -106,15 +110,6 @@ def known_tools(project: Project) -> KnownTools:
 
     project.check_store()
     return KnownTools(project.store.with_name(FILE_NAME), project.secrets())
-
-
-def _chosen(known: KnownTools, names: tuple[str, ...]) -> list[ChangedTool]:
-    """The changes that are meant: of all tools, or of those that are named."""
-    for name in names:
-        if name not in known.names():
-            advice = did_you_mean(name, known.names()) or "`whorl tools ls` lists them"
-            raise UsageError(f"no tool {name!r} is known", help=advice)
-    return [change for change in known.changes() if not names or change.name in names]
 
 
 def _show(change: ChangedTool) -> None:

@@ -1,22 +1,27 @@
-"""Who looks on while a run is driven: a program that wants JSON, or a person with plain lines."""
+"""Who looks on while a run is driven: a program that wants JSON, or a person, live or by lines."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
 
 from whorl.errors import UsageError, safe
 from whorl.interfaces.advice import advised
-from whorl.interfaces.cli.paste_options import carrying
-from whorl.interfaces.cli.terminal import echo, json_text, say
+from whorl.interfaces.cli.group import EVENTS
+from whorl.interfaces.cli.options import carrying
+from whorl.interfaces.cli.terminal import echo, is_plain, json_text, say
 from whorl.interfaces.formatting import count, difference, dollars, joined, line, seconds, used
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.status_words import ending_words, judgement_lines
+from whorl.lazily import dataclass
 from whorl.runtimes.journal.sealed_secrets import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from whorl.errors import StoreError
     from whorl.interfaces.progress import Iteration, LoopProgress
     from whorl.interfaces.translation import Translator
@@ -71,7 +76,7 @@ class Events(NullWatcher):
     """Prints each entry of the journal as one line of JSON, once it is durable."""
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
-        _print_json(event_json(run, entry) for entry in entries)
+        _print_json([event_json(run, entry) for entry in entries])
 
     def text(self, run: RunId, address: str, text: str) -> None:
         """Prints streamed text as it comes; it is not in the journal, so it has no number."""
@@ -82,8 +87,7 @@ class Events(NullWatcher):
 class DialectEvents(NullWatcher):
     """Prints events under the names that the workflow's dialect has for them."""
 
-    def __init__(self) -> None:
-        self._translator: Translator | None = None
+    _translator: Translator
 
     def begin(self, progress: Progress, workflow: Workflow) -> None:
         self._translator = translator_of(workflow, progress.run)
@@ -91,13 +95,11 @@ class DialectEvents(NullWatcher):
             _print_json(self._translator.started(progress.started_at))
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
-        if self._translator is not None:
-            for entry in entries:
-                _print_json(self._translator.take(entry))
+        for entry in entries:
+            _print_json(self._translator.take(entry))
 
     def text(self, run: RunId, address: str, text: str) -> None:
-        if self._translator is not None:
-            _print_json(self._translator.streamed(address, text))
+        _print_json(self._translator.streamed(address, text))
 
 
 class Lines(NullWatcher):
@@ -120,6 +122,58 @@ class Lines(NullWatcher):
             say(*lines_of(self.progress, entry.event, verbose=self._verbose))
 
 
+@dataclass(frozen=True, slots=True)
+class Show:
+    """How a command shows what happens: as JSON, as events, as plain lines or live."""
+
+    as_json: bool = False
+    events: str | None = None
+    verbose: bool = False
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether a program reads the output, so that nobody is asked anything."""
+        return self.as_json or bool(self.events)
+
+    def check(self, workflow: Workflow) -> None:
+        """Refuses what cannot be shown of a workflow, before a run of it is made."""
+        if self.as_json and self.events:
+            raise UsageError("--json and --events exclude each other", help="leave one of them out")
+        if self.events == "dialect":
+            translator_of(workflow)
+
+    def watcher(self) -> NullWatcher:
+        if self.events:
+            return DialectEvents() if self.events == "dialect" else Events()
+        if self.as_json:
+            return Lines(verbose=True) if self.verbose else NullWatcher()
+        is_able = os.environ.get("TERM", "dumb") != "dumb" and not is_plain(os.environ)
+        if sys.stderr.isatty() and is_able and not self.verbose:
+            from whorl.interfaces.cli.live_view import Live
+
+            return Live()
+        return Lines(verbose=self.verbose)
+
+
+def show_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Adds the options of commands that drive a run; the command gets them as `show`."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+    @click.option(
+        "--events",
+        type=click.Choice(EVENTS),
+        metavar="[=dialect]",
+        help="Print the events of the journal, one JSON object a line; =dialect under the names "
+        "that the file's own dialect has for them.",
+    )
+    @click.option("--verbose", "-v", is_flag=True, help="Show every step, not only iterations.")
+    @wraps(command)
+    def with_show(*, as_json: bool, events: str | None, verbose: bool, **options: Any) -> int:
+        return command(show=Show(as_json, events, verbose), **options)
+
+    return with_show
+
+
 def translator_of(workflow: Workflow, run: str = "") -> Translator:
     """What tells events in a dialect's own words; refused where the dialect has none."""
     from whorl.interfaces.translation import Translator
@@ -140,6 +194,7 @@ def event_json(run: str, entry: Entry) -> dict[str, Any]:
 
 
 def past_of(store: SqliteStore, run: RunId) -> Progress:
+    """How far a run has come; of a long one by the newest iterations of its loops alone."""
     row = store.run(run)
     progress = Progress(run=run, workflow=row.name, budget_usd=row.budget_usd)
     if row.last_seq <= PAST_MAX:
@@ -192,18 +247,18 @@ def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list
             words = str(body["message"]) if is_early else carrying(advised(body, progress.run))
             return [f"warning: {line(words, 400)}"]
         case "task.finished" | "task.failed" if verbose:
-            return [step_line(progress, event)]
+            return [_step_line(progress, event)]
     return []
 
 
 def iteration_line(loop: LoopProgress, done: Iteration) -> str:
     of = f"/{loop.limit}" if loop.limit else ""
-    change = difference(done.score, done.before)
-    measured = f"score {done.shown_score}{f' ({change})' if change else ''}"
+    _, score, change, took, _, _ = iteration_cells(done)
+    measured = f"score {score}{f' ({change})' if change else ''}"
     return joined(
         f"{safe(loop.address)}  {done.number}{of}",
         measured if done.score is not None else "",
-        seconds(done.seconds) if done.seconds > 0 else "",
+        took,
         used(done.tokens, done.cost_usd),
         verdict(done),
     )
@@ -226,9 +281,8 @@ def verdict(done: Iteration) -> str:
     return f"{mark} {done.words}" if done.words else mark if done.is_met else ""
 
 
-def step_line(progress: Progress, event: Event) -> str:
-    base = event.address.partition("#")[0] if "/" not in event.address else event.address
-    step = progress.steps.get(base) or progress.steps.get(event.address.rpartition("#")[0])
+def _step_line(progress: Progress, event: Event) -> str:
+    step = progress.steps.get(event.address) or progress.steps.get(event.address.rpartition("#")[0])
     head = f"  {'✓' if event.kind == 'task.finished' else '✗'} {safe(event.address)}"
     if step is None:
         return head
@@ -237,6 +291,6 @@ def step_line(progress: Progress, event: Event) -> str:
     return joined(head, line(step.model, 40), took, spent, line(step.error, 100))
 
 
-def _print_json(documents: Iterable[dict[str, Any]]) -> None:
+def _print_json(documents: list[dict[str, Any]]) -> None:
     for document in documents:
         echo(json_text(document))

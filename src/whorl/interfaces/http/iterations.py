@@ -5,13 +5,17 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import Field
 
-from whorl.interfaces.exit_words import end_words
 from whorl.interfaces.formatting import written
 from whorl.interfaces.http.models import Closed, JsonValue, OrNone, RunId, Shown, ShownOrNone
 from whorl.interfaces.http.runs import UsageItem, usage_item
 from whorl.interfaces.http.state import KnownRun, State, no_query
-from whorl.interfaces.status_words import condition_words, target_of
-from whorl.interfaces.verdicts import fact_words, verdict_words
+from whorl.interfaces.status_words import (
+    condition_words,
+    end_words,
+    fact_words,
+    target_of,
+    verdict_words,
+)
 from whorl.interpreter.constructs.loops.rules import similarity
 from whorl.language import Json
 from whorl.runtimes.journal.folding import fold

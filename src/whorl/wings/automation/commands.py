@@ -19,9 +19,8 @@ from whorl.interfaces.cli.options import (
     read_stdin,
     workflow_option,
 )
-from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import echo, print_lines, say
-from whorl.interfaces.formatting import age, line, table
+from whorl.interfaces.formatting import age, clock, line, table
 from whorl.wings.automation.registry import NewSchedule, Schedules
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.advice import with_help
 from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import print_json
-from whorl.interfaces.cli.printing.summary import error_lines, loop_lines
+from whorl.interfaces.cli.summary import error_lines, loop_lines
 from whorl.interfaces.cli.terminal import paint, print_lines
 from whorl.ir.walk import index_nodes
 from whorl.lazily import dataclass

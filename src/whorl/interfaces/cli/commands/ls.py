@@ -10,12 +10,11 @@ import click
 
 from whorl.errors import UsageError, did_you_mean, plural, safe
 from whorl.interfaces import formatting
+from whorl.interfaces.cli import summary
 from whorl.interfaces.cli.commands import moment, open_if_any, since_option, with_json
 from whorl.interfaces.cli.options import NO_RUNS, dollars_given, print_json, read_labels
-from whorl.interfaces.cli.printing import summary
-from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import badge, echo, paint, room, say
-from whorl.interfaces.formatting import line
+from whorl.interfaces.formatting import clock, line
 from whorl.interfaces.status_words import EXIT_REASONS
 from whorl.runtimes.sqlite import RunFilter
 from whorl.runtimes.sqlite.listing import EXPERIMENT, RESTORED, SORTS, UNLISTED

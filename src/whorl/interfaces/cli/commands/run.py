@@ -15,16 +15,20 @@ import click
 from whorl.errors import UsageError, plural, safe
 from whorl.interfaces.advice import advised
 from whorl.interfaces.cli import options
-from whorl.interfaces.cli.audit_log import note_start
 from whorl.interfaces.cli.group import show_diagnostics
-from whorl.interfaces.cli.options import located, print_json, read_stdin
-from whorl.interfaces.cli.output_options import Show, show_options
-from whorl.interfaces.cli.paste_options import carrying, with_help
-from whorl.interfaces.cli.printing.summary import loop_words, print_outputs
+from whorl.interfaces.cli.options import (
+    located,
+    note_start,
+    pasted,
+    print_json,
+    read_stdin,
+    with_help,
+)
 from whorl.interfaces.cli.session import on_run, run_session
+from whorl.interfaces.cli.summary import loop_words, print_outputs
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust
-from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
+from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher, Show, show_options
 from whorl.interfaces.status_words import EXIT_CODES, calls_words, effects_words, forecast_words
 from whorl.ir.worst_case import worst_case
 from whorl.providers.registry import Providers
@@ -217,7 +221,7 @@ def _detach(session: RunSession, run: RunId) -> int:
         session.report({"run": run, "status": "running", "log": log})
     else:
         echo(run)
-        say(carrying(f"it runs in the background; next: whorl watch {run}"))
+        say(f"it runs in the background; next: {pasted('watch', run)}")
     return 0
 
 

@@ -11,12 +11,9 @@ import click
 
 from whorl.errors import StoreError, UsageError, plural
 from whorl.interfaces import formatting
-from whorl.interfaces.cli import options
+from whorl.interfaces.cli import options, summary
 from whorl.interfaces.cli.commands import open_if_any, since_option, with_json
-from whorl.interfaces.cli.options import NO_RUNS, print_json
-from whorl.interfaces.cli.output_options import Show
-from whorl.interfaces.cli.paste_options import carrying, with_help
-from whorl.interfaces.cli.printing import summary
+from whorl.interfaces.cli.options import NO_RUNS, carrying, print_json, with_help
 from whorl.interfaces.cli.session import (
     PATIENCE_S,
     POLL_S,
@@ -26,6 +23,7 @@ from whorl.interfaces.cli.session import (
     run_session,
 )
 from whorl.interfaces.cli.terminal import echo, print_lines, say
+from whorl.interfaces.cli.watchers import Show
 from whorl.interfaces.status_words import ENDED
 from whorl.services import steering
 from whorl.services.inspecting import costs

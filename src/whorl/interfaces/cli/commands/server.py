@@ -25,10 +25,9 @@ from whorl.interfaces.cli.commands import (
 )
 from whorl.interfaces.cli.group import CommandGroup
 from whorl.interfaces.cli.options import located, print_json, workflow_option
-from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust
-from whorl.interfaces.formatting import line
+from whorl.interfaces.formatting import clock, line
 from whorl.runtimes.service.tables import Audit
 from whorl.runtimes.service.tokens import ROLES, Role, Tokens
 from whorl.services.runs import find_run

@@ -10,16 +10,28 @@ import click
 
 from whorl.errors import safe
 from whorl.interfaces import status_words
+from whorl.interfaces.cli import summary
+from whorl.interfaces.cli.advice import next_command
 from whorl.interfaces.cli.commands import open_run, with_json
-from whorl.interfaces.cli.options import json_option, located, place_option, print_json, run_option
-from whorl.interfaces.cli.paste_options import carrying, with_help
-from whorl.interfaces.cli.printing import summary
-from whorl.interfaces.cli.printing.calls import clock, result_lines, step_lines, steps_in
-from whorl.interfaces.cli.printing.next_command import next_command
-from whorl.interfaces.cli.printing.records import is_quiet, place_lines, quiet_lines
+from whorl.interfaces.cli.options import (
+    json_option,
+    located,
+    place_option,
+    print_json,
+    run_option,
+    with_help,
+)
+from whorl.interfaces.cli.summary import (
+    is_quiet,
+    place_lines,
+    quiet_lines,
+    result_lines,
+    step_lines,
+    steps_in,
+)
 from whorl.interfaces.cli.terminal import SIGNS, badge, echo, paint, print_lines
 from whorl.interfaces.cli.watchers import event_json, iteration_cells, past_of, verdict
-from whorl.interfaces.formatting import allowed, joined, line, seconds, used, worked, written
+from whorl.interfaces.formatting import allowed, clock, joined, line, seconds, used, worked, written
 from whorl.interfaces.progress import LoopProgress, Progress, name_of
 from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
@@ -146,7 +158,7 @@ class _Status:
         if result["output"] is not None:
             yield "output", line(written(result["output"]), 200)
         yield from _below("error", summary.error_lines(result["error"]))
-        yield "next", carrying(next_command(self.store, row.id, result))
+        yield "next", next_command(self.store, row.id, result)
 
     def _loop_rows(self) -> Iterator[tuple[str, str]]:
         loops = self.result["loops"]

@@ -11,12 +11,11 @@ import click
 
 from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.cli import options
-from whorl.interfaces.cli.options import located, more_options, print_json
-from whorl.interfaces.cli.output_options import Show, show_options
-from whorl.interfaces.cli.paste_options import carrying
-from whorl.interfaces.cli.printing.next_command import changed_words
+from whorl.interfaces.cli.advice import changed_words
+from whorl.interfaces.cli.options import carrying, located, more_options, print_json
 from whorl.interfaces.cli.session import meant_run, on_run, run_session
 from whorl.interfaces.cli.terminal import badge, echo, say
+from whorl.interfaces.cli.watchers import Show, show_options
 from whorl.interfaces.formatting import line
 from whorl.interfaces.status_words import EXIT_CODES
 from whorl.runtimes.journal.forking import Fork

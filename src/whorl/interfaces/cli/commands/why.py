@@ -10,11 +10,10 @@ import click
 from whorl.errors import UsageError, did_you_mean, plural, safe
 from whorl.interfaces import formatting, status_words
 from whorl.interfaces.advice import advised, root_code
+from whorl.interfaces.cli import summary
+from whorl.interfaces.cli.advice import next_command
 from whorl.interfaces.cli.commands import open_run, with_json
-from whorl.interfaces.cli.options import place_option, print_json
-from whorl.interfaces.cli.paste_options import carrying, with_help
-from whorl.interfaces.cli.printing import summary
-from whorl.interfaces.cli.printing.next_command import next_command
+from whorl.interfaces.cli.options import carrying, place_option, print_json, with_help
 from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines
 from whorl.interfaces.formatting import changes, dollars, line, seconds
 from whorl.interfaces.progress import usage_of
@@ -98,8 +97,8 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
             yield f"  `whorl explain {error['code']}` says more"
     for gate in result["waiting_for"]:
         yield from ["", *summary.gate_lines(gate)]
-    following = next_command(store, run, result)
-    yield from ["", f"next: {carrying(following)}"] if not following.startswith("whorl why") else []
+    following = next_command(store, run, result, "why")
+    yield from ["", f"next: {following}"] if following else []
 
 
 @click.command()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import shlex
 import shutil
 import sys
 import time
@@ -19,8 +18,14 @@ import click
 
 from whorl.errors import UsageError, did_you_mean, plural, safe
 from whorl.interfaces.cli.group import CommandGroup
-from whorl.interfaces.cli.options import json_option, located, print_json, write_file
-from whorl.interfaces.cli.paste_options import given_options, same_command
+from whorl.interfaces.cli.options import (
+    json_option,
+    located,
+    pasted,
+    print_json,
+    same_command,
+    write_file,
+)
 from whorl.interfaces.cli.terminal import cleaned, echo, print_lines, say, steer
 from whorl.interfaces.formatting import dollars
 from whorl.wings.experiments import words
@@ -380,11 +385,6 @@ def is_file(project: Project, file: str) -> bool:
 def _found(project: Project, file: str) -> Path | None:
     paths = (base / (file + ending) for base in (Path(), project.root) for ending in _ENDINGS)
     return next((path for path in paths if path.is_file()), None)
-
-
-def pasted(*words: str) -> str:
-    """A command to paste: with the configuration and the store that this one was given."""
-    return shlex.join(["whorl", *given_options(), *words])
 
 
 def study_of(

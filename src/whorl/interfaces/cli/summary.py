@@ -1,0 +1,496 @@
+"""Runs in lines: what one came to and what to do next, why a loop ended, what was asked where.
+
+Calls that were made side by side stand one below the other, whatever order their answers came in.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import plural, safe
+from whorl.interfaces import formatting, status_words
+from whorl.interfaces.advice import advised, root_code
+from whorl.interfaces.cli.advice import next_command
+from whorl.interfaces.cli.options import carrying
+from whorl.interfaces.cli.terminal import (
+    SIGNS,
+    badge,
+    echo,
+    hand_over,
+    indented,
+    paint,
+    print_lines,
+    room,
+    text_lines,
+)
+from whorl.interfaces.formatting import (
+    cut,
+    joined,
+    line,
+    one_line,
+    plain_lines,
+    seconds,
+    used,
+    value_lines,
+    written,
+)
+from whorl.interfaces.progress import usage_of
+from whorl.interfaces.status_words import (
+    end_words,
+    exit_words,
+    reason_lines,
+    returned_words,
+    score_cell,
+    verdict_words,
+)
+from whorl.interpreter.events import unescape
+from whorl.runtimes.journal.sealed_secrets import shown
+from whorl.services.inspecting import results
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.machine import Machine
+    from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.runtimes.journal.journal import Entry, IterationRow, LoopRow, RunId
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.records import Record, RunRecords
+
+
+# Of what a person is asked about, so many lines.
+_SHOWN_MAX = 100
+# So many loops are told one by one.
+ONE_BY_ONE_MAX = 8
+# Of more, so many that did not meet their condition are told beside the counts.
+_UNMET_MAX = 5
+_ITERATION = re.compile(r"\[[0-9]+\]")
+_ENDS = {"condition_met": "met", "max_iterations": "limit", "": "under way"}
+# These end a loop, and say nothing about whether its result is good.
+_ENDS_ONLY = frozenset({"plateau", "stable"})
+_MET = frozenset({"condition_met", "accepted"})
+_PAUSED = {
+    "restore": "it was under way when the backup was made: what it has done since is not known",
+    "stuck": "nothing of it was under way, and it waited for nothing: please report this",
+}
+# Where a model asks again with the results of tools, and where a tool is called.
+_TURN, _TOOL = re.compile(r"/:turn[0-9]+(#[0-9]+)?$"), re.compile(r"/:tool[0-9]+(#[0-9]+)?$")
+# What an error keeps of an answer that could not be used, a program or a function that failed.
+_KEPT = ("answer", "stdout", "stderr", "traceback")
+# Steps of these kinds leave no entries that say what became of them.
+_QUIET = frozenset(
+    ("compute", "assign", "branch", "group", "foreach", "call", "stop", "break", "continue")
+)
+_ITEMS_MAX = 50
+_STEPS_MAX = 40
+_VALUE_MAX = 60
+
+
+def print_outputs(outputs: dict[str, Json]) -> None:
+    """Prints what a run gave: one output as it is, several of them below their names."""
+    is_seen = sys.stdout.isatty()
+    for at, (name, value) in enumerate(outputs.items()):
+        if len(outputs) > 1:
+            echo(("\n" if at else "") + paint(f"{line(name, 80)}:", bold=True))
+        elif value is None:
+            return
+        if is_seen:
+            print_lines(value_lines(value, text_lines, whole=True))
+        else:
+            hand_over(written(value))
+
+
+def final_lines(
+    store: SqliteStore,
+    run: RunId,
+    result: dict[str, Any],
+    *,
+    asked: str = "",
+    shown: Set[str] = frozenset(),
+) -> Iterator[str]:
+    """Exit reason, returned iteration, cost, run, next command, unless it is the one `asked`.
+
+    The questions at the addresses in `shown` are not shown again.
+    """
+    status = result["status"]
+    row = store.run(run)
+    words, color = badge(status, row.mark)
+    head = paint(words, color, bold=True)
+    took = seconds(worked) if (worked := formatting.worked(row)) else ""
+    yield joined(head, line(row.name, 60), took, usage_words(result["usage"]), f"run {run}")
+    yield from indented(loops_lines(result["loops"]))
+    if asked != "show":
+        yield from indented(all_loops(run, result["loops"]))
+    outputs = result["outputs"] if status == "succeeded" else {}
+    missing = [line(name, 60) for name, value in outputs.items() if value is None]
+    if missing:
+        yield "  the output is null" if len(outputs) == 1 else f"  null: {', '.join(missing)}"
+    if result["paused_by"]:
+        yield f"  {pause_words(result)}"
+    yield from indented(error_lines(result["error"]))
+    blind = (warning for warning in result["warnings"] if warning["code"] == "R909")
+    yield from (f"  warning[R909]: {warning['message']}" for warning in blind)
+    if row.held:
+        words = "no server takes it up: " if row.position is None else ""
+        yield f"  {words}{safe(row.held)}"
+    if row.belongs_to:
+        yield f"  it belongs to {safe(row.belongs_to)}"
+    for gate in result["waiting_for"]:
+        if gate["address"] not in shown:
+            yield from indented(gate_lines(gate))
+    if following := next_command(store, run, result, asked):
+        yield f"  next: {following}"
+
+
+def error_lines(error: dict[str, Any] | None) -> Iterator[str]:
+    """What failed, where, and the page that says most about it."""
+    if not error:
+        return
+    place = f"  at {safe(error['path'])}" if error.get("path") else ""
+    own = (error.get("detail") or {}).get("code") if error["code"] == "R109" else None
+    words = f"{own}: {advised(error)}" if own else advised(error)
+    yield f"error[{error['code']}]: {carrying(safe(words))}{place}"
+    root = root_code(error)
+    if root != error["code"]:
+        yield f"  it comes from {root}: `whorl explain {root}`"
+
+
+def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
+    """What a person is asked, and what it is about."""
+    place = gate["address"].partition("/:")[0]
+    yield f"{safe(place)} asks: {safe(gate['message'])}"
+    about = gate["show"]
+    parts = about if isinstance(about, dict) and gate["reason"] != "gate" else {"": about}
+    for name, value in parts.items():
+        if value is None:
+            continue
+        if name:
+            yield f"  {line(name, 60)}:"
+        yield from indented(indented(cut(value_lines(value, text_lines, indent=4), _SHOWN_MAX)))
+
+
+def pause_words(result: dict[str, Any]) -> str:
+    """Why a run is paused, in the words of what it warned of."""
+    if result["paused_by"] != "budget":
+        return _PAUSED.get(result["paused_by"], "a person paused it")
+    warnings = [warning for warning in result["warnings"] if warning["code"] == "R103"]
+    message = str(warnings[-1].get("message", "")) if warnings else "its budget is reached"
+    return safe(message)
+
+
+def inner_table(rows: Sequence[tuple[str, ...]], *, right: int, shrink: int) -> Iterator[str]:
+    """A table below a line: so many columns are set to the right, and one may be cut."""
+    width = None if (columns := room()) is None else columns - 2
+    return indented(formatting.table(rows, right=range(right), width=width, shrink=(shrink,)))
+
+
+def usage_words(usage: dict[str, Any]) -> str:
+    if not usage["calls"]:
+        return ""
+    tokens = usage["input_tokens"] + usage["output_tokens"]
+    reserved = usage.get("reserved_usd") or 0.0
+    known = round((usage["cost_usd"] or 0.0) - reserved, 9)
+    # Of calls in doubt nobody has said what they cost.
+    held = f"{formatting.dollars(reserved)} reserved for " if reserved else ""
+    parts = (
+        calls_made(usage),
+        f"{formatting.count(tokens)} tok" if tokens else "",
+        formatting.dollars(known) if known > 0 else "",
+        f"{held}{plural(usage['in_doubt'], 'call')} in doubt" if usage["in_doubt"] else "",
+        f"{plural(unpriced, 'call')} of unknown price"
+        if (unpriced := usage.get("unpriced_calls"))
+        else "",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def calls_made(usage: dict[str, Any]) -> str:
+    """How many calls there were: of models, and of commands, functions and services."""
+    calls, of_models = int(usage["calls"]), usage.get("model_calls")
+    if of_models is None:
+        return plural(calls, "call")
+    others = calls - int(of_models)
+    if not of_models:
+        return f"{plural(calls, 'call')} without a model"
+    words = plural(int(of_models), "model call")
+    return f"{words}, {plural(others, 'other call')}" if others else words
+
+
+def loops_lines(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
+    if len(loops) <= ONE_BY_ONE_MAX:
+        yield from map(loop_words, loops)
+        return
+    yield from _counts(loops)
+    unmet = [loop for loop in loops if loop["exit_reason"] and loop["exit_reason"] not in _MET]
+    yield from indented(map(loop_words, unmet[:_UNMET_MAX]))
+
+
+def all_loops(run: str, loops: Sequence[dict[str, Any]]) -> list[str]:
+    """How to see all loops, where `loops_lines` does not tell each."""
+    words = f"`whorl show {run}` lists all {len(loops):,} loops"
+    return [carrying(words)] if len(loops) > ONE_BY_ONE_MAX else []
+
+
+def _counts(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """For each loop of the file, how many times it ended in which way."""
+    counts: dict[str, Counter[str]] = {}
+    for loop in loops:
+        path = unescape(_ITERATION.sub("", loop["path"]))
+        reason = loop["exit_reason"] or ""
+        if loop["stopped_by"] in _ENDS_ONLY:
+            reason = f"{_ENDS.get(reason, reason)} ({loop['stopped_by']})"
+        counts.setdefault(path, Counter())[reason] += 1
+    for path, ends in counts.items():
+        yield f"{safe(path)}: {ends_words(ends)}"
+
+
+def ends_words(reasons: Mapping[str, int]) -> str:
+    """How many loops ended for which reason, in few words: `30 met, 20 budget`."""
+    ordered = sorted(reasons.items(), key=lambda end: (end[0] != "condition_met", -end[1]))
+    return ", ".join(f"{number:,} {_ENDS.get(reason, reason)}" for reason, number in ordered)
+
+
+def loop_words(loop: dict[str, Any]) -> str:
+    iterations = plural(loop["iterations"], "iteration")
+    words = f"{iterations} so far" if loop["iterations"] else "not begun"
+    if loop["exit_reason"]:
+        words = f"{exit_words(loop['exit_reason'], loop['stopped_by'] or '')} after {iterations}"
+    if loop["returned_iteration"] is not None:
+        words += f", returned iteration {loop['returned_iteration']}"
+    if loop["score"] is not None:
+        words += f", score {formatting.score(loop['score'])}"
+    return f"{safe(loop['path'])}: {words}"
+
+
+def explored_lines(own: int, explored: int) -> Iterator[str]:
+    """Says which iterations of a loop were explored, behind those of its `own`."""
+    if explored > own:
+        which = f"{own + 1} was" if explored == own + 1 else f"{own + 1} to {explored} were"
+        yield f"  {which} explored after the loop had ended, and changed no result"
+
+
+def loop_lines(
+    row: LoopRow,
+    iterations: list[IterationRow],
+    *,
+    workflow: Workflow,
+    machine: Machine,
+    is_stopped: bool = False,
+) -> Iterator[str]:
+    """Why a loop ended: its conditions and their values in each iteration.
+
+    One that `is_stopped` was ended by a person who chose no iteration.
+    """
+    node = results.loop_node(workflow, row.path)
+    limit = results.limit_now(machine, row)
+    of = f" of at most {limit}" if limit is not None else ""
+    ended = "it has not ended"
+    if row.exit_reason:
+        why = end_words(row, is_stopped=is_stopped)
+        if row.exit_reason == "max_iterations" and limit is not None and row.iterations < limit:
+            why = "it made the iterations that it was continued for"
+        ended = f"it ended because {why}: {exit_words(row.exit_reason, row.stopped_by)}"
+    yield f"{safe(row.address)}  {plural(row.iterations, 'iteration')}{of}; {ended}"
+    if node is not None and node.until is not None:
+        yield f"  until: {status_words.condition_words(node.until)}"
+    if row.returned_iteration is not None:
+        takes = node.returns if node else ""
+        why = returned_words(takes, row, iterations, is_stopped=is_stopped)
+        yield f"  returned: iteration {row.returned_iteration}{why and f', {why}'}"
+    rows, reasons = [("#", "score", "verdict", "why")], list[str]()
+    for iteration in iterations:
+        note = iteration.note
+        verdict = "met" if note.get("met") else "not met" if note.get("facts") else "no verdict"
+        if iteration.status != "succeeded":
+            verdict = status_words.ending_words(iteration.status)
+        star = "★" if iteration.number == row.best_iteration else ""
+        measured = score_cell(note, iteration.score) + star
+        words = verdict_words(note, 400, with_reasons=False)
+        rows.append((str(iteration.number), measured, verdict, words))
+        for at, text in enumerate(reason_lines(note)):
+            number = str(iteration.number) if at == 0 else ""
+            reasons.append(f"    {number:>{len(str(row.iterations))}}  {text}")
+    if len(rows) > 1:
+        yield from inner_table(rows, right=1, shrink=3)
+        yield from explored_lines(row.iterations, row.explored)
+        if row.best_iteration is not None:
+            yield "  ★ the best one: approved ones come first, then the score counts"
+    yield from ["  the judge's reasons:", *reasons] if reasons else []
+
+
+def steps_in(entries: Iterable[Entry]) -> dict[str, list[Event]]:
+    """The events of each step, by its address; turns and tools belong to the step that has them."""
+    steps: dict[str, list[Event]] = {}
+    for entry in entries:
+        address = _TOOL.sub("", _TURN.sub("", entry.event.address))
+        steps.setdefault(address, []).append(entry.event)
+    return steps
+
+
+def step_lines(run: RunId, events: Iterable[Event], *, whole: bool) -> Iterator[str]:
+    """One attempt at a step: what it was given, which tools it used, what it gave."""
+    calls: dict[str, list[Event]] = {}
+    for event in events:
+        calls.setdefault(event.address, []).append(event)
+    for at, (address, own) in enumerate(calls.items()):
+        is_later = at > 0 and bool(_TURN.search(address))
+        for event in own:
+            if event.kind == "task.started" and is_later:
+                continue
+            lines = _event_lines(run, event, shown(event), whole=whole)
+            yield from indented(lines) if at > 0 and _TOOL.search(address) else lines
+
+
+def _event_lines(run: RunId, event: Event, body: dict[str, Any], *, whole: bool) -> Iterator[str]:
+    match event.kind:
+        case "task.started":
+            sign = "→ " if _TOOL.search(event.address) else ""
+            yield f"{sign}{safe(event.address)}  {line(str(body.get('kind', '')), 40)}"
+            for name, value in (body.get("inputs") or {}).items():
+                yield from indented(_input_lines(name, value, whole=whole))
+        case "task.finished":
+            yield from indented(_answer_lines(event, body, whole=whole))
+        case "task.failed":
+            error = body.get("error") or {}
+            yield f"  ✗ [{error.get('code')}] {safe(str(error.get('message')))}"
+            for name in _KEPT:
+                if (error.get("detail") or {}).get(name):
+                    yield from indented(_input_lines(name, error["detail"][name], whole=whole))
+        case "task.in_doubt":
+            yield "  in doubt: sent before the run was interrupted, and its answer is lost"
+        case "gate.waiting":
+            gate = {"address": event.address, "show": None, "reason": ""} | body
+            yield from gate_lines(gate)
+        case "gate.decided":
+            request = results.Request(event.kind, event.address, body)
+            yield f"  {status_words.request_words(request)}"
+        case "warning":
+            yield f"  warning[{body.get('code')}]: {carrying(safe(advised(body, run)))}"
+        case "timer.fired" if event.address.endswith("/:wait"):
+            yield f"  the wait was over at {formatting.clock(event.at)}"
+        case "node.skipped":
+            yield f"  skipped: {body.get('cause') or 'not needed'}"
+        case "node.finished":
+            yield f"  finished: {body.get('branch') or body.get('status') or 'succeeded'}"
+
+
+def _answer_lines(event: Event, body: dict[str, Any], *, whole: bool) -> Iterator[str]:
+    calls, tokens, cost = usage_of(body)
+    model = line(str(body.get("model", "")), 60)
+    about = joined(model, used(tokens, cost)) if calls or body.get("model") else ""
+    turn = safe(event.address) if _TURN.search(event.address) else ""
+    value, wanted = body.get("value"), _wanted(body)
+    head = "←" if _TOOL.search(event.address) else "answer:"
+    yield joined(f"{wanted}:" if wanted else head, about, turn)
+    if value or not wanted:
+        yield from indented(value_lines(value, text_lines, whole=whole, indent=4))
+
+
+def _wanted(body: Mapping[str, Any]) -> str:
+    """The tools that a model wants to use."""
+    names = ", ".join(line(str(call.get("name")), 40) for call in body.get("calls") or ())
+    return f"wants {names}" if names else ""
+
+
+def _input_lines(name: str, value: Json, *, whole: bool) -> Iterator[str]:
+    """What a call was given, as it was: texts below their names, and conversations by speaker."""
+    head = f"{line(name, 40)}:"
+    if isinstance(value, str):
+        yield head
+        yield from indented(plain_lines(value))
+    elif name in ("messages", "turns") and isinstance(value, list):
+        yield head
+        for message in value:
+            yield from indented(_message_lines(message, whole=whole))
+    elif (words := one_line(value)) is not None:
+        yield f"{head} {words}"
+    else:
+        yield head
+        yield from indented(value_lines(value, whole=whole))
+
+
+def _message_lines(message: Json, *, whole: bool) -> Iterator[str]:
+    if not isinstance(message, dict):
+        yield from value_lines(message, whole=whole)
+        return
+    content = next((message[k] for k in ("content", "error", "value") if message.get(k)), "")
+    yield f"{line(str(message.get('role')), 20)}: {_wanted(message)}".rstrip()
+    yield from indented(value_lines(content, whole=whole)) if content else ()
+
+
+def result_lines(value: Json, lines_max: int = 0, *, whole: bool = False) -> Iterator[str]:
+    """A result, set in; where it is one of several, so many lines of it."""
+    lines = value_lines(value, text_lines, whole=whole, indent=2)
+    return indented(cut(lines, lines_max) if lines_max and not whole else lines)
+
+
+def is_quiet(entries: Iterable[Entry]) -> bool:
+    """Whether nothing was asked for, awaited or repeated at a place: its records say all of it."""
+    kinds = {entry.event.kind.partition(".")[0] for entry in entries}
+    return kinds.isdisjoint(("task", "gate", "timer", "iteration", "loop"))
+
+
+def place_lines(
+    records: RunRecords, found: list[Record], address: str, *, whole: bool
+) -> Iterator[str]:
+    """A place with what it was given and gave, and a line for each step in it."""
+    for record in found:
+        if record.address != address:
+            yield f"  {record_words(record)}"
+            continue
+        yield record_words(record, short=False)
+        if record.kind == "wait" and record.ended_at is not None:
+            yield f"  the wait was over at {formatting.clock(record.ended_at)}"
+        for title, value in (("inputs", record.inputs), ("output", record.output)):
+            if value is not None:
+                yield f"  {title}:"
+                yield from indented(result_lines(value, whole=whole))
+        if record.error is not None:
+            yield from indented(error_lines(record.error))
+        if record.kind == "foreach":
+            yield from indented(_items(records, record))
+
+
+def _items(records: RunRecords, each: Record) -> Iterator[str]:
+    inside = records.of(each.address, depth=1).records
+    items = [record for record in inside if record.kind == "item"]
+    yield from map(record_words, items[:_ITEMS_MAX])
+    if (more := (each.repetitions or 0) - _ITEMS_MAX) > 0:
+        place = f"{records.run}/{each.address}[{_ITEMS_MAX + 1}]"
+        yield carrying(f"and {more} more: `whorl show '{place}'`")
+
+
+def quiet_lines(records: RunRecords, known: Collection[str]) -> Iterator[str]:
+    """The steps of a run that left no entries; those that are `known` are told already."""
+    found = [r for r in records.of().records if r.address not in known]
+    quiet = [record for record in found if record.kind in _QUIET or record.status == "skipped"]
+    yield from map(record_words, quiet[:_STEPS_MAX])
+    if len(quiet) > _STEPS_MAX:
+        more = len(quiet) - _STEPS_MAX
+        yield carrying(f"and {more} more: `whorl show {records.run} --json`")
+
+
+def record_words(record: Record, *, short: bool = True) -> str:
+    """A record on one line; a short one has the value of what it computed."""
+    took = (record.ended_at or 0.0) - (record.started_at or 0.0)
+    usage = record.usage
+    tokens = int(usage.get("input_tokens", 0) + usage.get("output_tokens", 0))
+    value = record.output if short and record.kind in ("compute", "assign") else None
+    skipped = ""
+    if record.status == "skipped":
+        skipped = f"skipped: {status_words.skip_words(record.reason, record.because)}"
+    times = {"foreach": "items", "loop": "iterations"}.get(record.kind)
+    return joined(
+        f"{SIGNS.get(record.status, '·')[0]} {line(record.address, 60)}",
+        record.kind,
+        seconds(took) if took > 0 else "",
+        used(tokens, usage.get("cost_usd", 0.0)),
+        f"{record.repetitions} {times}" if times and record.repetitions else "",
+        f"→ {line(record.branch, 40)}" if record.branch else "",
+        line(written(value), _VALUE_MAX) if value is not None else "",
+        skipped,
+    )
