@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from command_line import project, spawn, whorl
+from terminals import at
 
-__all__ = ["project", "spawn", "whorl"]
+__all__ = ["at", "project", "spawn", "whorl"]

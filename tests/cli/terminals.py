@@ -8,12 +8,16 @@ import select
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+import pytest
 
 from waiting import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
+    from pathlib import Path
 
 COMMAND = (sys.executable, "-m", "whorl.interfaces.cli")
 STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -64,3 +68,21 @@ class Terminal:
             os.kill(self._process, signal.SIGKILL)
             self.code()
         os.close(self._master)
+
+
+At: TypeAlias = Callable[..., Terminal]
+
+
+@pytest.fixture
+def at(project: Path) -> Iterator[At]:
+    """Opens commands in terminals of their own."""
+    pytest.importorskip("pty", reason="this system has no pseudo terminals")
+    opened: list[Terminal] = []
+
+    def open_one(*words: str) -> Terminal:
+        opened.append(Terminal(*words))
+        return opened[-1]
+
+    yield open_one
+    for one in opened:
+        one.close()

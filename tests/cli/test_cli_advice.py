@@ -41,9 +41,7 @@ def paste(path: Path, words: str) -> None:
     ("file", "config", "permitted"),
     [
         ("touch", "", {"commands": ["touch"]}),
-        ("touch", '[allow]\nhosts = ["a"]\n', {"hosts": ["a"], "commands": ["touch"]}),
         ("touch", '[allow]\ncommands = ["git"]\n', {"commands": ["git", "touch"]}),
-        ("write", "[allow]\ncommands = true\n", {"commands": True, "files": {"write": ["out/**"]}}),
         (
             "write",
             '[allow]\nfiles = {read = ["docs/**"], write = ["x/**"]}\n',
@@ -56,11 +54,7 @@ def paste(path: Path, words: str) -> None:
         ),
         ("hidden", "", {"files": {"read": ["**", ".docs/**"]}}),
         ("call", "[allow]\ncommands = true\n", {"commands": True, "private_network": ["IT"]}),
-        (
-            "call",
-            '[allow]\nprivate_network = ["db:1"]\n',
-            {"private_network": ["db:1", "IT"]},
-        ),
+        ("call", '[allow]\nprivate_network = ["db:1"]\n', {"private_network": ["db:1", "IT"]}),
         ("call", '[allow]\nhosts = ["a"]\n', {"hosts": ["a", "127.0.0.1"]}),
     ],
 )
@@ -117,13 +111,18 @@ def test_trust_is_advised(project: Path, whorl: Whorl, monkeypatch: pytest.Monke
     assert "W908" not in whorl("validate", "flows:letter").err
 
 
+STRICT = """
+whorl: 1
+name: strict
+steps:
+  l:
+    repeat: {until: r.ok, at_most: 2, on_limit: ENDS, steps: {r: {value: {ok: false}}}}
+"""
+
+
 @pytest.mark.parametrize("ends", ["fail", "finish"])
 def test_a_dry_run_advises_nothing_that_needs_a_run(project: Path, whorl: Whorl, ends: str) -> None:
-    (project / "strict.yaml").write_text(
-        "whorl: 1\nname: strict\nsteps:\n  l:\n    repeat:\n      until: r.ok\n"
-        f"      at_most: 2\n      on_limit: {ends}\n      steps:\n"
-        "        r: {ask: 'ok?', returns: {ok: boolean}}\n"
-    )
+    (project / "strict.yaml").write_text(STRICT.replace("ENDS", ends))
 
     tried = whorl("run strict.yaml --dry-run").says("raise `at_most.iterations`")
     document = whorl("run", "strict.yaml", "--dry-run", "--json").json
@@ -134,10 +133,7 @@ def test_a_dry_run_advises_nothing_that_needs_a_run(project: Path, whorl: Whorl,
 
 
 def test_what_goes_on_is_the_run_and_not_its_file(project: Path, whorl: Whorl) -> None:
-    (project / "strict.yaml").write_text(
-        "whorl: 1\nname: strict\nsteps:\n  l:\n    repeat:\n      until: 'false'\n"
-        "      at_most: 2\n      steps: {r: {ask: 'Write'}}\n"
-    )
+    (project / "strict.yaml").write_text(STRICT.replace("ENDS", "finish"))
     first = whorl("run", "strict.yaml", "--json").json
 
     for count in (5, 8):
@@ -145,12 +141,8 @@ def test_what_goes_on_is_the_run_and_not_its_file(project: Path, whorl: Whorl) -
         assert found is not None
         first = whorl(*shlex.split(found[1]), "--json").json
         assert first["loops"][0]["iterations"] == count
-    assert (
-        whorl("run", "strict.yaml", "--max-iterations", "3", "--json").json["loops"][0][
-            "iterations"
-        ]
-        == 3
-    )
+    longer = whorl("run strict.yaml --max-iterations 3 --json").json
+    assert longer["loops"][0]["iterations"] == 3
 
 
 def advised_command(words: str) -> list[str]:
@@ -409,7 +401,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("text", [None, "", " \n"])
+@pytest.mark.parametrize("text", [None, " \n"])
 def test_an_empty_key_is_found_before_the_first_call(
     whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch, step: str, text: str | None
 ) -> None:

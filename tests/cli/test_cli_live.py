@@ -8,38 +8,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from terminals import Terminal
 
 from experiments.served import SERVED, model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from command_line import Whorl
+    from terminals import At, Terminal
 
 __all__ = ["model"]
 
-pytest.importorskip("pty", reason="this system has no pseudo terminals")
-
 
 @pytest.fixture
-def terminal(project: Path) -> Iterator[Terminal]:
+def terminal(at: At) -> Terminal:
     """A run that goes on for longer than any test takes."""
-    opened = Terminal("run", "slow.yaml", "--max-iterations", "9000")
-    yield opened
-    opened.close()
+    return at("run", "slow.yaml", "--max-iterations", "9000")
 
 
-def test_view_shows_the_loop_and_p_pauses_the_run(terminal: Terminal) -> None:
+@pytest.mark.parametrize(("key", "status"), [("p", "⏸ paused"), ("\x03", "⏸ interrupted")])
+def test_a_key_leaves_a_run_that_can_go_on(terminal: Terminal, key: str, status: str) -> None:
     terminal.read_until("/9000")
     assert "╭─ whorl run" in terminal.shown
     assert "p pause" in terminal.shown
 
-    terminal.press("p")
+    # An arrow is no key of ours.
+    terminal.press("\x1b[A")
+    terminal.press(key)
 
     terminal.read_until("next: whorl resume")
     assert terminal.code() == 5
-    assert "⏸ paused" in terminal.shown
+    assert status in terminal.shown
 
 
 def test_q_leaves_the_view_and_the_run_goes_on_with_lines(terminal: Terminal) -> None:
@@ -53,30 +50,19 @@ def test_q_leaves_the_view_and_the_run_goes_on_with_lines(terminal: Terminal) ->
     assert terminal.code() == 5
 
 
-def test_ctrl_c_leaves_the_run_resumable(terminal: Terminal) -> None:
-    terminal.read_until("/9000")
-
-    terminal.press("\x03")
-
-    terminal.read_until("next: whorl resume")
-    assert terminal.code() == 5
-    assert "⏸ interrupted" in terminal.shown
-
-
 @pytest.mark.slow
-def test_rows_that_no_longer_fit_stay_above_the_view(project: Path) -> None:
+def test_rows_that_no_longer_fit_stay_above_the_view(project: Path, at: At) -> None:
     slow = project / "slow.yaml"
     slow.write_text(slow.read_text().replace("wait: 100ms", "wait: 20ms"))
-    opened = Terminal("run", "slow.yaml", "--max-iterations", "40")
+    opened = at("run", "slow.yaml", "--max-iterations", "40")
     opened.read_until("next: whorl")
 
     assert opened.code() == 0
     rows = [text for text in opened.shown.splitlines() if text.lstrip().startswith("l ")]
-    opened.close()
     assert len(rows) >= 40 - 8
 
 
-def test_warnings_stay_above_the_view(project: Path) -> None:
+def test_warnings_stay_above_the_view(project: Path, at: At) -> None:
     (project / "limited.yaml").write_text(
         """
 whorl: 1
@@ -85,17 +71,16 @@ steps:
   l: {repeat: {until: "false", at_most: 1, steps: {w: {ask: "Write it"}}}}
 """
     )
-    opened = Terminal("run", "limited.yaml")
+    opened = at("run", "limited.yaml")
     opened.read_until("next: whorl continue")
-    opened.close()
 
     assert "warning: loop 'l' reached its limit" in opened.shown
 
 
 @pytest.mark.slow
-def test_q_leaves_a_run_that_is_watched(project: Path, terminal: Terminal) -> None:
+def test_q_leaves_a_run_that_is_watched(at: At, terminal: Terminal) -> None:
     terminal.read_until("/9000")
-    watching = Terminal("watch")
+    watching = at("watch")
     watching.read_until("q stop watching")
     assert "╭─ whorl watch" in watching.shown
 
@@ -103,22 +88,21 @@ def test_q_leaves_a_run_that_is_watched(project: Path, terminal: Terminal) -> No
 
     watching.read_until("continues; to watch it again")
     assert watching.code() == 0
-    watching.close()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variable", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}])
-def test_a_terminal_without_signs_gets_letters(
-    project: Path, monkeypatch: pytest.MonkeyPatch, variable: dict[str, str]
+@pytest.mark.parametrize(
+    "variable", ["LC_ALL=C", "PYTHONIOENCODING=ascii", "PYTHONIOENCODING=latin-1"]
+)
+def test_a_terminal_of_another_encoding_ends_no_command(
+    at: At, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
-    for name, value in variable.items():
-        monkeypatch.setenv(name, value)
-    opened = Terminal("run", "polish.yaml", "a haiku")
+    monkeypatch.setenv(*variable.split("="))
+    opened = at("run", "polish.yaml", "a haiku")
     opened.read_until("next: whorl why")
-    opened.close()
 
-    assert "+ succeeded" in opened.shown
-    assert opened.shown.isascii()
+    assert opened.code() == 0
+    assert " succeeded" in opened.shown
 
 
 def test_a_dumb_terminal_gets_no_colours(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,14 +114,16 @@ def test_a_dumb_terminal_gets_no_colours(project: Path, monkeypatch: pytest.Monk
     assert paint("word", "red") == "word"
 
 
-def test_a_cost_that_is_not_known_is_not_shown_as_nothing(project: Path, model: str) -> None:
+def test_a_cost_that_is_not_known_is_not_shown_as_nothing(
+    project: Path, model: str, at: At
+) -> None:
     (project / "whorl.toml").write_text(SERVED.format(url=model))
     text = (
         "whorl: 1\nname: dear\nbudget: 0.25\nsteps:\n  l: {repeat: {until: iteration == 3, steps: "
     )
     text += "{a: {ask: 'Write {{ iteration }}', model: unlisted}, w: {wait: 300ms}}}}\n"
     (project / "dear.yaml").write_text(text)
-    opened = Terminal("run", "dear.yaml")
+    opened = at("run", "dear.yaml")
 
     opened.read_until("cost not known: 2 calls of unknown price   $0.25 allowed")
     opened.read_until("next: whorl")
@@ -171,20 +157,6 @@ steps:
 """
 
 
-@pytest.fixture
-def at(project: Path) -> Iterator[Callable[..., Terminal]]:
-    """Opens commands in terminals of their own."""
-    opened: list[Terminal] = []
-
-    def open_one(*words: str) -> Terminal:
-        opened.append(Terminal(*words))
-        return opened[-1]
-
-    yield open_one
-    for one in opened:
-        one.close()
-
-
 def decisions(whorl: Whorl) -> list[tuple[str, dict[str, object]]]:
     told = whorl("why", "--json").json["people"]
     return [(one["place"], one["body"]) for one in told if one["kind"] == "gate.decided"]
@@ -198,14 +170,12 @@ def decisions(whorl: Whorl) -> list[tuple[str, dict[str, object]]]:
         (("a\n",), True, None),
         (("perhaps\n", "APPROVE\n"), True, None),
         (("r\n", "too wet\n"), False, "too wet"),
-        (("r\n", "\n"), False, None),
         (("f\n", "\n", "mention the price\n", "a\n"), True, "mention the price"),
-        (("f\n", "too wet\n", "rej\n"), False, "too wet"),
     ],
 )
 def test_a_gate_is_answered_where_it_is_asked(
     whorl: Whorl,
-    at: Callable[..., Terminal],
+    at: At,
     typed: tuple[str, ...],
     approved: bool,
     feedback: str | None,
@@ -228,7 +198,7 @@ def test_a_gate_is_answered_where_it_is_asked(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["l\n", "\x03", "\x04"])
-def test_a_question_is_left_for_later(whorl: Whorl, at: Callable[..., Terminal], key: str) -> None:
+def test_a_question_is_left_for_later(whorl: Whorl, at: At, key: str) -> None:
     terminal = at("run", "gated.yaml")
     terminal.read_until(GATE)
 
@@ -242,7 +212,7 @@ def test_a_question_is_left_for_later(whorl: Whorl, at: Callable[..., Terminal],
 
 
 @pytest.mark.slow
-def test_resume_and_watch_ask_too(whorl: Whorl, at: Callable[..., Terminal]) -> None:
+def test_resume_and_watch_ask_too_and_programs_are_not_asked(whorl: Whorl, at: At) -> None:
     whorl("run", "gated.yaml")
     for command in ("watch", "resume"):
         terminal = at(command, "last")
@@ -250,10 +220,6 @@ def test_resume_and_watch_ask_too(whorl: Whorl, at: Callable[..., Terminal]) -> 
         terminal.press("l\n")
         terminal.read_until("next: whorl approve")
         assert terminal.code() == 4
-
-
-@pytest.mark.slow
-def test_programs_are_not_asked(project: Path, at: Callable[..., Terminal]) -> None:
     for how in ("--json", "--events"):
         terminal = at("run", "gated.yaml", how)
         terminal.read_until("waiting")
@@ -261,9 +227,7 @@ def test_programs_are_not_asked(project: Path, at: Callable[..., Terminal]) -> N
         assert "[a]pprove" not in terminal.shown
 
 
-def test_one_answer_is_of_one_gate(
-    whorl: Whorl, project: Path, at: Callable[..., Terminal]
-) -> None:
+def test_one_answer_is_of_one_gate(whorl: Whorl, project: Path, at: At) -> None:
     (project / "two.yaml").write_text(TWO)
     terminal = at("run", "two.yaml")
     terminal.read_until(GATE)
@@ -281,9 +245,7 @@ def test_one_answer_is_of_one_gate(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("typed", "asked"), [("\x03", 1), ("l\n", 2)])
-def test_ctrl_c_leaves_all(
-    project: Path, at: Callable[..., Terminal], typed: str, asked: int
-) -> None:
+def test_ctrl_c_leaves_all(project: Path, at: At, typed: str, asked: int) -> None:
     (project / "two.yaml").write_text(TWO)
     terminal = at("run", "two.yaml")
     terminal.read_until(GATE)
@@ -299,9 +261,7 @@ def test_ctrl_c_leaves_all(
     assert terminal.shown.count("both/other asks: Other?") == 1
 
 
-def test_an_iteration_is_sent_back(
-    whorl: Whorl, project: Path, at: Callable[..., Terminal]
-) -> None:
+def test_an_iteration_is_sent_back(whorl: Whorl, project: Path, at: At) -> None:
     (project / "letter.yaml").write_text(LOOP.replace("RULE", "each"))
     terminal = at("run", "letter.yaml")
     terminal.read_until("[a]ccept  [g]o on with feedback  [l]ater: ")
@@ -319,9 +279,7 @@ def test_an_iteration_is_sent_back(
     assert "Write a drier one" in whorl("show", "last/letter[2]/write").out
 
 
-def test_a_loop_at_its_limit_goes_on(
-    whorl: Whorl, project: Path, at: Callable[..., Terminal]
-) -> None:
+def test_a_loop_at_its_limit_goes_on(whorl: Whorl, project: Path, at: At) -> None:
     (project / "letter.yaml").write_text(LOOP.replace("RULE", "at_limit"))
     terminal = at("run", "letter.yaml")
     terminal.read_until("[a]ccept  [g]o on  [r]eject  [l]ater: ")
@@ -338,7 +296,7 @@ def test_a_loop_at_its_limit_goes_on(
     assert whorl("show", "--json").json["loops"][0]["exit_reason"] == "accepted"
 
 
-def test_an_answer_from_elsewhere_ends_it(whorl: Whorl, at: Callable[..., Terminal]) -> None:
+def test_an_answer_from_elsewhere_ends_it(whorl: Whorl, at: At) -> None:
     terminal = at("run", "gated.yaml")
     terminal.read_until(GATE)
 
@@ -350,9 +308,7 @@ def test_an_answer_from_elsewhere_ends_it(whorl: Whorl, at: Callable[..., Termin
 
 
 @pytest.mark.threat(row="T21")
-def test_a_changed_tool_is_asked_of(
-    at: Callable[..., Terminal], whorl: Whorl, project: Path
-) -> None:
+def test_a_changed_tool_is_asked_of(at: At, whorl: Whorl, project: Path) -> None:
     pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
     server = project / "server.py"
     server.write_text((Path(__file__).parents[1] / "providers" / "tool_server.py").read_text())
@@ -370,7 +326,7 @@ def test_a_changed_tool_is_asked_of(
     assert terminal.code() == 0
 
 
-def test_a_secret_is_asked_for(at: Callable[..., Terminal], whorl: Whorl, project: Path) -> None:
+def test_a_secret_is_asked_for(at: At, whorl: Whorl, project: Path) -> None:
     (project / "keyed.yaml").write_text(
         'whorl: 1\ninputs: {key: secret}\nsteps: {a: {value: "{{ key | length }} letters"}}\n'
     )

@@ -32,14 +32,29 @@ def _iteration(whorl: Whorl) -> int:
     return int(rows[0]["iteration"]) if rows else 0
 
 
-def test_kill_and_resume_send_no_finished_call_again(whorl: Whorl, spawn: Spawn) -> None:
-    with spawn("run", "slow.yaml", "--json", "--max-iterations", "12") as process:
-        wait_until(lambda: _iteration(whorl) >= 4)
-        process.send_signal(signal.SIGKILL)
+def _kill(whorl: Whorl, spawn: Spawn, *words: str, at: int = 2) -> None:
+    """Runs the slow workflow, and kills it in its first iterations."""
+    with spawn("run", "slow.yaml", *words) as process:
+        wait_until(lambda: _iteration(whorl) >= at)
+        process.kill()
         process.communicate()
+
+
+def _add_task(project: Path, name: str, seconds: float) -> None:
+    """A function that takes long, and a workflow of two steps that use it."""
+    body = f"open('began', 'w').close()\n    time.sleep({seconds})\n    return 1\n"
+    (project / f"{name}.py").write_text(f"import time\ndef {name}():\n    {body}")
+    with (project / "whorl.toml").open("a") as file:
+        file.write(f'\n[tasks]\n{name} = "python:{name}:{name}"\n')
+    steps = f"{{a: {{use: {name}}}, b: {{use: {name}}}}}"
+    (project / f"{name}.yaml").write_text(f"whorl: 1\nsteps: {steps}\n")
+
+
+def test_kill_and_resume_send_no_finished_call_again(whorl: Whorl, spawn: Spawn) -> None:
+    _kill(whorl, spawn, "--json", "--max-iterations", "12", at=4)
     row = whorl("ls", "--json").json[0]
     assert row["status"] == "interrupted"
-    before = int(row["iteration"])
+    assert int(row["iteration"]) >= 4
 
     done = whorl("resume last --json").ends(0)
 
@@ -52,7 +67,6 @@ def test_kill_and_resume_send_no_finished_call_again(whorl: Whorl, spawn: Spawn)
         if event["kind"] == "task.finished" and event["body"].get("value")
     ]
     assert len(sent) == len(set(sent)) == 12
-    assert before >= 4
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -70,12 +84,8 @@ def test_first_signal_is_no_end(whorl: Whorl, spawn: Spawn, number: signal.Signa
 
 
 def test_the_first_signal_lets_calls_end(whorl: Whorl, spawn: Spawn, project: Path) -> None:
-    function = "def slow():\n    open('began', 'w').close()\n    time.sleep(1.5)\n    return 1\n"
-    (project / "slow.py").write_text(f"import time\n{function}")
-    with (project / "whorl.toml").open("a") as file:
-        file.write('\n[tasks]\nslow = "python:slow:slow"\n')
-    (project / "two.yaml").write_text("whorl: 1\nsteps: {a: {use: slow}, b: {use: slow}}\n")
-    with spawn("run", "two.yaml") as process:
+    _add_task(project, "sleepy", 1.5)
+    with spawn("run", "sleepy.yaml") as process:
         wait_until((project / "began").exists)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE_S)
@@ -128,23 +138,17 @@ def test_all_interrupted_runs_go_on(whorl: Whorl, spawn: Spawn, project: Path) -
 
 
 def test_a_key_goes_on_with_its_interrupted_run(whorl: Whorl, spawn: Spawn) -> None:
-    words = ("run", "slow.yaml", "--id", "once", "--max-iterations", "6")
-    with spawn(*words) as process:
-        wait_until(lambda: _iteration(whorl) >= 2)
-        process.kill()
-        process.communicate()
+    words = ("--id", "once", "--max-iterations", "6")
+    _kill(whorl, spawn, *words)
 
-    done = whorl(*words, "--json").ends(0)
+    done = whorl("run", "slow.yaml", *words, "--json").ends(0)
 
     assert done.json["loops"][0]["iterations"] == 6
     assert len(whorl("ls", "--json").json) == 1
 
 
 def test_whoever_comes_second_is_told_the_same_and_looks_on(whorl: Whorl, spawn: Spawn) -> None:
-    with spawn("run", "slow.yaml", "--max-iterations", "12") as process:
-        wait_until(lambda: _iteration(whorl) >= 2)
-        process.kill()
-        process.communicate()
+    _kill(whorl, spawn, "--max-iterations", "12")
     processes = [spawn("resume", "last") for _ in range(4)]
     ends = [process.communicate(timeout=PATIENCE_S) for process in processes]
 
@@ -225,11 +229,7 @@ def test_more_iterations_for_a_paused_run_are_said(whorl: Whorl, spawn: Spawn) -
 
 def test_second_signal_ends_a_function_that_takes_long(spawn: Spawn, project: Path) -> None:
     """The thread of a function cannot be ended, but the process can."""
-    function = "def sleepy():\n    open('began', 'w').close()\n    time.sleep(600)\n"
-    (project / "sleepy.py").write_text(f"import time\n{function}")
-    with (project / "whorl.toml").open("a") as file:
-        file.write('\n[tasks]\nsleepy = "python:sleepy:sleepy"\n')
-    (project / "sleepy.yaml").write_text("whorl: 1\nsteps: {a: {use: sleepy}}\n")
+    _add_task(project, "sleepy", 600)
     with spawn("run", "sleepy.yaml") as process:
         wait_until((project / "began").exists)
         process.send_signal(signal.SIGINT)

@@ -8,13 +8,12 @@ import stat
 from typing import TYPE_CHECKING
 
 import pytest
-from terminals import Terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from command_line import Whorl
+    from terminals import At
 
 CONFIG = "[allow]\ncommands = true\n"
 COMMAND = "whorl: 1\nname: touch\nsteps:\n  a: {run: touch made}\n"
@@ -97,14 +96,6 @@ def folder(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (project / "whorl.toml").write_text(CONFIG)
     (project / "touch.yaml").write_text(COMMAND)
     return project
-
-
-@pytest.fixture
-def at(folder: Path) -> Iterator[Terminal]:
-    pytest.importorskip("pty", reason="this system has no pseudo terminals")
-    terminal = Terminal("run", "touch.yaml")
-    yield terminal
-    terminal.close()
 
 
 @pytest.mark.parametrize("config", RIGHTS, ids=lambda text: text.partition("\n")[0])
@@ -233,17 +224,19 @@ def test_what_init_writes_is_trusted_as_written(folder: Path, whorl: Whorl) -> N
     assert (made.code, ran.code, again.code) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("answer", ["y", ""])
-def test_an_answer_at_the_terminal_counts_and_a_yes_is_kept(
-    folder: Path, at: Terminal, whorl: Whorl, answer: str
+@pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("\n", 2)])
+def test_a_yes_at_the_terminal_is_kept_and_a_no_runs_nothing(
+    folder: Path, at: At, whorl: Whorl, typed: str, code: int
 ) -> None:
-    at.read_until("trust it? [y/N]: ")
-    at.press(f"{answer}\n")
+    terminal = at("run", "touch.yaml")
+    terminal.read_until("trust it? [y/N]: ")
+    terminal.press(typed)
+    terminal.read_until("next: whorl" if code == 0 else "error[W908]")
 
-    assert at.code() == (0 if answer else 2)
-    assert "run commands: any program" in at.shown
-    assert (folder / "made").exists() == bool(answer)
-    assert whorl("run", "touch.yaml").code == at.code()
+    assert terminal.code() == code
+    assert "run commands: any program" in terminal.shown
+    assert (folder / "made").exists() == (code == 0)
+    assert whorl("run", "touch.yaml").code == code
 
 
 def test_the_persons_own_file_wins_and_grants(folder: Path, whorl: Whorl) -> None:

@@ -88,9 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             # What it imports has patterns that a command hardly ever uses.
             import click  # noqa: F401
     from whorl.interfaces.cli.group import build_group, run_safely
-    from whorl.interfaces.cli.terminal import make_streams_plain
+    from whorl.interfaces.cli.terminal import replace_unknown_letters
 
-    make_streams_plain()
+    replace_unknown_letters()
     words = list(sys.argv[1:] if arguments is None else arguments)
     group = build_group(COMMANDS)
     if asked := os.environ.get("_WHORL_COMPLETE"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,8 @@ ROWS_MAX = 8
 PLAIN = "the run goes on here, in plain lines; Ctrl-C leaves it so that it can be resumed"
 # What a picture cannot show stays above it as a line.
 _ABOVE = frozenset({"warning", "task.in_doubt"})
+# An arrow and its like send several characters, which are no keys of ours.
+_OTHER_KEYS = re.compile(r"\x1b[\[O][0-9;]*[~A-Za-z]")
 
 
 class Keys:
@@ -70,8 +73,7 @@ class Keys:
 
     def _read(self) -> None:
         typed = os.read(self._stream.fileno(), 32).decode("utf-8", "ignore")
-        # An arrow and its like send several characters, which are no keys of ours.
-        for key in "" if typed.startswith("\x1b") else typed:
+        for key in _OTHER_KEYS.sub("", typed):
             self._pressed(key)
             if self._before is None:
                 return

@@ -1,8 +1,7 @@
-"""What the terminal can show: its width, colours, and plain letters where it knows no signs."""
+"""What the terminal can show: its width, its colours, and no text that would steer it."""
 
 from __future__ import annotations
 
-import codecs
 import io
 import os
 import re
@@ -16,7 +15,7 @@ from whorl.errors import UNSAFE_LETTERS, escaped, visible
 from whorl.lazily import regex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from typing import TextIO
 
 # The sign and the colour of the state of a run or a step.
@@ -135,15 +134,6 @@ def text_lines(text: str, indent: int = 0) -> list[str]:
     return [ours(rendered.rstrip()) for rendered in capture.get().strip("\n").split("\n")]
 
 
-_LETTERS = {
-    "✓": "+", "✗": "x", "⏸": "=", "●": "*", "○": "o", "↻": "@", "⇉": "*", "→": "->", "·": "-",
-    "…": "...", "★": "*", "≥": ">=", "Δ": "d", "├": "|", "└": "`", "│": "|", "─": "-",
-    "┤": "|", "◆": "o",
-}  # fmt: skip
-_LETTERS |= dict(zip("▁▂▃▄▅▆▇█", "12345678", strict=True))
-_TABLE = str.maketrans(_LETTERS)
-
-
 def say(*lines: str) -> None:
     """Says something to the person, beside the output."""
     for words in lines:
@@ -168,43 +158,11 @@ def badge(status: str, mark: str = "") -> tuple[str, str]:
     return f"{sign} {status}", color
 
 
-def is_plain(environment: Mapping[str, str]) -> bool:
-    """Whether the person's locale, or what they said to Python, has plain letters only."""
-    names = ("LC_ALL", "LC_CTYPE", "LANG")
-    locale = next((environment[name] for name in names if environment.get(name)), "")
-    try:
-        encoding = codecs.lookup(environment.get("PYTHONIOENCODING", "").partition(":")[0]).name
-    except LookupError:
-        encoding = ""
-    return locale in ("C", "POSIX") or encoding == "ascii"
-
-
-class PlainStream(io.TextIOWrapper):
-    """A stream that writes letters for our signs, and all else as it is."""
-
-    def write(self, text: str) -> int:
-        super().write(text.translate(_TABLE))
-        return len(text)
-
-
-def make_streams_plain() -> None:
-    """What is said beside the output is plain; the output itself only on a terminal.
-
-    A file or a program gets every letter of a result, whatever the locale is.
-    """
+def replace_unknown_letters() -> None:
+    """Half of a character, such as names of files may hold, or a sign must not end a command."""
     for stream in (sys.stdout, sys.stderr):
-        # Half of a character, such as names of files may hold, must not end a command.
-        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() == "utf-8":
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    if is_plain(os.environ):
-        sys.stderr = _made_plain(sys.stderr)
-        if sys.stdout.isatty():
-            sys.stdout = _made_plain(sys.stdout)
-
-
-def _made_plain(stream: TextIO) -> TextIO:
-    # click takes a stream of ASCII for a mistake and writes UTF-8 to what is below it.
-    return PlainStream(stream.buffer, encoding="utf-8", errors="replace", line_buffering=True)
 
 
 def json_text(value: object, indent: int | None = None) -> str:

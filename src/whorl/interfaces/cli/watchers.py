@@ -14,7 +14,7 @@ from whorl.errors import UsageError, safe
 from whorl.interfaces.advice import advised
 from whorl.interfaces.cli.group import EVENTS
 from whorl.interfaces.cli.options import carrying
-from whorl.interfaces.cli.terminal import echo, is_plain, json_text, say
+from whorl.interfaces.cli.terminal import echo, json_text, say
 from whorl.interfaces.formatting import count, difference, dollars, joined, line, seconds, used
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.status_words import ending_words, judgement_lines
@@ -147,8 +147,8 @@ class Show:
             return DialectEvents() if self.events == "dialect" else Events()
         if self.as_json:
             return Lines(verbose=True) if self.verbose else NullWatcher()
-        is_able = os.environ.get("TERM", "dumb") != "dumb" and not is_plain(os.environ)
-        if sys.stderr.isatty() and is_able and not self.verbose:
+        is_able = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        if is_able and not self.verbose:
             from whorl.interfaces.cli.live_view import Live
 
             return Live()
