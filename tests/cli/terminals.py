@@ -57,6 +57,15 @@ class Terminal:
                 except OSError:  # the other side is closed
                     assert not holds(), self.shown[-2000:]
 
+    def talk(self, *turns: tuple[str, str], until: str, code: int) -> None:
+        """Reads up to each question and types its answer; then it ends so, with these words."""
+        seen = 0
+        for words, typed in (*turns, (until, "")):
+            self.read_while(lambda at=seen, text=words: text not in self.shown[at:], words=words)
+            seen = self.shown.index(words, seen) + len(words)
+            self.press(typed)
+        assert self.code() == code
+
     def code(self) -> int:
         if self._code is None:
             _, status = os.waitpid(self._process, 0)

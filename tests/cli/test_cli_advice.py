@@ -424,8 +424,7 @@ def test_an_empty_key_is_found_before_the_first_call(
 
 
 def test_a_variable_in_the_way_of_shells_is_refused(whorl: Whorl, project: Path) -> None:
-    config = CONFIG.replace('"env:MINE"\nmodel', '"${MINE}"\nmodel')
-    (project / "whorl.toml").write_text(config)
+    (project / "whorl.toml").write_text(CONFIG.replace('"env:MINE"\nmodel', '"${MINE}"\nmodel'))
 
     whorl("run polish.yaml x").says("error[W901]", "a variable is written 'env:MINE'")
 

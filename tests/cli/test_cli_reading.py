@@ -70,16 +70,6 @@ def look(word):
 MARKDOWN = "# Title\n\nSome **bold** words\non two lines.\n\n- one\n- two\n"
 
 
-@pytest.fixture
-def green(whorl: Whorl, project: Path) -> None:
-    """A run whose tests pass in the third iteration."""
-    (project / "log.py").write_text(LOG)
-    (project / "green.yaml").write_text(GREEN.format(python=sys.executable))
-    with (project / "whorl.toml").open("a") as config:
-        config.write("[allow]\ncommands = true\n")
-    assert whorl("run", "green.yaml").code == 0
-
-
 def add_tasks(project: Path, module: str, text: str, name: str) -> None:
     (project / f"{module}.py").write_text(text)
     with (project / "whorl.toml").open("a") as config:
@@ -92,21 +82,21 @@ def reply(project: Path, match: str, *replies: str) -> None:
         config.write(f"replies = [{', '.join(replies)}]\n")
 
 
-@pytest.mark.usefixtures("green")
-def test_what_a_command_printed_is_shown_in_lines(whorl: Whorl) -> None:
+def test_what_commands_printed_is_shown_in_lines_and_compared_by_line(
+    whorl: Whorl, project: Path
+) -> None:
+    (project / "log.py").write_text(LOG)
+    (project / "green.yaml").write_text(GREEN.format(python=sys.executable))
+    with (project / "whorl.toml").open("a") as config:
+        config.write("[allow]\ncommands = true\n")
+    whorl("run green.yaml").ends(0)
     text = whorl("show", "last/work[1]/tests").out
 
     assert "    stdout:\n      F\n      === FAILURES ===\n" in text
     assert '    stderr: ""\n    exit_code: 1\n' in text
     assert "\\n" not in text
-    of_all = whorl("show", "last/work[1]").out
-    assert "tests:\n  stdout:\n    F\n" in of_all
-
-
-@pytest.mark.usefixtures("green")
-def test_logs_are_compared_by_line(whorl: Whorl) -> None:
-    text = whorl("diff", "last", "1", "3").out
-
+    whorl("show last/work[1]").prints("tests:\n  stdout:\n    F\n")
+    text = whorl("diff last 1 3").out
     assert "\n-  assert 1 == 3\n+  assert 3 == 3\n" in text
     assert "\n~exit_code: 1 → 0\n" in text
     assert "\n   F\n" in text
@@ -200,38 +190,25 @@ def test_deep_and_long_values_are_folded(whorl: Whorl, project: Path) -> None:
     assert "    - 99\n" in whorl("show", "last/l[1]/v", "--full").out
 
 
-@pytest.fixture
-def markdown(whorl: Whorl, project: Path) -> None:
+def test_a_pipe_gets_markdown_as_it_is_and_a_terminal_as_it_is_meant(
+    whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reply(project, "Tell", f"'''{MARKDOWN}'''")
     steps = 'steps: {a: {ask: "Tell"}, b: {ask: "Tell me"}}'
     (project / "tell.yaml").write_text(f'whorl: 1\n{steps}\noutputs: {{text: "{{{{ a }}}}"}}\n')
-
-
-@pytest.mark.usefixtures("markdown")
-def test_a_pipe_gets_markdown_as_it_is(whorl: Whorl) -> None:
     assert whorl("run", "tell.yaml").out == MARKDOWN + "\n"
     shown = "".join(f"    {text}\n" for text in MARKDOWN.rstrip("\n").split("\n"))
-    assert shown in whorl("show", "last/a").out
-
-
-@pytest.mark.usefixtures("markdown")
-@pytest.mark.parametrize("words", [("run", "tell.yaml"), ("show", "last/a"), ("show", "last")])
-def test_a_terminal_gets_markdown_rendered(
-    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
-    whorl("run", "tell.yaml")
+    whorl("show last/a").prints(shown)
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
 
-    text = whorl(*words).out
-
-    assert "**" not in text
-    assert "# Title" not in text
-    assert "bold" in text
-    assert " • " in text
-    assert not any("words" in row and "lines" in row for row in text.splitlines())
+    for words in ("run tell.yaml", "show last/a", "show last"):
+        text = whorl(words).prints("bold", " • ").out
+        assert "**" not in text
+        assert "# Title" not in text
+        assert not any("words" in row and "lines" in row for row in text.splitlines())
 
 
 @pytest.mark.parametrize(

@@ -229,11 +229,9 @@ def test_a_yes_at_the_terminal_is_kept_and_a_no_runs_nothing(
     folder: Path, at: At, whorl: Whorl, typed: str, code: int
 ) -> None:
     terminal = at("run", "touch.yaml")
-    terminal.read_until("trust it? [y/N]: ")
-    terminal.press(typed)
-    terminal.read_until("next: whorl" if code == 0 else "error[W908]")
+    ends = "next: whorl" if code == 0 else "error[W908]"
+    terminal.talk(("trust it? [y/N]: ", typed), until=ends, code=code)
 
-    assert terminal.code() == code
     assert "run commands: any program" in terminal.shown
     assert (folder / "made").exists() == (code == 0)
     assert whorl("run", "touch.yaml").code == code

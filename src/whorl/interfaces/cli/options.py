@@ -344,8 +344,14 @@ def _read_file(path: str, place: str) -> str:
         raise UsageError(f"{place}: {fault.diagnostics[0].message}", help=advice) from fault
 
 
-# The audit: commands that change something to actions, the same as over HTTP where such a request
-# is there.
+_VERBS = {
+    "experiment": ("run", "rm", "stop"),
+    "tools": ("accept",),
+    "schedule": ("add", "pause", "resume", "run", "rm"),
+    "hook": ("add", "rotate", "rm"),
+    "token": ("add", "rotate", "rm"),
+}
+# Commands that change something, and what the audit calls it: the same as over HTTP.
 ACTIONS = {
     "run": "start",
     "memory rm": "forget memory",
@@ -358,13 +364,7 @@ ACTIONS = {
     },
     **{
         f"{noun} {verb}": f"{'remove' if verb == 'rm' else verb} {noun}"
-        for noun, verbs in (
-            ("experiment", ("run", "rm", "stop")),
-            ("tools", ("accept",)),
-            ("schedule", ("add", "pause", "resume", "run", "rm")),
-            ("hook", ("add", "rotate", "rm")),
-            ("token", ("add", "rotate", "rm")),
-        )
+        for noun, verbs in _VERBS.items()
         for verb in verbs
     },
 }
@@ -433,9 +433,6 @@ async def _note(store: SqliteStore, action: str, run: str, file: str, outcome: s
     who = f"command line {user}"
     entry = AuditEntry(who=who, action=action, run=run, file=file, outcome=outcome)
     await Audit(store).add(entry)
-
-
-# Commands to paste.
 
 
 def given_options() -> list[str]:
