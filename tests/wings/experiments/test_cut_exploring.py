@@ -174,4 +174,4 @@ def test_a_trial_that_is_resumed_knows_which_of_its_files_have_changed() -> None
     assert "has changed since" not in same.stdout + same.stderr
     notice = other.stdout + other.stderr
     assert "guess.yaml has changed since this run began" in notice
-    assert f"to use the new one: `whorl experiment run {FILE}`" in notice
+    assert f"to use the new one: `whorl --config whorl.toml experiment run {FILE}`" in notice

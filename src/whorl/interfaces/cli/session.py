@@ -11,10 +11,13 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.advice import advice
 from whorl.interfaces.cli import watchers
 from whorl.interfaces.cli.advice import changed_words
+from whorl.interfaces.cli.group import EVENTS
 from whorl.interfaces.cli.options import (
     carrying,
     located,
@@ -27,7 +30,6 @@ from whorl.interfaces.cli.prompts import AnsweredElsewhere, Skipped, ask
 from whorl.interfaces.cli.summary import final_lines, print_outputs
 from whorl.interfaces.cli.terminal import is_ours, say
 from whorl.interfaces.cli.trust import accept_changes, ask_for_trust
-from whorl.interfaces.cli.watchers import Show, show_options
 from whorl.interfaces.formatting import line
 from whorl.interfaces.status_words import EXIT_CODES
 from whorl.interpreter.events import Event
@@ -44,7 +46,6 @@ from whorl.services.steering import check_drivable, check_functions, resumed
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence, Set
 
-    from whorl.interfaces.cli.watchers import NullWatcher
     from whorl.ir import Workflow
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.journal import RunId
@@ -56,6 +57,58 @@ if TYPE_CHECKING:
 # How long a command waits until another process has taken its request.
 PATIENCE_S = 5.0
 POLL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """How a command shows what happens: as JSON, as events, as plain lines or live."""
+
+    as_json: bool = False
+    events: str | None = None
+    verbose: bool = False
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether a program reads the output, so that nobody is asked anything."""
+        return self.as_json or bool(self.events)
+
+    def check(self, workflow: Workflow) -> None:
+        """Refuses what cannot be shown of a workflow, before a run of it is made."""
+        if self.as_json and self.events:
+            raise UsageError("--json and --events exclude each other", help="leave one of them out")
+        if self.events == "dialect":
+            watchers.translator_of(workflow)
+
+    def watcher(self) -> watchers.NullWatcher:
+        if self.events:
+            return watchers.DialectEvents() if self.events == "dialect" else watchers.Events()
+        if self.as_json:
+            return watchers.Lines(verbose=True) if self.verbose else watchers.NullWatcher()
+        is_able = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        if is_able and not self.verbose:
+            from whorl.interfaces.cli.live_view import Live
+
+            return Live()
+        return watchers.Lines(verbose=self.verbose)
+
+
+def show_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Adds the options of commands that drive a run; the command gets them as `show`."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+    @click.option(
+        "--events",
+        type=click.Choice(EVENTS),
+        metavar="[=dialect]",
+        help="Print the events of the journal, one JSON object a line; =dialect under the names "
+        "that the file's own dialect has for them.",
+    )
+    @click.option("--verbose", "-v", is_flag=True, help="Show every step, not only iterations.")
+    @wraps(command)
+    def with_show(*, as_json: bool, events: str | None, verbose: bool, **options: Any) -> int:
+        return command(show=Show(as_json, events, verbose), **options)
+
+    return with_show
 
 
 @contextmanager
@@ -124,7 +177,7 @@ class RunSession:
     runtime: Runtime
     store: SqliteStore
     providers: Providers
-    watcher: NullWatcher
+    watcher: watchers.NullWatcher
     show: Show
     was_stopped: bool = False
     report: Callable[[object], None] = print_json

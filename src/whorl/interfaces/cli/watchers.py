@@ -1,24 +1,17 @@
-"""Who looks on while a run is driven: a program that wants JSON, or a person, live or by lines."""
+"""Who looks on while a run is driven: a program that wants JSON, or a person with plain lines."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
-from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeAlias
-
-import click
 
 from whorl.errors import UsageError, safe
 from whorl.interfaces.advice import advised
-from whorl.interfaces.cli.group import EVENTS
 from whorl.interfaces.cli.options import carrying
 from whorl.interfaces.cli.terminal import echo, json_text, say
 from whorl.interfaces.formatting import count, difference, dollars, joined, line, seconds, used
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.status_words import ending_words, judgement_lines
-from whorl.lazily import dataclass
 from whorl.runtimes.journal.sealed_secrets import shown
 
 if TYPE_CHECKING:
@@ -120,58 +113,6 @@ class Lines(NullWatcher):
             if self._verbose:
                 say(*judgement_lines(self._vocabulary, entry.event))
             say(*lines_of(self.progress, entry.event, verbose=self._verbose))
-
-
-@dataclass(frozen=True, slots=True)
-class Show:
-    """How a command shows what happens: as JSON, as events, as plain lines or live."""
-
-    as_json: bool = False
-    events: str | None = None
-    verbose: bool = False
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether a program reads the output, so that nobody is asked anything."""
-        return self.as_json or bool(self.events)
-
-    def check(self, workflow: Workflow) -> None:
-        """Refuses what cannot be shown of a workflow, before a run of it is made."""
-        if self.as_json and self.events:
-            raise UsageError("--json and --events exclude each other", help="leave one of them out")
-        if self.events == "dialect":
-            translator_of(workflow)
-
-    def watcher(self) -> NullWatcher:
-        if self.events:
-            return DialectEvents() if self.events == "dialect" else Events()
-        if self.as_json:
-            return Lines(verbose=True) if self.verbose else NullWatcher()
-        is_able = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-        if is_able and not self.verbose:
-            from whorl.interfaces.cli.live_view import Live
-
-            return Live()
-        return Lines(verbose=self.verbose)
-
-
-def show_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Adds the options of commands that drive a run; the command gets them as `show`."""
-
-    @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-    @click.option(
-        "--events",
-        type=click.Choice(EVENTS),
-        metavar="[=dialect]",
-        help="Print the events of the journal, one JSON object a line; =dialect under the names "
-        "that the file's own dialect has for them.",
-    )
-    @click.option("--verbose", "-v", is_flag=True, help="Show every step, not only iterations.")
-    @wraps(command)
-    def with_show(*, as_json: bool, events: str | None, verbose: bool, **options: Any) -> int:
-        return command(show=Show(as_json, events, verbose), **options)
-
-    return with_show
 
 
 def translator_of(workflow: Workflow, run: str = "") -> Translator:

@@ -28,10 +28,9 @@ from whorl.interfaces.cli.options import (
     with_paths,
     write_file,
 )
-from whorl.interfaces.cli.session import run_session
+from whorl.interfaces.cli.session import Show, run_session, show_options
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust
-from whorl.interfaces.cli.watchers import Show, show_options
 from whorl.services.configuration.trust import check_trusted
 from whorl.services.files import preflight
 from whorl.services.project import is_code

@@ -24,11 +24,11 @@ from whorl.interfaces.cli.options import (
     read_stdin,
     with_help,
 )
-from whorl.interfaces.cli.session import on_run, run_session
+from whorl.interfaces.cli.session import Show, on_run, run_session, show_options
 from whorl.interfaces.cli.summary import loop_words, print_outputs
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust
-from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher, Show, show_options
+from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.status_words import EXIT_CODES, calls_words, effects_words, forecast_words
 from whorl.ir.worst_case import worst_case
 from whorl.providers.registry import Providers

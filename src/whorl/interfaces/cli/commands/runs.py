@@ -17,13 +17,13 @@ from whorl.interfaces.cli.options import NO_RUNS, carrying, print_json, with_hel
 from whorl.interfaces.cli.session import (
     PATIENCE_S,
     POLL_S,
+    Show,
     meant_run,
     objections,
     on_run,
     run_session,
 )
 from whorl.interfaces.cli.terminal import echo, print_lines, say
-from whorl.interfaces.cli.watchers import Show
 from whorl.interfaces.status_words import ENDED
 from whorl.services import steering
 from whorl.services.inspecting import costs

@@ -13,9 +13,8 @@ from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.advice import changed_words
 from whorl.interfaces.cli.options import carrying, located, more_options, print_json
-from whorl.interfaces.cli.session import meant_run, on_run, run_session
+from whorl.interfaces.cli.session import Show, meant_run, on_run, run_session, show_options
 from whorl.interfaces.cli.terminal import badge, echo, say
-from whorl.interfaces.cli.watchers import Show, show_options
 from whorl.interfaces.formatting import line
 from whorl.interfaces.status_words import EXIT_CODES
 from whorl.runtimes.journal.forking import Fork
