@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from whorl import __version__
 from whorl.errors import Diagnostic as Finding
 from whorl.errors import InvalidWorkflow, UsageError, safe
-from whorl.interfaces.diagrams.layout import reduced
+from whorl.interfaces.diagrams.svg import reduced
 from whorl.interfaces.diagrams.text import detail_words
 from whorl.interfaces.formatting import line
 from whorl.interfaces.http.models import (

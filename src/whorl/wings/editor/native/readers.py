@@ -152,7 +152,8 @@ class Reading:
 
     def refuse(self, where: Keys, message: str) -> NoReturn:
         value = at(self._root, *where)
-        raise EditRefused(Diagnostic(READ, message, value and value.span, "reads it", _LEAVE))
+        span = None if value is None else value.span
+        raise EditRefused(Diagnostic(READ, message, span, "reads it", _LEAVE))
 
     def rewire(self, moved: dict[str, str], *, gone: str = "") -> None:
         """Changes all that names steps which have another path by now.
@@ -196,7 +197,8 @@ class Reading:
             if each.spans and is_known and (each.where, each.target) not in read:
                 message = f"{each.viewer or 'the workflow'} would read {each.target} instead"
                 value = at(after._root, *each.where)
-                place = value and self._changes.editor.first_span(value.span)
+                span = None if value is None else value.span
+                place = None if span is None else self._changes.editor.first_span(span)
                 raise EditRefused(Diagnostic(READ, message, place, "", "choose another name"))
 
     def _list(self, references: list[Reference]) -> None:
