@@ -102,11 +102,6 @@ class Template:
     _sources: dict[str, str] = field(default_factory=dict)
     _values: dict[tuple[str, str], Json | LanguageError] = field(default_factory=dict)
 
-    def secret_value(self, name: str) -> Json:
-        """The value of a secret, for the input of that name; None where it has none."""
-        value = self._written(_PARAMETERS, name.lower())
-        return None if value is None else plain(value)
-
     def deploy(self, value: Value, *, runs: bool = False) -> Value:
         """A value as it is after the deployment. Raises InvalidWorkflow for one without an end.
 
@@ -151,12 +146,12 @@ class Template:
     def _variable_part(self, text: str) -> Value | None:
         """The part of the file that a string names, `[variables('x').y]`: it keeps its places."""
         match = _VARIABLE.fullmatch(text)
-        value = self._written(_VARIABLES, match[1].replace("''", "'").lower()) if match else None
+        value = self.written(_VARIABLES, match[1].replace("''", "'").lower()) if match else None
         for key in _KEY.findall(match[2]) if match else ():
             value = value.get(key) if isinstance(value, Mapping) else None
         return value if isinstance(value, Mapping | Sequence) else None
 
-    def _written(self, table: str, name: str) -> Value | None:
+    def written(self, table: str, name: str) -> Value | None:
         """What the file says about a name, before it is computed by this template."""
         if table == _PARAMETERS and name in self.given:
             return self.given[name]
@@ -188,7 +183,7 @@ class Template:
         key = (table, name)
         if key not in self._values:
             self._values[key] = LanguageError("has no value, or leads back to itself")
-            written = self._written(table, name)
+            written = self.written(table, name)
             if written is not None and not (table == _PARAMETERS and name in self.secrets):
                 text = written.text if isinstance(written, Scalar) else ""
                 is_formula = is_deployed(text) and self._variable_part(text) is None
@@ -226,7 +221,7 @@ class Template:
         if table == _PARAMETERS and self.is_asked_for(name):
             return f"{_GIVEN}{quote(self.declared[name].name)})"
         if isinstance(value, LanguageError):
-            written = self._written(table, name) if self.meter.depth < _MEMBERS_DEPTH_MAX else None
+            written = self.written(table, name) if self.meter.depth < _MEMBERS_DEPTH_MAX else None
             inner = written.text if isinstance(written, Scalar) else ""
             return (self.source(inner) if is_deployed(inner) else "") or match[0]
         return quote(value) if isinstance(value, str) else f"json({quote(json.dumps(value))})"
@@ -256,7 +251,7 @@ class Template:
         """Whether a parameter of the template is an input of the run: nothing else has a value."""
         lowered = name.lower()
         return lowered in self.secrets or (
-            lowered in self.declared and self._written(_PARAMETERS, lowered) is None
+            lowered in self.declared and self.written(_PARAMETERS, lowered) is None
         )
 
     def _tree(self, value: Json, span: Span) -> Value:
@@ -384,8 +379,10 @@ class Form:
 
     def secret_value(self, name: str) -> Json:
         """The value that a template has for a secret; None where it has none."""
-        values = (t.secret_value(name) for t in self.templates if name.lower() in t.secrets)
-        return next(values, None)
+        low = name.lower()
+        values = (t.written(_PARAMETERS, low) for t in self.templates if low in t.secrets)
+        value = next(values, None)
+        return None if value is None else plain(value)
 
 
 def form_of(root: Value) -> Form | None:
@@ -431,19 +428,15 @@ def _deployed_in(root: Mapping, listed: Value, beside: Mapping | None) -> Iterat
         is_workflow = text_at(resource, "type").lower() == "microsoft.logic/workflows"
         if definition is None or not (is_written or (is_named and is_workflow)):
             continue
-        name = _name(find(resource, "name"), templates)
+        # Where only Azure knows the name, it is that of which it is made.
+        name = text_of(_deployed(find(resource, "name"), templates))
+        made_of = _PARAMETER.fullmatch(name)
+        name = made_of[1] if made_of else name or "workflow"
         names[name.lower()] += 1
         number = names[name.lower()]
         name += f" ({number})" * (number > 1)
         parameters = find_mapping(properties, "parameters")
         yield Form(definition, name, parameters, templates=templates)
-
-
-def _name(written: Value | None, templates: tuple[Template, ...]) -> str:
-    """The name of a resource; where only Azure knows it, of what it is made."""
-    name = text_of(_deployed(written, templates))
-    made_of = _PARAMETER.fullmatch(name)
-    return made_of[1] if made_of else name or "workflow"
 
 
 def _template(

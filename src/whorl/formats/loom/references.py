@@ -273,7 +273,10 @@ class _Names:
         if function in VARIABLES:
             return self._variable(reference)
         if function == "$set":
-            return self._set_early(reference)
+            # A variable is set after it was declared; what declares it sets it, too.
+            setter = reference.use.path.rpartition("/")[2]
+            is_declaring = self.context.lenient or setter in self.context.declaring
+            return None if is_declaring else self._uninitialized(reference, "sets")
         if function == "items":
             return self._unknown("for-each", name, lowered_names(each), " around this place")
         if function == "iterationindexes":
@@ -343,12 +346,6 @@ class _Names:
             f'[{{"name": "{name}", "type": "string", "value": ""}}]}}}}'
         )
         return Problem(message, nearest or declaration, is_certain=False)
-
-    def _set_early(self, reference: Reference) -> Problem | None:
-        """A variable is set after it was declared; what declares it sets it, too."""
-        setter = reference.use.path.rpartition("/")[2]
-        is_declaring = self.context.lenient or setter in self.context.declaring
-        return None if is_declaring else self._uninitialized(reference, "sets")
 
     def _uninitialized(self, reference: Reference, verb: str = "reads") -> Problem | None:
         """A variable has a value once the action that declares it has run."""

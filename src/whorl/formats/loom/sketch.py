@@ -76,14 +76,13 @@ class _Drawing:
 
 def _slots(item: Value | None, where: Keys) -> dict[str, Keys]:
     """Where the actions inside of one stand, by case."""
-    slots: dict[str, Keys] = {}
-    if isinstance(at(item, "actions"), Mapping):
-        slots[""] = (*where, "actions")
-    if isinstance(at(item, "else", "actions"), Mapping):
-        slots["else"] = (*where, "else", "actions")
     cases = at(item, "cases")
-    for entry in cases if isinstance(cases, Mapping) else ():
-        slots[entry.name] = (*where, "cases", entry.name, "actions")
-    if isinstance(at(item, "default", "actions"), Mapping):
-        slots["default"] = (*where, "default", "actions")
-    return slots
+    names = [entry.name for entry in cases] if isinstance(cases, Mapping) else []
+    places: dict[str, Keys] = {"": ("actions",), "else": ("else", "actions")}
+    places |= {name: ("cases", name, "actions") for name in names}
+    places["default"] = ("default", "actions")
+    return {
+        slot: (*where, *keys)
+        for slot, keys in places.items()
+        if slot in names or isinstance(at(item, *keys), Mapping)
+    }

@@ -72,8 +72,8 @@ def agent_turns(run: Run, turns: str, names: list[str]) -> Value:
     assert isinstance(before, list)
     rows = results if isinstance(results, list) else []
     run.spend(len(before) + len(rows))
-    told = (row.get(result) for row in rows if isinstance(row, dict))
-    return [*before, value_at(fact(run, asked), "turn"), *told]
+    values = (row.get(result) for row in rows if isinstance(row, dict))
+    return [*before, value_at(fact(run, asked), "turn"), *values]
 
 
 def agent_recent(run: Run, turns: str, kept: dict[str, int]) -> Value:
