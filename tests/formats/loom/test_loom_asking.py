@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +19,7 @@ from whorl.wings.automation.firing import Scheduler
 from whorl.wings.automation.table import ScheduleTable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from whorl.wings.automation.table import Firing, Schedule
@@ -89,10 +88,14 @@ class Server:
         return [first.event.body["input"] for first in firsts]
 
 
-@asynccontextmanager
-async def serving(folder: Path) -> AsyncIterator[Server]:
-    async with Session.of_project(find_project(TRUSTED, folder=folder)) as session:
-        yield Server(session, folder)
+def conduct(folder: Path, work: Callable[[Server], Awaitable[None]]) -> None:
+    """Lets a server of the folder do some work."""
+
+    async def serve() -> None:
+        async with Session.of_project(find_project(TRUSTED, folder=folder)) as session:
+            await work(Server(session, folder))
+
+    asyncio.run(serve())
 
 
 def test_another_system_is_asked_by_the_clock_and_its_news_start_runs(tmp_path: Path) -> None:
@@ -103,17 +106,16 @@ def test_another_system_is_asked_by_the_clock_and_its_news_start_runs(tmp_path: 
         Answer(200, {"value": []}),
     ]
 
-    async def work() -> None:
-        async with serving(tmp_path) as server:
-            for minute in range(5):
-                await server.at(60 * minute)
-                if minute == 3:
-                    assert "500" in server.schedule.fault
-            firings = server.firings()
-            assert [f.state for f in firings] == ["skipped", "started", "failed", "skipped"]
-            assert firings[0].reason == "there is nothing new"
-            assert server.schedule.fault == ""
-            assert [given["body"] for given in server.outputs()] == [1, 2]
+    async def work(server: Server) -> None:
+        for minute in range(5):
+            await server.at(60 * minute)
+            if minute == 3:
+                assert "500" in server.schedule.fault
+        firings = server.firings()
+        assert [f.state for f in firings] == ["skipped", "started", "failed", "skipped"]
+        assert firings[0].reason == "there is nothing new"
+        assert server.schedule.fault == ""
+        assert [given["body"] for given in server.outputs()] == [1, 2]
 
     with web(lambda asked: answers.pop(0)) as site:
         trigger = {
@@ -124,7 +126,7 @@ def test_another_system_is_asked_by_the_clock_and_its_news_start_runs(tmp_path: 
             "splitOn": "@triggerBody()?['value']",
         }  # fmt: skip
         write(tmp_path, trigger, KEY="k1")
-        asyncio.run(work())
+        conduct(tmp_path, work)
 
     paths = [asked.path for asked in site.asked]
     assert paths == ["/news?q=a", "/news?since=1", "/news?since=2", "/news?since=2"]
@@ -132,14 +134,13 @@ def test_another_system_is_asked_by_the_clock_and_its_news_start_runs(tmp_path: 
 
 
 def test_a_connector_is_asked_at_the_address_of_its_connection(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with serving(tmp_path) as server:
-            await server.at(0)
-            # A server that was busy asks once for all times that have passed.
-            await server.at(21)
-            assert [given["body"] for given in server.outputs()] == [{"subject": "hi"}]
-            reasons = [(f.state, f.reason) for f in server.firings()]
-            assert reasons == [("skipped", "it was asked later"), ("started", "")]
+    async def work(server: Server) -> None:
+        await server.at(0)
+        # A server that was busy asks once for all times that have passed.
+        await server.at(21)
+        assert [given["body"] for given in server.outputs()] == [{"subject": "hi"}]
+        reasons = [(f.state, f.reason) for f in server.firings()]
+        assert reasons == [("skipped", "it was asked later"), ("started", "")]
 
     with web(lambda asked: Answer(200, {"subject": "hi"})) as site:
         connection = {"referenceName": "mail"}
@@ -148,7 +149,7 @@ def test_a_connector_is_asked_at_the_address_of_its_connection(tmp_path: Path) -
         write(tmp_path, {"type": "ApiConnection", "inputs": inputs, "recurrence": often})
         connections = {"managedApiConnections": {"mail": {"connectionRuntimeUrl": site.url}}}
         (tmp_path / "connections.json").write_text(json.dumps(connections))
-        asyncio.run(work())
+        conduct(tmp_path, work)
 
     assert [(asked.method, asked.path) for asked in site.asked] == [("GET", "/v2/new")]
 
@@ -157,14 +158,13 @@ def test_what_nobody_answers_for_is_said(tmp_path: Path) -> None:
     inputs = {"host": {"connection": {"referenceName": "mail"}}, "path": "/v2/new"}
     write(tmp_path, {"type": "ApiConnection", "inputs": inputs, "recurrence": MINUTE})
 
-    async def work() -> None:
-        async with serving(tmp_path) as server:
-            await server.at(0)
-            await server.at(60)
-            assert "nothing answers for the connector 'News'" in server.schedule.fault
-            assert server.store.runs() == []
+    async def work(server: Server) -> None:
+        await server.at(0)
+        await server.at(60)
+        assert "nothing answers for the connector 'News'" in server.schedule.fault
+        assert server.store.runs() == []
 
-    asyncio.run(work())
+    conduct(tmp_path, work)
 
 
 def test_another_system_is_given_the_address_and_it_is_taken_back(tmp_path: Path) -> None:
@@ -183,31 +183,30 @@ def test_another_system_is_given_the_address_and_it_is_taken_back(tmp_path: Path
     def answer(asked: Asked) -> Answer:
         return Answer(500) if down else Answer(201, {"id": len(site.asked)})
 
-    async def work() -> None:
-        async with serving(tmp_path) as server:
-            await server.at(0)
-            assert "500" in server.schedule.fault
-            down.clear()
-            await server.at(30)
-            assert len(site.asked) == 1
-            await server.at(61)
-            assert server.schedule.fault == ""
-            await server.at(122)
-            write(tmp_path, trigger("b"))
-            await server.at(130)
-            await server.table.pause("Watch.News", paused=True)
-            await server.at(140)
-            await server.table.pause("Watch.News", paused=False)
-            await server.at(300)
-            assert b"hooks/" not in json.dumps(server.schedule.rule).encode()
-            (tmp_path / "Watch" / "workflow.json").unlink()
-            await server.at(310)
-            assert server.table.all() == []
+    async def work(server: Server) -> None:
+        await server.at(0)
+        assert "500" in server.schedule.fault
+        down.clear()
+        await server.at(30)
+        assert len(site.asked) == 1
+        await server.at(61)
+        assert server.schedule.fault == ""
+        await server.at(122)
+        write(tmp_path, trigger("b"))
+        await server.at(130)
+        await server.table.pause("Watch.News", paused=True)
+        await server.at(140)
+        await server.table.pause("Watch.News", paused=False)
+        await server.at(300)
+        assert b"hooks/" not in json.dumps(server.schedule.rule).encode()
+        (tmp_path / "Watch" / "workflow.json").unlink()
+        await server.at(310)
+        assert server.table.all() == []
 
     down = [True]
     with web(answer) as site:
         write(tmp_path, trigger("a"))
-        asyncio.run(work())
+        conduct(tmp_path, work)
 
     asked = [(a.method, a.path, a.json.get("topic") if a.body else None) for a in site.asked]
     assert asked == [
@@ -223,12 +222,11 @@ def test_another_system_is_given_the_address_and_it_is_taken_back(tmp_path: Path
 
 
 def test_a_connector_says_itself_where_its_subscription_is_deleted(tmp_path: Path) -> None:
-    async def work() -> None:
-        async with serving(tmp_path) as server:
-            await server.at(0)
-            assert server.schedule.fault == ""
-            (tmp_path / "Watch" / "workflow.json").unlink()
-            await server.at(10)
+    async def work(server: Server) -> None:
+        await server.at(0)
+        assert server.schedule.fault == ""
+        (tmp_path / "Watch" / "workflow.json").unlink()
+        await server.at(10)
 
     with web(lambda asked: Answer(201, headers={"location": "/subscriptions/7"})) as site:
         body = {"callback_url": "@{listCallbackUrl()}"}
@@ -237,7 +235,7 @@ def test_a_connector_says_itself_where_its_subscription_is_deleted(tmp_path: Pat
         write(tmp_path, {"type": "ApiConnectionWebhook", "inputs": inputs})
         connections = {"managedApiConnections": {"sentinel": {"connectionRuntimeUrl": site.url}}}
         (tmp_path / "connections.json").write_text(json.dumps(connections))
-        asyncio.run(work())
+        conduct(tmp_path, work)
 
     asked = [(asked.method, asked.path) for asked in site.asked]
     assert asked == [("POST", "/subscribe"), ("DELETE", "/subscriptions/7")]
@@ -249,23 +247,22 @@ def test_windows_of_time_follow_each_other_and_none_is_left_out(tmp_path: Path) 
         tmp_path, {"type": "SlidingWindow", "recurrence": recurrence, "inputs": {"delay": "PT15M"}}
     )
 
-    async def work() -> None:
-        async with serving(tmp_path) as server:  # at 08:00
-            await server.at(0)
-            await server.at(15 * 60)
-            assert [f.due - START for f in server.firings()] == [15 * 60]
-            # Nobody was there for two hours.
-            await server.at(2 * 3_600 + 16 * 60)
-            bodies = [given["body"] for given in server.outputs()]
-            assert bodies == [
-                {
-                    "windowStartTime": f"2027-01-15T{hour:02}:00:00Z",
-                    "windowEndTime": f"2027-01-15T{hour + 1:02}:00:00Z",
-                }
-                for hour in (7, 8, 9)
-            ]
+    async def work(server: Server) -> None:  # at 08:00
+        await server.at(0)
+        await server.at(15 * 60)
+        assert [f.due - START for f in server.firings()] == [15 * 60]
+        # Nobody was there for two hours.
+        await server.at(2 * 3_600 + 16 * 60)
+        bodies = [given["body"] for given in server.outputs()]
+        assert bodies == [
+            {
+                "windowStartTime": f"2027-01-15T{hour:02}:00:00Z",
+                "windowEndTime": f"2027-01-15T{hour + 1:02}:00:00Z",
+            }
+            for hour in (7, 8, 9)
+        ]
 
-    asyncio.run(work())
+    conduct(tmp_path, work)
 
 
 def test_an_action_takes_its_address_back_when_its_run_is_cancelled(tmp_path: Path) -> None:

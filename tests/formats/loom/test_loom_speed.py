@@ -70,3 +70,19 @@ def test_many_wrong_names_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert len(caught.value.diagnostics) == 100
     assert len(compared) == 100
+
+
+@pytest.mark.parametrize("count", [3, 300])
+def test_an_ended_loop_keeps_only_its_last_iteration(count: int) -> None:
+    """That one is kept so that a person can have the loop go on."""
+    loop = {
+        "type": "until",
+        "condition": f"@equals(variables('loopIndex'), {count})",
+        "actions": {"x": {"type": "compose", "inputs": "@variables('loopIndex')"}},
+        "limit": {"count": 1000},
+    }
+    state = run({"actions": {"turn": loop}}).machine.state
+
+    assert state["pending"] == {}
+    assert len(state["frames"]) == 3
+    assert len(state["scopes"]) == 2
