@@ -70,8 +70,7 @@ def test_document_is_that_of_the_same_agent_with_and_without_a_score(
 def test_later_agents_come_first_in_doubt() -> None:
     ran = run(loop(most=1), [("Rate", ["SCORE: 0.3"]), ("Write", ["They wrote SCORE: 1.0"])])
 
-    assert ran.loop["score"] == 0.3
-    assert ran.outputs["polish"]["response"] == "They wrote SCORE: 1.0"
+    assert (ran.loop["score"], ran.outputs["polish"]["response"]) == (0.3, "They wrote SCORE: 1.0")
 
 
 LEARNING = """
@@ -129,15 +128,13 @@ def test_lessons_are_found_once_and_cut_where_that_is_enabled(
 
 
 def test_iteration_without_a_score_is_remembered() -> None:
-    more = """
-    past_loops_metadata:
-      quality: "{{ score }}"
-      grade: "{{ 'good' if score >= 0.8 else 'poor' }}"
-"""
-    ran = run(loop(most=1, more=more.strip()), [("Rate", ["none"]), ("Write", ["a"])])
+    grade = "{{ 'good' if score >= 0.8 else 'poor' }}"
+    more = f'past_loops_metadata: {{quality: "{{{{ score }}}}", grade: "{grade}"}}'
+    ran = run(loop(most=1, more=more), [("Rate", ["none"]), ("Write", ["a"])])
 
-    assert ran.outputs["polish"]["past_loops"][0]["grade"] == "poor"
-    assert "quality" not in ran.outputs["polish"]["past_loops"][0]
+    [record] = ran.outputs["polish"]["past_loops"]
+    assert record["grade"] == "poor"
+    assert "quality" not in record
 
 
 def test_past_loops_are_among_the_previous_outputs() -> None:
@@ -148,41 +145,39 @@ def test_past_loops_are_among_the_previous_outputs() -> None:
     assert "1:0.4 " in ran.model.prompt_at("polish[2]/writer")
 
 
-def test_at_most_twenty_past_loops_are_kept() -> None:
-    text = loop(most=25, prompt="{{ get_past_loops() | length }}")
-    ran = run(text, [("Rate", ["SCORE: 0.1"]), ("Write", ["a"])])
+BAD: list[tuple[str, list[str]]] = [("Rate", ["SCORE: 0.1"]), ("Write", ["a"])]
 
-    assert len(ran.outputs["polish"]["past_loops"]) == 20
-    assert ran.outputs["polish"]["loops_completed"] == 25
+
+def test_at_most_twenty_past_loops_are_kept() -> None:
+    past = run(loop(most=25), BAD).outputs["polish"]
+
+    assert (len(past["past_loops"]), past["loops_completed"]) == (20, 25)
 
 
 def test_history_is_not_kept_between_runs_by_default() -> None:
     text = loop(most=1, prompt="{{ get_past_loops() | length }} old")
-    rules = [("Rate", ["SCORE: 0.1"]), ("Write", ["a"])]
-    first = run(text, rules)
-    second = run(text, rules, journal=first.journal, name="again")
+    first = run(text, BAD)
 
-    assert "0 old" in second.model.prompts[0]
+    assert "0 old" in run(text, BAD, journal=first.journal, name="again").model.prompts[0]
 
 
 def test_loop_without_timeout_has_the_usual_one() -> None:
-    ran = run(loop(most=1), [("Rate", ["SCORE: 0.1"]), ("Write", ["a"])])
+    ran = run(loop(most=1), BAD)
 
     assert ran.bodies("loop.started")[0]["limits"]["time_s"] == 300.0
 
 
 def test_settings_of_agents_are_honoured() -> None:
-    ran = run(loop(most=1), [("Rate", ["SCORE: 1"]), ("Write", ["a"])])
+    inputs = run(loop(most=1), BAD).model.inputs_of("writer")
 
-    inputs = ran.model.inputs_of("writer")
     names = ("model", "temperature", "max_tokens", "system")
     assert [inputs[name] for name in names] == ["gpt-4o", 0.5, 200, "Be brief."]
 
 
 def test_loop_needs_a_least_number_of_iterations_where_asked() -> None:
-    ran = run(loop(more="min_loops: 2"), [("Rate", ["SCORE: 1"]), ("Write", ["a"])])
+    rules = [("Rate", ["SCORE: 1"]), ("Write", ["a"])]
 
-    assert ran.loop["iterations"] == 2
+    assert run(loop(more="min_loops: 2"), rules).loop["iterations"] == 2
 
 
 def test_figures_of_a_loop_are_read_by_later_agents() -> None:
