@@ -7,8 +7,8 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import Client, at_once, connected, make_project
-from test_http_control import ONCE, slow
+from served import Client, connected, make_project
+from test_http_control import slow
 
 import whorl
 from trusted import TRUSTED
@@ -70,7 +70,7 @@ def test_the_next_server_goes_on_with_the_runs_of_the_last_one(project: Path) ->
 
 
 def test_a_run_of_a_terminal_is_left_to_people(client: Client, spawn: Spawn) -> None:
-    process, run = _started(spawn, client, "slow.yaml")
+    process, run = _started(spawn, client, "slow.yaml", "--id", "order 7")
     _end(process, signal.SIGKILL)
     other, detached = _started(spawn, client, "slow.yaml", "--detach")
     other.communicate(timeout=PATIENCE_S)
@@ -80,21 +80,12 @@ def test_a_run_of_a_terminal_is_left_to_people(client: Client, spawn: Spawn) -> 
     found = client.get(f"/runs/{run['id']}")
     assert (found["status"], found["driver"]) == ("interrupted", "nobody")
     assert found["origin"] == "terminal"
-    assert at_once(client, f"/runs/{run['id']}/resume", {}) == ONCE
+    # Whoever has its key goes on with it.
+    again = client.post("/runs", {"workflow": "slow.yaml", "key": "order 7"}, 200)
+    assert (again["run"], again["created"], again["status"]) == (run["id"], False, "running")
     _goes_on(client, run["id"])
     for each in (run, detached):
         client.post(f"/runs/{each['id']}/cancel")
-
-
-def test_the_same_key_goes_on_with_a_run_that_nobody_drives(client: Client, spawn: Spawn) -> None:
-    process, run = _started(spawn, client, "slow.yaml", "--id", "order 7")
-    _end(process, signal.SIGKILL)
-
-    answer = client.post("/runs", {"workflow": "slow.yaml", "key": "order 7"}, 200)
-
-    assert (answer["run"], answer["created"], answer["status"]) == (run["id"], False, "running")
-    _goes_on(client, run["id"])
-    client.post(f"/runs/{run['id']}/cancel")
 
 
 @pytest.mark.parametrize("is_up", [True, False], ids=["beside", "later"])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from campaign import amount
 from whorl.errors import UsageError
-from whorl.wings.automation.rules import parse_cron, rule_of, written_rule
+from whorl.wings.automation.rules import rule_of, written_rule
 
 BERLIN = "Europe/Berlin"
 
@@ -138,6 +138,9 @@ def test_cron_is_what_a_look_at_every_minute_finds(parts: tuple[str, ...], start
         # A time that is skipped is due as much later.
         ("30 2 * * *", "03-28T00:00", "03-28T02:30:00+01 03-29T03:30:00+02 03-30T02:30:00+02"),
         ("30 2,3 * * *", "03-29T00:00", "03-29T03:30:00+02 03-30T02:30:00+02"),
+        # So is a time of every second hour; all hours, also if they are named, are a pace.
+        ("30 */2 * * *", "10-25T01:00", "10-25T02:30:00+02 10-25T04:30:00+01"),
+        ("30 0-23 * * *", "10-25T01:00", "10-25T01:30:00+02 10-25T02:30:00+02 10-25T02:30:00+01"),
         # A pace goes on.
         (
             "*/30 * * * *",
@@ -216,11 +219,6 @@ def test_what_is_no_rule(given_: dict[str, str | None], words: str) -> None:
     with pytest.raises(UsageError, match=words) as caught:
         written_rule(**given_, now=0.0)
     assert caught.value.code == "W916"
-
-
-def test_hours_that_are_all_named_are_a_pace() -> None:
-    assert parse_cron("0 0-23 * * *").is_hourly
-    assert not parse_cron("0 */2 * * *").is_hourly
 
 
 def recurring(after: str, count: int, **written: Any) -> list[str]:

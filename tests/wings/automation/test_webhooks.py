@@ -11,10 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from served import Client, connected
-from test_http_fuzz import JSON, SETTINGS
 
 from trusted import TRUSTED
 from waiting import PATIENCE_S
@@ -63,9 +60,8 @@ def test_signatures_are_those_that_are_published() -> None:
     assert github_signature("It's a Secret to Everybody", b"Hello, World!") == GITHUB
 
 
-def _row(secret: str, form: str = "standard", old: str = "", until: float = 0.0) -> HookRow:
-    sealed = [SEALS.seal(text, "hook", "h") if text else "" for text in (secret, old)]
-    return HookRow("h", "h.yaml", "", form, 0.0, sealed[0], sealed[1], until)
+def _row(secret: str, form: str = "standard") -> HookRow:
+    return HookRow("h", "h.yaml", "", form, 0.0, SEALS.seal(secret, "hook", "h"))
 
 
 def _taken(row: HookRow | None, headers: dict[str, str], now: float = float(AT)) -> bool:
@@ -102,14 +98,6 @@ def test_a_call_is_signed_and_in_time(
     assert _taken(_row(SECRET), _headers(**changes), float(AT) + later) is is_taken
 
 
-def test_two_secrets_count_until_the_old_one_ends() -> None:
-    row = _row("whsec_" + "A" * 32, old=SECRET, until=float(AT) + 10)
-
-    assert _taken(row, _headers())
-    assert not _taken(row, _headers(), float(AT) + 11)
-    assert not _taken(None, _headers())
-
-
 def test_a_secret_without_its_key_is_told() -> None:
     with pytest.raises(StoreError, match="hook 'h' cannot be opened") as caught:
         delivery_of(_row(SECRET), Seals(), _headers(), BODY, float(AT))
@@ -124,6 +112,7 @@ def test_each_format_takes_its_own_headers_only() -> None:
     assert not _taken(_row(SECRET), github)
     assert not _taken(_row(SECRET, "github"), _headers())
     assert not _taken(_row("s", "github"), github | {"x-github-delivery": ""})
+    assert not _taken(None, _headers())
 
 
 @pytest.mark.parametrize(
@@ -246,27 +235,6 @@ def test_bodies_that_do_not_fit_are_refused(
 
 
 @pytest.mark.slow
-def test_any_signed_body_is_taken_or_refused(
-    stranger: tuple[Client, Client], hook: dict[str, str]
-) -> None:
-    client, other = stranger
-    runs: set[str] = set()
-
-    @settings(max_examples=40, **SETTINGS)
-    @given(body=JSON | st.binary(max_size=40), delivery=st.integers(0, 3))
-    def check(body: Any, delivery: int) -> None:
-        content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        answer = _call(other, hook["secret"], content, str(delivery))
-        assert answer.status_code in (202, 400), answer.text
-        if answer.status_code == 202:
-            runs.add(answer.json()["run"])
-
-    check()
-    for run in runs:
-        client.wait(run)
-
-
-@pytest.mark.slow
 def test_a_hook_takes_so_many_calls_a_minute(project: Path, hook: dict[str, str]) -> None:
     with (project / "whorl.toml").open("a") as file:
         file.write("\n[server]\nhooks_per_minute = 2\n")
@@ -308,9 +276,7 @@ def test_github_calls_with_its_own_headers(project: Path, spawn: Spawn) -> None:
         push = client.http.post("/hooks/polish", content=body, headers=headers)
         done = client.wait(push.json()["run"])
 
-        assert done["status"] == "succeeded"
-        events = client.get(f"/runs/{done['id']}/events")["events"]
-        assert events[0]["body"]["input"] == {"task": body.decode()}
+    assert (done["status"], done["inputs"]) == ("succeeded", {"task": body.decode()})
 
 
 def test_hooks_are_made_listed_rotated_and_deleted(project: Path, spawn: Spawn) -> None:
