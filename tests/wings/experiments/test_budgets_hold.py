@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.guess import EXPERIMENT, FILE, FLOW, PLAIN, advised, run_json, whorl
-from experiments.served import ALONE, EACH_USD, JUDGED, Billed, ran, served
+from experiments.served import ALONE, EACH_USD, JUDGED, LOOP, Billed, ran, served
 
 EXPLORING = ALONE + "explore: {polish: 5}\n"
 
@@ -25,11 +25,46 @@ def test_trials_at_once_with_long_answers_stay_within_it(billed: Billed, budget:
     assert {row["status"] for row in found["rows"] if row["grades"]} <= {"succeeded"}
 
 
+# Three answers of 4,000 tokens at most cost $1.20.
+LIMITED = LOOP.replace('iteration }}"}', 'iteration }}", max_tokens: 4000}')
+
+
+@pytest.mark.parametrize("own", ["", "trial_budget: 1.2012\n"])
+def test_every_trial_needs_its_bound_to_be_left(billed: Billed, own: str) -> None:
+    """However cheap those before it were: nothing is learned of them."""
+    billed.tokens = 100
+    served(billed, ALONE + own, flow=LIMITED)
+
+    code, found = ran("--budget", "1.19")
+    assert (code, found["done"], billed.calls) == (5, 0, 0)
+    # A trial costs three cents, and $1.20 have to be left for it.
+    code, found = ran("--budget", "1.35")
+    assert (code, found["done"]) == (5, 5)
+    assert ran("--budget", "2")[0] == 0
+    assert billed.billed_usd < 1
+
+
+@pytest.mark.parametrize("budget", [1.5, 3.0])
+def test_trials_that_become_dearer_stay_within_it(billed: Billed, budget: float) -> None:
+    billed.tokens, billed.grows_by = 100, 60
+    served(billed, flow=LIMITED)
+
+    code, found = ran("--budget", str(budget))
+    spent = billed.billed_usd
+    more, whole = ran("--budget", "99")
+
+    assert (code, more) == (5, 0)
+    assert found["spent_usd"] == pytest.approx(spent)
+    assert spent <= budget
+    assert whole["done"] == 12
+    assert {row["iterations"] for row in whole["rows"]} == {3}
+
+
 def test_trials_of_unknown_price_wait_for_what_is_reserved_for_others(billed: Billed) -> None:
     variants = "variants:\n  free: {model: free}\n"
     served(billed, ALONE.replace("at_once: 6", "at_once: 2") + variants, cases=2)
 
-    # After the first trial, the second has all that is left as its share.
+    # Each of them is alone, with all that is left.
     code, found = ran("--budget", "2.8")
 
     assert (code, found["done"]) == (0, 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from experiments.guess import (
     configure,
     dies_at,
     run_json,
+    whorl,
 )
+from experiments.served import ALONE, EACH_USD, Billed, served
 from whorl.providers.models.wires import ScriptedWire
 from whorl.runtimes.sqlite import SqliteStore
 
@@ -144,3 +147,46 @@ def test_a_trial_that_lacks_what_a_crash_has_charged_goes_on() -> None:
         for name in ("status", "grades", "iterations", "exit_reason"):
             assert [row.get(name) for row in found] == [row.get(name) for row in wanted], number
     assert in_doubt
+
+
+DOUBT = "costs contain what was reserved for calls in doubt: 1 call of 1 trial"
+OPEN = "a process ended during 1 call of 1 run: nobody knows their cost, and it is not in the costs"
+
+
+def test_a_report_right_after_a_crash_counts_the_calls_that_are_open() -> None:
+    Path("cases.csv").write_text("n\n1\n")
+    text = PLAIN.replace("at_once: 6", "at_once: 1")
+    Path(FILE).write_text(text)
+    seen = 0
+
+    for at in range(2, 9):
+        words = ("experiment", "run", FILE, "--store", f"s{at}")
+        assert dies_at(at, words)
+        before = run_json("experiment", "report", FILE, "--store", f"s{at}")["notes"]
+        after = run_json(*words)["notes"]
+        assert OPEN not in after
+        assert (OPEN in before) == (DOUBT in after)
+        seen += OPEN in before
+
+    assert seen
+
+
+@pytest.mark.parametrize("words", [("run", FILE), ("gate", FILE, "--against", "other")])
+def test_what_is_paused_tells_what_is_in_doubt(billed: Billed, words: tuple[str, ...]) -> None:
+    variants = "variants:\n  other: {inputs: {n: 1}}\n"
+    served(billed, ALONE.replace("at_once: 6", "at_once: 1") + variants, cases=2)
+    asked = ("experiment", *words, "--budget", "1")
+
+    # The first call has begun, and its answer is not written.
+    assert dies_at(3, asked)
+    done = whorl(*asked)
+
+    runs = run_json("ls", "--all")
+    assert (done.exit_code, sum(run["in_doubt"] for run in runs)) == (5, 1)
+    told = r"budget: .* spent, of which \$([0-9.]+) is reserved for 1 call in doubt, whose cost"
+    found = re.search(told, done.stderr)
+    assert found is not None, done.stderr
+    # All others are counted as they were billed.
+    others = sum(run["calls"] for run in runs) - 1
+    spent = sum(run["cost_usd"] for run in runs)
+    assert spent - float(found[1]) == pytest.approx(others * EACH_USD, abs=0.006)

@@ -30,8 +30,8 @@ from experiments.guess import (
 from experiments.served import ALONE, Billed, recorded
 from waiting import wait_until
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.wings.experiments.running.remaining_work import Progress
-from whorl.wings.experiments.table import ExperimentTable
+from whorl.wings.experiments.remaining import Progress
+from whorl.wings.experiments.server_jobs import ExperimentTable
 from whorl.wings.experiments.words import progress_lines
 
 REPLY = '[[providers.demo.replies]]\nmatch = "How good"\nreplies = [{json = {grade = 0.25}}]\n'

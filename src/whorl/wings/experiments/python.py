@@ -21,8 +21,8 @@ from whorl.services.runs import find_run, open_runtime
 from whorl.wings.experiments.checking import NAMES
 from whorl.wings.experiments.document import read_document, read_experiment
 from whorl.wings.experiments.reporting.notes import Commands, nothing_ended
+from whorl.wings.experiments.results import Study
 from whorl.wings.experiments.runner import ExperimentRunner
-from whorl.wings.experiments.running.cost_bounds import AdvisedStudy
 from whorl.wings.experiments.what_if.query import what_if_of
 
 if TYPE_CHECKING:
@@ -119,9 +119,7 @@ class Experiment:
         if not self._project.has_runs():
             raise nothing_ended(self._read.name, _COMMANDS)
         with closing(self._project.open_store()) as store:
-            study = AdvisedStudy(
-                self._project, store, self._read, self._project.settings(), _COMMANDS
-            )
+            study = Study(self._project, store, self._read, self._project.settings(), _COMMANDS)
             return ExperimentReport(self._project, self._read, study.report())
 
 
@@ -149,9 +147,7 @@ class ExperimentReport:
     def what_if(self, loop: str = "", variant: str = "") -> Sweep:
         """What other rules would have given and cost, without a call."""
         with closing(self._project.open_store()) as store:
-            study = AdvisedStudy(
-                self._project, store, self._read, self._project.settings(), _COMMANDS
-            )
+            study = Study(self._project, store, self._read, self._project.settings(), _COMMANDS)
             return study.sweep(loop, variant)
 
 

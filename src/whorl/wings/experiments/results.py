@@ -5,6 +5,7 @@ It only looks: nothing is started here, and no call is made.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import InvalidWorkflow, UsageError
 from whorl.ir import Loop
 from whorl.ir.walk import walk
-from whorl.wings.experiments.graders import Collection, Graded, is_known, reads_outputs
+from whorl.providers.registry import Providers
+from whorl.wings.experiments.costs import NOTHING, Bounds
+from whorl.wings.experiments.graders import (
+    Collection,
+    Graded,
+    grading_workflow,
+    is_known,
+    reads_outputs,
+)
 from whorl.wings.experiments.lookup import loop_named, outputs_unknown, workflow_named
 from whorl.wings.experiments.reporting import notes
 from whorl.wings.experiments.reporting.notes import Commands, no_answer, tell_of_trials
@@ -21,6 +30,8 @@ from whorl.wings.experiments.trials import (
     blocks_of,
     digest,
     generation_of,
+    is_grading,
+    is_short,
     is_steered,
     is_trial,
     key_prefix,
@@ -108,8 +119,53 @@ class Study:
 
     @property
     def commands(self) -> Commands:
-        """What goes on with it."""
-        return self._commands
+        """What goes on with it, with a larger budget where the one that it has is too small."""
+        return self._commands.with_budget(self.more_usd(), self.experiment.budget)
+
+    def more_usd(self, needs_usd: float = 0.0) -> float | None:
+        """So many dollars more than the file gives are enough; None: what it gives is enough.
+
+        It is twice what the next part takes, or as much again as is spent. A run that was paused
+        says what that part `needs_usd`, in all.
+        """
+        budget_usd, spent_usd = self.experiment.budget, sum(r.cost_usd for r in self.rows.values())
+        if budget_usd is None and not needs_usd and not self._is_limited():
+            return None
+        needs_usd = max(needs_usd, spent_usd + self._least_usd())
+        if budget_usd is not None and needs_usd <= budget_usd + NOTHING:
+            return None
+        wanted_usd = needs_usd + max(spent_usd, needs_usd - spent_usd)
+        return math.ceil(100 * (wanted_usd - (budget_usd or 0.0))) / 100
+
+    def _is_limited(self) -> bool:
+        """Whether runs may spend less than the files let them: a budget was given for them."""
+        trials = {one.outcome.trial.key: one.outcome.trial for one in self._flat()}
+        return any(
+            trials[key].may_have_more(row) if key in trials else row.budget_usd is not None
+            for key, row in self.rows.items()
+            if key in trials or is_grading(key)
+        )
+
+    def _least_usd(self) -> float:
+        """What has to be left so that any part that is missing can begin, or go on."""
+        graders = {
+            name: grading_workflow(self.project, self.experiment, grader)
+            for name, grader in self.experiment.graders.items()
+            if not grader.is_free and grader.function is None
+        }
+        bounds = Bounds(self.experiment, self.prepared, graders, Providers(self._settings))
+        needs = [
+            bounds.trial(self.store, one.outcome, self.rows.get(one.outcome.trial.key))
+            for one in self._flat()
+            if not one.outcome.is_done
+        ]
+        # Of an iteration that nobody has graded yet, it is not looked up which one that is.
+        needs += bounds.gradings.values()
+        for key, row in self.rows.items():
+            grader = row.name.removeprefix("grade-")
+            if is_grading(key) and grader in graders and is_short(self.store, row):
+                needs.append(bounds.grading(self.store, grader, row))
+        return max((each.cost_usd for each in needs), default=0.0)
 
     def _flat(self, variant: str = "") -> list[Graded]:
         """All trials, or those of a variant."""

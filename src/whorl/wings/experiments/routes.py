@@ -28,7 +28,7 @@ from whorl.runtimes.journal.journal import RunId
 from whorl.wings.experiments.document import read_experiment
 from whorl.wings.experiments.judge import judge_of
 from whorl.wings.experiments.results import Study
-from whorl.wings.experiments.server_jobs import Experiments, ExperimentStatus, queue_of, standing_of
+from whorl.wings.experiments.server_jobs import Experiments, ExperimentStatus, queue_of, status_of
 from whorl.wings.experiments.trials import key_prefix
 from whorl.wings.experiments.what_if.query import (
     document_of,
@@ -391,32 +391,19 @@ async def _detail(state: ServerState, name: str) -> ExperimentDetail:
     return await _about(state, name, lambda study: _described(state, study))
 
 
-def _fields(state: ServerState, each: ExperimentStatus) -> dict[str, Any]:
+def _fields(state: ServerState, status: ExperimentStatus) -> dict[str, Any]:
     """What items of lists, and pages about one, have in common."""
-    experiment, progress = each.experiment, each.progress
-    made: dict[str, Any] = {
-        "name": each.name,
-        "file": state.shown_file(each.file) or None,
-        "best": each.best,
-    }
-    names = ("state", "reason", "trouble", "runs", "spent_usd", "updated_at")
-    made |= {name: getattr(each, name) for name in names}
-    if experiment is not None and progress is not None:
-        others = [name for name in experiment.variants if name != experiment.baseline]
-        made |= {"cases": len(experiment.cases), "variants": [experiment.baseline, *others]}
-        counted = ("trials", "done", "running", "expected_usd", "budget_usd")
-        made |= {name: getattr(progress, name) for name in counted}
-    return made
+    made = {name: getattr(status, name) for name in ExperimentItem.model_fields}
+    return made | {"file": state.shown_file(status.file) or None}
 
 
 def _described(state: ServerState, study: Study) -> ExperimentDetail:
     experiment = study.experiment
-    standing = standing_of(study, state.job(Experiments).table.all().get(experiment.name))
-    progress = standing.progress
-    assert progress is not None
+    asked = state.job(Experiments).table.all().get(experiment.name)
+    status, progress = status_of(study, asked)
     each = len(experiment.cases) * experiment.repeat
     return ExperimentDetail(
-        **_fields(state, standing),
+        **_fields(state, status),
         generation=study.generation,
         baseline=experiment.baseline,
         progress=[VariantItem(name=n, trials=each, done=d) for n, d in progress.variants.items()],

@@ -11,20 +11,20 @@ import logging
 import os
 import secrets
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from whorl.errors import InvalidWorkflow, UsageError, WhorlError, did_you_mean, safe
+from whorl.errors import InvalidWorkflow, UsageError, WhorlError, did_you_mean, plural, safe
 from whorl.lazily import dataclass
+from whorl.runtimes.service.tables import change, rows
 from whorl.runtimes.sqlite.listing import RunFilter
 from whorl.services.discovery import candidates
 from whorl.services.inspecting.results import open_gates
 from whorl.wings.experiments.document import read_experiment
+from whorl.wings.experiments.remaining import Progress
 from whorl.wings.experiments.reporting import notes
 from whorl.wings.experiments.results import Study
 from whorl.wings.experiments.runner import ExperimentRunner
-from whorl.wings.experiments.running.cost_bounds import AdvisedStudy
-from whorl.wings.experiments.running.remaining_work import Progress
-from whorl.wings.experiments.table import AskedExperiment, ExperimentTable
 from whorl.wings.experiments.trials import (
     ENDED,
     PREFIX,
@@ -37,19 +37,129 @@ from whorl.wings.experiments.trials import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import apsw
+
     from whorl.interfaces.http.state import ServerState
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.journal import RunRow
+    from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.services.run_driver import Driving
     from whorl.wings.experiments.document import Experiment
-    from whorl.wings.experiments.table import State
     from whorl.wings.experiments.trials import Trial
 
+# `asked`: it is to be conducted; `paused`: its budget did not allow more; `stopped`: by a person.
+State = Literal["asked", "paused", "stopped", "failed", "done"]
+LEASE_S: Final = 30.0
+_REASON_MAX: Final = 500
+_COLUMNS: Final = (
+    "name, root, file, budget_usd, generation, state, reason, asked_at, owner, beat_at"
+)
+_DEFINITIONS: Final = """
+CREATE TABLE IF NOT EXISTS experiments(
+    name TEXT PRIMARY KEY, root TEXT NOT NULL, file TEXT NOT NULL, budget_usd REAL,
+    generation INTEGER NOT NULL, state TEXT NOT NULL, reason TEXT NOT NULL, asked_at REAL NOT NULL,
+    owner TEXT NOT NULL, beat_at REAL NOT NULL
+) WITHOUT ROWID;
+"""
+_ALL: Final = f"SELECT {_COLUMNS} FROM experiments ORDER BY name"
+_PUT: Final = f"""INSERT INTO experiments({_COLUMNS}) VALUES(?, ?, ?, ?, ?, 'asked', '', ?, '', 0)
+    ON CONFLICT(name) DO UPDATE SET root = excluded.root, file = excluded.file,
+    budget_usd = excluded.budget_usd, generation = excluded.generation, state = 'asked',
+    reason = '', asked_at = excluded.asked_at, owner = '', beat_at = 0"""
+_IS_CONDUCTED: Final = """SELECT 1 FROM experiments
+    WHERE name = ? AND state = 'asked' AND owner <> '' AND beat_at > ?"""
+_CLAIM: Final = """UPDATE experiments SET owner = ?2, beat_at = ?3
+    WHERE name = ?1 AND state = 'asked' AND (owner IN ('', ?2) OR beat_at <= ?4)"""
+_SETTLE: Final = """UPDATE experiments SET state = ?3, reason = ?4, owner = ''
+    WHERE name = ?1 AND owner = ?2 AND state = 'asked'"""
+_STOP: Final = "UPDATE experiments SET state = 'stopped' WHERE name = ? AND state = 'asked'"
 LOOK_S: Final = 2.0
 _SUFFIXES: Final = (".experiment.yaml", ".experiment.yml", ".experiment.json")
 
 log = logging.getLogger("whorl")
+
+
+@dataclass(frozen=True, slots=True)
+class AskedExperiment:
+    """An experiment that was asked for; `root` is the folder of its project."""
+
+    name: str
+    root: str
+    file: str
+    budget_usd: float | None
+    generation: int
+    state: State = "asked"
+    reason: str = ""
+    asked_at: float = 0.0
+    owner: str = ""
+    beat_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentTable:
+    """The experiments of a store that were asked for."""
+
+    store: SqliteStore
+
+    def all(self) -> dict[str, AskedExperiment]:
+        found = (AskedExperiment(*row) for row in rows(self.store, "experiments", _ALL))
+        return {asked.name: asked for asked in found}
+
+    async def ask(self, asked: AskedExperiment) -> None:
+        """Wants one conducted; raises UsageError W905 where a process does that already."""
+        now = self.store.clock()
+
+        def apply(connection: apsw.Connection) -> None:
+            if connection.execute(_IS_CONDUCTED, (asked.name, now - LEASE_S)).fetchall():
+                words = f"experiment {asked.name!r} is running already"
+                raise UsageError(words, help="stop it first, or wait until it is done", code="W905")
+            values = (asked.name, asked.root, asked.file, asked.budget_usd, asked.generation, now)
+            connection.execute(_PUT, values)
+
+        await change(self.store, apply, _DEFINITIONS)
+
+    async def claim(self, name: str, owner: str) -> bool:
+        """Takes an experiment, or keeps it; False: another process has it, or nobody wants it."""
+        now = self.store.clock()
+        return await self._changed(_CLAIM, (name, owner, now, now - LEASE_S))
+
+    async def settle(self, name: str, owner: str, state: State, reason: str = "") -> None:
+        await self._changed(_SETTLE, (name, owner, state, reason[:_REASON_MAX]))
+
+    async def release(self, owner: str) -> None:
+        """Leaves all that a process conducts to others."""
+        await self._changed("UPDATE experiments SET owner = '' WHERE owner = ?", (owner,))
+
+    async def stop(self, name: str) -> bool:
+        """False: nobody conducts it."""
+        return await self._changed(_STOP, (name,))
+
+    async def remove(self, name: str) -> None:
+        await self._changed("DELETE FROM experiments WHERE name = ?", (name,))
+
+    async def _changed(self, statement: str, values: tuple[str | float, ...]) -> bool:
+        def apply(connection: apsw.Connection) -> bool:
+            connection.execute(statement, values)
+            return connection.changes() > 0
+
+        return await change(self.store, apply, _DEFINITIONS)
+
+
+async def remove(project: Project, name: str, again: str) -> int:
+    """Deletes all runs of an experiment, or none where somebody drives one of them.
+
+    Gives how many there were; `again` is the command for when nobody drives them any more.
+    """
+    async with project.open_store() as store:
+        found = store.list_runs(RunFilter(key=key_prefix(name)), 2**31)
+        if driven := sum(store.is_owned(row.id) for row in found):
+            words = f"experiment {name!r} has {plural(driven, 'run')} under way"
+            raise UsageError(words, help=f"once that has ended: {again}", code="W905")
+        await ExperimentTable(store).remove(name)
+        return len((await store.remove(key_prefix(name))).runs)
 
 
 @dataclass(slots=True)
@@ -64,10 +174,15 @@ class ExperimentStatus:
     state: str = "new"
     reason: str = ""
     trouble: str = ""
-    experiment: Experiment | None = None
-    progress: Progress | None = None
+    cases: int = 0
+    variants: list[str] = field(default_factory=list)
+    trials: int = 0
+    done: int = 0
+    running: int = 0
     runs: int = 0
     spent_usd: float = 0.0
+    expected_usd: float | None = None
+    budget_usd: float | None = None
     updated_at: float | None = None
     best: dict[str, Any] | None = None
 
@@ -112,7 +227,7 @@ class Experiments:
         return read_experiment(self.project, files[name])
 
     def study(self, name: str) -> Study:
-        return AdvisedStudy(self.project, self._store, self.read(name), self.providers.settings)
+        return Study(self.project, self._store, self.read(name), self.providers.settings)
 
     def listed(self) -> list[ExperimentStatus]:
         """All experiments that have a file, or runs, the newest first."""
@@ -120,17 +235,14 @@ class Experiments:
         for row in self._store.list_runs(RunFilter(key=PREFIX), 2**31):
             runs.setdefault(row.key.removeprefix(PREFIX).partition(":")[0], []).append(row)
         files, asked = self.files(), self.table.all()
-        known = {key_prefix(n).removeprefix(PREFIX).rstrip(":"): n for n in files}
         found = [self._listed(name, file, asked.get(name)) for name, file in files.items()]
-        for plain, rows in runs.items():
-            if plain not in known:
-                found.append(
-                    ExperimentStatus(plain, "", "open", runs=len(rows), spent_usd=_cost(rows))
-                )
-                found[-1].updated_at = max(row.updated_at for row in rows)
         for each in found:
-            own = runs.get(key_prefix(each.name).removeprefix(PREFIX).rstrip(":"), [])
+            own = runs.pop(key_prefix(each.name).removeprefix(PREFIX).rstrip(":"), [])
             each.runs = len(own)
+        for name, left in runs.items():
+            updated_at = max(row.updated_at for row in left)
+            more: dict[str, Any] = {"spent_usd": _cost(left), "updated_at": updated_at}
+            found.append(ExperimentStatus(name, "", "open", runs=len(left), **more))
         return sorted(found, key=lambda each: -(each.updated_at or 0.0))
 
     def _listed(self, name: str, file: str, asked: AskedExperiment | None) -> ExperimentStatus:
@@ -140,10 +252,10 @@ class Experiments:
             study = Study(self.project, self._store, read, self.providers.settings)
         except (InvalidWorkflow, UsageError) as fault:
             return ExperimentStatus(name, file, "failed", trouble=_words(fault))
-        standing = standing_of(study, asked)
-        if standing.state == "done":
-            standing.best = self._best(study)
-        return standing
+        status, _ = status_of(study, asked)
+        if status.state == "done":
+            status.best = self._best(study)
+        return status
 
     def _best(self, study: Study) -> dict[str, Any] | None:
         """The best variant of one that is done, which is computed once."""
@@ -255,33 +367,33 @@ class Experiments:
                 await self.table.release(self._owner)
 
 
-def standing_of(study: Study, asked: AskedExperiment | None) -> ExperimentStatus:
+def status_of(study: Study, asked: AskedExperiment | None) -> tuple[ExperimentStatus, Progress]:
     """How far an experiment is, by its runs and by who was asked for it."""
-    experiment = study.experiment
-    progress = progress_of(study)
+    experiment, progress, found = study.experiment, progress_of(study), study.rows.values()
     if asked is not None and asked.budget_usd is not None:
         progress.budget_usd = asked.budget_usd
-    state = "new" if not study.rows else "open"
-    if progress.done == progress.trials and not _lacks_grades(study):
-        state = "done"
-    if progress.running:
-        state = "running"
-    reason = ""
+    running = sum(row.status == "running" for row in found)
+    is_done = progress.done == progress.trials and not _lacks_grades(study)
+    state, reason = "running" if running else "done" if is_done else "open" if found else "new", ""
     if asked is not None and asked.state != "done" and (state != "done" or asked.state == "asked"):
-        state = "running" if asked.state == "asked" else asked.state
-        reason = asked.reason
-    rows = study.rows.values()
-    return ExperimentStatus(
+        state, reason = "running" if asked.state == "asked" else asked.state, asked.reason
+    status = ExperimentStatus(
         experiment.name,
         experiment.file,
         state,
         reason,
-        experiment=experiment,
-        progress=progress,
-        runs=len(study.rows),
-        spent_usd=_cost(rows),
-        updated_at=max((row.updated_at for row in rows), default=None),
+        cases=len(experiment.cases),
+        variants=sorted(experiment.variants, key=lambda name: name != experiment.baseline),
+        trials=progress.trials,
+        done=progress.done,
+        running=running,
+        runs=len(found),
+        spent_usd=progress.spent_usd,
+        expected_usd=progress.expected_usd,
+        budget_usd=progress.budget_usd,
+        updated_at=max((row.updated_at for row in found), default=None),
     )
+    return status, progress
 
 
 def _lacks_grades(study: Study) -> bool:
@@ -294,26 +406,24 @@ def _lacks_grades(study: Study) -> bool:
 
 def progress_of(study: Study) -> Progress:
     """What the runs of an experiment tell of how far it is, whoever conducts it."""
-    experiment, rows = study.experiment, study.rows
+    experiment, found = study.experiment, study.rows
     variants = dict.fromkeys(study.prepared, 0)
     made = Progress(experiment.trials, len(experiment.cases), variants=variants)
-    made.budget_usd, made.spent_usd = experiment.budget, _cost(rows.values())
+    made.budget_usd, made.spent_usd = experiment.budget, _cost(found.values())
     trials_usd = 0.0
     for block in study.blocks:
-        own = {trial.key: row for trial in block if (row := rows.get(trial.key)) is not None}
-        done = [trial for trial in block if _is_done(study, trial)]
-        for trial in done:
-            made.variants[trial.variant] += 1
+        done = [trial.variant for trial in block if _is_done(study, trial)]
+        for variant in done:
+            made.variants[variant] += 1
         made.done += len(done)
-        made.running += sum(row.status == "running" for row in own.values())
-        trials_usd += _cost(own.values())
+        case_usd = _cost(found[key] for key in {trial.key for trial in block} & found.keys())
+        trials_usd += case_usd
         if len(done) == len(block):
             made.whole += 1
-            made.whole_usd += _cost(own.values())
-    gradings = [row for key, row in rows.items() if is_grading(key)]
+            made.whole_usd += case_usd
+    gradings = [row for key, row in found.items() if is_grading(key)]
     made.graded = sum(row.status == "succeeded" for row in gradings)
     made.people = sum(row.status == "waiting" for row in gradings)
-    made.running += sum(row.status == "running" for row in gradings)
     made.others_usd = made.spent_usd - trials_usd - _cost(gradings)
     if made.done:
         # Which case a grading is of is not looked up: each trial has the same share of them.
@@ -348,8 +458,8 @@ def queue_of(study: Study) -> list[dict[str, Any]]:
     ]
 
 
-def _cost(rows: Any) -> float:
-    return float(sum(row.cost_usd for row in rows))
+def _cost(found: Iterable[RunRow]) -> float:
+    return sum(row.cost_usd for row in found)
 
 
 def _words(fault: WhorlError) -> str:

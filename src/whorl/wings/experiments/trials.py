@@ -37,13 +37,13 @@ ENDED = ("succeeded", "failed", "cancelled")
 RESUMES_MAX = 3
 # A budget does not allow a call.
 STOPPED = "R103"
-_PAUSES = frozenset({"budget.reached", "run.waiting", "run.paused"})
-_ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished"})
+_ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished", "warning"})
 _STEERED = frozenset(
     {"gate.decided", "run.accepted", "run.cancelled", "run.continued", "run.paused", "run.resumed"}
 )
 _SHORTAGE = frozenset(
-    {"budget.reached", "run.resumed", "run.continued", "loop.finished", "run.finished"}
+    {"budget.reached", "loop.finished", "run.finished"}
+    | {"run.continued", "run.paused", "run.resumed"}
 )
 # Who lets a run go on that lacked money: not a person, who may want something else of it.
 BY_EXPERIMENT = "experiment"
@@ -192,18 +192,6 @@ def rows_of(store: SqliteStore, name: str, generation: int) -> dict[str, RunRow]
     return {row.key: row for row in store.list_runs(which, 2**31)}
 
 
-def lacks_money(store: SqliteStore, row: RunRow) -> bool:
-    """Whether a run is paused because its budget does not allow the next call."""
-    if row.status != "paused":
-        return False
-    reached: dict[str, Any] = {}
-    for entry in store.read(row.id, kinds=_PAUSES):
-        body = entry.event.body
-        is_budget = entry.event.kind == "budget.reached" or body.get("for") == "budget"
-        reached = (body if "scope" in body else reached) if is_budget else {}
-    return reached.get("scope") == "run" and reached.get("limit") == "cost_usd"
-
-
 def is_steered(store: SqliteStore, row: RunRow) -> bool:
     """Whether a person has changed what came of a trial, or has paused it.
 
@@ -227,16 +215,14 @@ def is_steered(store: SqliteStore, row: RunRow) -> bool:
 def doubt_usd(store: SqliteStore, row: RunRow) -> float:
     """What a run was charged with for calls in doubt: a crash has spent that, not the trial."""
     doubts = store.read(row.id, kinds=frozenset({"task.in_doubt"})) if row.in_doubt else ()
-    reserves = (_fields(entry.event.body.get("reserve")) for entry in doubts)
+    reserves: list[Any] = [entry.event.body.get("reserve") or {} for entry in doubts]
     return sum(amount_in(reserve.get("cost_usd")) for reserve in reserves)
 
 
 def is_short(store: SqliteStore, row: RunRow) -> bool:
-    """Whether the cost budget of a run has ended it, or a loop of it, or has cut an answer."""
+    """Whether the cost budget of a run has stopped it, ended a loop of it, or cut an answer."""
     if row.budget_usd is None or row.status not in ("paused", "failed", "succeeded"):
         return False
-    if row.status == "paused":
-        return lacks_money(store, row)
     refused: set[str] = set()
     explored: set[str] = set()
     error: dict[str, Any] = {}
@@ -244,21 +230,17 @@ def is_short(store: SqliteStore, row: RunRow) -> bool:
         body: dict[str, Any] = entry.event.body
         place = entry.event.address.partition("[")[0]
         match entry.event.kind:
-            case "run.resumed" | "run.continued":
+            case "run.resumed" | "run.continued" | "run.paused":
                 refused.clear()
-            case "budget.reached":
-                is_of_run = body.get("scope") == "run" and body.get("limit") == "cost_usd"
-                refused |= {place} if is_of_run else set()
+                error = {}
+            case "budget.reached" if body.get("scope") == "run" and body.get("limit") == "cost_usd":
+                refused.add(place)
             case "loop.finished" if "explored" in body and body["exit_reason"] != "budget":
                 # It returned what its rule had left it with before.
                 explored.add(place)
             case "run.finished":
                 error = body.get("error") or {}
     return is_cut(error) or bool(refused - explored)
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def is_outside_failure(store: SqliteStore, row: RunRow) -> bool:
@@ -277,47 +259,40 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
     outcome.in_doubt = row.in_doubt
     if not outcome.is_done:
         return outcome
-    if row.status == "paused":
-        _take_stop(outcome, store)
     # By loop and iteration; one that is tried again has all that it has used.
     used: dict[str, dict[str, float]] = {}
     extra: dict[str, float] = {}
     for entry in store.read(row.id, kinds=_ENDS):
         body: dict[str, Any] = entry.event.body
         address = entry.event.address
-        if entry.event.kind == "run.finished":
-            outcome.outputs = body.get("outputs") or {}
-            outcome.unpriced = unpriced_in(body)
-            error = body.get("error") or {}
-            outcome.error, outcome.message = error.get("code", ""), error.get("message", "")
-            # Of what the outside failed, the step, the iteration and the run say R100.
-            cause = (error.get("cause") or {}).get("code")
-            outcome.error = cause if cause in OUTSIDE else outcome.error
-        elif entry.event.kind == "iteration.finished":
-            loop = address.rpartition("[")[0]
-            cost_usd = (body.get("usage") or {}).get("cost_usd") or 0.0
-            used.setdefault(loop, {})[address] = cost_usd
-            if body.get("score") is not None and "[" not in loop:
-                outcome.scores[body["number"]] = body["score"]
-        elif "[" not in address:
-            _take_loop(outcome, body, address)
-            if "explored" in body:
-                loop_usd = body["usage"].get("cost_usd") or 0
-                extra[address] = max(0.0, sum(used.get(address, {}).values()) - loop_usd)
+        match entry.event.kind:
+            case "run.finished":
+                outcome.outputs = body.get("outputs") or {}
+                outcome.unpriced = unpriced_in(body)
+                error = body.get("error") or {}
+                outcome.error, outcome.message = error.get("code", ""), error.get("message", "")
+                # Of what the outside failed, the step, the iteration and the run say R100.
+                cause = (error.get("cause") or {}).get("code")
+                outcome.error = cause if cause in OUTSIDE else outcome.error
+            case "warning" if row.status == "paused" and body.get("code") == STOPPED:
+                # It says which call the budget does not allow.
+                outcome.error, outcome.message = STOPPED, str(body.get("message", ""))
+            case "iteration.finished":
+                loop = address.rpartition("[")[0]
+                cost_usd = (body.get("usage") or {}).get("cost_usd") or 0.0
+                used.setdefault(loop, {})[address] = cost_usd
+                if body.get("score") is not None and "[" not in loop:
+                    outcome.scores[body["number"]] = body["score"]
+            case "loop.finished" if "[" not in address:
+                _take_loop(outcome, body, address)
+                if "explored" in body:
+                    loop_usd = body["usage"].get("cost_usd") or 0
+                    extra[address] = max(0.0, sum(used.get(address, {}).values()) - loop_usd)
     outcome.extra_usd = sum(extra.values())
     outcome.cost_usd = max(0.0, outcome.cost_usd - outcome.extra_usd)
     if trial.may_have_more(row, doubt_usd(store, row)) and is_short(store, row):
         outcome.is_short, outcome.status = True, "paused"
     return outcome
-
-
-def _take_stop(outcome: Outcome, store: SqliteStore) -> None:
-    """A budget that stops a run says which call it does not allow."""
-    assert outcome.run is not None
-    for entry in store.read(outcome.run, kinds=frozenset({"warning"})):
-        body: dict[str, Any] = entry.event.body
-        if body.get("code") == STOPPED:
-            outcome.error, outcome.message = STOPPED, str(body.get("message", ""))
 
 
 def unpriced_in(finished: dict[str, Any]) -> int:

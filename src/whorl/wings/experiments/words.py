@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from whorl.wings.experiments.document import Experiment
+    from whorl.wings.experiments.remaining import Forecast, Progress
     from whorl.wings.experiments.reporting.gate import Gate
     from whorl.wings.experiments.reporting.kappa import JudgeReport
     from whorl.wings.experiments.reporting.notes import Commands
     from whorl.wings.experiments.reporting.report import Report, VariantReport
     from whorl.wings.experiments.reporting.statistics import Estimate
-    from whorl.wings.experiments.running.remaining_work import Forecast, Progress
     from whorl.wings.experiments.what_if.evaluate import Answer
     from whorl.wings.experiments.what_if.query import WhatIf
     from whorl.wings.experiments.what_if.rule_results import RuleResult

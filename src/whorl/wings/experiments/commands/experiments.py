@@ -41,11 +41,10 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.wings.experiments.document import Experiment
+    from whorl.wings.experiments.remaining import Progress
     from whorl.wings.experiments.reporting.notes import Commands
     from whorl.wings.experiments.reporting.report import Report
     from whorl.wings.experiments.results import Study
-    from whorl.wings.experiments.running.cost_bounds import AdvisedStudy
-    from whorl.wings.experiments.running.remaining_work import Progress
     from whorl.wings.experiments.server_jobs import Experiments
 
 _FAILED = 1
@@ -274,7 +273,7 @@ def ls_command(project: Project, *, as_json: bool) -> None:
 @located
 def rm_command(project: Project, *, name: str) -> None:
     """Delete all runs of an experiment: trials and gradings."""
-    from whorl.wings.experiments.running.trial_runs import remove
+    from whorl.wings.experiments.server_jobs import remove
     from whorl.wings.experiments.what_if.loop_facts import FOLDER, clear_facts
 
     count = asyncio.run(remove(project, name, pasted(*same_command())))
@@ -291,7 +290,7 @@ def stop_command(project: Project, *, name: str) -> None:
     \b
       whorl experiment stop polish
     """
-    from whorl.wings.experiments.table import ExperimentTable
+    from whorl.wings.experiments.server_jobs import ExperimentTable
 
     async def work() -> bool:
         async with project.open_store() as store:
@@ -394,13 +393,13 @@ def study_of(
     file: str = "",
     *,
     generation: int = 1,
-) -> AdvisedStudy:
+) -> Study:
     """An experiment with its runs; commands name the file as it was given."""
-    from whorl.wings.experiments.running.cost_bounds import AdvisedStudy
+    from whorl.wings.experiments.results import Study
 
     commands = words.commands_for(file or experiment.file, pasted)
     of = (project, store, experiment, project.settings(), commands)
-    return AdvisedStudy(*of, generation=generation)
+    return Study(*of, generation=generation)
 
 
 @contextmanager
@@ -471,9 +470,7 @@ def conducted(
         study = study_of(project, store, experiment, file, generation=generation)
         more_usd = None
         if progress.is_paused:
-            more_usd = replace(study.needed(), is_limited=True).more(
-                experiment.budget, progress.needs_usd
-            )
+            more_usd = study.more_usd(progress.needs_usd)
         commands = words.commands_for(file, pasted)
         if fresh and not study.rows:
             # Nothing of it has begun, so it is still to be run anew.

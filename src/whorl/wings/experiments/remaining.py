@@ -5,13 +5,14 @@ It counts what is there, and what each case has cost.
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from collections import Counter, deque
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from whorl.lazily import dataclass
 from whorl.services.files.preflight import find_loop
+from whorl.wings.experiments.costs import Bound
 from whorl.wings.experiments.results import iteration_names
-from whorl.wings.experiments.running.cost_bounds import Bound
 from whorl.wings.experiments.trials import (
     ENDED,
     RESUMES_MAX,
@@ -25,33 +26,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from whorl.runtimes.journal.journal import RunRow
+    from whorl.wings.experiments.costs import Bounds
     from whorl.wings.experiments.document import Grader
     from whorl.wings.experiments.graders import Collection
-    from whorl.wings.experiments.running.cost_bounds import Bounds
     from whorl.wings.experiments.trials import Outcome, Trial
     from whorl.wings.experiments.variants import Prepared
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What is still to do for a trial: it is run, or so many of its gradings are missing.
-
-    `own_usd` is what its run, which was begun, may still spend by the limit that it has.
-    `spent_usd` is what it has spent; `is_short`: that was not enough. `graders` are those of the
-    gradings.
-    """
-
-    bound: Bound
-    is_run: bool = False
-    gradings: int = 0
-    own_usd: float | None = None
-    spent_usd: float = 0.0
-    is_short: bool = False
-    graders: tuple[str, ...] = ()
-
-
 class Remaining:
-    """Looks at the runs of one generation of an experiment, and counts those that end."""
+    """Looks at the runs of one generation of an experiment, and counts those that end.
+
+    `queue` are the trials that something is missing of, those first that were begun; of each,
+    `missing` are the gradings (grader, key and input), and `needs` is what it may still come to.
+    """
 
     def __init__(
         self,
@@ -66,95 +53,85 @@ class Remaining:
         self._experiment, self._prepared = collection.experiment, prepared
         self._bounds, self._rows = bounds, rows
         self._open_trials = {block[0].case.id: len(block) for block in blocks}
-        self._case_usd = dict.fromkeys(self._open_trials, 0.0)
-        self._charged: dict[str, float] = {}
-        self._claimed: set[str] = set()
+        self._keys: dict[str, set[str]] = {case: set() for case in self._open_trials}
         self._counted: set[str] = set()
         # How often gradings that the outside failed were tried again.
-        self.tries: dict[str, int] = {}
+        self.tries: Counter[str] = Counter()
         variants = dict.fromkeys(prepared, 0)
         self.progress = Progress(self._experiment.trials, len(blocks), variants=variants)
         self.progress.spent_usd = sum(row.cost_usd for row in rows.values())
+        self.missing: dict[str, list[tuple[Grader, str, dict[str, Any]]]] = {}
+        self.needs: dict[str, Bound] = {}
         # Trials of variants that are alike have one run.
         self._alike: dict[str, list[Trial]] = {}
         for trial in (trial for block in blocks for trial in block):
             self._alike.setdefault(trial.key, []).append(trial)
-        self.trials = [alike[0] for alike in self._alike.values()]
-        self.work = {trial.key: work for trial in self.trials if (work := self._look(trial))}
-        self.progress.others_usd = self.progress.spent_usd - sum(self._case_usd.values())
+        trials = [alike[0] for alike in self._alike.values() if self.look(alike[0])]
+        self.queue = deque(sorted(trials, key=lambda trial: trial.key not in rows))
+        self.progress.others_usd = self.progress.spent_usd - sum(map(self._case_usd, self._keys))
         self.progress.before = self.progress.done
 
     def forecast(self) -> Forecast:
-        work = self.work.values()
-        all_ = sum((one.bound for one in work), Bound())
-        missing = (trial for trial in self.trials if trial.key in self.work)
-        about_usd = sum(self._about_usd(trial, self.work[trial.key]) for trial in missing)
+        runs = [trial.key for trial in self.queue if trial.key not in self.missing]
+        # Equal results of a case share a grading.
+        gradings = {key: grader for each in self.missing.values() for grader, key, _ in each}
+        left = [self.needs[key] for key in runs]
+        left += [self._grading(grader, key) for key, grader in gradings.items()]
+        whole = sum(left, Bound())
         return Forecast(
             self._experiment.trials,
-            sum(one.is_run for one in work),
-            sum(one.gradings for one in work),
-            all_.calls,
-            about_usd or None,
-            all_.is_limit,
+            len(runs),
+            len(gradings),
+            whole.calls,
+            whole.cost_usd or None,
+            whole.is_limit,
             tuple(self._bounds.unpriced),
         )
 
-    def _about_usd(self, trial: Trial, work: Work) -> float:
-        """What is still to come of a trial: what was paid already says more than an estimate."""
-        if work.is_run:
-            spent_usd, is_short = work.spent_usd, work.is_short
-            return self._bounds.about_usd(trial.variant, spent_usd, is_short=is_short)
-        if work.bound.is_limit:
-            return work.bound.cost_usd
-        return max(work.bound.cost_usd, sum(map(self._bounds.grading_usd, work.graders)))
-
-    def _look(self, trial: Trial) -> Work | None:
-        """What is still to do for a trial; one that needs nothing more is counted."""
+    def look(self, trial: Trial) -> bool:
+        """Whether something is missing of a trial; one that has ended is counted."""
         row = self._rows.get(trial.key)
-        if row is None:
-            return Work(self._bounds.whole(trial.variant), is_run=True)
-        self.charge(trial, trial.key)
         outcome = outcome_of(self._store, trial, row)
+        if row is not None:
+            self._keys[trial.case.id].add(trial.key)
         if not outcome.is_done or self.is_tried_again(outcome):
-            bound = self._bounds.trials[trial.variant].without(row.cost_usd)
-            own_usd = None
-            if row.budget_usd is not None and not outcome.is_short:
-                own_usd = max(0.0, row.budget_usd - row.cost_usd)
-            whole = bound + self._bounds.graded(trial.variant)
-            work = Work(whole, is_run=True, own_usd=own_usd)
-            return replace(work, spent_usd=row.cost_usd, is_short=outcome.is_short)
-        missing: dict[str, Grader] = {}
-        for grader, key, _ in self._wanted(outcome):
-            self.charge(trial, key)
-            missing |= {} if self.is_graded(key) else {key: grader}
-        if not missing:
-            self.count(trial)
-            self.complete(trial)
-            return None
-        # Equal results of a case share a grading.
-        new = {
-            key: self._bounds.gradings[missing[key].name] for key in missing.keys() - self._claimed
-        }
-        self._claimed |= new.keys()
-        left = (self._left_of(key, bound) for key, bound in new.items())
-        graders = tuple(missing[key].name for key in new)
-        return Work(sum(left, Bound()), gradings=len(new), graders=graders)
+            self.needs[trial.key] = self._bounds.trial(self._store, outcome, row)
+            return True
+        self._count(trial)
+        self.missing[trial.key] = list(self._wanted(outcome))
+        return self.settle(trial)
 
-    def _left_of(self, key: str, bound: Bound) -> Bound:
-        """What a grading may still cost: one that was begun, as much as its limit leaves."""
-        row, left = self._rows.get(key), bound.without(self.cost(key))
-        if row is None or row.budget_usd is None or is_short(self._store, row):
-            return left
-        return replace(left, cost_usd=max(left.cost_usd, row.budget_usd - row.cost_usd))
+    def settle(self, trial: Trial) -> bool:
+        """Whether gradings of a trial that has ended are missing, after some of them have ended."""
+        wanted = self.missing.pop(trial.key)
+        self._keys[trial.case.id] |= {key for _, key, _ in wanted}
+        if missing := [one for one in wanted if not self.is_graded(one[1])]:
+            self.missing[trial.key] = missing
+            needs = (self._grading(grader, key) for grader, key, _ in missing)
+            self.needs[trial.key] = sum(needs, Bound())
+            return True
+        self._open_trials[trial.case.id] -= len(self._alike[trial.key])
+        if not self._open_trials[trial.case.id]:
+            self.progress.whole += 1
+            self.progress.whole_usd += self._case_usd(trial.case.id)
+        return False
+
+    def _grading(self, grader: Grader, key: str) -> Bound:
+        return self._bounds.grading(self._store, grader.name, self._rows.get(key))
+
+    def lacks_money(self, trial: Trial) -> bool:
+        """Whether a trial, or a grading of it, has ended for want of money that it may have."""
+        row = self._rows[trial.key]
+        if trial.key not in self.missing:
+            return outcome_of(self._store, trial, row).is_short
+        rows = [self._rows[key] for _, key, _ in self.missing[trial.key] if key in self._rows]
+        return any(is_short(self._store, row) for row in rows)
 
     def cost(self, key: str) -> float:
         return self._rows[key].cost_usd if key in self._rows else 0.0
 
-    def charge(self, trial: Trial, key: str) -> None:
-        """Counts what a run has cost so far as a cost of its case, once."""
-        if key in self._rows:
-            self._case_usd[trial.case.id] += self.cost(key) - self._charged.get(key, 0.0)
-            self._charged[key] = self.cost(key)
+    def _case_usd(self, case: str) -> float:
+        return sum(map(self.cost, self._keys[case]))
 
     def is_tried_again(self, outcome: Outcome) -> bool:
         """Whether the outside has failed a trial that may be tried again."""
@@ -163,20 +140,13 @@ class Remaining:
         resumed = self._store.read(outcome.run, kinds=frozenset({"run.resumed"}))
         return sum(1 for _ in resumed) < RESUMES_MAX
 
-    def missing(self, trial: Trial) -> list[tuple[Grader, str, dict[str, Any]]]:
-        """The gradings that a trial lacks: of those who are paid for it, and of people."""
-        self.charge(trial, trial.key)
-        if not self._bounds.gradings:
-            return []
-        outcome = outcome_of(self._store, trial, self._rows[trial.key])
-        wanted = {key: (grader, key, shown) for grader, key, shown in self._wanted(outcome)}
-        return [one for key, one in wanted.items() if not self.is_graded(key)]
-
     def _wanted(self, outcome: Outcome) -> Iterator[tuple[Grader, str, dict[str, Any]]]:
         """All gradings of a trial that have, or should have, a run: grader, key and input."""
+        wanted: dict[str, tuple[Grader, str, dict[str, Any]]] = {}
         if self._bounds.gradings and outcome.status == "succeeded":
             for names in self._subjects(outcome):
-                yield from self._collection.wanted(names)
+                wanted |= {one[1]: one for one in self._collection.wanted(names)}
+        return iter(wanted.values())
 
     def _subjects(self, outcome: Outcome) -> Iterator[dict[str, Any]]:
         """What is graded of a trial: what it returned, and of an exploring one every iteration."""
@@ -196,39 +166,30 @@ class Remaining:
     def is_graded(self, key: str) -> bool:
         """Whether a grading has ended, or waits for a person; it is counted then."""
         row = self._rows.get(key)
-        if row is None or row.status not in (*ENDED, "waiting") or self.goes_on(row):
+        if row is None or row.status not in (*ENDED, "waiting"):
+            return False
+        if row.status == "failed" and (is_short(self._store, row) or self.is_failed(row)):
             return False
         if key not in self._counted:
             self._counted.add(key)
             self.progress.graded += row.status == "succeeded"
             self.progress.people += row.status == "waiting"
-            self._bounds.see_grading(row)
         return True
-
-    def goes_on(self, row: RunRow) -> bool:
-        """Whether a grading that has failed lacks money, or is tried again."""
-        return row.status == "failed" and (is_short(self._store, row) or self.is_failed(row))
 
     def is_failed(self, row: RunRow) -> bool:
         """Whether the outside has failed a grading that may be tried again by this command."""
-        is_left = self.tries.get(row.key, 0) < RESUMES_MAX
-        return is_left and is_outside_failure(self._store, row)
+        return self.tries[row.key] < RESUMES_MAX and is_outside_failure(self._store, row)
 
-    def count(self, trial: Trial) -> None:
+    def _count(self, trial: Trial) -> None:
         """A trial has ended, and those of other variants that are alike."""
+        if trial.key in self._counted:
+            return
+        self._counted.add(trial.key)
         cost_usd, costs = self.cost(trial.key), self.progress.costs
         for each in self._alike[trial.key]:
             self.progress.done += 1
             self.progress.variants[each.variant] += 1
             costs[each.variant] = costs.get(each.variant, 0.0) + cost_usd
-            self._bounds.seen_trials[each.variant].add(cost_usd)
-
-    def complete(self, trial: Trial) -> None:
-        """A trial has ended, and all that it gave is graded."""
-        self._open_trials[trial.case.id] -= len(self._alike[trial.key])
-        if not self._open_trials[trial.case.id]:
-            self.progress.whole += 1
-            self.progress.whole_usd += self._case_usd[trial.case.id]
 
 
 # How far an experiment is, and what is still to come: both are told while it runs.
@@ -244,7 +205,6 @@ class Progress:
     variants: dict[str, int] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
     under_way: dict[str, int] = field(default_factory=dict)
-    running: int = 0
     spent_usd: float = 0.0
     budget_usd: float | None = None
     graded: int = 0

@@ -1,1 +1,0 @@
-"""What remains of an experiment that runs: bounds, progress, what is missing."""
