@@ -10,10 +10,9 @@ from whorl.errors import Diagnostic, did_you_mean
 from whorl.ir import Call, ForEach, Loop
 from whorl.ir.checks.expressions import RESULTS, joined_path, member_advice
 from whorl.ir.checks.scopes import PLAIN, Shape, Shapes, lacks, part_of
-from whorl.ir.nodes import ITERATIONS_MAX
 from whorl.ir.walk import blocks_of
 from whorl.language import Expression, LanguageError, free_names
-from whorl.source import Mapping, Scalar, Sequence, plain
+from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -30,45 +29,51 @@ BASE = "base"
 # What graders see of a run, and of a trial.
 RUN_FACTS = ("iterations", "exit_reason", "stopped_by", "cost_usd", "seconds", "status")
 NAMES = ("case", "inputs", "outputs", RESULTS, "run")
-# Graders whose words may be a template; all else in them is for others to read.
+# The forms of graders by the field that tells them apart, with the fields beside it.
+GRADERS: dict[str, tuple[str, ...]] = {
+    "equals": ("of", "ignore"),
+    "judge": ("of", "votes", "model"),
+    "ask": ("returns", "model"),
+    "use": ("with",),
+    "run": (),
+    "person": ("show",),
+}
+# Fields of graders whose words may be a template; all else in them is for others to read.
 _TEMPLATES = ("equals", "of", "judge", "ask", "with", "run", "person", "show")
-_LEAST_ONE = ("repeat", "at_once")
-GATE = {"margin": "number", "cost": "number", "failures": "string"}
-VOTES_MAX = 99
-# What a comparison of texts may ignore.
-IGNORED = ("case", "space")
 
 
-def check_fields(root: Mapping, graders: Value | None) -> Iterator[Diagnostic]:
-    """The mistakes in the values of an experiment file; `graders` are the words of `grade`."""
-    version = root.get("experiment")
-    if version is not None and plain(version) != 1:
-        yield _wrong("this version of the format is not known", version.span, "experiment: 1")
-    for name in _LEAST_ONE:
-        value = root.get(name)
-        if value is not None and plain(value) == 0:
-            yield _wrong(f"{name!r} of the experiment must be at least 1", value.span)
-    variants = root.get("variants")
-    for entry in variants if isinstance(variants, Mapping) else ():
-        if not entry.name.strip():
-            yield _wrong("a variant has no name", entry.key.span, "variants: {large: ...}")
-        if entry.name == BASE and plain(entry.value):
-            words = f"variant {BASE!r} is the file as it is, and cannot be another one"
-            advice = "give it another name; `baseline: NAME` compares the others with it"
-            yield _wrong(words, entry.key.span, advice)
-    yield from _check_margin(root.get("margin"), "the experiment")
-    yield from _check_explore(root.get("explore"))
-    yield from _check_gate(root.get("gate"))
-    names = ["grade"]
-    if isinstance(graders, Mapping) and not _is_one(graders):
-        names = [entry.name for entry in graders]
-        for entry in graders:
-            yield from _check_grader(entry.name, entry.value)
-    elif graders is not None:
-        yield from _check_grader("grade", graders)
+def graders_in(value: Value | None) -> dict[str, Value]:
+    """The graders that `grade` names; one that is alone is called like the field."""
+    if isinstance(value, Mapping) and not any(kind in value for kind in GRADERS):
+        return {entry.name: entry.value for entry in value}
+    return {} if value is None else {"grade": value}
+
+
+def check_names(root: Mapping) -> Iterator[Diagnostic]:
+    """What the expressions and templates of an experiment file read that is not there."""
+    graders = graders_in(root.get("grade"))
+    for name, value in graders.items():
+        words = f"grader {name!r} sees {', '.join(NAMES)}"
+        for text in _texts_of(value):
+            yield from _check_text(text, NAMES, words)
     if isinstance(solved := root.get("solved"), Scalar):
-        yield from _check_text(solved, names, "`solved` sees the grades")
-    yield from _check_templates(root.get("inputs"), ["case"], "`inputs` see the case")
+        yield from _check_text(solved, [*graders] or ["grade"], "`solved` sees the grades")
+    for text in templates_in(root.get("inputs")):
+        yield from _check_text(text, ["case"], "`inputs` see the case")
+
+
+def _texts_of(grader: Value) -> Iterator[Scalar]:
+    """What a grader reads names by: itself, or templates in some of its fields."""
+    if isinstance(grader, Scalar):
+        yield grader
+    for entry in grader if isinstance(grader, Mapping) else ():
+        if entry.name in _TEMPLATES:
+            yield from templates_in(entry.value)
+
+
+def expressions_of(graders: Value | None) -> Iterator[Scalar]:
+    """What all graders read names by."""
+    return (text for grader in graders_in(graders).values() for text in _texts_of(grader))
 
 
 def check_columns(root: Mapping, columns: Collection[str]) -> Iterator[Diagnostic]:
@@ -89,9 +94,8 @@ def check_members(
     `loops` are those whose steps the results are of.
     """
     for value in texts:
-        syntax = "template" if "{{" in value.text else "jinja"
         with suppress(LanguageError):
-            uses = free_names(Expression(syntax, value.text))
+            uses = free_names(expression_of(value.text))
             found = (_missing(use.name, use.path, members) for use in uses)
             missing = {(one[0], one[1][0]): one for one in found if one is not None}
             for holder, rest, shape in missing.values():
@@ -188,81 +192,9 @@ def _either(one: Shape | None, other: Shape | None) -> Shape | None:
     return Shape(one.kind, fields, _either(one.items, other.items), one.open or other.open)
 
 
-def expressions_of(graders: Value | None) -> Iterator[Scalar]:
-    """The graders that are expressions, and the templates in all others."""
-    if isinstance(graders, Mapping) and not _is_one(graders):
-        for entry in graders:
-            yield from expressions_of(entry.value)
-    else:
-        yield from [graders] if isinstance(graders, Scalar) else templates_in(graders)
-
-
-def _is_one(graders: Mapping) -> bool:
-    kinds = {"equals", "judge", "ask", "use", "run", "person"}
-    return bool(kinds & {entry.name for entry in graders})
-
-
-def _check_explore(value: Value | None) -> Iterator[Diagnostic]:
-    for entry in value if isinstance(value, Mapping) else ():
-        most: Any = plain(entry.value)
-        is_count = isinstance(most, int) and not isinstance(most, bool)
-        if not is_count or not 1 <= most <= ITERATIONS_MAX:
-            words = f"loop {entry.name!r} is explored up to a number of iterations"
-            yield _wrong(words, entry.value.span, f"explore: {{{entry.name}: 8}}")
-
-
-def _check_margin(value: Value | None, owner: str) -> Iterator[Diagnostic]:
-    margin: Any = None if value is None else plain(value)
-    is_number = isinstance(margin, int | float) and not isinstance(margin, bool)
-    if value is not None and is_number and not 0 <= margin < 1:
-        words = f"'margin' of {owner} must be at least 0 and below 1: grades are from 0 to 1"
-        yield _wrong(words, value.span)
-
-
-def _check_gate(value: Value | None) -> Iterator[Diagnostic]:
-    for entry in value if isinstance(value, Mapping) else ():
-        if entry.name not in GATE:
-            advice = did_you_mean(entry.name, list(GATE)) or f"known: {', '.join(GATE)}"
-            yield _wrong(f"the gate has no field {entry.name!r}", entry.key.span, advice)
-            continue
-        given: Any = plain(entry.value)
-        if entry.name == "failures":
-            is_right = given == "none"
-        else:
-            is_right = isinstance(given, int | float) and not isinstance(given, bool)
-        if entry.name == "margin" and is_right:
-            yield from _check_margin(entry.value, "the gate")
-        elif not is_right or (entry.name == "cost" and given <= 0):
-            wanted = {"failures": "none", "cost": "a number above 0"}.get(entry.name, "a number")
-            yield _wrong(f"{entry.name!r} of the gate must be {wanted}", entry.value.span)
-
-
-def _check_grader(name: str, value: Value) -> Iterator[Diagnostic]:
-    words = f"grader {name!r} sees {', '.join(NAMES)}"
-    if isinstance(value, Scalar):
-        yield from _check_text(value, NAMES, words)
-    for entry in value if isinstance(value, Mapping) else ():
-        if entry.name in _TEMPLATES:
-            yield from _check_templates(entry.value, NAMES, words)
-        if entry.name == "ignore":
-            yield from _check_ignored(name, entry.value)
-        if entry.name == "votes":
-            votes: Any = plain(entry.value)
-            if not isinstance(votes, int) or not 1 <= votes <= VOTES_MAX:
-                yield _wrong(f"'votes' of grader {name!r} must be 1 to 99", entry.value.span)
-
-
-def _check_ignored(name: str, value: Value) -> Iterator[Diagnostic]:
-    given: Any = plain(value)
-    for word in given if isinstance(given, list) else [given]:
-        if word not in IGNORED:
-            advice = did_you_mean(str(word), IGNORED) or f"known: {', '.join(IGNORED)}"
-            yield _wrong(f"grader {name!r} cannot ignore {word!r}", value.span, advice)
-
-
-def _check_templates(value: Value | None, names: Any, words: str) -> Iterator[Diagnostic]:
-    for text in templates_in(value):
-        yield from _check_text(text, names, words)
+def expression_of(text: str) -> Expression:
+    """An expression, or a text with placeholders."""
+    return Expression("template" if "{{" in text else "jinja", text)
 
 
 def templates_in(value: Value | None) -> Iterator[Scalar]:
@@ -278,10 +210,8 @@ def templates_in(value: Value | None) -> Iterator[Scalar]:
 
 
 def _check_text(value: Scalar, names: Any, words: str) -> Iterator[Diagnostic]:
-    """An expression, or a text with placeholders, and the names that it reads."""
-    syntax = "template" if "{{" in value.text else "jinja"
     try:
-        uses = free_names(Expression(syntax, value.text))
+        uses = free_names(expression_of(value.text))
     except LanguageError as fault:
         yield Diagnostic("W008", str(fault), value.span, help=fault.help or "")
         return

@@ -13,14 +13,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from whorl.dialects.reader import parse
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
 from whorl.interpreter.constructs.run import InputError, check_inputs
+from whorl.ir.nodes import ITERATIONS_MAX
 from whorl.language import Expression, LanguageError, MappingScope, evaluate
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, plain
 from whorl.source.paths import open_file
-from whorl.wings.experiments.checking import BASE, GATE, check_columns, check_fields
+from whorl.wings.experiments.checking import (
+    BASE,
+    GRADERS,
+    check_columns,
+    check_names,
+    graders_in,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from whorl.dialects import ProjectFiles, Reading
     from whorl.ir import Workflow
@@ -196,9 +203,8 @@ def check_cases(
     return mistakes
 
 
-FORMAT = 1
 CODE = "X100"
-VARIANTS_MAX, GRADERS_MAX, TRIALS_MAX = 100, 20, 1_000_000
+VARIANTS_MAX, GRADERS_MAX, TRIALS_MAX, VOTES_MAX = 100, 20, 1_000_000, 99
 # What a field holds, by the name of its type in JSON Schema, and a line about it.
 FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
     "experiment": (("integer",), "the version of the format: 1"),
@@ -216,7 +222,7 @@ FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
     "explore": (("object",), "loops that go on to a number of iterations past their rule"),
     "grade_iterations": (("string",), "returned, or all (default in exploring runs)"),
     "budget": (("number",), "dollars for the whole experiment"),
-    "trial_budget": (("number",), "dollars for one run; default: a share of `budget`"),
+    "trial_budget": (("number",), "dollars for one run; default: what its files let it cost"),
     "at_once": (("integer",), "how many trials are under way; default 8"),
     "order_seed": (("integer", "string"), "the seed of the random order inside a block"),
     "on_failure": (("string",), "the grade of a run that failed: zero (default), or leave_out"),
@@ -230,16 +236,31 @@ VARIANT: dict[str, tuple[tuple[str, ...], str]] = {
     "inputs": (("object",), "inputs beside those of the case"),
     "loops": (("object",), "rules by loop: until, at_most, return"),
 }
-# The forms of graders by the field that tells them apart, with the fields beside it.
-GRADERS: dict[str, tuple[str, ...]] = {
-    "equals": ("of", "ignore"),
-    "judge": ("of", "votes", "model"),
-    "ask": ("returns", "model"),
-    "use": ("with",),
-    "run": (),
-    "person": ("show",),
+GATE: dict[str, tuple[tuple[str, ...], str]] = {
+    "margin": (("number",), "a difference in grade that does not matter"),
+    "cost": (("number",), "how many times as much it may cost"),
+    "failures": (("string",), "none: no case may fail that did not before"),
 }
-_CHOICES = {"on_failure": ("zero", "leave_out"), "grade_iterations": ("returned", "all")}
+# What a comparison of texts may ignore.
+IGNORED = ("case", "space")
+# Fields that an experiment has as they are written.
+_TAKEN = (
+    *("case_id", "inputs", "repeat", "solved", "explore", "grade_iterations", "budget"),
+    *("trial_budget", "at_once", "on_failure", "margin", "gate"),
+)
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "experiment": (1,),
+    "on_failure": ("zero", "leave_out"),
+    "grade_iterations": ("returned", "all"),
+    "failures": ("none",),
+}
+# What is asked of numbers beside their type; of all others, that they are not negative.
+_LIMITS: dict[str, tuple[Callable[[float], bool], str]] = {
+    "repeat": (lambda number: number >= 1, "at least 1"),
+    "at_once": (lambda number: number >= 1, "at least 1"),
+    "margin": (lambda n: 0 <= n < 1, "at least 0 and below 1: grades are from 0 to 1"),
+    "cost": (lambda number: number > 0, "a number above 0"),
+}
 _PYTHON: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -338,10 +359,9 @@ class _Reader:
     def __init__(self, project: Project, document: Document) -> None:
         self._project, self._document = project, document
         self._mistakes: list[Diagnostic] = []
-        self._files = project.files(document.file)
 
     def read(self) -> Experiment:
-        root = self._document.root
+        root, file = self._document.root, self._document.file
         if not isinstance(root, Mapping):
             span = root.span
             raise InvalidWorkflow([Diagnostic(CODE, "an experiment file is an object", span)])
@@ -355,32 +375,33 @@ class _Reader:
                 self._report(f"the experiment has no {name!r}", root.span, _EXAMPLES[name])
         variants = self._variants(root.get("variants"))
         graders = self._graders(root.get("grade"))
-        self._mistakes += check_fields(root, root.get("grade"))
+        self._check_loops(root.get("explore"))
+        if isinstance(gate := root.get("gate"), Mapping):
+            self._fields(gate, GATE, "the gate")
+        self._mistakes += check_names(root)
         baseline = str(given.get("baseline") or next(iter(variants)))
         if baseline not in variants:
             self._unknown("variant", baseline, list(variants), root.get("baseline"))
         self._stop()
-        reading = self._workflow(str(given["workflow"]), root.get("workflow"))
+        at, rows = root.get("workflow"), root.get("cases")
+        reading = workflow_beside(self._project, file, given["workflow"], at.span if at else None)
         options = {"column": given.get("case_id", ""), "group": given.get("group", "")}
-        cases, mistakes = read_cases(self._files, self._document, root.get("cases"), **options)
+        cases, mistakes = read_cases(self._project.files(file), self._document, rows, **options)
         self._mistakes += mistakes
         if cases:
             self._mistakes += check_columns(root, {n: 1 for case in cases for n in case.row})
         self._stop()
-        names = "case_id inputs repeat solved budget trial_budget at_once on_failure margin gate"
         made = Experiment(
-            name=str(given.get("name") or Path(self._document.file).name.partition(".")[0]),
-            file=self._document.file,
+            name=str(given.get("name") or Path(file).name.partition(".")[0]),
+            file=file,
             reading=reading,
             cases=cases,
             variants=variants,
             graders=graders,
             document=self._document,
             baseline=baseline,
-            explore=given.get("explore", {}),
-            grade_iterations=given.get("grade_iterations", ""),
             is_grouped=bool(given.get("group")),
-            **{name: given[name] for name in names.split() if name in given},
+            **{name: given[name] for name in _TAKEN if name in given},
         )
         made.order_seed = str(given.get("order_seed", made.name))
         if made.trials > TRIALS_MAX:
@@ -410,44 +431,47 @@ class _Reader:
                 self._report(f"{owner} has no field {entry.name!r}", entry.key.span, advice)
                 continue
             value: Any = plain(entry.value)
-            wanted = table[entry.name][0]
-            accepted = tuple(part for name in wanted for part in _PYTHON[name])
-            is_other = isinstance(value, bool) or not isinstance(value, accepted)
-            if is_other or (entry.name in _CHOICES and value not in _CHOICES[entry.name]):
-                words = " or ".join(_CHOICES.get(entry.name, wanted))
-                self._report(f"{entry.name!r} of {owner} must be {words}", entry.value.span)
-            elif isinstance(value, int | float) and value < 0:
-                self._report(f"{entry.name!r} of {owner} must not be negative", entry.value.span)
+            if wanted := _wanted(entry.name, table[entry.name][0], value):
+                self._report(f"{entry.name!r} of {owner} must be {wanted}", entry.value.span)
             else:
                 values[entry.name] = value
         return values
 
     def _variants(self, value: Value | None) -> dict[str, Variant]:
-        variants = {}
+        variants = {BASE: Variant(BASE)}
         for entry in value if isinstance(value, Mapping) else ():
+            name = entry.name
+            if not name.strip():
+                self._report("a variant has no name", entry.key.span, "variants: {large: ...}")
+            if name == BASE and plain(entry.value):
+                words = f"variant {BASE!r} is the file as it is, and cannot be another one"
+                advice = "give it another name; `baseline: NAME` compares the others with it"
+                self._report(words, entry.key.span, advice)
             if not isinstance(entry.value, Mapping):
-                self._report(f"variant {entry.name!r} must be an object", entry.value.span)
+                self._report(f"variant {name!r} must be an object", entry.value.span)
                 continue
-            given = self._fields(entry.value, VARIANT, f"variant {entry.name!r}")
-            loops = entry.value.get("loops")
-            rules = {}
+            given = self._fields(entry.value, VARIANT, f"variant {name!r}")
+            given.pop("loops", None)
+            loops, rules = entry.value.get("loops"), {}
             for part in loops if isinstance(loops, Mapping) else ():
                 if isinstance(part.value, Mapping):
                     rules[part.name] = part.value
                 else:
                     self._report(f"the rule of {part.name!r} must be an object", part.value.span)
-            given.pop("loops", None)
-            variants[entry.name] = Variant(entry.name, loops=rules, span=entry.key.span, **given)
-        variants = {BASE: Variant(BASE)} | variants
+            variants[name] = Variant(name, loops=rules, span=entry.key.span, **given)
         if value is not None and len(variants) > VARIANTS_MAX:
             self._report(f"there are more than {VARIANTS_MAX} variants", value.span)
         return variants
 
+    def _check_loops(self, explore: Value | None) -> None:
+        for entry in explore if isinstance(explore, Mapping) else ():
+            most = plain(entry.value)
+            if type(most) is not int or not 1 <= most <= ITERATIONS_MAX:
+                words = f"loop {entry.name!r} is explored up to a number of iterations"
+                self._report(words, entry.value.span, f"explore: {{{entry.name}: 8}}")
+
     def _graders(self, value: Value | None) -> dict[str, Grader]:
-        if isinstance(value, Mapping) and not (set(GRADERS) & {e.name for e in value}):
-            graders = {e.name: self._grader(e.name, e.value) for e in value}
-        else:
-            graders = {} if value is None else {"grade": self._grader("grade", value)}
+        graders = {name: self._grader(name, one) for name, one in graders_in(value).items()}
         if value is not None and len(graders) > GRADERS_MAX:
             self._report(f"there are more than {GRADERS_MAX} graders", value.span)
         return graders
@@ -456,18 +480,34 @@ class _Reader:
         if isinstance(value, Scalar):
             return Grader(name, "expression", {"test": value.text})
         fields: Any = plain(value)
-        kind = next((k for k in GRADERS if isinstance(fields, dict) and k in fields), "")
-        if not kind or isinstance(value, Sequence):
+        kind = next((k for k in GRADERS if isinstance(value, Mapping) and k in value), "")
+        if not kind or not isinstance(value, Mapping):
             words = f"grader {name!r} is a text, or an object with one of {', '.join(GRADERS)}"
             self._report(words, value.span)
             return Grader(name, "expression", {"test": "false"})
         for other in [other for other in fields if other not in (kind, *GRADERS[kind])]:
             self._unknown(f"field of grader {name!r}", other, [kind, *GRADERS[kind]], value)
+        ignored, votes = value.get("ignore"), value.get("votes")
+        for word in ignored if isinstance(ignored, Sequence) else [ignored] if ignored else ():
+            if plain(word) not in IGNORED:
+                advice = did_you_mean(str(plain(word)), IGNORED) or f"known: {', '.join(IGNORED)}"
+                words = f"grader {name!r} cannot ignore {plain(word)!r}"
+                self._report(words, word.span, advice)
+        if votes is not None and plain(votes) not in range(1, VOTES_MAX + 1):
+            self._report(f"'votes' of grader {name!r} must be 1 to {VOTES_MAX}", votes.span)
         return Grader(name, kind, fields)
 
-    def _workflow(self, reference: str, at: Value | None) -> Reading:
-        assert at is not None
-        return workflow_beside(self._project, self._document.file, reference, at.span)
+
+def _wanted(name: str, types: tuple[str, ...], value: Any) -> str:
+    """What a field must be, where a value is not right; else nothing."""
+    if choices := _CHOICES.get(name):
+        is_choice = value in choices and not isinstance(value, bool)
+        return "" if is_choice else " or ".join(map(str, choices))
+    accepted = tuple(part for name in types for part in _PYTHON[name])
+    if isinstance(value, bool) or not isinstance(value, accepted):
+        return " or ".join(types)
+    is_right, words = _LIMITS.get(name, (lambda number: number >= 0, "at least 0"))
+    return "" if not isinstance(value, int | float) or is_right(value) else words
 
 
 def workflow_beside(project: Project, file: str, reference: str, span: Span | None) -> Reading:
@@ -487,36 +527,28 @@ def _schema() -> dict[str, Any]:
     """The JSON Schema of experiment files, for editors."""
 
     def described(table: dict[str, tuple[tuple[str, ...], str]]) -> dict[str, Any]:
-        return {n: {"type": list(types), "description": doc} for n, (types, doc) in table.items()}
+        made = {n: {"type": list(types), "description": doc} for n, (types, doc) in table.items()}
+        for name in made.keys() & _CHOICES.keys():
+            made[name]["enum"] = list(_CHOICES[name])
+        return made
 
-    variant = {"type": "object", "properties": described(VARIANT), "additionalProperties": False}
+    def closed(fields: dict[str, Any], **more: Any) -> dict[str, Any]:
+        return {"type": "object", "properties": fields, "additionalProperties": False, **more}
+
     graders = [{"type": "string"}] + [
-        {
-            "type": "object",
-            "required": [kind],
-            "properties": {name: {} for name in (kind, *others)},
-            "additionalProperties": False,
-        }
+        closed({name: {} for name in (kind, *others)}, required=[kind])
         for kind, others in GRADERS.items()
     ]
-    grader: dict[str, Any] = {"anyOf": graders}
+    several = {"type": "object", "additionalProperties": {"anyOf": graders}}
     fields = described(FIELDS)
-    fields["experiment"] |= {"const": FORMAT}
-    fields["variants"] |= {"additionalProperties": variant}
-    several = {"type": "object", "additionalProperties": grader}
+    fields["variants"] |= {"additionalProperties": closed(described(VARIANT))}
     fields["grade"] = {"description": FIELDS["grade"][1], "anyOf": [*graders, several]}
     fields["explore"] |= {"additionalProperties": {"type": "integer", "minimum": 1}}
-    gate = {name: {"type": kind} for name, kind in GATE.items()}
-    fields["gate"] |= {"properties": gate, "additionalProperties": False}
-    for name, choices in _CHOICES.items():
-        fields[name] |= {"enum": list(choices)}
+    fields["gate"] |= closed(described(GATE))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Whorl experiment",
-        "type": "object",
-        "required": ["experiment", "workflow", "cases", "grade"],
-        "properties": fields,
-        "additionalProperties": False,
+        **closed(fields, required=["experiment", "workflow", "cases", "grade"]),
     }
 
 

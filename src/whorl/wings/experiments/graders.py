@@ -18,7 +18,7 @@ from whorl.interpreter.events import numbered
 from whorl.language import Expression, LanguageError, MappingScope, evaluate, free_names, to_text
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.forking import look_into
-from whorl.wings.experiments.checking import NAMES
+from whorl.wings.experiments.checking import NAMES, expression_of
 from whorl.wings.experiments.document import filled
 from whorl.wings.experiments.trials import (
     digest,
@@ -93,16 +93,11 @@ def grade_free(grader: Grader, names: dict[str, Any]) -> Grade:
     """The grade of an expression, or of a comparison."""
     try:
         if grader.kind == "expression":
-            return checked(evaluate(_expression(grader.fields["test"]), MappingScope(names)))
+            return checked(evaluate(expression_of(grader.fields["test"]), MappingScope(names)))
         wanted, found = (_text(filled(grader.fields[n], names), grader) for n in ("equals", "of"))
     except (LanguageError, KeyError) as fault:
         return Grade(None, f"failed: {fault}")
     return Grade(float(wanted == found))
-
-
-def _expression(text: str) -> Expression:
-    is_template = "{{" in text
-    return Expression("template" if is_template else "jinja", text)
 
 
 def _text(value: Any, grader: Grader) -> str:
@@ -118,7 +113,7 @@ def names_read(grader: Grader) -> set[str]:
     read: set[str] = set()
     for text in _texts(grader.fields):
         try:
-            read |= {use.name for use in free_names(_expression(text))} if "{{" in text else set()
+            read |= {use.name for use in free_names(expression_of(text))} if "{{" in text else set()
         except LanguageError:
             continue
     return read & set(NAMES)
