@@ -20,6 +20,7 @@ from whorl.source import Mapping, Scalar, Sequence, plain
 from whorl.source.paths import open_file
 from whorl.wings.experiments.checking import (
     BASE,
+    CODE,
     GRADERS,
     check_columns,
     check_names,
@@ -27,11 +28,10 @@ from whorl.wings.experiments.checking import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from whorl.dialects import ProjectFiles, Reading
     from whorl.ir import Workflow
-    from whorl.language import Json
     from whorl.services.project import Project
     from whorl.source import Document, Value
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 CASES_MAX = 100_000
 BYTES_MAX = 64 * 1024 * 1024
 MISTAKES_MAX = 100
-Row: TypeAlias = "tuple[dict[str, Any], Span]"
+Row: TypeAlias = "tuple[Any, Span]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,81 +55,63 @@ class Case:
 
 
 def read_cases(
-    files: ProjectFiles,
-    document: Document,
-    value: Value | None,
-    *,
-    column: str,
-    group: str,
-) -> tuple[list[Case], list[Diagnostic]]:
-    """All cases, and all mistakes in them."""
-    assert value is not None
-    try:
-        rows = _rows(files, document, value)
-    except InvalidWorkflow as fault:
-        return [], list(fault.diagnostics)
-    mistakes: list[Diagnostic] = []
-    if not rows or len(rows) > CASES_MAX:
-        words = (
-            f"{len(rows):,} cases are too many: at most {CASES_MAX:,}"
-            if rows
-            else "there is no case"
-        )
-        advice = "" if rows else "a header, and below it a row for each case"
-        mistakes.append(Diagnostic("X100", words, value.span, help=advice))
-    cases = [_case(row, span, number, column, group) for number, (row, span) in enumerate(rows, 1)]
+    files: ProjectFiles, document: Document, value: Value, *, column: str, group: str
+) -> list[Case]:
+    """All cases; raises InvalidWorkflow with what is wrong in them."""
+    rows = _rows(files, document, value)
+    if not rows:
+        advice = "a header, and below it a row for each case"
+        raise _invalid(CODE, "there is no case", value.span, advice)
+    if len(rows) > CASES_MAX:
+        words = f"{len(rows):,} cases are too many: at most {CASES_MAX:,}"
+        raise _invalid(CODE, words, value.span)
+    cases = []
+    for number, (row, span) in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise _invalid("X101", "a case must be an object", span)
+        named = row.get(column or "id")
+        name = str(number) if named is None else str(named)
+        cases.append(Case(name, row, str(row.get(group, name)) if group else "", span))
     last = {case.id: case.span for case in cases}
-    for name, count in Counter(case.id for case in cases).items():
-        if count > 1:
-            mistakes.append(Diagnostic("X102", f"{count} cases have the id {name!r}", last[name]))
-    return cases, mistakes[:MISTAKES_MAX]
+    counts = Counter(case.id for case in cases).items()
+    mistakes = [
+        Diagnostic("X102", f"{count} cases have the id {name!r}", last[name])
+        for name, count in counts
+        if count > 1
+    ]
+    if mistakes:
+        raise InvalidWorkflow(mistakes[:MISTAKES_MAX])
+    return cases
 
 
-def _case(row: dict[str, Any], span: Span, number: int, column: str, group: str) -> Case:
-    named = row.get(column or "id")
-    name = str(number) if named is None else str(named)
-    return Case(name, row, str(row.get(group, name)) if group else "", span)
+def _invalid(code: str, words: str, span: Span, advice: str = "") -> InvalidWorkflow:
+    return InvalidWorkflow([Diagnostic(code, words, span, help=advice)])
 
 
 def _rows(files: ProjectFiles, document: Document, value: Value) -> list[Row]:
-    if isinstance(value, Sequence):
-        return _objects([(plain(item), item.span) for item in value], value.span)
-    if not isinstance(value, Scalar):
-        raise InvalidWorkflow([Diagnostic("X100", "'cases' is a file or a list", value.span)])
-    opened = files.open(document.file, value.text, value.span, BYTES_MAX)
-    name, text = value.text, opened.text
-    if name.endswith(".csv"):
-        return _csv_rows(text.removeprefix("\ufeff"), name)
-    if name.endswith(".jsonl"):
-        return _objects(_json_lines(text, name), value.span)
-    if name.endswith((".json", ".yaml", ".yml")):
+    root: Value | None = value
+    if isinstance(value, Scalar):
+        opened = files.open(document.file, value.text, value.span, BYTES_MAX)
+        name, text = value.text, opened.text
+        if name.endswith(".csv"):
+            return _csv_rows(text.removeprefix("\ufeff"), name)
+        if name.endswith(".jsonl"):
+            return list(_json_lines(text, name))
+        if not name.endswith((".json", ".yaml", ".yml")):
+            words = f"{name!r} is not a .csv, .jsonl, .json or .yaml file"
+            raise _invalid(CODE, words, value.span)
         root = parse(text, opened.path).root
-        items = [(plain(item), item.span) for item in root] if isinstance(root, Sequence) else []
-        return _objects(items, value.span)
-    words = f"{name!r} is not a .csv, .jsonl, .json or .yaml file"
-    raise InvalidWorkflow([Diagnostic("X100", words, value.span)])
+    return [(plain(item), item.span) for item in root] if isinstance(root, Sequence) else []
 
 
-def _json_lines(text: str, name: str) -> list[tuple[Json, Span]]:
-    rows = []
+def _json_lines(text: str, name: str) -> Iterator[Row]:
     for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            try:
-                rows.append((json.loads(line), Span(name, number, 1)))
-            except ValueError as fault:
-                span = Span(name, number, 1)
-                raise InvalidWorkflow(
-                    [Diagnostic("X101", f"not valid JSON: {fault}", span)]
-                ) from None
-    return rows
-
-
-def _objects(rows: Iterable[tuple[Any, Span]], span: Span) -> list[Row]:
-    found = list(rows)
-    other = next((at for row, at in found if not isinstance(row, dict)), None)
-    if other is not None:
-        raise InvalidWorkflow([Diagnostic("X101", "a case must be an object", other)])
-    return found
+        span = Span(name, number, 1)
+        try:
+            if line.strip():
+                yield json.loads(line), span
+        except ValueError as fault:
+            raise _invalid("X101", f"not valid JSON: {fault}", span) from None
 
 
 def _csv_rows(text: str, name: str) -> list[Row]:
@@ -141,21 +123,19 @@ def _csv_rows(text: str, name: str) -> list[Row]:
         header = next(reader, [])
         twice = [column for column, count in Counter(header).items() if count > 1]
         if twice:
-            words = f"two columns are called {twice[0]!r}"
-            raise InvalidWorkflow([Diagnostic("X101", words, Span(name, 1, 1))])
+            raise _invalid("X101", f"two columns are called {twice[0]!r}", Span(name, 1, 1))
         at = reader.line_num + 1
         for cells in reader:
             span = Span(name, at, 1)
             at = reader.line_num + 1
-            if not cells:
-                continue
-            if len(cells) != len(header):
+            if cells and len(cells) != len(header):
                 words = f"row {len(rows) + 1} has {len(cells)} cells, and the header {len(header)}"
-                raise InvalidWorkflow([Diagnostic("X101", words, span)])
-            rows.append((dict(zip(header, cells, strict=True)), span))
+                raise _invalid("X101", words, span)
+            if cells:
+                rows.append((dict(zip(header, cells, strict=True)), span))
     except csv.Error as fault:
         span = Span(name, reader.line_num, 1)
-        raise InvalidWorkflow([Diagnostic("X101", f"not valid CSV: {fault}", span)]) from None
+        raise _invalid("X101", f"not valid CSV: {fault}", span) from None
     return rows
 
 
@@ -178,16 +158,6 @@ def filled(value: Any, names: dict[str, Any]) -> Any:
     return value
 
 
-def inputs_given(
-    workflow: Workflow, cases: Iterable[Case], inputs: dict[str, Any] | None
-) -> list[str]:
-    """The names of the inputs that cases give to the workflow of the experiment."""
-    if inputs is not None:
-        return list(inputs)
-    columns = {name for case in cases for name in case.row}
-    return [port.name for port in workflow.inputs if port.name in columns]
-
-
 def check_cases(
     workflow: Workflow, cases: Iterable[Case], inputs: dict[str, Any] | None, more: dict[str, Any]
 ) -> list[Diagnostic]:
@@ -203,7 +173,6 @@ def check_cases(
     return mistakes
 
 
-CODE = "X100"
 VARIANTS_MAX, GRADERS_MAX, TRIALS_MAX, VOTES_MAX = 100, 20, 1_000_000, 99
 # What a field holds, by the name of its type in JSON Schema, and a line about it.
 FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
@@ -363,12 +332,11 @@ class _Reader:
     def read(self) -> Experiment:
         root, file = self._document.root, self._document.file
         if not isinstance(root, Mapping):
-            span = root.span
-            raise InvalidWorkflow([Diagnostic(CODE, "an experiment file is an object", span)])
+            raise _invalid(CODE, "an experiment file is an object", root.span)
         if "experiment" not in root:
             words = "this is not an experiment file, which has `experiment: 1` at its top"
             advice = "`whorl what-if --workflow NAME --at-most 3` asks the runs of a workflow"
-            raise InvalidWorkflow([Diagnostic(CODE, words, root.span, help=advice)])
+            raise _invalid(CODE, words, root.span, advice)
         given = self._fields(root, FIELDS, "the experiment")
         for name in ("workflow", "cases", "grade"):
             if name not in root:
@@ -384,12 +352,12 @@ class _Reader:
             self._unknown("variant", baseline, list(variants), root.get("baseline"))
         self._stop()
         at, rows = root.get("workflow"), root.get("cases")
-        reading = workflow_beside(self._project, file, given["workflow"], at.span if at else None)
+        assert at is not None
+        assert rows is not None
+        reading = workflow_beside(self._project, file, given["workflow"], at.span)
         options = {"column": given.get("case_id", ""), "group": given.get("group", "")}
-        cases, mistakes = read_cases(self._project.files(file), self._document, rows, **options)
-        self._mistakes += mistakes
-        if cases:
-            self._mistakes += check_columns(root, {n: 1 for case in cases for n in case.row})
+        cases = read_cases(self._project.files(file), self._document, rows, **options)
+        self._mistakes += check_columns(root, {n: 1 for case in cases for n in case.row})
         self._stop()
         made = Experiment(
             name=str(given.get("name") or Path(file).name.partition(".")[0]),

@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from whorl.errors import UsageError, did_you_mean
+from whorl.errors import UsageError, did_you_mean, plural
 from whorl.ir import AllOf, AnyOf, Judge
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
@@ -33,7 +33,7 @@ from whorl.wings.experiments.what_if.rule_results import Prepared, result_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from whorl.ir import Condition, Loop, Workflow
+    from whorl.ir import Condition, Loop
     from whorl.wings.experiments.graders import Grade, Graded
     from whorl.wings.experiments.results import Study
     from whorl.wings.experiments.trials import Outcome
@@ -46,22 +46,26 @@ _ASKED = r"{}\[(?P<iteration>[0-9]+)\](?:#[0-9]+)?/:judge(?:#[0-9]+)?"
 _VOTE = r"votes\[[0-9]+\]/judge(?:#[0-9]+)?"
 
 
-@dataclass(slots=True)
-class _Lacking:
-    """How many of all results have no verdict yet, a judge that failed, or no label."""
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A result with what the judge said of it, or why it said nothing, and its label."""
 
-    of: int = 0
-    verdict: int = 0
-    faults: int = 0
+    of: Graded
+    iteration: int | None
+    label: bool | None
+    verdict: bool | None = None
+    votes: tuple[bool | None, ...] = ()
+    asked: str = ""
     fault: str = ""
-    label: int = 0
 
-    def count(self, given: Grade | None, label: bool | None) -> None:
-        self.of += 1
-        self.verdict += given is None
-        if given is not None and given.value is None:
-            self.faults, self.fault = self.faults + 1, self.fault or given.fault
-        self.label += label is None
+    def judged(self) -> Judged:
+        """How it is compared, once it has both."""
+        assert self.verdict is not None
+        assert self.label is not None
+        outcome, is_unclear = self.of.outcome, None in self.votes
+        place = (str(outcome.run or ""), self.iteration, self.asked)
+        case = outcome.trial.case.id
+        return Judged(case, self.verdict, self.label, self.votes, is_unclear, *place)
 
 
 def judge_of(
@@ -72,39 +76,44 @@ def judge_of(
     grader = against if labels is None else ""
     check_judged(study.experiment, study.prepared, grader, name, variant)
     labels = labels or GradeLabels(study, against)
-    lacking = _Lacking()
     study.check_ended(variant)
+    loop = None
     if name in graders:
-        question = str(graders[name].fields.get("judge", name))
-        judged = list(_of_grader(study, name, labels, variant, lacking=lacking))
-        notes = [*_not_judged(study, name, lacking), *labels.notes(lacking.label, lacking.of)]
-        votes = int(graders[name].fields.get("votes", 1))
-        found = _reliability(study, question, judged, notes, votes)
-        found.disagreements = _disagreements(study, judged, _VOTE)
-        found.of = f"grader {name}"
-        return found
-    loop = study.loop(name, variant)
-    judge = judge_in(loop)
-    assert judge is not None
-    question = str(getattr(judge.question, "value", getattr(judge.question, "source", "")))
-    judged = list(_of_loop(study, loop, judge, labels, variant, lacking=lacking))
-    never = [] if lacking.of else [("the judge was asked of no result", "")]
-    notes = [*never, *labels.notes(lacking.label, lacking.of)]
-    found = _reliability(study, question, judged, notes, judge.votes)
-    found.loop, found.loop_runs = _effect(study, loop, judge, variant, [1, *found.votes])
-    found.disagreements = _disagreements(study, judged, _ASKED.format(re.escape(loop.name)))
-    found.of = f"loop {loop.name}"
+        fields, of, place = graders[name].fields, f"grader {name}", _VOTE
+        question, votes = str(fields.get("judge", name)), int(fields.get("votes", 1))
+        said = list(_of_grader(study, name, labels, variant))
+    else:
+        loop = study.loop(name, variant)
+        judge = judge_in(loop)
+        assert judge is not None
+        of, place = f"loop {loop.name}", _ASKED.format(re.escape(loop.name))
+        source = getattr(judge.question, "value", getattr(judge.question, "source", ""))
+        question, votes = str(source), judge.votes
+        said = list(_of_loop(study, loop, judge, labels, variant))
+    judged = [each.judged() for each in said if None not in (each.verdict, each.label)]
+    notes = [*_not_judged(study, name, said)]
+    notes += labels.notes(sum(each.label is None for each in said), len(said))
+    found = _reliability(study, question, judged, notes, votes)
+    if loop is not None:
+        assert judge is not None
+        found.loop, found.loop_runs = _effect(study, loop, judge, variant, [1, *found.votes])
+    found.disagreements = _disagreements(study, judged, place)
+    found.of = of
     return found
 
 
-def _not_judged(study: Study, name: str, lacking: _Lacking) -> Iterator[Note]:
-    for count, why, command in (
-        (lacking.verdict, "", study.commands.run),
-        (lacking.faults, f": {lacking.fault}", ""),
-    ):
-        if count:
-            words = f"{some(count, lacking.of, 'result')} no verdict of grader {name!r}{why}"
-            yield words, command
+def _not_judged(study: Study, name: str, said: Sequence[_Said]) -> Iterator[Note]:
+    """Which results have no verdict, and what helps."""
+    open_ = [each for each in said if each.verdict is None]
+    faults = [each.fault for each in open_ if each.fault]
+    left = len(open_) - len(faults)
+    if not said:
+        yield "the judge was asked of no result", ""
+    if left:
+        yield f"{_some(left, len(said))} no verdict of grader {name!r}", study.commands.run
+    if faults:
+        words = f"{_some(len(faults), len(said))} no verdict of grader {name!r}"
+        yield f"{words}: {faults[0]}", ""
 
 
 def _reliability(
@@ -178,97 +187,63 @@ def _with_judge(until: Condition | None, judge: Judge, other: Judge) -> Conditio
     return other if until == judge else until
 
 
-def _of_grader(
-    study: Study, name: str, labels: Labels, variant: str, *, lacking: _Lacking
-) -> Iterator[Judged]:
-    for block in study.graded:
-        for one in block:
-            outcome = one.outcome
-            if variant and outcome.trial.variant != variant:
-                continue
-            for number, given, label in _results(study, one, name, labels):
-                lacking.count(given, label)
-                if given is None or given.value is None or label is None:
-                    continue
-                yield Judged(
-                    outcome.trial.case.id,
-                    given.value > SOLVED,
-                    label,
-                    given.votes,
-                    any(vote is None for vote in given.votes),
-                    str(outcome.run or ""),
-                    number,
-                    given.run,
-                )
-
-
-def _results(
-    study: Study, one: Graded, name: str, labels: Labels
-) -> Iterator[tuple[int | None, Grade | None, bool | None]]:
+def _of_grader(study: Study, name: str, labels: Labels, variant: str) -> Iterator[_Said]:
     """What a trial returned, or all iterations of an exploring one, as they were graded."""
-    outcome, experiment = one.outcome, study.experiment
-    grader = experiment.graders[name]
-    is_returned = experiment.grade_iterations == "returned" or not experiment.explore
-    if outcome.run is None or not outcome.is_done or outcome.is_outside:
-        return
-    if is_returned:
-        # What a run that has failed is graded is no verdict.
-        if outcome.status == "succeeded":
-            yield outcome.returned, one.grades.get(name), labels.of_trial(one)
-        return
-    loop = study.loop("", outcome.trial.variant)
-    found = facts_of(study.store, outcome.run, {}, loop=loop.name, keep_results=True)
-    workflow = study.prepared[outcome.trial.variant].workflow
-    for facts in found[:1]:
-        for number, seen in _names(study, workflow, loop, outcome, facts):
-            label = labels.of_iteration(one, number, seen)
+    experiment = study.experiment
+    for one in (one for block in study.graded for one in block):
+        outcome, of = one.outcome, one.outcome.trial.variant
+        if variant not in ("", of) or not outcome.is_done or outcome.is_outside:
+            continue
+        if experiment.grade_iterations == "returned" or not experiment.explore:
+            # What a run that has failed is graded is no verdict.
+            if outcome.status == "succeeded":
+                label = labels.of(one, outcome.returned)
+                yield _graded(one, outcome.returned, label, one.grades.get(name))
+            continue
+        grader, loop = experiment.graders[name], study.loop("", of)
+        for number, seen, _ in _iterations(study, loop, outcome):
+            label = labels.of(one, number, seen)
             # Nobody can judge outputs that are not known.
             if is_known(grader, seen):
-                yield number, study.collection.grade(grader, seen), label
+                yield _graded(one, number, label, study.collection.grade(grader, seen))
 
 
-def _names(
-    study: Study, workflow: Workflow, loop: Loop, outcome: Outcome, facts: LoopFacts
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """What labels see of iterations; that a run fails behind its loop is no fault of a judge."""
-    for number, names in iteration_names(study.collection, workflow, loop, outcome, facts):
-        yield number, names | {"outputs": None} if names["outputs"] is FAILED else names
+def _graded(one: Graded, number: int | None, label: bool | None, grade: Grade | None) -> _Said:
+    if grade is None or grade.value is None:
+        return _Said(one, number, label, fault="" if grade is None else grade.fault)
+    return _Said(one, number, label, grade.value > SOLVED, grade.votes, grade.run)
 
 
 def _of_loop(
-    study: Study, loop: Loop, judge: Judge, labels: Labels, variant: str, *, lacking: _Lacking
-) -> Iterator[Judged]:
+    study: Study, loop: Loop, judge: Judge, labels: Labels, variant: str
+) -> Iterator[_Said]:
     atom = atom_of(judge)
-    chosen = variant or study.experiment.baseline
-    workflow = study.prepared[chosen].workflow
-    for block in study.graded:
-        for one in block:
-            outcome = one.outcome
-            if outcome.run is None or outcome.trial.variant != chosen or not outcome.is_done:
-                continue
-            found = facts_of(
-                study.store, outcome.run, atoms_in([loop.until]), loop=loop.name, keep_results=True
-            )
-            for facts in found[:1]:
-                rows = {row.number: row for row in facts.iterations}
-                for number, seen in _names(study, workflow, loop, outcome, facts):
-                    votes = votes_in(rows[number].calls, atom)
-                    label = labels.of_iteration(one, number, seen)
-                    lacking.of += bool(votes)
-                    lacking.label += bool(votes) and label is None
-                    if votes and label is not None:
-                        is_yes, _, _ = count_votes(votes, judge.votes)
-                        cast = tuple({"met": True, "not_met": False}.get(v) for v, _ in votes)
-                        yield Judged(
-                            outcome.trial.case.id,
-                            bool(is_yes),
-                            label,
-                            cast,
-                            None in cast,
-                            str(outcome.run),
-                            number,
-                            str(outcome.run),
-                        )
+    for one in (one for block in study.graded for one in block):
+        outcome = one.outcome
+        is_other = outcome.trial.variant != (variant or study.experiment.baseline)
+        if is_other or not outcome.is_done:
+            continue
+        for number, seen, facts in _iterations(study, loop, outcome):
+            row = next(row for row in facts.iterations if row.number == number)
+            if votes := votes_in(row.calls, atom):
+                is_yes, _, _ = count_votes(votes, judge.votes)
+                cast = tuple({"met": True, "not_met": False}.get(v) for v, _ in votes)
+                label = labels.of(one, number, seen)
+                yield _Said(one, number, label, bool(is_yes), cast, str(outcome.run))
+
+
+def _iterations(
+    study: Study, loop: Loop, outcome: Outcome
+) -> Iterator[tuple[int, dict[str, Any], LoopFacts]]:
+    """What labels see of iterations; that a run fails behind its loop is no fault of a judge."""
+    assert outcome.run is not None
+    workflow = study.prepared[outcome.trial.variant].workflow
+    atoms = atoms_in([loop.until])
+    found = facts_of(study.store, outcome.run, atoms, loop=loop.name, keep_results=True)
+    for facts in found[:1]:
+        for number, names in iteration_names(study.collection, workflow, loop, outcome, facts):
+            is_lost = names["outputs"] is FAILED
+            yield number, names | {"outputs": None} if is_lost else names, facts
 
 
 # Labels that a judge is held to: the grades of a grader, or what people wrote into a file.
@@ -282,11 +257,10 @@ _WORDS = {"yes": True, "true": True, "no": False, "false": False}
 
 
 class Labels(Protocol):
-    """Whether a result is good; None: nobody says."""
+    """Whether results are good; None: nobody says."""
 
-    def of_trial(self, one: Graded) -> bool | None: ...
-
-    def of_iteration(self, one: Graded, number: int, names: dict[str, Any]) -> bool | None: ...
+    def of(self, one: Graded, number: int | None, names: Any = None) -> bool | None:
+        """Of an iteration, with what graders see of it, or of what a trial returned."""
 
     def notes(self, unlabelled: int, results: int) -> Iterator[Note]:
         """What is wrong with labels once all results were asked for, so many without one."""
@@ -298,21 +272,16 @@ class GradeLabels:
     def __init__(self, study: Study, against: str) -> None:
         self._study, self._grader = study, study.experiment.graders[against]
 
-    def of_trial(self, one: Graded) -> bool | None:
-        label = one.value(self._grader.name)
-        return None if label is None else label >= SOLVED
-
-    def of_iteration(self, one: Graded, number: int, names: dict[str, Any]) -> bool | None:
-        grade = self._study.collection.grade(self._grader, names)
+    def of(self, one: Graded, number: int | None, names: Any = None) -> bool | None:
+        grade = one.grades.get(self._grader.name)
+        if names is not None:
+            grade = self._study.collection.grade(self._grader, names)
         return None if grade is None or grade.value is None else grade.value >= SOLVED
 
     def notes(self, unlabelled: int, results: int) -> Iterator[Note]:
         if unlabelled:
             command = "" if self._grader.is_free else self._study.commands.run
-            words = (
-                f"{some(unlabelled, results, 'result')} no label of grader {self._grader.name!r}"
-            )
-            yield words, command
+            yield f"{_some(unlabelled, results)} no label of grader {self._grader.name!r}", command
 
 
 class FileLabels:
@@ -327,42 +296,31 @@ class FileLabels:
         self._labels = _read(file)
         self._unused = dict.fromkeys(self._labels)
 
-    def of_trial(self, one: Graded) -> bool | None:
-        returned = one.outcome.returned
-        return self._label(one, returned if returned is not None else 0, is_returned=True)
-
-    def of_iteration(self, one: Graded, number: int, names: dict[str, Any]) -> bool | None:
-        return self._label(one, number, is_returned=number == one.outcome.returned)
-
-    def _label(self, one: Graded, number: int, *, is_returned: bool) -> bool | None:
-        trial = one.outcome.trial
+    def of(self, one: Graded, number: int | None, names: Any = None) -> bool | None:
+        trial, returned = one.outcome.trial, one.outcome.returned
         if trial.variant != self._variant:
             return None
-        own = self._find(trial.case.id, number)
-        returned = self._find(trial.case.id, None) if is_returned else None
-        return returned if own is None else own
-
-    def _find(self, case: str, number: int | None) -> bool | None:
-        self._unused.pop((case, number), None)
-        return self._labels.get((case, number))
+        keys = [(trial.case.id, number)] if number is not None else []
+        keys += [(trial.case.id, None)] if names is None or number == returned else []
+        for key in keys:
+            self._unused.pop(key, None)
+        return next((self._labels[key] for key in keys if key in self._labels), None)
 
     def notes(self, unlabelled: int, results: int) -> Iterator[Note]:
         if self._unused:
-            count, all_of = len(self._unused), len(self._labels)
+            count, all_of = len(self._unused), plural(len(self._labels), "label")
             named = [
                 f"case {case!r}" + ("" if number is None else f" iteration {number}")
                 for case, number in list(self._unused)[:_NAMED]
             ]
             rest = f" and {count - _NAMED} more" if count > _NAMED else ""
             match = "matches" if count == 1 else "match"
-            labels = f"{count} of {all_of} {'label' if all_of == 1 else 'labels'} {match} no result"
-            yield f"{labels}: {', '.join(named)}{rest}", ""
+            yield f"{count} of {all_of} {match} no result: {', '.join(named)}{rest}", ""
 
 
-def some(count: int, all_of: int, noun: str) -> str:
+def _some(count: int, all_of: int) -> str:
     """`1 of 3 results has`, `2 of 3 results have`."""
-    nouns = noun if all_of == 1 else f"{noun}s"
-    return f"{count} of {all_of} {nouns} {'has' if count == 1 else 'have'}"
+    return f"{count} of {plural(all_of, 'result')} {'has' if count == 1 else 'have'}"
 
 
 def _read(file: str) -> dict[tuple[str, int | None], bool]:

@@ -17,18 +17,16 @@ from whorl.ir import AnyOf, Constant, Fields, Loop, LoopLimits, Plateau, Score, 
 from whorl.ir.checks.expressions import check_expressions
 from whorl.ir.checks.scopes import Subject
 from whorl.ir.checks.structure import check_best
-from whorl.ir.expressions import Names, conditions_in, expressions_in, inner_values
+from whorl.ir.expressions import Names, conditions_in, inner_values
 from whorl.ir.walk import walk, with_nodes
-from whorl.language import LanguageError
-from whorl.language import parse as parse_expression
 from whorl.lazily import dataclass
 from whorl.services.files.preflight import find_loop, not_explored
 from whorl.source import Mapping
 from whorl.wings.experiments.checking import check_members, expressions_of, members_of
-from whorl.wings.experiments.document import check_cases, inputs_given, workflow_beside
+from whorl.wings.experiments.document import check_cases, workflow_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from whorl.dialects import Reading
     from whorl.ir import Node, Workflow
@@ -71,21 +69,17 @@ def prepare(project: Project, experiment: Experiment) -> dict[str, Prepared]:
         mistakes += check_explored(one.workflow, experiment)
         prepared[variant.name] = one
     root: Any = experiment.document.root
-    graders = expressions_of(root.get("grade"))
     columns = [name for case in experiment.cases for name in case.row]
-    members, loops = members_of(columns, _workflows(experiment, prepared))
-    mistakes += check_members(graders, members, loops)
+    # What graders find is known where the files of all variants can be read.
+    unread = experiment.variants.keys() - prepared.keys()
+    workflows = [experiment.reading.workflow, *(one.workflow for one in prepared.values())]
+    is_known = not any(experiment.variants[name].workflow for name in unread)
+    members, loops = members_of(columns, workflows if is_known else [])
+    mistakes += check_members(expressions_of(root.get("grade")), members, loops)
     if mistakes:
         raise InvalidWorkflow(mistakes)
     experiment.prepared = prepared
     return dict(prepared)
-
-
-def _workflows(experiment: Experiment, prepared: dict[str, Prepared]) -> list[Workflow]:
-    """The workflows of all variants; none where not all of them can be read."""
-    if any(one.workflow for name, one in experiment.variants.items() if name not in prepared):
-        return []
-    return [experiment.reading.workflow, *(one.workflow for one in prepared.values())]
 
 
 def _prepared(project: Project, experiment: Experiment, variant: Variant) -> Prepared:
@@ -102,7 +96,11 @@ def _prepared(project: Project, experiment: Experiment, variant: Variant) -> Pre
 
 def _check_inputs(experiment: Experiment, one: Prepared) -> list[Diagnostic]:
     """Variants of one experiment take the same inputs; else they would be asked other questions."""
-    given = inputs_given(experiment.reading.workflow, experiment.cases, experiment.inputs)
+    given = list(experiment.inputs or ())
+    if experiment.inputs is None:
+        columns = {name for case in experiment.cases for name in case.row}
+        ports = experiment.reading.workflow.inputs
+        given = [port.name for port in ports if port.name in columns]
     known = [port.name for port in one.workflow.inputs]
     span = one.variant.span or Span(experiment.file, 1, 1)
     mistakes = []
@@ -194,7 +192,6 @@ def read_rule(
         )
     changed = replace(loop, **{n: value for n, value in given.items() if value is not None})
     changed = _with_score(changed, loop) if keeps_score else changed
-    _check_expressions(context, changed, words)
     if context.diagnostics:
         raise InvalidWorkflow(context.diagnostics)
     read = Names().in_values(inner_values(changed)) | Names().in_block(changed.body)
@@ -235,16 +232,6 @@ class _NoLibrary:
     limits: ClassVar[dict[str, float]] = {}
 
 
-def _check_expressions(context: Context, loop: Loop, words: Mapping) -> None:
-    for value in inner_values(loop) if "until" in words else ():
-        for expression in expressions_in(value):
-            try:
-                parse_expression(expression)
-            except LanguageError as fault:
-                span = context.places.span(expression) or words.span
-                context.report("W008", f"{fault}", span)
-
-
 def rule_from_text(text: str, loop: Loop, workflow: Workflow, **more: Any) -> Loop:
     """A loop of a workflow with a rule whose condition is written as YAML on a command line."""
     fields = {name: value for name, value in more.items() if value is not None}
@@ -263,24 +250,13 @@ def _yaml(value: Any) -> str:
     return str(value) if is_written else json.dumps(value)
 
 
-def check_explored(workflow: Workflow, experiment: Experiment) -> list[Diagnostic]:
+def check_explored(workflow: Workflow, experiment: Experiment) -> Iterator[Diagnostic]:
     """Loops that cannot be explored, with the reason."""
-    mistakes = []
-    for name in experiment.explore:
+    root: Any = experiment.document.root
+    for entry in root.get("explore") or ():
+        span = entry.key.span
         try:
-            if why := not_explored(workflow, name):
-                mistakes.append(Diagnostic("X106", why, _explored_at(experiment, name)))
+            if why := not_explored(workflow, entry.name):
+                yield Diagnostic("X106", why, span)
         except InvalidWorkflow as fault:
-            span = _explored_at(experiment, name)
-            mistakes += [replace(each, span=each.span or span) for each in fault.diagnostics]
-    return mistakes
-
-
-def _explored_at(experiment: Experiment, name: str) -> Span:
-    """Where a file says that a loop is explored."""
-    root = experiment.document.root
-    named = root.get("explore") if isinstance(root, Mapping) else None
-    keys = (
-        [entry.key for entry in named if entry.name == name] if isinstance(named, Mapping) else []
-    )
-    return keys[0].span if keys else Span(experiment.file, 1, 1)
+            yield from (replace(each, span=each.span or span) for each in fault.diagnostics)
