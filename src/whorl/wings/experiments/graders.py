@@ -9,24 +9,20 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
 from whorl.errors import Diagnostic, InvalidWorkflow
 from whorl.interpreter.events import numbered
+from whorl.interpreter.frames import is_outside
 from whorl.language import Expression, LanguageError, MappingScope, evaluate, free_names, to_text
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.forking import look_into
-from whorl.wings.experiments.checking import NAMES, expression_of
+from whorl.wings.experiments.checking import NAMES, RUN_FACTS, expression_of
 from whorl.wings.experiments.document import filled
-from whorl.wings.experiments.trials import (
-    digest,
-    is_outside_failure,
-    key_prefix,
-    outcome_of,
-    unpriced_in,
-)
+from whorl.wings.experiments.trials import ENDED, digest, key_prefix, outcome_of, unpriced_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,8 +34,6 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.document import Experiment, Grader
     from whorl.wings.experiments.trials import Outcome, Trial
 
-CODE = "X104"
-_VOTES = "votes"
 _RENAMED = {"results": "step_results"}
 GRADE = "grade"
 SOLVED = 0.5
@@ -64,12 +58,6 @@ class Grade:
     is_outside: bool = False
 
 
-def reads_results(experiment: Experiment) -> bool:
-    """Whether a grader looks at the steps of an iteration, which have to be folded for it."""
-    texts = [json.dumps(grader.fields) for grader in experiment.graders.values()]
-    return any("results" in text for text in texts)
-
-
 def reads_outputs(grader: Grader) -> bool:
     """Whether a grader may look at what the run gave."""
     return "outputs" in json.dumps(grader.fields)
@@ -82,8 +70,6 @@ def is_known(grader: Grader, names: dict[str, Any]) -> bool:
 
 def checked(value: Any) -> Grade:
     """A grade out of what a grader gave; anything but a number from 0 to 1 is none."""
-    if isinstance(value, bool):
-        return Grade(float(value))
     if isinstance(value, int | float) and 0 <= value <= 1:
         return Grade(float(value))
     return Grade(None, f"gave {to_text(value)[:60]!r}: a grade is from 0 to 1")
@@ -101,36 +87,34 @@ def grade_free(grader: Grader, names: dict[str, Any]) -> Grade:
 
 
 def _text(value: Any, grader: Grader) -> str:
-    text, ignored = to_text(value), grader.fields.get("ignore") or []
-    ignored = [ignored] if isinstance(ignored, str) else ignored
+    text, ignored = to_text(value), grader.fields.get("ignore") or ()
     if "case" in ignored:
         text = text.casefold()
     return " ".join(text.split()) if "space" in ignored else text
 
 
-def names_read(grader: Grader) -> set[str]:
+def _names_read(grader: Grader) -> list[str]:
     """Which of its names a grader reads, so that nothing else decides whether it runs again."""
     read: set[str] = set()
-    for text in _texts(grader.fields):
-        try:
-            read |= {use.name for use in free_names(expression_of(text))} if "{{" in text else set()
-        except LanguageError:
-            continue
-    return read & set(NAMES)
+    for text in _templates(grader.fields):
+        with suppress(LanguageError):
+            read |= {use.name for use in free_names(expression_of(text))}
+    return sorted(read & set(NAMES))
 
 
-def _texts(value: Any) -> list[str]:
+def _templates(value: Any) -> Iterator[str]:
     if isinstance(value, dict | list):
-        parts = value.values() if isinstance(value, dict) else value
-        return [text for part in parts for text in _texts(part)]
-    return [value] if isinstance(value, str) else []
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _templates(part)
+    elif isinstance(value, str) and "{{" in value:
+        yield value
 
 
 def grading_key(
     experiment: Experiment, grader: Grader, names: dict[str, Any], generation: int
 ) -> tuple[str, dict[str, Any]]:
     """The key and the input of the run that grades a result."""
-    shown = {name: names[name] for name in sorted(names_read(grader))}
+    shown = {name: names[name] for name in _names_read(grader)}
     key = digest("grade", *_identity(grader), shown, names["case"])
     given = {_RENAMED.get(name, name): value for name, value in shown.items()}
     return f"{key_prefix(experiment.name, generation)}grade-{key}", given
@@ -148,27 +132,10 @@ def _identity(grader: Grader) -> tuple[str, dict[str, Any], str]:
 
 def grading_workflow(project: Project, experiment: Experiment, grader: Grader) -> Workflow:
     """The workflow that grades one result by a grader that is paid, or asks a person."""
-    shown = tuple(_RENAMED.get(name, name) for name in sorted(names_read(grader)))
-    return _workflow(project, experiment, replace(grader, fields=_renamed(grader.fields)), shown)
-
-
-def _renamed(value: Any) -> Any:
-    """The fields of a grader, without the name that workflows have for something else."""
-    if isinstance(value, dict):
-        return {key: _renamed(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_renamed(part) for part in value]
-    if not isinstance(value, str) or "{{" not in value:
-        return value
-    return re.sub(r"\bresults\b", _RENAMED["results"], value)
-
-
-def _workflow(
-    project: Project, experiment: Experiment, grader: Grader, shown: tuple[str, ...]
-) -> Workflow:
-    fields, name = grader.fields, f"grade-{grader.name}"
+    shown = tuple(_RENAMED.get(name, name) for name in _names_read(grader))
+    fields, name = _renamed(grader.fields), f"grade-{grader.name}"
     if grader.kind == "judge":
-        return _judging(grader, name, shown)
+        return _judging(fields, name, shown)
     step: dict[str, Any] = dict(fields)
     output = "{{ grade }}"
     if grader.kind == "ask":
@@ -184,17 +151,24 @@ def _workflow(
     try:
         return project.read_text(json.dumps(document), experiment.file).workflow
     except InvalidWorkflow as fault:
-        raise InvalidWorkflow(_about(grader, fault)) from None
+        words = f"grader {grader.name!r}: "
+        wrong = [Diagnostic("X100", words + d.message, help=d.help) for d in fault.diagnostics]
+        raise InvalidWorkflow(wrong) from None
 
 
-def _about(grader: Grader, fault: InvalidWorkflow) -> list[Any]:
-    words = f"grader {grader.name!r}: "
-    return [Diagnostic("X100", words + d.message, None, help=d.help) for d in fault.diagnostics]
+def _renamed(value: Any) -> Any:
+    """The fields of a grader, without the name that workflows have for something else."""
+    if isinstance(value, dict):
+        return {key: _renamed(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_renamed(part) for part in value]
+    if not isinstance(value, str) or "{{" not in value:
+        return value
+    return re.sub(r"\bresults\b", _RENAMED["results"], value)
 
 
-def _judging(grader: Grader, name: str, shown: tuple[str, ...]) -> Workflow:
+def _judging(fields: dict[str, Any], name: str, shown: tuple[str, ...]) -> Workflow:
     """All votes of a judge, whatever the first ones say: they are data about the judge."""
-    fields = grader.fields
     asked: list[tuple[str | Expression, ir.Value]] = [
         ("question", _value(str(fields["judge"]))),
         ("text", _value(str(fields.get("of", "{{ outputs }}")))),
@@ -204,7 +178,7 @@ def _judging(grader: Grader, name: str, shown: tuple[str, ...]) -> Workflow:
         asked.append(("model", ir.Constant(fields["model"])))
     judge = ir.Task(name="judge", kind="judge", inputs=ir.Fields(tuple(asked)))
     votes = ir.Constant(list(range(1, int(fields.get("votes", 1)) + 1)))
-    each = ir.ForEach(name=_VOTES, items=votes, item_name="vote", body=ir.Block((judge,)))
+    each = ir.ForEach(name="votes", items=votes, item_name="vote", body=ir.Block((judge,)))
     return ir.Workflow(
         name=name,
         body=ir.Block((each,)),
@@ -219,17 +193,16 @@ def _value(text: str) -> ir.Value:
 
 def grade_from(store: SqliteStore, grader: Grader, row: RunRow | None) -> Grade | None:
     """The grade that a run gave; None: it is not there yet."""
-    if row is None or row.status not in ("succeeded", "failed", "cancelled"):
+    if row is None or row.status not in ENDED:
         return None
     ends = [e.event.body for e in store.read(row.id, kinds=frozenset({"run.finished"}))]
     body: dict[str, Any] = ends[-1] if ends else {}
     given = (body.get("outputs") or {}).get(GRADE)
+    grade = _voted(given) if grader.kind == "judge" else checked(given)
     if row.status != "succeeded":
         error = body.get("error") or {}
-        grade = Grade(None, f"failed: {error.get('message', row.status)}")
-        grade = replace(grade, is_outside=is_outside_failure(store, row))
-    else:
-        grade = _voted(given) if grader.kind == "judge" else checked(given)
+        fault = f"failed: {error.get('message', row.status)}"
+        grade = Grade(None, fault, is_outside=row.status == "failed" and is_outside(error))
     return replace(grade, run=row.id, is_priced=not unpriced_in(body))
 
 
@@ -272,26 +245,21 @@ class Collection:
     ) -> None:
         self.store, self.experiment = store, experiment
         self._rows, self._generation = rows, generation
-        self._reads_results = reads_results(experiment)
+        # The steps of an iteration have to be folded for a grader that looks at them.
+        graders = experiment.graders.values()
+        self._reads_results = any("results" in json.dumps(grader.fields) for grader in graders)
 
     def graded(self, trial: Trial) -> Graded:
         outcome = outcome_of(self.store, trial, self._rows.get(trial.key))
-        found = Graded(outcome)
-        if outcome.status != "succeeded":
-            self._fail(found)
-            return found
-        names = self.names(outcome)
-        found.grades = {n: self.grade(g, names) for n, g in self.experiment.graders.items()}
-        found.is_solved = self.is_solved({n: found.value(n) for n in found.grades})
+        found, graders = Graded(outcome), self.experiment.graders
+        if outcome.status == "succeeded":
+            names = self.names(outcome)
+            found.grades = {name: self.grade(one, names) for name, one in graders.items()}
+            found.is_solved = self.is_solved({name: found.value(name) for name in graders})
+        elif outcome.is_done and not outcome.is_outside and (grade := self._failed_grade()):
+            # A run that failed by itself is a result; one that the outside failed is left out.
+            found.grades, found.is_solved = dict.fromkeys(graders, grade), False
         return found
-
-    def _fail(self, found: Graded) -> None:
-        """A run that failed by itself is a result; one that the outside failed is left out."""
-        outcome = found.outcome
-        grade = self._failed_grade()
-        if outcome.is_done and not outcome.is_outside and grade is not None:
-            found.grades = dict.fromkeys(self.experiment.graders, grade)
-            found.is_solved = False
 
     def _failed_grade(self) -> Grade | None:
         return Grade(0.0, "the run failed") if self.experiment.on_failure == "zero" else None
@@ -308,7 +276,7 @@ class Collection:
             "inputs": outcome.trial.inputs,
             "outputs": outcome.outputs,
             "results": results,
-            "run": outcome.facts(),
+            "run": {name: getattr(outcome, name) for name in RUN_FACTS},
         }
 
     def grade(self, grader: Grader, names: dict[str, Any]) -> Grade | None:
@@ -333,9 +301,8 @@ class Collection:
         main = grades.get(self.experiment.main_grader)
         if not self.experiment.solved:
             return None if main is None else main >= SOLVED
-        known = {name: value for name, value in grades.items() if value is not None}
+        known: Any = {name: value for name, value in grades.items() if value is not None}
         try:
-            test = Expression("jinja", self.experiment.solved)
-            return bool(evaluate(test, MappingScope({**known})))
+            return bool(evaluate(Expression("jinja", self.experiment.solved), MappingScope(known)))
         except LanguageError:
             return None

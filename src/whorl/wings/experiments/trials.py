@@ -19,7 +19,6 @@ from whorl.ir import content_hash, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import EXPERIMENT, RunFilter
 from whorl.services.files.forecasting import models_of
-from whorl.wings.experiments.checking import RUN_FACTS
 from whorl.wings.experiments.document import inputs_of
 
 if TYPE_CHECKING:
@@ -106,10 +105,6 @@ class Outcome:
     def is_outside(self) -> bool:
         """Whether it failed because of the outside, which says nothing about the variant."""
         return self.status == "failed" and self.error in OUTSIDE
-
-    def facts(self) -> dict[str, Any]:
-        """What graders see of the run; not which variant it was."""
-        return {name: getattr(self, name) for name in RUN_FACTS}
 
 
 def digest(*parts: object) -> str:
