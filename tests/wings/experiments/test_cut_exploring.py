@@ -13,12 +13,11 @@ TWO = LOOP.replace("iteration >= 3", "iteration >= 2").replace("at_most: 3", "at
 GOES_ON = TWO.replace("      steps:", "      on_failure: continue\n      steps:")
 EXPLORING = ALONE.replace("at_once: 6", "at_once: 1") + "explore: {polish: 4}\n"
 ALL = ("what-if", FILE, "--until", "iteration >= 4", "--at-most", "4")
-CUT = "the budget of the run: raise trial_budget, then run all anew: whorl"
 
 
-def explored(billed: Billed, flow: str = TWO, more: str = "", cases: int = 2) -> None:
+def explored(billed: Billed, flow: str = TWO, more: str = "") -> None:
     """An experiment whose loops end after two iterations, and explore four."""
-    served(billed, EXPLORING + more, cases=cases)
+    served(billed, EXPLORING + more, cases=2)
     Path("guess.yaml").write_text(flow)
 
 
@@ -52,26 +51,23 @@ def test_an_answer_that_a_trial_budget_cuts_is_not_known(billed: Billed, flow: s
     own = run_json("what-if", FILE)
     Path(FILE).write_text(EXPLORING + "trial_budget: 9\n")
     fresh = whorl(*advised(cut.stdout + cut.stderr))
-    whole = run_json(*ALL)
 
-    assert [row["iterations"] for row in found["rows"]] == [2, 2]
-    assert {row["status"] for row in found["rows"]} == {"succeeded"}
+    assert {(row["iterations"], row["status"]) for row in found["rows"]} == {(2, "succeeded")}
     assert "failed in the loop" not in cut.stdout
-    assert f"2 of 2 trials were cut by {CUT}" in cut.stdout
+    advice = "the budget of the run: raise trial_budget, then run all anew: whorl"
+    assert f"2 of 2 trials were cut by {advice}" in cut.stdout
     assert "--fresh" in cut.stdout
     assert {rule["iterations"] for rule in own["rules"]} <= {1, 2}
     assert fresh.exit_code == 0
-    assert 4 in {rule["iterations"] for rule in whole["rules"]}
+    assert 4 in {rule["iterations"] for rule in run_json(*ALL)["rules"]}
 
 
 @pytest.mark.parametrize(
     ("tokens", "budget", "is_own", "flow"),
     [
-        (3_000, 0.45, 0, TWO),
         (5_000, 0.65, 0, TWO),
         (3_000, 0.75, 0, TWO),
         (3_000, 1.05, 0, GOES_ON),
-        (3_000, 0.45, 1, TWO),
         (3_000, 0.32, 1, TWO),
     ],
 )
@@ -90,8 +86,7 @@ def test_a_stopped_trial_goes_on_exploring(
     swept = run_json(*ALL)
 
     assert (code, more) == (0 if is_own else 5, 0)
-    assert [row["iterations"] for row in whole["rows"]] == [2, 2]
-    assert {row["status"] for row in whole["rows"]} == {"succeeded"}
+    assert {(row["iterations"], row["status"]) for row in whole["rows"]} == {(2, "succeeded")}
     assert 4 in {rule["iterations"] for rule in swept["rules"]}
     assert swept["runs"] == 2
     assert whole["spent_usd"] == pytest.approx(billed.billed_usd)
@@ -122,10 +117,8 @@ def test_a_failure_of_the_provider_while_exploring_is_no_result_of_the_loop(bill
 TERSE = FLOW.replace('iteration }}"}', 'iteration }}", max_tokens: 100}').replace(
     "returns:", "max_tokens: 100, returns:"
 )
-ENDED = "the budget of the run ended the loop early"
 
 
-@pytest.mark.slow
 def test_loops_that_a_trial_budget_has_ended_go_on_with_a_larger_one() -> None:
     Path("guess.yaml").write_text(TERSE)
     Path(FILE).write_text(PLAIN + "trial_budget: 0.0115\n")
@@ -137,9 +130,10 @@ def test_loops_that_a_trial_budget_has_ended_go_on_with_a_larger_one() -> None:
     raised = run_json("experiment", "run", FILE)
     fresh = run_json("experiment", "run", FILE, "--fresh")
 
+    ended = "the budget of the run ended the loop early"
     assert reasons == {"max_iterations", "budget"}
-    assert f"12 trials of 'longer': {ENDED}; a larger trial_budget continues them" in cut.stdout
-    assert f"of 'base': {ENDED}" not in cut.stdout
+    assert f"12 trials of 'longer': {ended}; a larger trial_budget continues them" in cut.stdout
+    assert f"of 'base': {ended}" not in cut.stdout
     assert "so far: 12 of 24 trials" in before.stdout
     assert "12 trials of 'longer' had a smaller trial_budget" in before.stdout
     assert (raised["notes"], raised["done"]) == ([], 24)

@@ -300,8 +300,8 @@ class FileLabels:
         trial, returned = one.outcome.trial, one.outcome.returned
         if trial.variant != self._variant:
             return None
-        keys = [(trial.case.id, number)] if number is not None else []
-        keys += [(trial.case.id, None)] if names is None or number == returned else []
+        is_returned = names is None or number == returned
+        keys = [(trial.case.id, number), *([(trial.case.id, None)] if is_returned else ())]
         for key in keys:
             self._unused.pop(key, None)
         return next((self._labels[key] for key in keys if key in self._labels), None)

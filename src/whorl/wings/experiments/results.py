@@ -34,7 +34,6 @@ from whorl.wings.experiments.trials import (
     is_short,
     is_steered,
     is_trial,
-    key_prefix,
     rows_of,
 )
 from whorl.wings.experiments.variants import fails_with, prepare
@@ -54,9 +53,9 @@ from whorl.wings.experiments.what_if.sweep import Sweep, default_rules, sweep_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from whorl.ir import Workflow
+    from whorl.ir import Condition, Workflow
+    from whorl.ir.nodes import Fact
     from whorl.providers.settings import Settings
-    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.wings.experiments.document import Experiment
@@ -184,13 +183,13 @@ class Study:
         name = self.experiment.baseline
         try:
             loop = self.loop()
-            for outcome in self.ended(name):
-                assert outcome.run is not None
-                for facts in self._facts(outcome.run, loop):
-                    return bool(self._grades(facts, loop, outcome, name))
+            ended = self.ended(name)
+            found = (
+                self._grades(f, loop, one, name) for one in ended for f in self._facts(one, loop)
+            )
+            return bool(next(found, None))
         except (InvalidWorkflow, UsageError):
-            pass
-        return False
+            return False
 
     @property
     def others(self) -> int:
@@ -241,16 +240,24 @@ class Study:
         lacking = (
             (f"iteration {number} of case {outcome.trial.case.id!r}", grade)
             for outcome in self.ended(variant)
-            if outcome.run is not None
-            for facts in self._facts(outcome.run, loop)
+            for facts in self._facts(outcome, loop)
             for number, grade in self._graded_iterations(facts, loop, outcome, variant)
             if grade is None or grade.value is None
         )
         where, grade = next(lacking, ("an iteration", None))
         return notes.no_grade(self.experiment, self.commands, runs, where, grade)
 
-    def _facts(self, run: RunId, loop: Loop) -> Sequence[LoopFacts]:
-        return facts_of(self.store, run, {}, loop=loop.name, keep_results=True)[:1]
+    def _facts(
+        self,
+        outcome: Outcome,
+        loop: Loop,
+        atoms: dict[str, Condition] | None = None,
+        names: dict[str, Fact] | None = None,
+    ) -> Sequence[LoopFacts]:
+        """What is known of the iterations of a loop in a run, if the run has reached it."""
+        assert outcome.run is not None
+        options: Any = {"loop": loop.name, "names": names, "keep_results": True}
+        return facts_of(self.store, outcome.run, atoms or {}, **options)[:1]
 
     def subjects(
         self, loop: Loop, variant: str = "", rules: Sequence[Rule] | None = None
@@ -263,26 +270,21 @@ class Study:
         cache = FactsCache(folder, digest(VERSION, sorted(atoms), loop.name))
         is_zero = self.experiment.on_failure == "zero" and fails_with(self.workflow(name), loop)
         failed = 0.0 if is_zero else None
+        main, is_solved = self.experiment.main_grader, self.collection.is_solved
+        graded = (self.experiment.graders[main].fields, self.experiment.on_failure, self._stamp())
         subjects = []
         for outcome in self.ended(name):
             assert outcome.run is not None
-            grader = self.experiment.graders[self.experiment.main_grader]
             row = self.rows[outcome.trial.key]
-            graded = (grader.fields, self.experiment.on_failure, self._stamp())
             key = digest(row.last_seq, outcome.trial.case.row, graded)
             kept = cache.get(outcome.run, key)
             if kept is None:
-                found = facts_of(
-                    self.store, outcome.run, atoms, loop=loop.name, names=names, keep_results=True
-                )
-                facts = next(iter(found), None)
-                if facts is None:
+                found = self._facts(outcome, loop, atoms=atoms, names=names)
+                if not found:
                     continue
-                grades = self._grades(facts, loop, outcome, name)
-                cache.put(outcome.run, key, facts, grades)
-            else:
-                facts, grades = kept
-            main, is_solved = self.experiment.main_grader, self.collection.is_solved
+                kept = found[0], self._grades(found[0], loop, outcome, name)
+                cache.put(outcome.run, key, *kept)
+            facts, grades = kept
             solved = frozenset(n for n, grade in grades.items() if is_solved({main: grade}))
             case = outcome.trial.case
             group = case.group if self.experiment.is_grouped else ""
@@ -290,10 +292,6 @@ class Study:
             subjects.append(replace(made, is_priced=not outcome.unpriced))
         cache.write()
         return subjects
-
-    @property
-    def prefix(self) -> str:
-        return key_prefix(self.experiment.name, self.generation)
 
     def check_ended(self, variant: str = "") -> None:
         """Raises UsageError where no trial has ended, of any variant or of this one."""
