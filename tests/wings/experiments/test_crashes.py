@@ -15,56 +15,23 @@ from experiments.guess import (
     FILE,
     GRADE,
     PLAIN,
+    SHORT_YES,
     VARIANTS,
     configure,
     dies_at,
     run_json,
     whorl,
+    write_cases,
 )
 from experiments.served import ALONE, EACH_USD, Billed, served
 from whorl.providers.models.wires import ScriptedWire
 from whorl.runtimes.sqlite import SqliteStore
 
+ONE_BY_ONE = PLAIN.replace("at_once: 6", "at_once: 1").replace(VARIANTS, "")
 JUDGED = (
     GRADE.replace("grade:", "grade:\n  long:")
     + '  good: {judge: "It is short", of: "{{ outputs.text }}", votes: 2}\n'
 )
-REPLIES = """
-[[providers.demo.replies]]
-match = "It is short"
-replies = ["YES"]
-"""
-CALLS = "calls.txt"
-APPENDS_MAX = 1_000
-
-
-@pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small experiment with a grader that is paid; every call leaves a line."""
-    text = EXPERIMENT.replace("  longer: {loops: {polish: {at_most: 4, return: best}}}\n", "")
-    text = (
-        text.replace("variants:\n", "").replace(GRADE, JUDGED).replace("at_once: 6", "at_once: 2")
-    )
-    Path(FILE).write_text(text.replace("explore: {polish: 5}", "explore: {polish: 3}"))
-    Path("cases.csv").write_text("n\n1\n2\n")
-    configure(REPLIES)
-    real = ScriptedWire.converse
-
-    async def converse(self: Any, candidate: Any, conversation: Any, **options: Any) -> Any:
-        with Path(CALLS).open("a") as file:
-            file.write(f"{conversation.address}\n")
-        return await real(self, candidate, conversation, **options)
-
-    monkeypatch.setattr(ScriptedWire, "converse", converse)
-    return Path()
-
-
-def _calls() -> int:
-    """How many calls were made since it was asked last."""
-    file = Path(CALLS)
-    made = len(file.read_text().splitlines()) if file.exists() else 0
-    file.unlink(missing_ok=True)
-    return made
 
 
 def _in_doubt(store: str) -> int:
@@ -80,31 +47,42 @@ def _plain(report: dict[str, Any]) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if k not in costs} for row in report["rows"]]
 
 
-def _die_everywhere(words: tuple[str, ...]) -> int:
-    """Kills a command at its appends, one after the other; after each it is given once more."""
-    wanted_store = ("--store", "whole")
-    wanted = _plain(run_json(*words, *wanted_store))
-    calls = _calls()
-    tried = 0
-    for number in range(1, APPENDS_MAX, 1 if IS_CAMPAIGN else 5):
-        store = f"killed{number}"
-        if not dies_at(number, (*words, "--store", store)):
-            break
-        found = run_json(*words, "--store", store)
-        made = _calls()
-        assert _plain(found) == wanted, number
-        # Only a call whose reply the crash has lost is made once more.
-        assert 0 <= made - calls <= _in_doubt(store), number
-        tried += 1
-    print(f"{tried} crashes")
-    return tried
-
-
 @pytest.mark.slow
 @pytest.mark.campaign
-@pytest.mark.usefixtures("counted")
-def test_crashes_while_exploring_and_grading_change_nothing() -> None:
-    assert _die_everywhere(("experiment", "run", FILE)) > 4
+def test_crashes_while_exploring_and_grading_change_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A command is killed at its appends, one after the other; after each it is given once more."""
+    text = EXPERIMENT.replace(VARIANTS, "").replace(GRADE, JUDGED).replace("once: 6", "once: 2")
+    Path(FILE).write_text(text.replace("explore: {polish: 5}", "explore: {polish: 3}"))
+    write_cases(1, 3)
+    configure(SHORT_YES)
+    real, words = ScriptedWire.converse, ("experiment", "run", FILE, "--store")
+
+    async def converse(self: Any, candidate: Any, conversation: Any, **options: Any) -> Any:
+        with Path("calls.txt").open("a") as file:
+            file.write(f"{conversation.address}\n")
+        return await real(self, candidate, conversation, **options)
+
+    def calls() -> int:
+        """How many were made since it was asked last, also by what was killed."""
+        made = len(Path("calls.txt").read_text().splitlines())
+        Path("calls.txt").write_text("")
+        return made
+
+    monkeypatch.setattr(ScriptedWire, "converse", converse)
+    wanted = _plain(run_json(*words, "whole"))
+    usual, tried = calls(), 0
+    for number in range(1, 1_000, 1 if IS_CAMPAIGN else 5):
+        store = f"killed{number}"
+        if not dies_at(number, (*words, store)):
+            break
+        assert _plain(run_json(*words, store)) == wanted, number
+        # Only a call whose reply the crash has lost is made once more.
+        assert 0 <= calls() - usual <= _in_doubt(store), number
+        tried += 1
+    print(f"{tried} crashes")
+    assert tried > 4
 
 
 JUDGING = """
@@ -120,8 +98,6 @@ steps:
         write: {ask: "Guess {{ n }} now {{ iteration }}"}
 outputs: {text: "{{ polish.write }}"}
 """
-NO = '[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["NO"]\n'
-LIMITED = PLAIN.replace("at_once: 6", "at_once: 1")
 
 
 @pytest.mark.slow
@@ -129,23 +105,21 @@ LIMITED = PLAIN.replace("at_once: 6", "at_once: 1")
 def test_a_trial_that_lacks_what_a_crash_has_charged_goes_on() -> None:
     """What is reserved for a call in doubt may be all that its trial_budget has left."""
     Path("guess.yaml").write_text(JUDGING)
-    configure(NO)
-    Path("cases.csv").write_text("n\n1\n")
-    text = LIMITED.replace(VARIANTS, "") + "trial_budget: 0.3\n"
-    Path("guess.experiment.yaml").write_text(text)
-    words = ("experiment", "run", "guess.experiment.yaml")
-    wanted = run_json(*words, "--store", "whole")["rows"]
-    assert [row["iterations"] for row in wanted] == [3]
+    configure(SHORT_YES.replace("YES", "NO"))
+    write_cases(1, 2)
+    Path(FILE).write_text(ONE_BY_ONE + "trial_budget: 0.3\n")
+    words, names = ("experiment", "run", FILE), ("status", "grades", "iterations", "exit_reason")
+    (wanted,) = run_json(*words, "--store", "whole")["rows"]
+    assert wanted["iterations"] == 3
 
     in_doubt = 0
     for number in range(1, 16):
         store = f"killed-{number}"
         if not dies_at(number, (*words, "--store", store)):
             break
-        found = run_json(*words, "--store", store)["rows"]
-        in_doubt += found[0]["in_doubt"]
-        for name in ("status", "grades", "iterations", "exit_reason"):
-            assert [row.get(name) for row in found] == [row.get(name) for row in wanted], number
+        (found,) = run_json(*words, "--store", store)["rows"]
+        in_doubt += found["in_doubt"]
+        assert [found[name] for name in names] == [wanted[name] for name in names], number
     assert in_doubt
 
 
@@ -154,12 +128,11 @@ OPEN = "a process ended during 1 call of 1 run: nobody knows their cost, and it 
 
 
 def test_a_report_right_after_a_crash_counts_the_calls_that_are_open() -> None:
-    Path("cases.csv").write_text("n\n1\n")
-    text = PLAIN.replace("at_once: 6", "at_once: 1")
-    Path(FILE).write_text(text)
+    write_cases(1, 2)
+    Path(FILE).write_text(ONE_BY_ONE)
     seen = 0
 
-    for at in range(2, 9):
+    for at in range(2, 6):
         words = ("experiment", "run", FILE, "--store", f"s{at}")
         assert dies_at(at, words)
         before = run_json("experiment", "report", FILE, "--store", f"s{at}")["notes"]

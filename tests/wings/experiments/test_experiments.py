@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import signal
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from campaign import IS_CAMPAIGN, amount
 from experiments.guess import (
     EXPERIMENT,
     FILE,
@@ -23,14 +18,12 @@ from experiments.guess import (
     configure,
     run_json,
     whorl,
-    write_cases,
 )
-from waiting import wait_until
 from whorl import Experiment, what_if
 from whorl.errors import InvalidWorkflow
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.project import find_project
-from whorl.wings.experiments.document import SCHEMA, read_experiment
+from whorl.wings.experiments.document import read_experiment
 from whorl.wings.experiments.variants import prepare
 
 
@@ -211,52 +204,6 @@ def test_all_rows_that_do_not_fit_are_listed_at_once() -> None:
     assert [one.code for one in twice.value.diagnostics] == ["X102"]
     places = {(one.code, one.span and one.span.line) for one in caught.value.diagnostics}
     assert places == {("X101", 3), ("X101", 4)}
-
-
-def test_the_schema_has_every_field() -> None:
-    schema = SCHEMA
-
-    assert set(schema["required"]) <= set(schema["properties"])
-    assert schema["additionalProperties"] is False
-
-
-@pytest.mark.slow
-@pytest.mark.campaign
-def test_an_experiment_that_is_killed_ends_with_the_same_numbers() -> None:
-    """SIGKILL in the midst of it: the same command goes on, and pays for nothing twice."""
-    if IS_CAMPAIGN:
-        write_cases(200)
-        text = EXPERIMENT.replace("at_once: 6", "at_once: 20")
-        third = "  third: {loops: {polish: {at_most: 3}}}\ngrade:"
-        Path("guess.experiment.yaml").write_text(text.replace("grade:", third))
-    wanted = run_json("experiment", "run", "guess.experiment.yaml", "--store", "whole")
-    words = [sys.executable, "-m", "whorl.interfaces.cli", "--config", "whorl.toml"]
-    words += ["--store", "killed", "experiment", "run", "guess.experiment.yaml"]
-    path = Path("killed", "whorl.db")
-    process = subprocess.Popen(words, env=os.environ | {"WHORL_TRUST": "1"})
-
-    def has_begun() -> bool:
-        if not path.exists() or process.poll() is not None:
-            return process.poll() is not None
-        with closing(SqliteStore(path)) as store:
-            done = [row for row in store.runs(limit=2_000) if row.status == "succeeded"]
-            return len(done) >= amount(1, 100)
-
-    wait_until(has_begun)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    found = run_json("experiment", "run", "guess.experiment.yaml", "--store", "killed")
-
-    print(f"{found['done']} trials after a kill: ${found['spent_usd']:.4f}", end=", ")
-    print(f"without one ${wanted['spent_usd']:.4f}")
-    # What a call in doubt may have cost is charged, so the sums may be larger.
-    assert found["spent_usd"] >= wanted["spent_usd"]
-    costs = ("run", "seconds", "cost_usd", "extra_usd", "in_doubt")
-    for each in (wanted, found):
-        each["rows"] = [{k: v for k, v in row.items() if k not in costs} for row in each["rows"]]
-        each["variants"] = {name: one["grade"] for name, one in each["variants"].items()}
-        del each["spent_usd"], each["extra_usd"], each["notes"]
-    assert found == wanted
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from experiments.guess import (
     reply_first,
     run_json,
     whorl,
+    write_cases,
 )
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.group import build_group, run_safely
@@ -26,14 +27,10 @@ from whorl.wings.experiments.reporting.notes import could_change
 RUN = "whorl --config whorl.toml experiment run guess.experiment.yaml"
 
 
-def _cases(numbers: range) -> None:
-    Path("cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in numbers))
-
-
 @pytest.mark.slow
 def test_nothing_is_recommended_that_trials_which_have_not_run_could_change() -> None:
     run_json("experiment", "run", FILE)
-    _cases(range(15))
+    write_cases(15)
 
     found, told = run_json("what-if", FILE), whorl("what-if", FILE).stdout
     run_json("experiment", "run", FILE)
@@ -52,7 +49,7 @@ def test_nothing_is_recommended_that_trials_which_have_not_run_could_change() ->
 @pytest.mark.slow
 def test_a_trial_that_the_provider_failed_is_missing() -> None:
     run_json("experiment", "run", FILE)
-    _cases(range(13))
+    write_cases(13)
     reply_first("Guess 12 ", "{status = 404}")
     run_json("experiment", "run", FILE)
 
@@ -72,7 +69,7 @@ def test_rules_that_trials_which_were_cut_do_not_answer_could_be_better(count: i
     short = short if count == 1 else short.replace("at_most: 2", "at_most: 1")
     Path("guess.yaml").write_text(short.replace("returns:", "max_tokens: 100, returns:"))
     run_json("experiment", "run", FILE)
-    _cases(range(12 + count))
+    write_cases(12 + count)
     Path(FILE).write_text(EXPERIMENT + "trial_budget: 0.0115\n")
     run_json("experiment", "run", FILE)
 
