@@ -7,7 +7,8 @@ import hashlib
 import json
 import random
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import whorl
@@ -75,35 +76,24 @@ class Answers:
 
 
 class Recorded(Answers):
-    """Answers that keep what they were asked, and by what else it would have been answered."""
+    """Answers that keep what they were asked; `other` answers what others were not asked."""
 
-    def __init__(self, seed: object, failing: float = 0.0) -> None:
+    def __init__(self, seed: object, failing: float = 0.0, known: Recorded | None = None) -> None:
         super().__init__(seed, failing)
         self.asked: set[tuple[str, str]] = set()
+        self._known = known
 
     async def perform(self, request: Any, emit: Any) -> Reply:
-        self.asked.add(_question(request))
+        inputs = json.dumps(request.inputs, sort_keys=True, default=str)
+        question = _place(request.address), inputs
+        self.asked.add(question)
+        if self._known is not None and question in self._known.asked:
+            return await self._known.perform(request, emit)
         return await super().perform(request, emit)
 
     def differing(self, number: int) -> Answers:
         """Others that agree on everything that was asked, and on nothing else."""
-        return _Differing(self, number)
-
-
-class _Differing(Answers):
-    def __init__(self, recorded: Recorded, number: int) -> None:
-        super().__init__(recorded._seed, recorded._failing)
-        self._recorded, self._other = recorded, Answers((recorded._seed, number))
-
-    async def perform(self, request: Any, emit: Any) -> Reply:
-        is_known = _question(request) in self._recorded.asked
-        answers = super() if is_known else self._other
-        return await answers.perform(request, emit)
-
-
-def _question(request: Any) -> tuple[str, str]:
-    inputs = json.dumps(request.inputs, sort_keys=True, default=str)
-    return _place(request.address), inputs
+        return Recorded((self._seed, number), self._failing, self)
 
 
 def _place(address: str) -> str:
@@ -111,26 +101,9 @@ def _place(address: str) -> str:
     return re.sub(r":judge[0-9]*", ":judge", address)
 
 
-@dataclass(frozen=True)
-class Shape:
+def draw_shape(r: random.Random) -> Any:
     """What the body of a random loop is like."""
-
-    failing: float
-    goes_on: bool
-    has_break: bool
-    has_continue: bool
-    sees_best: bool
-    is_parallel: bool
-    collects: bool
-    has_variable: bool
-    check: str = "after"
-    has_retry: bool = False
-    has_inner: bool = False
-    waits: bool = False
-
-
-def draw_shape(r: random.Random) -> Shape:
-    return Shape(
+    return SimpleNamespace(
         failing=r.choice([0, 0, 0.06]),
         goes_on=r.random() < 0.5,
         has_break=r.random() < 0.25,
@@ -182,7 +155,7 @@ def draw_rule(r: random.Random) -> dict[str, Any]:
     return {"until": until, "at_most": at_most, "return": r.choice(["last", "best", "first"])}
 
 
-def program(shape: Shape, rule: dict[str, Any]) -> Workflow:
+def program(shape: Any, rule: dict[str, Any]) -> Workflow:
     best = " {% if best is defined and best %}{{ best.write }}{% endif %}"
     asked = "Write {{ task }}. {{ feedback | default('') }}" + (best if shape.sees_best else "")
     steps: dict[str, Any] = {"write": {"ask": asked}}

@@ -6,7 +6,6 @@ import csv
 import json
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,6 @@ from experiments.guess import (
     run_json,
     whorl,
 )
-from whorl import Experiment, what_if
 from whorl.errors import InvalidWorkflow
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.project import find_project
@@ -204,38 +202,6 @@ def test_all_rows_that_do_not_fit_are_listed_at_once() -> None:
     assert [one.code for one in twice.value.diagnostics] == ["X102"]
     places = {(one.code, one.span and one.span.line) for one in caught.value.diagnostics}
     assert places == {("X101", 3), ("X101", 4)}
-
-
-@pytest.mark.slow
-def test_python_runs_an_experiment_with_functions_as_graders() -> None:
-    def right(outputs: Any, case: Any) -> bool:
-        return bool(outputs["text"] == case["expected"])
-
-    rows = [{"id": str(n), "n": n, "expected": "ab" if n % 2 else "zz"} for n in range(10)]
-    experiment = Experiment(
-        "guess.yaml",
-        cases=rows,
-        grade={"right": right, "long": "(outputs.text | length) / 10"},
-        variants={"longer": {"loops": {"polish": {"at_most": 4}}}},
-        explore={"polish": 4},
-        config="whorl.toml",
-    )
-
-    report = experiment.run_sync()
-    again = experiment.report()
-    run = report.frame()[0]["run"]
-    answer = what_if(run, at_most=1, config="whorl.toml")
-
-    assert report.variants["base"].grade.value == 0.5
-    assert report.variants["longer"].difference is not None
-    assert again.document() == report.document()
-    assert len(report.frame()) == 20
-    sweep = report.what_if("polish")
-    assert sweep.own is not None
-    assert sweep.not_recommended == "no rule is seen to be better than yours"
-    assert sweep.runs == 10
-    assert (answer.exact, answer.iterations, answer.outputs) == (True, 1, {"text": "a"})
-    assert answer.results == {"write": "a", "review": {"score": 0.1}}
 
 
 REST = EXPERIMENT[EXPERIMENT.index("grade:") :]

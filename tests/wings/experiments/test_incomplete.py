@@ -12,16 +12,16 @@ from experiments.guess import (
     FILE,
     FLOW,
     GRADE,
+    SCORE,
     SHORT_YES,
     VARIANTS,
     configure,
+    paste,
     reply_first,
     run_json,
     whorl,
     write_cases,
 )
-from whorl.interfaces.cli import COMMANDS
-from whorl.interfaces.cli.group import build_group, run_safely
 from whorl.wings.experiments.reporting.notes import could_change
 
 RUN = "whorl --config whorl.toml experiment run guess.experiment.yaml"
@@ -104,20 +104,16 @@ def test_missing_trials_are_taken_as_bad_as_they_can_be(
     assert could_change([0.8] * 100, rules.get("own"), rules.values(), missing, 0.02) is wanted
 
 
-@pytest.mark.parametrize("command", [("experiment", "report"), ("what-if",)])
-def test_in_a_folder_that_is_not_trusted_that_is_said(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
-) -> None:
+def test_in_a_folder_that_is_not_trusted_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its models are others there, and so would be its trials."""
-    Path("cases.csv").write_text("n\n1\n")
+    write_cases(1)
     run_json("experiment", "run", FILE)
-    config = Path("whorl.toml").read_text()
-    rights = '\n[providers.other]\nkind = "openai"\nbase_url = "http://127.0.0.1:1/v1"\n'
-    Path("whorl.toml").write_text(config + rights)
+    configure('\n[providers.other]\nkind = "openai"\nbase_url = "http://127.0.0.1:1/v1"\n')
     monkeypatch.delenv("WHORL_TRUST")
 
-    assert run_safely(build_group(COMMANDS), [*command, FILE]) == 2
-    assert "error[W908]" in capsys.readouterr().err
+    for words in (("experiment", "report", FILE), ("what-if", FILE)):
+        refused = paste(*words)
+        assert (refused.exit_code, "error[W908]" in refused.stderr) == (2, True)
 
 
 ROWS = ("no loop at all", "the judge is always right", "the best that was made")
@@ -126,11 +122,9 @@ GOOD = 'grade: {good: {judge: "It is short", of: "{{ outputs.text }}"}}\n'
 
 def paid(rule: str, more: str = "grade_iterations: returned\n") -> None:
     """A paid grader of what each run returned; the loop's rule says after which iteration."""
-    flow = FLOW.replace('[{score: {from: "{{ review.score }}", at_least: 0.9}}]', rule)
+    flow = FLOW.replace(SCORE, f"until: {rule}")
     Path("guess.yaml").write_text(flow)
-    text = EXPERIMENT.replace(GRADE, GOOD + more)
-    text = text.replace(VARIANTS, "")
-    Path(FILE).write_text(text)
+    Path(FILE).write_text(EXPERIMENT.replace(GRADE, GOOD + more).replace(VARIANTS, ""))
     configure(SHORT_YES)
     run_json("experiment", "run", FILE)
 
@@ -139,29 +133,25 @@ def figures(found: dict[str, Any]) -> dict[str, tuple[float | None, float | None
     return {name: (row["grade"], row["iterations"]) for name, row in found["ideal"].items()}
 
 
-# In 3 of 12 cases the first iteration is returned, in the others the second one.
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("rule", ['"n < 3"', '"n > 99"'], ids=["some runs", "all runs"])
-def test_rows_that_nobody_can_run_are_not_known_without_the_grades_they_need(rule: str) -> None:
-    paid(rule)
+def test_rows_that_nobody_can_run_are_not_known_without_the_grades_they_need() -> None:
+    """In 3 of 12 cases the first iteration is returned, in the others the second one."""
+    paid('"n < 3"')
 
     found = run_json("what-if", FILE)
     shown = whorl("what-if", FILE, "--svg", "sweep.svg").stdout
 
-    if "3" in rule:
-        assert found["curve"] == {"last": [None], "best that was made": [None]}
-        assert found["bands"] == {}
-        words = "12 of 12 runs have iterations without a grade: what needs one is not known"
-        assert words in found["words"]
-        assert words in shown
-        (last,) = [line for line in shown.splitlines() if line.startswith("  last ")]
-        assert last.split() == ["last", "-"]
+    assert found["curve"] == {"last": [None], "best that was made": [None]}
+    assert found["bands"] == {}
+    words = "12 of 12 runs have iterations without a grade: what needs one is not known"
+    assert words in found["words"]
+    assert words in shown
+    (last,) = [line for line in shown.splitlines() if line.startswith("  last ")]
+    assert last.split() == ["last", "-"]
     assert "nan" not in shown + Path("sweep.svg").read_text()
     assert figures(found) == {ROWS[0]: (None, 1), ROWS[1]: (None, None), ROWS[2]: (None, 5)}
-    one = found["ideal"][ROWS[0]]["cost_usd"]
     (first,) = [row for row in found["not_ranked"] if row["at_most"] == 1][:1]
-    assert first["unknown"] == (9 if "3" in rule else 12)
-    assert 0 < one < found["rules"][0]["cost_usd"]
+    assert first["unknown"] == 9
+    assert 0 < found["ideal"][ROWS[0]]["cost_usd"] < found["rules"][0]["cost_usd"]
     lines = [line for line in shown.splitlines() if line.strip().startswith(ROWS)]
     assert [line.count("not known") for line in lines] == [1, 3, 1]
 
