@@ -49,13 +49,11 @@ class Subject(forms.Form):
     json: dict[str, Json] = {"type": "string"}  # noqa: RUF012
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        text = scalar.value
-        if not isinstance(text, str):
+        if not isinstance(scalar.value, str):
             return forms.WRONG
-        if is_template(text):
+        name, steps = scalar.value.strip(), dict(names_given(context.body))
+        if is_template(name):
             return context.read_text(scalar)
-        name = text.strip()
-        steps = dict(names_given(context.body))
         if name in steps:
             return result_text(steps[name])
         if not _STEP_NAME.fullmatch(name):
@@ -216,6 +214,8 @@ class _Conditions(Object):
         self.words = "an object with one of " + ", ".join(table)
 
     def take(self, context: Context, value: Mapping, at: Location) -> Any:
+        if not value.entries:
+            return forms.WRONG
         conditions = super().take(context, value, at)
         entries = [entry for entry in value if entry.name in self.fields]
         if len(entries) > 1:
@@ -223,8 +223,6 @@ class _Conditions(Object):
             message = f"{at.words} has {names}, but takes one of them"
             advice = "write them as a list: one of them is enough; {all: [...]} needs all of them"
             context.report("W007", message, entries[1].key.span, label="one too many", help=advice)
-        elif not value.entries:
-            forms.report_wrong(context, value, self, at)
         condition = next(iter(conditions.values()), None)
         if condition is not None and context.places.part(condition) is None:
             context.places.remember_part(condition, entries[0].key.span)
@@ -308,9 +306,8 @@ class Carried(forms.Anything):
     """A value for the next iteration; {first, then} tells the first one apart."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        keys = {entry.name for entry in value} if isinstance(value, Mapping) else set()
-        if not isinstance(value, Mapping) or not keys & _PAIR:
-            return {"later": super().read(context, value, at)}
+        if not isinstance(value, Mapping) or not _PAIR & {entry.name for entry in value}:
+            return {"later": context.read_value(value)}
         for entry in value:
             if entry.name not in _PAIR:
                 message = f"{entry.name!r} beside 'first' and 'then' of a carried value"
@@ -334,18 +331,16 @@ class Collected(forms.Anything):
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if not isinstance(value, Mapping):
-            return {"take": "all", "value": super().read(context, value, at)}
+            return {"take": "all", "value": context.read_value(value)}
         take = next((entry for entry in value if entry.name in TAKES), None)
         if take is None or len(value) != 1:
             message = f"{at.field!r} of 'collect' must say which iterations it takes"
             advice = "write one of {all: ...}, {first: ...}, {last: ...}, {best: ...}"
             context.report("W007", message, value.span, help=advice)
-        if take is None:
-            return None
-        return {"take": take.name, "value": super().read(context, take.value, at)}
+        return take and {"take": take.name, "value": context.read_value(take.value)}
 
     def write(self, context: Context, value: Any) -> Any:
-        return {value.take: super().write(context, value.value)}
+        return {value.take: context.write_value(value.value)}
 
 
 class _Failure(forms.OneOf):
