@@ -18,15 +18,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
 
 from whorl import __version__
-from whorl.interfaces.http import (
-    control,
-    iterations,
-    operations,
-    records,
-    runs,
-    streams,
-    workflows,
-)
+from whorl.interfaces.http import control, iterations, operations, records, runs, streams, workflows
 from whorl.interfaces.http.auth import check_role
 from whorl.interfaces.http.problems import Refusal, register
 from whorl.interfaces.http.state import PROBLEMS, ServerState, check_open

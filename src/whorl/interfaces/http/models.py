@@ -21,9 +21,7 @@ Words = Annotated[str, Text(max_length=100_000)]
 FileName = Annotated[str, Text(min_length=1, max_length=1_024)]
 
 WorkflowName = Annotated[
-    str,
-    Text(max_length=1_000),
-    Field(description="which workflow, if the file has several"),
+    str, Text(max_length=1_000), Field(description="which workflow, if the file has several")
 ]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from fastapi import APIRouter, Depends, Query
 from pydantic import Field, model_validator
 
-from whorl import __version__
+from whorl import __version__, ir
 from whorl.errors import Diagnostic as Finding
 from whorl.errors import InvalidWorkflow, UsageError, safe
 from whorl.interfaces.diagrams.svg import reduced
@@ -23,29 +23,8 @@ from whorl.interfaces.http.models import (
 from whorl.interfaces.http.problems import finding
 from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, no_query
 from whorl.interfaces.operations import allowed, has_role
-from whorl.interfaces.status_words import (
-    condition_words,
-    effects_words,
-    forecast_words,
-    target_of,
-)
+from whorl.interfaces.status_words import condition_words, effects_words, forecast_words, target_of
 from whorl.interpreter.events import join
-from whorl.ir import (
-    Block,
-    Call,
-    Compute,
-    Constant,
-    Expression,
-    Fields,
-    ForEach,
-    Gate,
-    Items,
-    Loop,
-    Node,
-    Task,
-    Value,
-    Workflow,
-)
 from whorl.ir.walk import blocks_of
 from whorl.plugins import needed
 from whorl.runtimes.service.tokens import Role
@@ -63,7 +42,7 @@ _SETTING_MAX = 20_000
 _USUAL = (("passed",), ("succeeded",))
 _LIMITS = ("iterations", "time_s", "iteration_time_s", "cost_usd", "tokens", "calls")
 # The constructs of the IR, as its graph names them.
-_NODES: list[Any] = [kind.__name__.lower() for kind in get_args(Node)]
+_NODES: list[Any] = [kind.__name__.lower() for kind in get_args(ir.Node)]
 
 router = APIRouter(prefix="/api", tags=["workflows"])
 
@@ -176,8 +155,8 @@ def list_workflows(state: State, asking: Asking) -> WorkflowList:
 
 
 def _item(state: ServerState, listed: Listed, *, may_run: bool) -> WorkflowItem:
-    unread = Workflow(
-        name=listed.file, body=Block(nodes=()), description=listed.trouble, dialect=""
+    unread = ir.Workflow(
+        name=listed.file, body=ir.Block(nodes=()), description=listed.trouble, dialect=""
     )
     workflow = listed.workflow or unread
     shown = None
@@ -413,7 +392,7 @@ def show_run_graph(state: State, run: KnownRun) -> Graph:
     return graph_of(workflow_of(state.store, run))
 
 
-def graph_of(workflow: Workflow) -> Graph:
+def graph_of(workflow: ir.Workflow) -> Graph:
     drawing = _Drawing(workflow)
     drawing.block(workflow.body, workflow, "", "")
     return Graph.from_row(workflow, nodes=drawing.nodes, edges=drawing.edges)
@@ -422,7 +401,7 @@ def graph_of(workflow: Workflow) -> Graph:
 class _Drawing:
     """Nodes and edges as they are found, outermost first."""
 
-    def __init__(self, workflow: Workflow) -> None:
+    def __init__(self, workflow: ir.Workflow) -> None:
         self.nodes: list[GraphNode] = []
         self.edges: list[GraphEdge] = []
         self._workflows = dict(workflow.workflows)
@@ -430,11 +409,16 @@ class _Drawing:
         self._calls = 0
 
     def block(
-        self, block: Block, workflow: Workflow, address: str, parent: str, case: str | None = None
+        self,
+        block: ir.Block,
+        workflow: ir.Workflow,
+        address: str,
+        parent: str,
+        case: str | None = None,
     ) -> None:
         paths: list[str] = []
         for node in block.nodes:
-            if isinstance(node, Call) and node.unnamed:
+            if isinstance(node, ir.Call) and node.unnamed:
                 paths.append("")
                 self._called(node, address, parent)
                 continue
@@ -448,16 +432,16 @@ class _Drawing:
             if len(self.nodes) >= NODES_MAX:
                 continue
             self.nodes.append(_node(node, workflow, path, parent, case))
-            if isinstance(node, Call):
+            if isinstance(node, ir.Call):
                 self._called(node, location, path)
             for slot, inner in blocks_of(node):
                 named = None if slot == "body" else slot.removeprefix("case.")
                 self.block(inner, workflow, location, path, named)
-            if isinstance(node, Loop) and node.body.nodes:
+            if isinstance(node, ir.Loop) and node.body.nodes:
                 self._feedback(node, location)
         self._order(block, paths)
 
-    def _called(self, node: Call, address: str, parent: str) -> None:
+    def _called(self, node: ir.Call, address: str, parent: str) -> None:
         called = self._workflows.get(node.workflow)
         if called is None or self._calls >= CALLS_MAX:
             return
@@ -465,7 +449,7 @@ class _Drawing:
         self.block(called.body, called, address, parent)
         self._calls -= 1
 
-    def _order(self, block: Block, paths: list[str]) -> None:
+    def _order(self, block: ir.Block, paths: list[str]) -> None:
         places = {node.name: at for at, node in enumerate(block.nodes)}
         labels: dict[tuple[int, int], str] = {}
         for at, node in enumerate(block.nodes):
@@ -480,7 +464,7 @@ class _Drawing:
             if paths[source] and paths[target]:
                 self._edge(paths[source], paths[target], labels[source, target], "order")
 
-    def _feedback(self, node: Loop, address: str) -> None:
+    def _feedback(self, node: ir.Loop, address: str) -> None:
         nodes = node.body.nodes
         followed = {after.node for inner in nodes for after in inner.after}
         first = next((inner for inner in nodes if not inner.after), nodes[0])
@@ -495,25 +479,27 @@ class _Drawing:
         self.edges.append(GraphEdge.model_validate(edge))
 
 
-def _node(node: Node, workflow: Workflow, path: str, parent: str, case: str | None) -> GraphNode:
+def _node(
+    node: ir.Node, workflow: ir.Workflow, path: str, parent: str, case: str | None
+) -> GraphNode:
     return GraphNode(
         path=path,
         name=node.name,
         kind=type(node).__name__.lower(),
         title=line(node.name, 80),
         detail=detail_words(node),
-        task=node.kind if isinstance(node, Task) else None,
-        model=_model(node, workflow) if isinstance(node, Task) else None,
+        task=node.kind if isinstance(node, ir.Task) else None,
+        model=_model(node, workflow) if isinstance(node, ir.Task) else None,
         parent=parent,
         case=case,
         when=line(node.when.source, 200) if node.when is not None else None,
-        loop=_loop(node) if isinstance(node, Loop) else None,
-        ports=_ports(node) if isinstance(node, Loop | ForEach) else None,
+        loop=_loop(node) if isinstance(node, ir.Loop) else None,
+        ports=_ports(node) if isinstance(node, ir.Loop | ir.ForEach) else None,
         settings=_settings(node),
     )
 
 
-def _ports(loop: Loop | ForEach) -> GraphPorts | None:
+def _ports(loop: ir.Loop | ir.ForEach) -> GraphPorts | None:
     words: Any = loop.words or {}
     ports = words.get("ports")
     if not ports or not any(ports.values()):
@@ -522,55 +508,55 @@ def _ports(loop: Loop | ForEach) -> GraphPorts | None:
     return GraphPorts.model_validate(sides)
 
 
-def _settings(node: Node) -> dict[str, str]:
+def _settings(node: ir.Node) -> dict[str, str]:
     """What a step is given, as the file writes it."""
-    given: list[tuple[str, Value]] = []
+    given: list[tuple[str, ir.Value]] = []
     match node:
-        case Task() | Call():
+        case ir.Task() | ir.Call():
             given = [(str(name), value) for name, value in node.inputs.entries]
-        case Gate():
+        case ir.Gate():
             given = [("message", node.message), ("show", node.show)]
-        case Compute():
+        case ir.Compute():
             given = [("value", node.value)]
-        case ForEach():
+        case ir.ForEach():
             given = [("items", node.items)]
     return {name: safe(words)[:_SETTING_MAX] for name, value in given if (words := _written(value))}
 
 
-def _written(value: Value) -> str:
+def _written(value: ir.Value) -> str:
     match value:
-        case Constant():
+        case ir.Constant():
             plain = value.value
             return plain if isinstance(plain, str) else "" if plain is None else json.dumps(plain)
-        case Expression():
+        case ir.Expression():
             return value.source
-        case Items():
+        case ir.Items():
             return f"[{', '.join(_written(item) for item in value.items)}]"
-        case Fields():
+        case ir.Fields():
             parts = (f"{name}: {_written(part)}" for name, part in value.entries)
             return f"{{{', '.join(parts)}}}"
 
 
-def _model(task: Task, workflow: Workflow) -> str | None:
+def _model(task: ir.Task, workflow: ir.Workflow) -> str | None:
     usual = (fields.entries for kind, fields in workflow.defaults if kind == task.kind)
     model = dict(task.inputs.entries).get("model") or dict(next(usual, ())).get("model")
     words = ""
-    if isinstance(model, Constant) and model.value is not None:
+    if isinstance(model, ir.Constant) and model.value is not None:
         plain = model.value
         words = ", ".join(map(str, plain)) if isinstance(plain, list) else str(plain)
-    elif isinstance(model, Expression):
+    elif isinstance(model, ir.Expression):
         words = model.source
     return line(words, 80) or None
 
 
-def _loop(loop: Loop) -> GraphLoop:
+def _loop(loop: ir.Loop) -> GraphLoop:
     limits = {name: getattr(loop.limits, name) for name in _LIMITS}
     return GraphLoop.from_row(
         loop,
         until=condition_words(loop.until),
         target=target_of(loop.until),
         limits={
-            name: line(limit.source, 80) if isinstance(limit, Expression) else limit
+            name: line(limit.source, 80) if isinstance(limit, ir.Expression) else limit
             for name, limit in limits.items()
             if limit is not None
         },
