@@ -276,13 +276,15 @@ def _content(run: Run, value: Value, function: str) -> bytes:
     return content
 
 
-@BINARY("base64(value)", "the value as base64")
-def _to_base64(run: Run, value: Value) -> Value:
+def _encoded(run: Run, value: Value, function: str) -> str:
+    if value is None and function != "base64":
+        raise wrong(function, None, "not be null", value)
     if arguments.is_envelope(value):
-        return value["$content"]
-    return arguments.encode(_content(run, value, "base64"))
+        return arguments.encode(arguments.content_bytes(run, value))
+    return arguments.encode(_content(run, value, function))
 
 
+BINARY("base64(value)", "the value as base64")(lambda run, value: _encoded(run, value, "base64"))
 BINARY("base64ToString(value:str)", "the text that base64 holds", alias="decodeBase64")(
     lambda run, source: arguments.decode_text(arguments.decode(run, source), "utf-8")
 )
@@ -294,23 +296,19 @@ def _base64_to_binary(run: Run, source: str) -> Value:
     return {"$content-type": arguments.OCTETS, "$content": source}
 
 
-@BINARY("binary(value)", "the value as content")
-def _binary(run: Run, value: Value) -> Value:
-    if value is None:
-        raise wrong("binary", None, "not be null", value)
-    if arguments.is_envelope(value):
-        return arguments.envelope(arguments.content_bytes(run, value))
-    return arguments.envelope(_content(run, value, "binary"))
+BINARY("binary(value)", "the value as content")(
+    lambda run, value: {
+        "$content-type": arguments.OCTETS,
+        "$content": _encoded(run, value, "binary"),
+    }
+)
 
 
 @BINARY("dataUri(value)", "the value as a data URI")
 def _data_uri(run: Run, value: Value) -> str:
-    if arguments.is_envelope(value):
-        return f"data:{value['$content-type']};base64,{value['$content']}"
-    if value is None:
-        raise wrong("dataUri", None, "not be null", value)
     kind = "text/plain" if isinstance(value, str) else "application/json"
-    return f"data:{kind};charset=utf-8;base64,{arguments.encode(_content(run, value, 'dataUri'))}"
+    head = value["$content-type"] if arguments.is_envelope(value) else f"{kind};charset=utf-8"
+    return f"data:{head};base64,{_encoded(run, value, 'dataUri')}"
 
 
 @BINARY("dataUriToBinary(value:str)", "the content of a data URI", alias="decodeDataUri")
@@ -454,16 +452,16 @@ def _distinct(items: list[Value]) -> dict[Hashable, Value]:
 
 
 def _kind_of_all(function: str, collections: list[Value]) -> type:
-    for kind in (list, dict):
-        if all(isinstance(each, kind) for each in collections):
-            return kind
     for place, each in enumerate(collections):
         if not isinstance(each, list | dict):
             raise wrong(function, place, "be an array or an object", each)
-    raise EvaluationError(
-        f"The template language function {function!r} expects parameters of same type, "
-        "either all arrays or all objects"
-    )
+    kind, *others = {type(each) for each in collections}
+    if others:
+        raise EvaluationError(
+            f"The template language function {function!r} expects parameters of same type, "
+            "either all arrays or all objects"
+        )
+    return kind
 
 
 def _items(run: Run, collections: list[Value]) -> list[Value]:
@@ -494,16 +492,12 @@ def _sort(run: Run, items: list[Value], path: str | None) -> list[Value]:
     keyed = [(item if path is None else _property(item, path), item) for item in items]
     missing = [item for key, item in keyed if key is None]
     present = [pair for pair in keyed if pair[0] is not None]
-    for fits in (
-        arguments.is_number,
-        lambda key: isinstance(key, str),
-        lambda key: isinstance(key, bool),
-    ):
-        if all(fits(key) for key, _ in present):
-            # All keys are of one kind, so Python can compare them.
-            ordered = sorted(present, key=lambda pair: pair[0])  # type: ignore[arg-type,return-value]
-            return [*missing, *(item for _, item in ordered)]
-    raise not_valid("sort", "the values to sort by are not all numbers or all texts")
+    kinds = {float if arguments.is_number(key) else type(key) for key, _ in present}
+    if len(kinds) > 1 or kinds & {list, dict}:
+        raise not_valid("sort", "the values to sort by are not all numbers or all texts")
+    # All keys are of one kind, so Python can compare them.
+    ordered = sorted(present, key=lambda pair: pair[0])  # type: ignore[arg-type,return-value]
+    return [*missing, *(item for _, item in ordered)]
 
 
 def _property(item: Value, path: str) -> Value:
