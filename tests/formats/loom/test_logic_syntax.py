@@ -159,7 +159,7 @@ def test_lenient_forgives_what_is_missing_and_takes_both_quotes(
     [
         *(
             (f"@{name}('unheard of')", "'unheard of' is not defined")
-            for name in ("body", "outputs", "actions", "result", "parameters", "items", "secret")
+            for name in ("body", "outputs", "actions", "result", "parameters", "items")
         ),
         ('@concat("a)', "the text has no closing quote"),
         ("@variables('text').name", "selection is not supported on values of type 'String'"),

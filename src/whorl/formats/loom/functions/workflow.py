@@ -7,12 +7,12 @@
 | `$trigger` | the record of the trigger |
 | `$items`, `$iterations` | objects by loop name: the current item, the index from 0 |
 | `$item` | the item of the innermost loop |
-| `$results` | object by scope or loop name: array of the records of its actions |
-| `$scopes` | in place of it, object by scope or loop name: array of the names of its actions |
+| `$scopes` | object by scope or loop name: array of the names of its actions |
 | `$loop` | object: the variables of the loops around, by name |
 | `$workflow` | `{id, name, type, location, tags, run: {id, name, type}}` |
 | `$action` | the record of the action that is being evaluated, for `action()` |
-| `$settings`, `$secrets`, `$agent_parameters` | objects: value by name |
+| `$settings` | object: value by name |
+| `$call` | what a model wants of a tool, with its `arguments` |
 | `$callback_url` | what `listCallbackUrl()` gives |
 | `$now` | seconds since 1970 (date functions) |
 | `$seed` | a text (`guid`, `rand`) |
@@ -92,7 +92,6 @@ for _signature, _place, _noun, _doc in (
     ("items(loop)", "$items", "loop", "the current item of a loop"),
     ("iterationIndexes(loop)", "$iterations", "loop", "the index of a loop's iteration, from 0"),
     ("appsetting(name)", "$settings", "app setting", "the value of an app setting"),
-    ("secret(name)", "$secrets", "secret", "the value of a secret; not in Azure"),
 ):
     WORKFLOW(_signature, _doc, _place, _noun, reads=_place, borrows=True)(_named)
 
@@ -137,8 +136,6 @@ WORKFLOW("actionOutputs(action)", _OLD, reads="$actions", borrows=True)(_outputs
     "result(scope)", "the records of the actions in a scope or loop", reads="$actions", borrows=True
 )
 def _result(run: Run, name: Value) -> Value:
-    if run.lookup("$scopes") is UNDEFINED:
-        return _named("result", "$results", "scope", run, name)
     inside = _named("result", "$scopes", "scope", run, name)
     records = run.lookup("$actions")
     if not isinstance(inside, list) or not isinstance(records, dict):
