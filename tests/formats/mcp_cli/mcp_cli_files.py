@@ -29,11 +29,9 @@ class Memory:
         self._complete = complete
 
     def real_path(self, file: str) -> str:
-        """Names are paths here."""
         return file
 
     def open(self, base: str, reference: str, span: Span) -> Opened:
-        """Opens a file."""
         if reference not in self._files and not (self._complete and reference[0] != "/"):
             message = f"file {reference!r} does not exist, or is absolute"
             raise InvalidWorkflow([Diagnostic("W016", message, span)])
@@ -51,10 +49,8 @@ class Memory:
 
 
 def read(text: str, files: dict[str, str] | None = None, *, complete: bool = True) -> Reading:
-    """Reads a file."""
-    return read_workflow(
-        text, "main.yaml", Memory(files or {}, complete=complete), dialect="mcp-cli"
-    )
+    beside = Memory(files or {}, complete=complete)
+    return read_workflow(text, "main.yaml", beside, dialect="mcp-cli")
 
 
 def found_in(text: str, files: dict[str, str] | None = None) -> list[Diagnostic]:

@@ -21,12 +21,8 @@ if TYPE_CHECKING:
 HOUSE = """
 interface_type: openai_compatible
 provider_name: house
-config:
-  api_key: ${HOUSE_KEY}
-  api_endpoint: ${HOUSE_URL}
-  default_model: small-1
-  timeout_seconds: 20
-  max_tokens: 100
+config: {api_key: "${HOUSE_KEY}", api_endpoint: "${HOUSE_URL}", default_model: small-1,
+         timeout_seconds: 20, max_tokens: 100}
 """
 FILES = {
     "config.yaml": """
@@ -36,27 +32,15 @@ includes:
   servers: config/servers/*.yaml
   workflows: config/workflows/**/*.yaml
 """,
-    "config/settings.yaml": """
-ai: {default_provider: judge}
-skills: {outputs_dir: out}
-logging: {level: info}
-""",
+    "config/settings.yaml": "ai: {default_provider: judge}\nskills: {outputs_dir: out}\n",
     "config/providers/house.yaml": HOUSE,
-    "config/providers/judge.yaml": """
-interface_type: openai_compatible
-provider_name: judge
-config: {api_key: $HOUSE_KEY, api_endpoint: "${HOUSE_URL}", default_model: judge-1}
-""",
+    "config/providers/judge.yaml": HOUSE.replace("house", "judge").replace("small-1", "judge-1"),
     "config/providers/ollama.yaml": """
 interface_type: openai_compatible
 provider_name: ollama
 config: {api_endpoint: "http://localhost:11434", default_model: llama}
 """,
-    "config/providers/bedrock.yaml": """
-interface_type: aws_bedrock
-provider_name: bedrock
-config: {aws_region: "${AWS_REGION:-eu-west-1}", default_model: titan}
-""",
+    "config/providers/bedrock.yaml": "interface_type: aws_bedrock\nprovider_name: bedrock\n",
     "config/servers/notes.yaml": """
 server_name: my-notes
 config:
@@ -173,21 +157,21 @@ def test_a_variable_that_is_not_set_is_named_when_it_is_needed(folder: Path) -> 
 
 
 def test_whorl_toml_counts_above_it(folder: Path) -> None:
-    (folder / "whorl.toml").write_text(
-        '[providers.house]\nbase_url = "https://other.example/v1"\n[defaults]\nprovider = "house"\n'
-    )
+    own = '[providers.house]\nbase_url = "https://other/v1"\n[defaults]\nprovider = "house"\n'
+    (folder / "whorl.toml").write_text(own)
     read = settings(folder)
 
-    assert read.providers["house"].base_url == "https://other.example/v1"
-    assert read.default_provider == "house"
+    assert (read.providers["house"].base_url, read.default_provider) == (
+        "https://other/v1",
+        "house",
+    )
     assert "ollama" in read.providers
 
 
-def test_it_may_be_named(folder: Path, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
+def test_it_may_be_named(folder: Path) -> None:
+    (folder / "elsewhere").mkdir()
     environment = {"XDG_CONFIG_HOME": str(folder / "own")}
-    project = find_project(environment, folder=elsewhere, config="../config.yaml")
+    project = find_project(environment, folder=folder / "elsewhere", config="../config.yaml")
 
     assert project.root == folder
     assert "house" in project.settings().providers
@@ -230,30 +214,24 @@ def test_the_old_form_in_one_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "is_ours"),
     [
-        "server: {port: 80}\n",
-        "includes: [a.yaml, b.yaml]\n",
-        "includes:\n  - settings.yaml\n",
-        "includes: {fonts: x}\nproviders:\n  settings: 1\n",
-        "ai:\n  model: x\n",
-        "includes:\n" + "  # a comment\n" * 2_000,
+        ("server: {port: 80}\n", False),
+        ("includes: [a.yaml, b.yaml]\n", False),
+        ("includes:\n  - settings.yaml\n", False),
+        ("includes: {fonts: x}\nproviders:\n  settings: 1\n", False),
+        ("ai:\n  model: x\n", False),
+        ("includes:\n" + "  # a comment\n" * 2_000, False),
+        ("includes: {workflows: w/*.yaml}\n", True),
+        (FILES["config.yaml"], True),
     ],
 )
-def test_a_configuration_of_another_program_is_left_alone(tmp_path: Path, text: str) -> None:
+def test_it_is_found_from_below_and_that_of_others_is_left_alone(
+    tmp_path: Path, text: str, is_ours: bool
+) -> None:
     (tmp_path / "config.yaml").write_text(text)
     below = tmp_path / "below"
     below.mkdir()
 
-    project = found(below)
-    assert project.root == below
-    assert found(tmp_path).foreign is None
-
-
-@pytest.mark.parametrize("text", ["includes: {workflows: w/*.yaml}\n", FILES["config.yaml"]])
-def test_it_is_found_from_a_folder_below(tmp_path: Path, text: str) -> None:
-    (tmp_path / "config.yaml").write_text(text)
-    below = tmp_path / "below"
-    below.mkdir()
-
-    assert found(below).root == tmp_path
+    assert found(below).root == (tmp_path if is_ours else below)
+    assert (found(tmp_path).foreign is not None) is is_ours

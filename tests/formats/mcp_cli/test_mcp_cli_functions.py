@@ -26,22 +26,11 @@ def items(text: str, most: int = 100) -> list[object]:
         ('["a"\n"b"]', ['["a"', '"b"]']),
         ("1\n2", [1, 2]),
         ("[1, 2]\n[3]", [[1, 2], [3]]),
-    ],
-)
-def test_items_are_an_array_or_lines(text: str, expected: list[object]) -> None:
-    assert items(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+        # In a code fence.
         ('```json\n["a", "b"]\n```', ["a", "b"]),
         ('```\n["a", "b"]\n```', ["a", "b"]),
         ('```JSON\r\n["a"]\r\n```\r\n', ["a"]),
-        (
-            'Here is the list:\n\n```json\n[\n  {"id": 1},\n  {"id": 2}\n]\n```\n\nDone.',
-            [{"id": 1}, {"id": 2}],
-        ),
+        ('The list:\n\n```json\n[\n  {"id": 1},\n  2\n]\n```\n\nDone.', [{"id": 1}, 2]),
         ('```json\n{"id": 1}\n{"id": 2}\n```', [{"id": 1}, {"id": 2}]),
         ('```jsonl\n"a"\n"b"\n```', ["a", "b"]),
         ("```\na.py\n\n  b.py\n```", ["a.py", "b.py"]),
@@ -56,7 +45,7 @@ def test_items_are_an_array_or_lines(text: str, expected: list[object]) -> None:
         ("use `a`\nuse ```b``` here", ["use `a`", "use ```b``` here"]),
     ],
 )
-def test_items_in_a_code_fence_are_its_content(text: str, expected: list[object]) -> None:
+def test_items_are_an_array_or_lines(text: str, expected: list[object]) -> None:
     assert items(text) == expected
 
 
@@ -69,9 +58,10 @@ def test_items_in_a_code_fence_are_its_content(text: str, expected: list[object]
         ("```\na\n```\n```\nb\n```", "2 code fences, and none of them"),
         ("```json\n[]\n```", "there are no items"),
         ("```\n```", "there are no items"),
+        *((nothing, "there are no items") for nothing in ("", "  \n ", "[]")),
     ],
 )
-def test_a_code_fence_without_one_list_is_a_mistake(text: str, words: str) -> None:
+def test_what_holds_no_list_is_a_mistake(text: str, words: str) -> None:
     with pytest.raises(LanguageError, match=words):
         items(text)
 
@@ -83,17 +73,6 @@ def test_items_are_cut_at_the_limit_and_know_their_place() -> None:
         {"iteration": "1", "index": "0", "count": "2", "current": 7, "item": 7},
         {"iteration": "2", "index": "1", "count": "2", "current": 8, "item": 8},
     ]
-
-
-@pytest.mark.parametrize("text", ["", "  \n ", "[]"])
-def test_no_items_are_a_mistake(text: str) -> None:
-    with pytest.raises(LanguageError, match="there are no items"):
-        items(text)
-
-
-def test_a_history_is_joined() -> None:
-    assert value("joined(past)", past=["a", "b", 3]) == "a---b---3"
-    assert value("joined(past)", past=[]) == ""
 
 
 @pytest.mark.parametrize(
@@ -136,31 +115,32 @@ def test_votes_without_a_winner(answers: list[object], share: str) -> None:
         value("vote(answers, share, 2, none)", answers=answers, share=share)
 
 
-def test_one_answer_is_enough_where_partial_ones_are_allowed() -> None:
-    assert value("vote(['a', none], 'unanimous', 1, none)") == "a"
-
-
 def test_a_variable_that_must_be_set() -> None:
     assert value("required(a, 'a')", a=None) is None
     with pytest.raises(LanguageError, match="variable 'a' is not set"):
         value("required(a, 'a')")
 
 
-def test_outputs_of_workflows() -> None:
-    assert value("main_output(it)", it={"a": 1, "b": 2}) == "1"
-    assert value("main_output(it)", it={}) is None
-    assert value("main_output(it)", it={"a": None}) is None
-    assert value("merged(a, b)", a={"x": "1", "y": "1"}, b={"y": "2"}) == {"x": "1", "y": "2"}
-    assert value("merged(a, b)", b={"y": "2"}) == {"y": "2"}
+LONG = "word " * 300_000
 
 
-def test_an_output_of_any_size_is_passed_on() -> None:
-    long = "word " * 300_000
-    assert value("main_output(it)", it={"report": long}) == long
-    assert value("required(report, 'report')", report=long) == long
-
-
-def test_a_history_is_whole_whatever_its_size() -> None:
-    long = "word " * 300_000
-    assert value("joined(outputs)", outputs=[long]) == long
-    assert value("joined(outputs) | length", outputs=["a", long]) == len(f"a---{long}")
+@pytest.mark.parametrize(
+    ("source", "names", "expected"),
+    [
+        ("main_output(it)", {"it": {"a": 1, "b": 2}}, "1"),
+        ("main_output(it)", {"it": {}}, None),
+        ("main_output(it)", {"it": {"a": None}}, None),
+        ("merged(a, b)", {"a": {"x": "1", "y": "1"}, "b": {"y": "2"}}, {"x": "1", "y": "2"}),
+        ("merged(a, b)", {"b": {"y": "2"}}, {"y": "2"}),
+        # One is enough where partial answers are allowed.
+        ("vote(['a', none], 'unanimous', 1, none)", {}, "a"),
+        ("joined(past)", {"past": ["a", "b", 3]}, "a---b---3"),
+        ("joined(past)", {"past": []}, ""),
+        # Texts of any size are passed on whole.
+        ("main_output(it) == report", {"it": {"report": LONG}, "report": LONG}, True),
+        ("required(report, 'report') == report", {"report": LONG}, True),
+        ("joined(past) | length", {"past": ["a", LONG]}, len(LONG) + 4),
+    ],
+)
+def test_outputs_of_workflows(source: str, names: dict[str, object], expected: object) -> None:
+    assert value(source, **names) == expected

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
-from mcp_cli_files import HEAD
+from mcp_cli_files import HEAD, Memory
 
 from whorl.dialects import Opened, ProjectFiles, Reading, read_workflow
 from whorl.dialects.files import CHARACTERS_MAX, FILES_MAX
 from whorl.errors import Diagnostic, InvalidWorkflow
-from whorl.source.paths import Nearby, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from whorl.errors import Span
@@ -56,7 +53,6 @@ def called(reading: Reading) -> list[str]:
 
 def test_a_run_keeps_the_source_of_what_was_found_by_its_name(tmp_path: Path) -> None:
     write(tmp_path, {"deep/er/x-1.yaml": workflow("work")})
-
     reading = read(tmp_path, "work")
 
     assert called(reading) == ["deep/er/x-1.yaml"]
@@ -130,33 +126,17 @@ def test_the_nearest_name_is_suggested_and_two_of_one_name_are_both_named(tmp_pa
     assert mistake(tmp_path, "code_review").message.endswith("could be a/x.yaml or b/y.yaml")
 
 
-@dataclass
-class Counted:
+class Counted(Memory):
     """Very many files, and which of them were opened."""
 
-    count: int
-    text: str
-    opened: list[str] = field(default_factory=list)
-
-    def real_path(self, file: str) -> str:
-        """Names are paths here."""
-        return file
+    def __init__(self, count: int, text: str) -> None:
+        super().__init__({f"{index}.yaml": text for index in range(count)}, complete=False)
+        self._files["known.yaml"] = text
+        self.opened: list[str] = []
 
     def open(self, base: str, reference: str, span: Span) -> Opened:
-        """Opens any file."""
-        del base, span
         self.opened.append(reference)
-        return Opened(reference, reference, self.text)
-
-    def find(self, base: str, names: Sequence[str]) -> str | None:
-        """One file is found by its name."""
-        del base
-        return "known.yaml" if "known.yaml" in names else None
-
-    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
-        """Lists them all."""
-        del base, endings
-        return [Place(tuple(Nearby(f"{index}.yaml", "") for index in range(self.count)))]
+        return super().open(base, reference, span)
 
 
 @pytest.mark.parametrize(
@@ -174,16 +154,8 @@ def test_only_so_many_files_are_looked_at_and_each_once(text: str, most: int) ->
     assert all("nearest files" in found.message for found in caught.value.diagnostics)
 
 
-def test_files_that_were_not_looked_at_are_told_of(tmp_path: Path) -> None:
-    write(tmp_path, {f"{number}.yaml": "x: 1" for number in range(FILES_MAX)})
-    write(tmp_path, {"z/z.yaml": workflow("work")})
-
-    assert "among the 1,000 nearest files" in mistake(tmp_path, "work").message
-
-
 def test_nothing_is_looked_at_where_a_file_has_the_name() -> None:
     files = Counted(10, workflow("known"))
-
     read_workflow(caller("known"), "main.yaml", files)
 
     assert files.opened == ["known.yaml"]

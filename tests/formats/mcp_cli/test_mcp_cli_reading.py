@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from mcp_cli_files import HEAD, Memory, found_in, read
 
@@ -89,12 +91,10 @@ def nodes(text: str, files: dict[str, str]) -> list[ir.Task]:
 
 
 def test_a_step_has_the_time_of_the_file_unless_it_has_its_own() -> None:
-    text = (
-        "$schema: workflow/v2.0\nname: n\nexecution: {timeout: 2m}\nsteps:\n"
-        '  - {name: a, run: "A"}\n  - {name: b, run: "B", timeout: 45s}\n'
-    )
+    text = HEAD.replace("model: b", "timeout: 2m")
+    steps = "steps: [{name: a, run: A}, {name: b, run: B, timeout: 45s}]\n"
 
-    assert [node.timeout_s for node in read(text).workflow.body.nodes] == [120.0, 45.0]
+    assert [node.timeout_s for node in read(text + steps).workflow.body.nodes] == [120.0, 45.0]
 
 
 def loop_of(fields: str, files: dict[str, str] | None = None) -> ir.Loop:
@@ -108,10 +108,8 @@ def test_the_judge_is_the_model_of_the_file_unless_another_is_configured() -> No
     until = loop_of("").until
     assert isinstance(until, ir.Judge)
 
-    assert until.model == ()
-    assert ir.to_json(until.inputs) == ir.to_json(
-        ir.Fields((("defaults", ir.Constant({"provider": "a", "model": "b"})),))
-    )
+    defaults = ir.Fields((("defaults", ir.Constant({"provider": "a", "model": "b"})),))
+    assert (until.model, ir.to_json(until.inputs)) == ((), ir.to_json(defaults))
 
 
 def test_the_judge_is_told_the_three_lines() -> None:
@@ -124,34 +122,28 @@ def test_the_judge_is_told_the_three_lines() -> None:
     assert "Answer with YES if condition is met, NO if not met." in told
 
 
-def test_the_exit_reason_of_a_failure_is_called_error() -> None:
-    vocabulary = read(HEAD + "steps: [{name: a, run: A}]\n").workflow.words
-    assert isinstance(vocabulary, dict)
+def words_of_the_format() -> Any:
+    return read(HEAD + "steps: [{name: a, run: A}]\n").workflow.words
 
-    assert vocabulary["exit_reasons"] == {"failed": "error"}
+
+def test_the_exit_reason_of_a_failure_is_called_error() -> None:
+    assert words_of_the_format()["exit_reasons"] == {"failed": "error"}
 
 
 def test_the_words_for_a_judgement() -> None:
-    vocabulary = read(HEAD + "steps: [{name: a, run: A}]\n").workflow.words
-    assert isinstance(vocabulary, dict)
-    words = vocabulary["judgement"]
-    assert isinstance(words, dict)
-
+    words = words_of_the_format()["judgement"]
     line = str(words["line"]).format(question="It says DONE", verdict=words["met"])
 
     assert line == "[INFO] Condition evaluation: 'It says DONE' -> YES"
 
 
-def test_a_history_is_kept_only_where_somebody_reads_it() -> None:
+def test_what_nobody_reads_is_not_kept() -> None:
     reader = HEAD + 'steps:\n  - {name: a, run: "{{loop.history}}"}\n'
+    plain = loop_of("")
 
-    assert loop_of("").history_keep == 0
+    assert (plain.history_keep, plain.collect) == (0, ())
     assert loop_of(', with: {h: "{{loop.history}}"}').history_keep == 3
     assert loop_of("", {"w.yaml": reader}).history_keep == 3
-
-
-def test_outputs_are_collected_only_where_somebody_reads_them() -> None:
-    assert loop_of("").collect == ()
     assert [one.name for one in loop_of(", accumulate: all").collect] == ["accumulator"]
 
 
@@ -219,16 +211,12 @@ def test_json_is_read_too_and_a_repeated_key_is_a_mistake() -> None:
 
 
 def test_a_run_must_be_given_what_loops_need() -> None:
-    loop = (
-        'loops:\n  - {name: l, workflow: w, with: {t: "{{topic}}"}, max_iterations: 3, until: d}\n'
-    )
-    step = 'steps:\n  - {name: s, run: "{{tone}}"}\n'
-
-    ports = {port.name: port for port in read(HEAD + loop + step).workflow.inputs}
+    loop = '{name: l, workflow: w, with: {t: "{{topic}}"}, max_iterations: 3, until: d}'
+    text = f"{HEAD}loops: [{loop}]\nsteps: [{{name: s, run: '{{{{tone}}}}'}}]\n"
+    ports = {port.name: port for port in read(text).workflow.inputs}
 
     assert ports["topic"].required
-    assert not ports["tone"].required
-    assert ports["tone"].default == "{{tone}}"
+    assert (ports["tone"].required, ports["tone"].default) == (False, "{{tone}}")
     assert (ports["input"].required, ports["input"].default) == (False, "")
 
 
@@ -247,11 +235,8 @@ def test_a_name_with_a_dot_that_is_misspelt_is_an_error(written: str, meant: str
     steps = "steps:\n  - {name: analyse, run: Go}\n  - {name: write, run: 'Use {{%s}}'}\n"
     [found] = found_in(HEAD + steps % written)
 
-    if meant:
-        assert (found.code, found.severity) == ("W005", "error")
-        assert found.help == f"did you mean {meant!r}?"
-    else:
-        assert (found.code, found.severity) == ("W023", "warning")
+    assert (found.code, found.severity) == (("W005", "error") if meant else ("W023", "warning"))
+    assert not meant or found.help == f"did you mean {meant!r}?"
 
 
 WORK = f'{HEAD}steps:\n  - {{name: write, run: "Use {{{{requirements}}}}"}}\n'

@@ -40,18 +40,13 @@ def test_every_workflow_of_the_guide_is_read(line: int, body: str) -> None:
 
 
 @needs_seed
-def test_there_are_many_of_them() -> None:
-    assert len(blocks()) == 14
-
-
-@needs_seed
 def test_both_files_of_the_nested_pattern_are_read() -> None:
     guide = SEEDS[0].read_text()
     body = next(b for b in re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL) if "outer_loop" in b)
     outer, inner = body.split("# inner_workflow.yaml also has a loop\n")
-
     reading = read(HEAD + outer, {"inner_workflow.yaml": HEAD + inner})
 
+    assert len(blocks()) == 14
     assert [key for key, _ in reading.workflow.workflows] == ["task.yaml", "inner_workflow.yaml"]
 
 

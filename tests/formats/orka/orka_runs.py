@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from public_files.worlds import Workers, World
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.task import Emit, Reply, Request
 
-PROJECT = Path(__file__).parents[3]
-SHARED = PROJECT.parent / "shared"
 FILE = "workflow.yml"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -14,7 +15,7 @@ from whorl.providers.task import Request
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from whorl.language import Json
@@ -74,13 +75,6 @@ class Brain:
 @pytest.fixture
 def brain() -> Brain:
     return Brain()
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    opened = SqliteStore(tmp_path / "store.db")
-    yield opened
-    opened.close()
 
 
 def test_a_whole_file_gives_what_its_agents_read() -> None:
@@ -150,44 +144,35 @@ def test_one_kind_of_skill_is_never_taken_for_another(brain: Brain) -> None:
     assert "order" in only["internal_reasoning"]
 
 
+@pytest.mark.parametrize(
+    ("payload", "steps"),
+    [
+        *((nothing, None) for nothing in ("", {}, "Yes.", {"response": "It is 42."}, '"{}"', None)),
+        # What is hostile is a text.
+        *((text, None) for text in ("(" * 5_000, "{" * 5_000, "{'a': 9" + "9" * 9_000 + "}")),
+        ({"steps": ["check it"], "task": "t"}, ["check it"]),
+        ('{"steps": ["check it"], "task": "t"}', ["check it"]),
+        ("{'steps': ['check it'], 'task': 't'}", ["check it"]),
+        ('```json\n{"steps": ["check it"], "task": "t"}\n```', ["check it"]),
+        ('"{\\"steps\\": [\\"check it\\"]}"', ["check it"]),
+        ("First validate all records, please", ["First validate all records, please"]),
+    ],
+)
+def test_payloads_are_read_in_every_form(brain: Brain, payload: Json, steps: Json) -> None:
+    value = brain(learning.learn, payload)
+
+    assert value.get("skill_steps") == steps
+    assert (value["confidence"] == "0.0") is (brain.records == []) is (steps is None)
+
+
 def test_what_did_not_succeed_is_not_learnt(brain: Brain) -> None:
     value = brain(learning.learn_path, {"path": ["a", "b"], "success": "no"})
 
-    assert value["confidence"] == "0.0"
-    assert "skill_id" not in value
-    assert brain.records == []
-
-
-@pytest.mark.parametrize("payload", ["", {}, "Yes.", {"response": "It is 42."}, '"{}"', None])
-def test_nothing_to_learn_is_said(brain: Brain, payload: Json) -> None:
-    assert brain(learning.learn, payload)["confidence"] == "0.0"
-    assert brain.records == []
-
-
-@pytest.mark.parametrize(
-    "payload",
-    [
-        {"steps": ["check it"], "task": "t"},
-        '{"steps": ["check it"], "task": "t"}',
-        "{'steps': ['check it'], 'task': 't'}",
-        '```json\n{"steps": ["check it"], "task": "t"}\n```',
-        '"{\\"steps\\": [\\"check it\\"]}"',
-        "First validate the records of each table, please",
-    ],
-)
-def test_payloads_are_read_in_every_form(brain: Brain, payload: Json) -> None:
-    assert brain(learning.learn, payload)["skill_steps"]
-
-
-@pytest.mark.parametrize("payload", ["(" * 5_000, "{" * 5_000, "{'a': 9" + "9" * 9_000 + "}"])
-def test_hostile_payloads_are_texts(brain: Brain, payload: str) -> None:
-    assert "confidence" in brain(learning.find_skill, payload)
+    assert (value["confidence"], "skill_id" in value, brain.records) == ("0.0", False, [])
 
 
 def test_a_confidence_that_is_no_number_is_warned_of(brain: Brain) -> None:
-    value = brain(learning.learn, {"steps": ["check it"], "confidence": "high"})
-
-    assert value["confidence"] == "0.6"
+    assert brain(learning.learn, {"steps": ["check"], "confidence": "high"})["confidence"] == "0.6"
     assert "'confidence' is 'high'" in brain.warning
 
 
@@ -217,20 +202,15 @@ def test_skills_transfer_to_another_domain(brain: Brain) -> None:
     assert brain(learning.find_skill, stranger)["all_candidates"] == []
 
 
-def test_feedback_about_nothing_known(brain: Brain) -> None:
-    assert "transfer_success" not in brain(learning.feedback, {})
-    value = brain(learning.feedback, {"skill_id": "ghost"})
-
-    assert value["transfer_success"] is False
-    assert "ghost" in brain.warning
-
-
-def test_failures_make_a_skill_less_sure(brain: Brain) -> None:
+def test_feedback_makes_a_skill_less_sure_and_knows_no_ghost(brain: Brain) -> None:
     skill = brain(learning.learn, SOLVED)["skill_id"]
     value = brain(learning.feedback, {"skill_id": skill, "success": "false"})
 
     assert value["confidence"] == "0.612"
     assert cast("Any", brain.records)[0]["success_rate"] == 0.5
+    assert "transfer_success" not in brain(learning.feedback, {})
+    assert brain(learning.feedback, {"skill_id": "ghost"})["transfer_success"] is False
+    assert "ghost" in brain.warning
 
 
 def test_advice_for_a_scout(brain: Brain) -> None:
@@ -240,33 +220,27 @@ def test_advice_for_a_scout(brain: Brain) -> None:
     paths = [["classify", "answer"], ["answer"], ["escalate"]]
     boosts = brain(learning.advise, None, question="answer this ticket", paths=paths)
 
-    assert boosts[0] > 0
-    assert boosts[1] == 0
-    assert boosts[2] < 0
+    assert boosts[0] > boosts[1] == 0 > boosts[2]
 
 
 def test_episodes_are_found_by_meaning_of_their_words(brain: Brain) -> None:
     early = "Validating records before deduplication caught corrupt rows early."
     lessons = ["Always validate records before removing duplicates."]
-    seen = {"domain": "data_engineering", "task": "etl pipeline ordering"}
-    seen |= {"outcome_summary": early, "lessons": lessons, "success": True, "quality": 0.9}
+    seen = {"domain": "data", "task": "etl", "outcome_summary": early, "lessons": lessons}
     brain(learning.record_episode, seen)
-    other = {"domain": "frontend", "task": "css", "outcome_summary": "Flexbox fixed the navbar."}
-    brain(learning.record_episode, other)
+    brain(learning.record_episode, {"domain": "frontend", "outcome_summary": "Flexbox did it."})
     asked = "How do I stop corrupt entries from spreading when I remove duplicate rows?"
-    value = brain(learning.find_episodes, {"task_input": asked, "domain": "data_engineering"})
+    value = brain(learning.find_episodes, {"task_input": asked, "domain": "data"})
 
-    assert value["episode_count"] == 1
+    [episode] = value["episodes"]
     assert "validate records" in value["response"]
-    assert "Flexbox" not in value["response"]
-    assert value["episodes"][0]["semantic_score"] > 0.3
+    assert episode["semantic_score"] > 0.3
 
 
 def test_episodes_of_one_domain_are_bounded_and_aged(brain: Brain) -> None:
     for number in range(learning.PER_DOMAIN_MAX + 20):
-        brain(
-            learning.record_episode, {"domain": "ops", "task": f"deploy {number}"}, at=NOW + number
-        )
+        seen = {"domain": "ops", "task": f"deploy {number}"}
+        brain(learning.record_episode, seen, at=NOW + number)
 
     assert len(brain.records) == learning.PER_DOMAIN_MAX
     later = brain(learning.find_episodes, {"domain": "ops", "top_k": 1}, at=NOW + 50 * HOUR_S)
@@ -289,22 +263,18 @@ def test_words_are_compared_by_their_stems() -> None:
     assert likeness(one, other) == pytest.approx(0.65)
 
 
-def test_the_store_changes_a_skill_in_one_step_and_once(store: SqliteStore) -> None:
+def test_the_store_changes_a_skill_in_one_step_and_once(tmp_path: Path) -> None:
     def asked(key: str, change: str, payload: Json) -> Request:
         inputs: dict[str, Json] = {"operation": "amend", "namespace": "brain/skills"}
         inputs |= {"library": "orka", "change": change, "with": {"payload": payload}}
         return Request("run", "one", "memory", inputs, key=key)
 
-    learnt, again, other, found = perform(
-        store,
-        asked("a", "learn", SOLVED),
-        asked("a", "learn", SOLVED),
-        asked("b", "learn", SOLVED),
-        asked("c", "recall", NEXT),
-    )
+    changes = [("a", "learn", SOLVED), ("a", "learn", SOLVED), ("b", "learn", SOLVED)]
+    with closing(SqliteStore(tmp_path / "store.db")) as store:
+        requests = [asked(*change) for change in (*changes, ("c", "recall", NEXT))]
+        learnt, again, other, found = perform(store, *requests)
+        [kept] = cast("Any", store.memory("memory/brain/skills"))
 
     assert again == learnt
     assert other["skill_id"] == found["skill_id"] == learnt["skill_id"] == "a"
-    [kept] = cast("Any", store.memory("memory/brain/skills"))
-    assert kept["usage_count"] == 2
-    assert kept["run"] == "run"
+    assert (kept["usage_count"], kept["run"]) == (2, "run")

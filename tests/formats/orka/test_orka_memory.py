@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -58,32 +58,29 @@ def test_what_is_written_is_found_by_its_words_in_its_namespace(store: SqliteSto
 
 
 def test_repeated_write_adds_nothing(store: SqliteStore) -> None:
-    keys = ("same", "same", "other")
-    perform(store, *(request(key, operation="write", content="Paris") for key in keys))
+    perform(store, *(request(key, operation="write", content="P") for key in ("a", "a", "b")))
 
     assert len(store.memory("memory/facts")) == 2
 
 
 def test_best_comes_first_then_the_newest() -> None:
     texts = ("red fish", "red fish blue fish", "old red", "new red")
-    records: list[Json] = [{"content": text} for text in texts]
+    records: list[Any] = [{"content": text} for text in texts]
 
-    def found(query: str) -> list[Any]:
-        return [one["content"] for one in search(records, query)]
-
-    assert found("red blue") == ["red fish blue fish", "new red", "old red", "red fish"]
-    assert found("") == [*reversed(texts)]
+    found = [record["content"] for record in cast("Any", search(records, "red blue"))]
+    assert found == ["red fish blue fish", "new red", "old red", "red fish"]
+    newest = [record["content"] for record in cast("Any", search(records, ""))]
+    assert newest == [*reversed(texts)]
 
 
 def test_only_the_newest_records_are_kept(store: SqliteStore) -> None:
     async def fill() -> None:
-        for number in range(5):
-            record: Json = {"id": str(number), "content": str(number)}
-            await store.remember("memory/facts", record, once=str(number), keep=3)
+        for number in map(str, range(5)):
+            await store.remember("memory/facts", {"id": number}, once=number, keep=3)
 
     asyncio.run(fill())
 
-    assert [one["content"] for one in store.memory("memory/facts")] == ["2", "3", "4"]  # type: ignore[index,call-overload]
+    assert [cast("Any", record)["id"] for record in store.memory("memory/facts")] == ["2", "3", "4"]
     assert KEPT_MAX > 100
 
 
@@ -99,7 +96,7 @@ def test_only_the_newest_records_are_kept(store: SqliteStore) -> None:
 )
 def test_wrong_inputs_are_named(store: SqliteStore, inputs: dict[str, Json]) -> None:
     with pytest.raises(ProviderError) as caught:
-        perform(store, Request("run", "one", "memory", {"namespace": "facts", **inputs}))
+        perform(store, request(**inputs))
 
     assert caught.value.code == "P113"
 

@@ -45,7 +45,7 @@ PIECES = [
     *("null", "true", "~", "0", "-1", "1e999", "99999999999999999999", "\x00", "\ud800", "\u2028"),
     *("&a", "*a", "<<", "!!python/object", "{{ x }}", "@{1}", "__class__", "\n", "  ", "\t", "#"),
     *("steps", "nodes", "agents", "actions", "loop", "until", "type", "id", "name", "edges", "{}"),
-    *("?", "\u0663", "iteration"),
+    *("?", "\u0663", "iteration", "[]", "[[1]]", "{a: {b: c}}", "7"),
 ]
 WORDS = [
     *("a", "items", "obj", "1", "2.5", "'x'", "''", "[1, 2]", "{'k': 1}", "null", "true", "none"),
