@@ -80,9 +80,9 @@ WEIGHTS = "scoring: {context: quality, custom_weights: {accuracy.right: 1}}\n  m
 @pytest.mark.parametrize(
     ("old", "new", "code", "told"),
     [
-        ("max_loops: 5", "max_loops: 0", "W015", "at least 1"),
-        ("max_loops: 5", "max_loops: many", "W015", "at least 1"),
-        ("max_loops: 5", "max_loops: 5\n    min_loops: 6", "W007", "from 1 to 'max_loops'"),
+        ("max_loops: 5", "max_loops: 0", "W015", "a whole number from 1 to 1,000,000"),
+        ("max_loops: 5", "max_loops: many", "W015", "a whole number from 1 to 1,000,000"),
+        ("max_loops: 5", "max_loops: 5\n    min_loops: 6", "W007", "a whole number from 1 to 5"),
         ("max_loops: 5", "max_loops: 5\n    high_priority_agents: [crtic]", "W010", "'crtic'"),
         ("max_loops: 5", "max_loops: 5\n    timeout: soon", "W007", "a time above 0"),
         ("temperature: 0.5", "timeout: 0", "W007", "a time above 0"),

@@ -11,7 +11,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl import ir
-from whorl.dialects.reading.fields import is_true, number_of, objects_of, text_of, whole_of
+from whorl.dialects.reading.fields import Field, is_true, number_of, objects_of, text_of
 from whorl.errors import did_you_mean
 from whorl.formats.orka import outputs, tasks
 from whorl.formats.orka.agents import (
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 USUAL_LOOPS = 5
 USUAL_THRESHOLD = 0.8
 USUAL_TIMEOUT_S = 300.0
-LOOPS_MAX = 1_000_000
+_LOOPS = Field("count", low=1, high=1_000_000)
+_SHARE = Field("number", low=0, high=1)
 RECORDS_MAX = 20
 MEASURED = "measured_score"
 CATEGORIES = ("insights", "improvements", "mistakes")
@@ -59,15 +60,6 @@ _FACTS: tuple[tuple[str, Fact], ...] = (
     ("past_loops", "past"),
     (outputs.PREVIOUS, "previous"),
 )
-# What these fields must be, and what to write.
-_NUMBERS = {
-    "max_loops": ("a whole number of at least 1", f"write max_loops: {USUAL_LOOPS}"),
-    "min_loops": ("a whole number from 1 to 'max_loops'", "write min_loops: 1, or remove it"),
-    "score_threshold": (
-        "a number from 0 to 1",
-        "write score_threshold: 0.85; a percentage is divided by 100",
-    ),
-}
 _READS_PAST = re.compile(r"past_loop|get_past|get_my_past|get_debate_evolution|past_insights")
 _SCORE = re.compile(r"\s*+\{\{-?\s*+score\s*+-?\}\}\s*+")
 # What these give was said by others or in other runs: it is no source of scores and lessons.
@@ -85,8 +77,8 @@ def read_loop(agent: Agent, section: Section, read_block: Callable[[Section], ir
     names = inner.names()
     speaking = [name for name in names if not inner.is_of(name, _NO_SOURCES)]
     scoring = read_scoring(agent, inner, speaking)
-    threshold = float(_read_number(agent, "score_threshold", USUAL_THRESHOLD, 1))
-    loops = int(_read_number(agent, "max_loops", USUAL_LOOPS, LOOPS_MAX))
+    threshold = _read_number(agent, "score_threshold", USUAL_THRESHOLD, _SHARE)
+    loops = int(_read_number(agent, "max_loops", USUAL_LOOPS, _LOOPS))
     if not (scoring.weights or scoring.strategies or scoring.agreement):
         message = f"loop {agent.id!r} does not say where its score comes from"
         advice = r"""add score_extraction_pattern: "SCORE:\\s*([0-9.]+)", or a loop_validator"""
@@ -121,15 +113,13 @@ def flow_constant(section: Section) -> ir.Constant:
     return ir.Constant({**flow, "graph": section.graph()} if section.context.recorded else flow)
 
 
-def _read_number(agent: Agent, name: str, usual: float, high: float) -> float:
-    value, is_score = agent.get(name), name == "score_threshold"
-    number = number_of(value) if is_score else whole_of(value)
-    if number is not None and (0 if is_score else 1) <= number <= high:
-        return number
+def _read_number(agent: Agent, name: str, usual: float, takes: Field) -> float:
+    value = agent.get(name)
+    if value is not None and takes.fits(value):
+        return number_of(value) or 0.0
     if value is not None:
-        wanted, advice = _NUMBERS[name]
         code = "W015" if name == "max_loops" else "W007"
-        agent.context.report(code, f"{name!r} must be {wanted}", value.span, help=advice)
+        agent.report(code, f"{name!r} must be {takes}", name, advice=f"write {name}: {usual}")
     elif name != "min_loops":
         message = f"loop {agent.id!r} has no {name!r}: it is {usual}"
         label, advice = f"{name!r} is missing", f"add {name}: {usual}"
@@ -143,8 +133,8 @@ def _until(agent: Agent, scoring: Scoring, threshold: float) -> ir.Condition:
     span = agent.span_of("score_extraction_pattern")
     agent.context.places.remember_part(score, span)
     agent.context.places.remember_part(source, span)
-    most = number_of(agent.get("max_loops"))
-    least = _read_number(agent, "min_loops", 1, USUAL_LOOPS if most is None else most)
+    most = number_of(agent.get("max_loops")) or USUAL_LOOPS
+    least = int(_read_number(agent, "min_loops", 1, Field("count", low=1, high=most)))
     if least == 1:
         return score
     return ir.AllOf((ir.When(ir.Expression("jinja", f"loop_number >= {least}")), score))
