@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from native_files import read
 
 from whorl import ir
-from whorl.dialects import read_workflow
 from whorl.ir.walk import walk
-
-
-def _let_pass(text: str) -> list[str]:
-    """The paths of the commands that do not fail by their exit code."""
-    workflow = read_workflow(f"whorl: 1\n{text}\n", "a.yaml").workflow
-    checked = {
-        path: dict(node.inputs.entries).get("check")
-        for path, node in walk(workflow.body)
-        if isinstance(node, ir.Task) and node.kind == "run"
-    }
-    return [path for path, check in checked.items() if check == ir.Constant(False)]
 
 
 def _loop(until: str) -> str:
@@ -44,38 +33,33 @@ AROUND = [
 TESTED = ("test", "previous.test", "best.test", "history[0].test")
 
 
+STEPS = [
+    *((f"test: {{run: make}}, {steps}", let_pass) for steps, let_pass in BESIDE),
+    *((_loop(f"{test}.exit_code == 0"), ["l/test"]) for test in TESTED),
+    *((f"{step}, b: {{value: '{{{{ {read} }}}}'}}", ["s/test"]) for step, read in AROUND),
+    *(("test: {run: make}", []), ("test: {run: make, check: false}", ["test"])),
+    ("test: {run: make, check: true}, b: {value: '{{ test.exit_code }}'}", []),
+    # A name means the step of its own scope.
+    (f"{_loop('test.exit_code == 0')}, m: {{repeat: {{steps: {{test: {{run: make}}}}}}}}",
+     ["l/test"]),
+    ("c: {if: true, then: {test: {run: make}}, else: {other: {run: make}}}, "
+     "b: {value: '{{ test.exit_code }}'}", ["c@case.then/test"]),
+]  # fmt: skip
+TEST = "steps: {test: {run: make}}"
+
+
 @pytest.mark.parametrize(
-    ("steps", "let_pass"),
+    ("text", "let_pass"),
     [
-        *((f"test: {{run: make}}, {steps}", let_pass) for steps, let_pass in BESIDE),
-        *((_loop(f"{test}.exit_code == 0"), ["l/test"]) for test in TESTED),
-        *((f"{step}, b: {{value: '{{{{ {read} }}}}'}}", ["s/test"]) for step, read in AROUND),
-        *(("test: {run: make}", []), ("test: {run: make, check: false}", ["test"])),
-        ("test: {run: make, check: true}, b: {value: '{{ test.exit_code }}'}", []),
-        # A name means the step of its own scope.
-        (
-            f"{_loop('test.exit_code == 0')}, m: {{repeat: {{steps: {{test: {{run: make}}}}}}}}",
-            ["l/test"],
-        ),
+        *((f"steps: {{{steps}}}", let_pass) for steps, let_pass in STEPS),
+        (f"{TEST}\noutputs: {{code: 'It gave {{{{ test.exit_code }}}}.'}}", ["test"]),
+        (f"# test.exit_code tells how it went\n{TEST}", []),
     ],
 )
 def test_a_command_whose_exit_code_is_read_does_not_fail_by_it(
-    steps: str, let_pass: list[str]
+    text: str, let_pass: list[str]
 ) -> None:
-    assert _let_pass(f"steps: {{{steps}}}") == let_pass
+    unchecked = ("check", ir.Constant(False))
+    tasks = ((path, node) for path, node in walk(read(text).body) if isinstance(node, ir.Task))
 
-
-def test_an_output_reads_and_a_comment_does_not() -> None:
-    steps = "steps: {test: {run: make}}"
-
-    assert _let_pass(f"{steps}\noutputs: {{code: 'It gave {{{{ test.exit_code }}}}.'}}") == ["test"]
-    assert _let_pass(f"# test.exit_code tells how it went\n{steps}") == []
-
-
-def test_a_step_of_a_branch_is_read_from_outside() -> None:
-    text = (
-        "steps: {c: {if: true, then: {test: {run: make}}, else: {other: {run: make}}}, "
-        "b: {value: '{{ test.exit_code }}'}}"
-    )
-
-    assert [path.rpartition("/")[2] for path in _let_pass(text)] == ["test"]
+    assert [path for path, node in tasks if unchecked in node.inputs.entries] == let_pass

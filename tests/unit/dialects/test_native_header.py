@@ -6,7 +6,6 @@ import pytest
 from native_files import read, template
 
 from whorl import ir
-from whorl.dialects import read_workflow
 
 STEPS = "steps: {a: {ask: Hi}}\n"
 MODEL = ir.Constant("a/b")
@@ -70,9 +69,3 @@ def test_the_last_result_is_the_output_by_default(steps: str, name: str, source:
 
     assert isinstance(value, ir.Expression)
     assert (key, value.source) == (name, source)
-
-
-def test_json_is_read_as_well() -> None:
-    text = '{"whorl": 1, "steps": {"a": {"ask": "Hi"}}}'
-
-    assert read_workflow(text, "a.json").workflow == read_workflow(text, "a").workflow
