@@ -66,8 +66,6 @@ def test_a_node_of_a_canvas_sees_what_leads_to_it() -> None:
     assert "write.output" not in outside
     assert "leave.output" in outside
 
-
-def test_a_node_of_a_graph_sees_its_ports_and_what_leads_to_it() -> None:
     path = ROOT / "examples/shodan/review.yaml"
     seen = names(read(path), path.name, "review-loop/review")
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from whorl import templates
 from whorl.dialects import NoFiles
 from whorl.formats.studio.canvas import fields_of_type
 from whorl.wings.editor.kit.changes import changes_of, edit, open_text, palette
@@ -83,11 +82,3 @@ def test_a_default_is_what_the_reader_takes_where_nothing_is_written() -> None:
     assert form["repeat.on_limit"]["default"] == "finish"
     assert form["repeat.memory"]["group"] == "more"
     assert form["repeat.until"]["type"] == "expression"
-
-
-def test_templates_say_which_dialects_have_them() -> None:
-    for template in templates.TEMPLATES:
-        assert template.dialects, template.name
-        for dialect in template.dialects:
-            assert templates.read(template.name, dialect)
-        assert len(template.description) > 20

@@ -54,47 +54,45 @@ def changed(before: str, after: str) -> list[str]:
     return [line.strip() for line in after.splitlines() if line not in before.splitlines()]
 
 
-def test_an_input_of_a_loop_is_renamed_in_its_mappings() -> None:
-    edited = rename(REVIEW, "review-loop", "input:task", "topic")
-
-    assert changed(REVIEW, edited.text) == [
+RENAMED = {
+    ("review-loop", "input:task", "topic"): [
         "- {name: topic, type: string, required: true}",
         "- {source: {type: outer, name: topic}, target: {node: coder, input: task}, "
         "iterations: all}",
-    ]
-    assert edited.select == ["review-loop"]
-    assert read_workflow(edited.text, "a.yaml", NoFiles()).workflow.inputs[0].name == "topic"
-
-
-def test_an_output_of_a_loop_is_renamed_where_it_is_mapped() -> None:
-    edited = rename(REVIEW, "review-loop", "output:approved", "is_good")
-
-    assert changed(REVIEW, edited.text) == [
+    ],
+    ("review-loop", "output:approved", "is_good"): [
         "- {name: is_good, type: boolean}",
         "- {source: {node: review, output: approved}, target: is_good}",
-    ]
-
-
-def test_an_output_inside_is_renamed_in_conditions_mappings_edges_and_texts() -> None:
-    verdict = rename(REVIEW, "review-loop/review", "output:approved", "ok")
-    code = rename(REVIEW, "review-loop/coder", "output:code", "draft")
-
-    assert changed(REVIEW, verdict.text) == [
+    ],
+    ("review-loop/review", "output:approved", "ok"): [
         'continueWhile: {output: review.ok, operator: "==", value: false}',
         "- {source: {node: review, output: ok}, target: approved}",
         "outputs: [{name: ok, type: boolean}, {name: feedback, type: string}]",
-    ]
-    assert changed(REVIEW, code.text) == [
+    ],
+    ("review-loop/coder", "output:code", "draft"): [
         "- {source: {node: coder, output: draft}, target: final_code, take: last}",
         "outputs: [{name: draft, type: string}]",
         "{{ coder.draft }}",
         '- {source: coder, target: review, sourceHandle: "output:draft", '
         'targetHandle: "input:code"}',
-    ]
-    assert [(one.path, one.field, one.line) for one in code.rewired] == [
-        ("review-loop", "data.outputMappings.0.source.output", 29),
-        ("review-loop/review", "data.prompt", 53),
-    ]
+    ],
+}
+
+
+@pytest.mark.parametrize(("at", "port", "name"), RENAMED)
+def test_a_port_is_renamed_in_mappings_conditions_edges_and_texts(
+    at: str, port: str, name: str
+) -> None:
+    edited = rename(REVIEW, at, port, name)
+
+    assert changed(REVIEW, edited.text) == RENAMED[at, port, name]
+    assert edited.select == [at]
+    assert read_workflow(edited.text, "a.yaml", NoFiles()).workflow
+    if name == "draft":
+        assert [(one.path, one.field, one.line) for one in edited.rewired] == [
+            ("review-loop", "data.outputMappings.0.source.output", 29),
+            ("review-loop/review", "data.prompt", 53),
+        ]
 
 
 def test_an_input_is_renamed_in_the_texts_of_its_own_node() -> None:
