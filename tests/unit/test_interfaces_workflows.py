@@ -31,7 +31,7 @@ steps:
         pick:
           choose:
             on: "{{ w }}"
-            short: {a: {ask: "more", max_tokens: 10}}
+            cases: {short: {a: {ask: "more", max_tokens: 10}}}
             default: {b: {wait: 1s}}
   done: {approve: {message: "Publish?"}}
 """

@@ -34,9 +34,9 @@ IN_STEPS = [
     # A wrong step is still a name for others.
     ('a: {aks: Hi}, b: {ask: "{{ a }}"}', "W004", 13, "did you mean 'ask'"),
     (
-        "a: {choose: {on: 1 + 1, c: {d: {ask: Hi}}, defualt: {b: {ask: Hi}}}}",
+        "a: {choose: {on: 1 + 1, cases: {c: {d: {ask: Hi}}}, defualt: {b: {ask: Hi}}}}",
         "W004",
-        52,
+        61,
         "did you mean 'default'",
     ),
     ("a: {http: {method: GET}}", "W006", 19, "'url'"),

@@ -14,7 +14,6 @@ from whorl.dialects.native.table import EXPRESSION, TEMPLATE, VALUE, fields
 from whorl.dialects.native.tasks import ANY_TASK, TASKS
 from whorl.dialects.reader import Reading
 from whorl.dialects.reading.fields import check_arguments
-from whorl.errors import nearest
 from whorl.ir.values import parse_time
 from whorl.ir.walk import names_given
 from whorl.language import LanguageError, parse
@@ -249,37 +248,19 @@ class CaseOf(Body):
         return self.write_parts(context, value.body, more)
 
 
-class Choose(forms.Form):
+class Choose(forms.Object):
     """What `choose` holds: what is looked at, the cases, and the steps where none fits."""
 
-    words = "an object with on, cases and default"
-    shape = Mapping
     ref = "choose"
 
     def take(self, context: Context, value: Mapping, at: Location) -> Any:
-        own = Mapping(tuple(entry for entry in value if entry.name in CHOOSE), value.span)
-        attributes = forms.read_object(context, own, CHOOSE, at)
-        cases = list(attributes.pop("cases", ()))
-        for entry in value:
-            if entry.name in CHOOSE:
-                continue
-            if "cases" in value or nearest(entry.name, ("cases", "default")):
-                forms.report_unknown(context, entry, CHOOSE, Location(at.words, "", at.span))
-                continue
-            inner = Location(at.owner, entry.name, entry.key.span)
-            cases.append(CaseOf("steps by name").read(context, entry.value, inner))
-        if not cases:
-            message = f"'choose' of {at.owner} has no case"
-            context.report("W006", message, value.span, help="add cases: {name: steps}")
-        for case in cases:
+        attributes = super().take(context, value, at)
+        for case in attributes.get("cases", ()):
             if case.when is None and "subject" not in attributes and not context.exact:
                 message = f"case {case.name!r} of {at.owner} does not say when it is taken"
                 advice = "add `on` to `choose`, or write the case as {if: expression, steps: ...}"
                 context.report("W006", message, context.places.part(case), help=advice)
-        return {**attributes, "cases": tuple(cases)}
-
-    def write(self, context: Context, value: Any) -> Any:
-        return forms.write_object(context, CHOOSE, value)
+        return {"cases": (), **attributes}
 
 
 def _kind(
@@ -296,7 +277,7 @@ def _kind(
 
 FLAG = forms.Boolean(is_flag=True)
 _BODY = Body()
-_CASES = forms.MapOf(CaseOf(), "cases by name", "any", make=lambda _, case: case)
+_CASES = forms.MapOf(CaseOf(), "cases by name", "any", least=1, make=lambda _, case: case)
 _DEFAULT = CaseOf("steps by name", section="default", ref="body")
 CHOOSE = fields("cases", {"on": On(), "cases": _CASES, "default": _DEFAULT})
 _IF = fields("if", {"then": Body(slot="case.then"), "else": Body(slot="default")})
@@ -312,7 +293,7 @@ _KINDS = (
     _kind("set", ir.Assign),
     _kind("value", ir.Compute),
     IfKind("if", ir.Branch, _IF),
-    _kind("choose", ir.Branch, CHOOSE, choose=Choose()),
+    _kind("choose", ir.Branch, CHOOSE, choose=Choose("choose", CHOOSE)),
     _kind(
         "each",
         ir.ForEach,

@@ -310,11 +310,7 @@ def native_schema() -> dict[str, Json]:
             },
             "body": {"anyOf": [forms.schema_of(Body().fields), steps]},
             "case": {"anyOf": [forms.schema_of(Body(section="case").fields), steps]},
-            "choose": {
-                "type": "object",
-                "properties": forms.schema_of(CHOOSE)["properties"],
-                "additionalProperties": {"$ref": "#/$defs/case"},
-            },
+            "choose": forms.schema_of(CHOOSE),
             "condition": FORM.schema(),
             "returns": returns_schema(),
             "workflow": forms.schema_of(LOCAL),

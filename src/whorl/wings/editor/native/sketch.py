@@ -9,7 +9,7 @@ from whorl import ir
 from whorl.dialects.native import forms
 from whorl.dialects.native.blocks import COMMON, kinds_of
 from whorl.dialects.native.loop import REPEAT
-from whorl.dialects.native.steps import CHOOSE, KINDS
+from whorl.dialects.native.steps import KINDS
 from whorl.dialects.reading.fields import text_of, texts_of
 from whorl.source import Mapping, Scalar, Value
 from whorl.wings.editor.kit.changes import FormField
@@ -114,28 +114,18 @@ def slots_of(step: Value | None, kind: str, where: Keys) -> dict[str, Keys]:
             keys = {"then": (*where, "then"), "default": (*where, "else")}
             return {slot: _body(v, keys[slot]) for slot, v in slots.items() if v is not None}
         case "choose":
-            return _cases(at(step, "choose"), (*where, "choose"))
+            keys, cases = (*where, "choose"), at(step, "choose", "cases")
+            slots = {entry.name: _body(entry.value, (*keys, "cases", entry.name))
+                     for entry in (cases if isinstance(cases, Mapping) else ())}  # fmt: skip
+            default = at(step, "choose", "default")
+            last = {"default": _body(default, (*keys, "default"))} if default is not None else {}
+            return slots | last
     return {}
 
 
 def _body(value: Value | None, where: Keys) -> Keys:
     """Steps stand right in their place, or under `steps` with what else is said about them."""
     return (*where, "steps") if at(value, "steps") is not None else where
-
-
-def _cases(choose: Value | None, where: Keys) -> dict[str, Keys]:
-    cases = at(choose, "cases")
-    below = (*where, "cases") if cases is not None else where
-    entries = cases if isinstance(cases, Mapping) else choose
-    slots = {
-        entry.name: _body(entry.value, (*below, entry.name))
-        for entry in (entries if isinstance(entries, Mapping) else ())
-        if cases is not None or entry.name not in CHOOSE
-    }
-    default = at(choose, "default")
-    if default is not None:
-        slots["default"] = _body(default, (*where, "default"))
-    return slots
 
 
 # What can be added to a native file: the kinds of steps, and their forms from the own table.
