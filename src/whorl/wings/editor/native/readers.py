@@ -36,6 +36,7 @@ from whorl.wings.editor.kit.sketch import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from whorl.errors import Span
     from whorl.ir.checks.scopes import Shape, Use, View
     from whorl.ir.nodes import Fact, Node
     from whorl.language import Json, NameUse
@@ -151,9 +152,11 @@ class Reading:
                 self.refuse(where, f"what reads the iterations of {loop} may read this step")
 
     def refuse(self, where: Keys, message: str) -> NoReturn:
+        raise EditRefused(Diagnostic(READ, message, self._span(where), "reads it", _LEAVE))
+
+    def _span(self, where: Keys) -> Span | None:
         value = at(self._root, *where)
-        span = None if value is None else value.span
-        raise EditRefused(Diagnostic(READ, message, span, "reads it", _LEAVE))
+        return None if value is None else value.span
 
     def rewire(self, moved: dict[str, str], *, gone: str = "") -> None:
         """Changes all that names steps which have another path by now.
@@ -196,9 +199,8 @@ class Reading:
             is_known = self._changes.place_of(each.where).path in known
             if each.spans and is_known and (each.where, each.target) not in read:
                 message = f"{each.viewer or 'the workflow'} would read {each.target} instead"
-                value = at(after._root, *each.where)
-                span = None if value is None else value.span
-                place = None if span is None else self._changes.editor.first_span(span)
+                span = after._span(each.where)
+                place = span and self._changes.editor.first_span(span)
                 raise EditRefused(Diagnostic(READ, message, place, "", "choose another name"))
 
     def _list(self, references: list[Reference]) -> None:

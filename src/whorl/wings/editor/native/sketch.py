@@ -110,15 +110,15 @@ def slots_of(step: Value | None, kind: str, where: Keys) -> dict[str, Keys]:
             is_flag = isinstance(together, Scalar) and at(step, "steps") is not None
             return {"": (*where, "steps") if is_flag else _body(together, (*where, "together"))}
         case "if":
-            slots = {"then": at(step, "then"), "default": at(step, "else")}
-            keys = {"then": (*where, "then"), "default": (*where, "else")}
-            return {slot: _body(v, keys[slot]) for slot, v in slots.items() if v is not None}
+            names = {"then": "then", "default": "else"}
+            found = {slot: name for slot, name in names.items() if at(step, name) is not None}
+            return {slot: _body(at(step, name), (*where, name)) for slot, name in found.items()}
         case "choose":
-            keys, cases = (*where, "choose"), at(step, "choose", "cases")
-            slots = {entry.name: _body(entry.value, (*keys, "cases", entry.name))
-                     for entry in (cases if isinstance(cases, Mapping) else ())}  # fmt: skip
-            default = at(step, "choose", "default")
-            last = {"default": _body(default, (*keys, "default"))} if default is not None else {}
+            keys, choose = (*where, "choose"), at(step, "choose")
+            cases, default = at(choose, "cases"), at(choose, "default")
+            taken = [entry.name for entry in cases] if isinstance(cases, Mapping) else []
+            slots = {name: _body(at(cases, name), (*keys, "cases", name)) for name in taken}
+            last = {} if default is None else {"default": _body(default, (*keys, "default"))}
             return slots | last
     return {}
 
