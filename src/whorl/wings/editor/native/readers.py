@@ -195,9 +195,10 @@ class Reading:
         known = {"", *(self._now(node.path) for node in self._sketch.nodes)}
         after = Reading(self._changes)
         for each in after.references:
+            if not each.spans or (each.where, each.target) in read:
+                continue
             # What a new step says itself is meant as it is.
-            is_known = self._changes.place_of(each.where).path in known
-            if each.spans and is_known and (each.where, each.target) not in read:
+            if self._changes.place_of(each.where).path in known:
                 message = f"{each.viewer or 'the workflow'} would read {each.target} instead"
                 span = after._span(each.where)
                 place = span and self._changes.editor.first_span(span)
