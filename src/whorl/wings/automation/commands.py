@@ -21,7 +21,10 @@ from whorl.interfaces.cli.options import (
 )
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.formatting import age, clock, line, table
+from whorl.ir.values import parse_duration
+from whorl.services.runs import USUAL_URL
 from whorl.wings.automation.registry import NewSchedule, Schedules
+from whorl.wings.automation.webhooks import add_hook, known_hook, rotate_hook
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -261,8 +264,6 @@ def hook_add(
     project: Project, *, file: str, name: str, github: bool, workflow: str, as_json: bool
 ) -> None:
     """Make an address that starts the workflow FILE, and print its secret."""
-    from whorl.wings.automation.webhooks import add_hook
-
     form: Format = "github" if github else "standard"
 
     async def add(store: SqliteStore) -> tuple[HookRow, str]:
@@ -302,9 +303,6 @@ def hook_ls(project: Project, *, as_json: bool) -> None:
 @located
 def hook_rotate(project: Project, *, name: str, keep: str, as_json: bool) -> None:
     """Give the hook NAME another secret; the old one counts for a while."""
-    from whorl.ir.values import parse_duration
-    from whorl.wings.automation.webhooks import known_hook, rotate_hook
-
     try:
         keep_s = parse_duration(keep)
     except ValueError as fault:
@@ -324,7 +322,6 @@ def hook_rotate(project: Project, *, name: str, keep: str, as_json: bool) -> Non
 @located
 def hook_rm(project: Project, *, name: str, as_json: bool) -> None:
     """Delete the hook NAME; runs that it has started stay."""
-    from whorl.wings.automation.webhooks import known_hook
 
     async def remove(store: SqliteStore) -> None:
         known_hook(store, name)
@@ -358,6 +355,4 @@ def _shown(project: Project, row: HookRow) -> dict[str, Any]:
 
 
 def _address(project: Project, row: HookRow) -> str:
-    from whorl.services.runs import USUAL_URL
-
     return f"{project.settings().server.url or USUAL_URL}/hooks/{row.name}"
