@@ -124,13 +124,7 @@ def test_help_loads_only_click(folder: Path) -> None:
     assert sorted(loaded & {*NEVER, "apsw", "asyncio", "json", "ssl", "yaml"}) == []
 
 
-POSTPONED = """
-import atexit, sys
-from whorl.interfaces.cli import main
-atexit.register(lambda: print(*sys.modules, file=open("modules.txt", "w")))
-main()
-"""
-
+POSTPONED = PROGRAM.replace("main(sys.argv[1:])", "main()")
 USED = """
 import sys
 from whorl.postponed import postpone

@@ -155,22 +155,19 @@ class _Chart:
         self.lines.append(f'{indent}subgraph {key} ["{_label(_words(node))}"]')
         below = indent + "  "
         if isinstance(node, ir.Branch):
-            self._branch(node, below)
+            choice = self._next()
+            self.lines.append(f'{below}{choice}{{"{_label(node.name)}"}}')
+            for slot, inner in slots:
+                case, name = self._next(), _label(slot.removeprefix("case."))
+                self.lines.append(f'{below}subgraph {case} ["{name}"]')
+                self.block(inner, below + "  ")
+                self.lines += [f"{below}end", f"{below}{choice} --> {case}"]
         else:
             first, last = self.block(slots[0][1], below)
             if isinstance(node, ir.Loop):
                 self.lines.append(f"{below}{last[-1]} -. not yet .-> {first[0]}")
         self.lines.append(f"{indent}end")
         return key
-
-    def _branch(self, node: ir.Branch, indent: str) -> None:
-        choice = self._next()
-        self.lines.append(f'{indent}{choice}{{"{_label(node.name)}"}}')
-        for slot, inner in blocks_of(node):
-            key, name = self._next(), _label(slot.removeprefix("case."))
-            self.lines.append(f'{indent}subgraph {key} ["{name}"]')
-            self.block(inner, indent + "  ")
-            self.lines += [f"{indent}end", f"{indent}{choice} --> {key}"]
 
     def _next(self) -> str:
         return f"n{next(self._numbers)}"

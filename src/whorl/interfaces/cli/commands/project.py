@@ -421,7 +421,7 @@ def prune(
         older_than = duration("30d") if configured_s is None else configured_s
     kept = () if experiments else (EXPERIMENT,)
 
-    def prune(store: SqliteStore, *, dry_run: bool) -> Awaitable[Pruned]:
+    def delete(store: SqliteStore, *, dry_run: bool) -> Awaitable[Pruned]:
         if named is not None:
             return store.remove_run(meant_run(store, named), dry_run=dry_run)
         chosen = statuses or FINISHED
@@ -430,7 +430,7 @@ def prune(
     old = Pruned((), 0, 0, dry_run)
     if has_runs := project.has_runs():
         is_asked = not (dry_run or as_json or yes) and sys.stdin.isatty()
-        old = change_store(project, partial(prune, dry_run=dry_run or is_asked))
+        old = change_store(project, partial(delete, dry_run=dry_run or is_asked))
         which = "" if named is None else f" ({', '.join(old.runs)})"
         if is_asked and old.runs:
             if not click.confirm(f"delete {_amount(old)}{which}?", err=True):
@@ -438,7 +438,7 @@ def prune(
                 return
             # `last` may be another one by now.
             named = named and old.runs[0]
-            old = change_store(project, partial(prune, dry_run=False))
+            old = change_store(project, partial(delete, dry_run=False))
         if not dry_run:
             project.remove_workspaces(old.runs)
     if as_json:
