@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from whorl import ir
 from whorl.errors import plural
 from whorl.interfaces import formatting
 from whorl.interfaces.cli.terminal import SIGNS, badge
@@ -22,19 +23,6 @@ from whorl.interfaces.formatting import allowed, difference, dollars, joined, li
 from whorl.interfaces.progress import LoopProgress
 from whorl.interfaces.status_words import condition_words, exit_words, target_of
 from whorl.interpreter.events import join
-from whorl.ir import (
-    Assign,
-    Branch,
-    Break,
-    Call,
-    Compute,
-    Continue,
-    ForEach,
-    Group,
-    Loop,
-    Stop,
-    Wait,
-)
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
@@ -42,15 +30,13 @@ if TYPE_CHECKING:
 
     from whorl.interfaces.progress import Progress, Step
     from whorl.interpreter.machine import Machine
-    from whorl.ir import Condition, Node, Workflow
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 # What is computed at once, or ends something else, is not shown.
-_UNSEEN = (Compute, Assign, Stop, Break, Continue)
-_HOLDING = (Loop, ForEach, Group, Branch, Call)
+_UNSEEN = (ir.Compute, ir.Assign, ir.Stop, ir.Break, ir.Continue)
+_HOLDING = (ir.Loop, ir.ForEach, ir.Group, ir.Branch, ir.Call)
 # How many items are looked at, from the first and from the last that began, in search of some.
 _LOOKED_AT = 1_000
-_LABEL_MAX = 28
 _GATES_MAX = 2
 _SPARKS_MAX = 28
 _BAR = (6, 28)
@@ -69,7 +55,7 @@ _BUDGETS: dict[str, tuple[str, Callable[[float], str]]] = {
 class Place:
     """A node of a block: `key` is its frame, once it has begun; the state is empty before that."""
 
-    node: Node
+    node: ir.Node
     address: str
     state: str
     key: str = ""
@@ -85,8 +71,8 @@ class Place:
         return self.state == "running"
 
     @property
-    def until(self) -> Condition | None:
-        return self.node.until if isinstance(self.node, Loop) else None
+    def until(self) -> ir.Condition | None:
+        return self.node.until if isinstance(self.node, ir.Loop) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +89,7 @@ class Counts:
 class Outline:
     """What the frames of a machine, which goes on meanwhile, tell of a run; it keeps nothing."""
 
-    def __init__(self, machine: Machine, progress: Progress, workflow: Workflow) -> None:
+    def __init__(self, machine: Machine, progress: Progress, workflow: ir.Workflow) -> None:
         self.machine, self.progress, self.workflow = machine, progress, workflow
 
     def root(self) -> list[Place]:
@@ -125,7 +111,7 @@ class Outline:
         """What people see of a block; a call without a name of its own lends its own places."""
         frame, plan = self.machine.block(block)
         nodes = [node for node in plan.block.nodes if not isinstance(node, _UNSEEN)]
-        if len(nodes) == 1 and isinstance(nodes[0], Call) and nodes[0].unnamed:
+        if len(nodes) == 1 and isinstance(nodes[0], ir.Call) and nodes[0].unnamed:
             inner = self.body(frame["children"].get(nodes[0].name, ""))
             return self.places(inner) if inner else []
         places: list[Place] = []
@@ -207,7 +193,7 @@ class Outline:
             named = (item[name] for name in _NAMES if isinstance(item.get(name), str | int))
             item = next(named, item)
         text = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
-        return "" if item is None or text == str(index + 1) else line(text, _LABEL_MAX)
+        return "" if item is None or text == str(index + 1) else line(text, 28)
 
     def running_items(self, key: str, most: int) -> list[int]:
         """Some of the items that are under way, in their order."""
@@ -260,7 +246,7 @@ class Picture:
         places = self.outline.root()
         numbers = [*self._scores(self._open_loop(places)), *self._budgets()]
         foot = [*self._gates(), *([Text("")] if numbers else []), *numbers]
-        room = len(places) * 1_000 if self.is_last else max(1, self.height - 1 - len(foot))
+        room = 10**6 if self.is_last else max(1, self.height - 1 - len(foot))
         return [head, *self._block(places, room, is_top=True), *foot]
 
     def _gates(self) -> Iterator[Text]:
@@ -279,10 +265,10 @@ class Picture:
 
     def _below(self, place: Place) -> list[Place]:
         """The nodes in what is open: of a loop those of its current iteration."""
-        if not place.key or (isinstance(place.node, Loop) and not place.is_running):
+        if not place.key or (isinstance(place.node, ir.Loop) and not place.is_running):
             # Of a loop that has ended the last body is kept, and nobody looks at that.
             return []
-        if isinstance(place.node, ForEach):
+        if isinstance(place.node, ir.ForEach):
             first = self.outline.running_items(place.key, 1)
             return self.outline.item_places(place.key, first[0]) if first else []
         body = self.outline.body(place.key)
@@ -292,7 +278,7 @@ class Picture:
         """The innermost loop that is open."""
         found, place = None, self._open_one(places, is_top=True)
         while place is not None:
-            found = place if isinstance(place.node, Loop) else found
+            found = place if isinstance(place.node, ir.Loop) else found
             place = self._open_one(self._below(place))
         return found
 
@@ -327,9 +313,9 @@ class Picture:
     def _inside(self, place: Place, room: int) -> list[Text]:
         if room < 1:
             return []
-        if isinstance(place.node, Loop):
+        if isinstance(place.node, ir.Loop):
             return self._iterations(place, room)
-        if isinstance(place.node, ForEach) and place.key:
+        if isinstance(place.node, ir.ForEach) and place.key:
             return self._items(place, room)
         return self._block(self._below(place), room)
 
@@ -385,7 +371,7 @@ class Picture:
     def _row(self, place: Place, *, is_open: bool = False) -> Text:
         """A node: its sign, its name, and how far it is; one that is open says the rest below."""
         outline, node, step = self.outline, place.node, self.outline.step(place)
-        if isinstance(node, Loop) and place.holds:
+        if isinstance(node, ir.Loop) and place.holds:
             return self._loop_row(place, is_open=is_open)
         if step is not None and not isinstance(node, _HOLDING):
             return self._step_row(step, step.state if place.is_running else place.state, place.name)
@@ -393,9 +379,9 @@ class Picture:
         text = Text.assemble(self._sign(place.state), (place.name, style))
         if step is not None and step.branch:
             text.append(f"  → {line(step.branch, 40)}", "dim")
-        if isinstance(node, ForEach) and place.key:
+        if isinstance(node, ir.ForEach) and place.key:
             text.append(f"  {self._list_words(place)}")
-        elif isinstance(node, Wait) and place.is_running:
+        elif isinstance(node, ir.Wait) and place.is_running:
             due = outline.machine.plain_frames[place.key].get("due")
             text.append(f"  {seconds(due - self.now)} left" if due is not None else "", "dim")
         elif place.is_running and not is_open:
@@ -465,15 +451,15 @@ class Picture:
 
     def _doing(self, places: Sequence[Place]) -> str:
         """What is under way in a block, down to its step; or how its loop has ended."""
-        ended = [place for place in places if isinstance(place.node, Loop) and place.key]
+        ended = [place for place in places if isinstance(place.node, ir.Loop) and place.key]
         running = [place for place in places if place.is_running]
         if not (chosen := [*running, *ended][:1]):
             return ""
         place, name = chosen[0], line(chosen[0].name, 20)
-        if isinstance(place.node, ForEach):
+        if isinstance(place.node, ir.ForEach):
             counts = self.outline.counts(place.key)
             return f"{name} {counts.done:,} of {counts.total:,} done"
-        if isinstance(place.node, Loop):
+        if isinstance(place.node, ir.Loop):
             return f"{name} {self._loop_words(place)}"
         step = self.outline.step(place)
         took = seconds(self.now - step.started_at) if step else ""

@@ -228,8 +228,8 @@ class Live(NullWatcher):
         for address, loop in self.progress.loops.items():
             for done in list(loop.iterations)[: -self._rows_max] if "[" not in address else ():
                 if done.number > self._scrolled.get(address, 0):
-                    text = Text(iteration_line(loop, done))
-                    self._console.print(text, no_wrap=True, overflow="ellipsis")
+                    row = Text(iteration_line(loop, done), no_wrap=True, overflow="ellipsis")
+                    self._console.print(row)
                     self._scrolled[address] = done.number
 
 

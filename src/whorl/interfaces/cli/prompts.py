@@ -8,7 +8,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from whorl.interfaces.cli.advice import budget_of
+from whorl.interfaces.cli.next_command import budget_of
 from whorl.interfaces.cli.summary import gate_lines
 from whorl.interfaces.cli.terminal import echo
 from whorl.interfaces.formatting import as_much_again

@@ -16,8 +16,8 @@ import click
 from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.advice import advice
 from whorl.interfaces.cli import watchers
-from whorl.interfaces.cli.advice import changed_words
 from whorl.interfaces.cli.group import EVENTS
+from whorl.interfaces.cli.next_command import changed_words
 from whorl.interfaces.cli.options import (
     carrying,
     located,

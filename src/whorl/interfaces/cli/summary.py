@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import plural, safe
 from whorl.interfaces import formatting, status_words
 from whorl.interfaces.advice import advised, root_code
-from whorl.interfaces.cli.advice import next_command
+from whorl.interfaces.cli.next_command import next_command
 from whorl.interfaces.cli.options import carrying
 from whorl.interfaces.cli.terminal import (
     SIGNS,

@@ -11,8 +11,8 @@ import click
 from whorl.errors import safe
 from whorl.interfaces import status_words
 from whorl.interfaces.cli import summary
-from whorl.interfaces.cli.advice import next_command
 from whorl.interfaces.cli.commands import open_run, with_json
+from whorl.interfaces.cli.next_command import next_command
 from whorl.interfaces.cli.options import (
     json_option,
     located,

@@ -11,7 +11,7 @@ import click
 
 from whorl.errors import StoreError, UsageError, plural, safe
 from whorl.interfaces.cli import options
-from whorl.interfaces.cli.advice import changed_words
+from whorl.interfaces.cli.next_command import changed_words
 from whorl.interfaces.cli.options import carrying, located, more_options, print_json
 from whorl.interfaces.cli.session import Show, meant_run, on_run, run_session, show_options
 from whorl.interfaces.cli.terminal import badge, echo, say

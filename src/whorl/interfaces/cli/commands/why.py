@@ -11,8 +11,8 @@ from whorl.errors import UsageError, did_you_mean, plural, safe
 from whorl.interfaces import formatting, status_words
 from whorl.interfaces.advice import advised, root_code
 from whorl.interfaces.cli import summary
-from whorl.interfaces.cli.advice import next_command
 from whorl.interfaces.cli.commands import open_run, with_json
+from whorl.interfaces.cli.next_command import next_command
 from whorl.interfaces.cli.options import carrying, place_option, print_json, with_help
 from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines
 from whorl.interfaces.formatting import changes, dollars, line, seconds
