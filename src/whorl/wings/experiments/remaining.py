@@ -89,7 +89,7 @@ class Remaining:
         )
 
     def look(self, trial: Trial) -> bool:
-        """Whether something is missing of a trial; one that has ended is counted."""
+        """Whether something is missing of a trial; what is complete is counted."""
         row = self._rows.get(trial.key)
         outcome = outcome_of(self._store, trial, row)
         if row is not None:
@@ -97,7 +97,6 @@ class Remaining:
         if not outcome.is_done or self.is_tried_again(outcome):
             self.needs[trial.key] = self._bounds.trial(self._store, outcome, row)
             return True
-        self._count(trial)
         self.missing[trial.key] = list(self._wanted(outcome))
         return self.settle(trial)
 
@@ -110,6 +109,7 @@ class Remaining:
             needs = (self._grading(grader, key) for grader, key, _ in missing)
             self.needs[trial.key] = sum(needs, Bound())
             return True
+        self.count(trial)
         self._open_trials[trial.case.id] -= len(self._alike[trial.key])
         if not self._open_trials[trial.case.id]:
             self.progress.whole += 1
@@ -180,7 +180,7 @@ class Remaining:
         """Whether the outside has failed a grading that may be tried again by this command."""
         return self.tries[row.key] < RESUMES_MAX and is_outside_failure(self._store, row)
 
-    def _count(self, trial: Trial) -> None:
+    def count(self, trial: Trial) -> None:
         """A trial has ended, and those of other variants that are alike."""
         if trial.key in self._counted:
             return

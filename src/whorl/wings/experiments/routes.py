@@ -294,7 +294,7 @@ async def experiment_events(state: State, name: Name) -> Response:
 @router.get("/{name}/report", dependencies=_plain)
 async def report(state: State, name: Name) -> Found:
     """What an experiment found so far; nothing is run."""
-    return await _about(state, name, lambda study: Found(document=study.report().document()))
+    return await _found(state, name, lambda study: study.report().document())
 
 
 @router.get("/{name}/cases", dependencies=_plain)
@@ -314,10 +314,8 @@ async def list_cases(state: State, name: Name) -> CaseList:
 async def list_gradings(state: State, name: Name) -> GradingList:
     """Results that wait for a person's grade; approve and reject of the run answer."""
 
-    def work(study: Study) -> GradingList:
-        return GradingList(gradings=[GradingItem(**each) for each in queue_of(study)])
-
-    return await _about(state, name, work)
+    found = await _about(state, name, queue_of)
+    return GradingList(gradings=[GradingItem(**each) for each in found])
 
 
 @router.get("/{name}/facts")
@@ -327,35 +325,32 @@ async def list_facts(state: State, name: Name, query: Annotated[LoopQuery, Query
     With it any rule over the same conditions is answered without asking again.
     """
 
-    def work(study: Study) -> Found:
+    def work(study: Study) -> JsonValue:
         loop = study.loop(query.loop, query.variant)
         subjects = study.subjects(loop, query.variant)
-        return Found(document=facts_document(loop, subjects, study.experiment.margin))
+        return facts_document(loop, subjects, study.experiment.margin)
 
-    return await _about(state, name, work)
+    return await _found(state, name, work)
 
 
 @router.get("/{name}/judge")
 async def show_judge(state: State, name: Name, query: Annotated[JudgeQuery, Query()]) -> Found:
     """How far a judge agrees with the labels of a grader."""
-
-    def work(study: Study) -> Found:
-        return Found(document=judge_of(study, query.against, query.of, query.variant).document())
-
-    return await _about(state, name, work)
+    of = (query.against, query.of, query.variant)
+    return await _found(state, name, lambda study: judge_of(study, *of).document())
 
 
 @router.post("/{name}/what-if", dependencies=_plain)
 async def what_if(state: State, name: Name, asked: AskedRule) -> Found:
     """What a rule, or without one many of them, would have given and cost; no call is made."""
 
-    def work(study: Study) -> Found:
+    def work(study: Study) -> JsonValue:
         loop = study.loop(asked.loop, asked.variant)
         given, workflow = asked.rule(), study.workflow(asked.variant)
         rules = [rule_of(workflow, loop, **given)] if any(given.values()) else None
-        return Found(document=document_of(study.sweep(asked.loop, asked.variant, rules), loop))
+        return document_of(study.sweep(asked.loop, asked.variant, rules), loop)
 
-    return await _about(state, name, work)
+    return await _found(state, name, work)
 
 
 @runs_router.post("/{run}/what-if", dependencies=_plain)
@@ -385,6 +380,10 @@ async def facts_of_run(
 
 async def _about(state: ServerState, name: str, work: Callable[[Study], T]) -> T:
     return await asyncio.to_thread(lambda: work(state.job(Experiments).study(name)))
+
+
+async def _found(state: ServerState, name: str, work: Callable[[Study], JsonValue]) -> Found:
+    return Found(document=await _about(state, name, work))
 
 
 async def _detail(state: ServerState, name: str) -> ExperimentDetail:

@@ -151,6 +151,7 @@ class ExperimentRunner:
                         await self._grade(trial, grader, key, shown)
             if trial.key in remaining.missing:
                 is_open = remaining.settle(trial)
+                remaining.count(trial)
             if is_open and remaining.lacks_money(trial) and trial.key not in self._refused:
                 remaining.queue.appendleft(trial)
         finally:
