@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -39,13 +40,19 @@ class _Hashing(Handler):
         self._answer({"model": asked["model"], "choices": [choice], "usage": usage})
 
 
-@pytest.fixture
-def model() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Hashing)
+@contextmanager
+def _serving(handler: type[Handler]) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}/v1"
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def model() -> Iterator[str]:
+    with _serving(_Hashing) as url:
+        yield url
 
 
 SERVED = """
@@ -116,12 +123,8 @@ def billed() -> Iterator[Billed]:
             else:
                 self._answer(found)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Billing)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    model.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    yield model
-    server.shutdown()
-    server.server_close()
+    with _serving(Billing) as model.url:
+        yield model
 
 
 LOOP = """
