@@ -214,8 +214,8 @@ GATE: dict[str, tuple[tuple[str, ...], str]] = {
 IGNORED = ("case", "space")
 # Fields that an experiment has as they are written.
 _TAKEN = (
-    *("case_id", "inputs", "repeat", "solved", "explore", "grade_iterations", "budget"),
-    *("trial_budget", "at_once", "on_failure", "margin", "gate"),
+    *("inputs", "repeat", "solved", "explore", "grade_iterations", "budget", "trial_budget"),
+    *("at_once", "on_failure", "margin", "gate"),
 )
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "experiment": (1,),
@@ -278,7 +278,6 @@ class Experiment:
     graders: dict[str, Grader]
     document: Document
     baseline: str = BASE
-    case_id: str = ""
     inputs: dict[str, Any] | None = None
     repeat: int = 1
     solved: str = ""

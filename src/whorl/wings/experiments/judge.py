@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.graders import Grade, Graded
     from whorl.wings.experiments.results import Study
     from whorl.wings.experiments.trials import Outcome
-    from whorl.wings.experiments.what_if.loop_facts import LoopFacts
+    from whorl.wings.experiments.what_if.loop_facts import IterationFacts
 
 DISAGREEMENTS_MAX, WORDS_MAX = 100, 500
 _FINISHED = frozenset({"task.finished"})
@@ -223,8 +223,7 @@ def _of_loop(
         is_other = outcome.trial.variant != (variant or study.experiment.baseline)
         if is_other or not outcome.is_done:
             continue
-        for number, seen, facts in _iterations(study, loop, outcome):
-            row = next(row for row in facts.iterations if row.number == number)
+        for number, seen, row in _iterations(study, loop, outcome):
             if votes := votes_in(row.calls, atom):
                 is_yes, _, _ = count_votes(votes, judge.votes)
                 cast = tuple({"met": True, "not_met": False}.get(v) for v, _ in votes)
@@ -234,16 +233,17 @@ def _of_loop(
 
 def _iterations(
     study: Study, loop: Loop, outcome: Outcome
-) -> Iterator[tuple[int, dict[str, Any], LoopFacts]]:
+) -> Iterator[tuple[int, dict[str, Any], IterationFacts]]:
     """What labels see of iterations; that a run fails behind its loop is no fault of a judge."""
     assert outcome.run is not None
     workflow = study.prepared[outcome.trial.variant].workflow
     atoms = atoms_in([loop.until])
     found = facts_of(study.store, outcome.run, atoms, loop=loop.name, keep_results=True)
     for facts in found[:1]:
+        rows = {row.number: row for row in facts.iterations}
         for number, names in iteration_names(study.collection, workflow, loop, outcome, facts):
             is_lost = names["outputs"] is FAILED
-            yield number, names | {"outputs": None} if is_lost else names, facts
+            yield number, names | {"outputs": None} if is_lost else names, rows[number]
 
 
 # Labels that a judge is held to: the grades of a grader, or what people wrote into a file.

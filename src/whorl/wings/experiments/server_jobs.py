@@ -29,11 +29,10 @@ from whorl.wings.experiments.trials import (
     ENDED,
     PREFIX,
     digest,
-    doubt_usd,
     generation_of,
     is_grading,
-    is_short,
     key_prefix,
+    lacks_money,
 )
 
 if TYPE_CHECKING:
@@ -48,15 +47,12 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
     from whorl.services.run_driver import Driving
     from whorl.wings.experiments.document import Experiment
-    from whorl.wings.experiments.trials import Trial
 
 # `asked`: it is to be conducted; `paused`: its budget did not allow more; `stopped`: by a person.
 State = Literal["asked", "paused", "stopped", "failed", "done"]
 LEASE_S: Final = 30.0
 _REASON_MAX: Final = 500
-_COLUMNS: Final = (
-    "name, root, file, budget_usd, generation, state, reason, asked_at, owner, beat_at"
-)
+_COLUMNS: Final = "name, root, file, budget_usd, generation, state, reason"
 _DEFINITIONS: Final = """
 CREATE TABLE IF NOT EXISTS experiments(
     name TEXT PRIMARY KEY, root TEXT NOT NULL, file TEXT NOT NULL, budget_usd REAL,
@@ -65,7 +61,8 @@ CREATE TABLE IF NOT EXISTS experiments(
 ) WITHOUT ROWID;
 """
 _ALL: Final = f"SELECT {_COLUMNS} FROM experiments ORDER BY name"
-_PUT: Final = f"""INSERT INTO experiments({_COLUMNS}) VALUES(?, ?, ?, ?, ?, 'asked', '', ?, '', 0)
+_PUT: Final = f"""INSERT INTO experiments({_COLUMNS}, asked_at, owner, beat_at)
+    VALUES(?, ?, ?, ?, ?, 'asked', '', ?, '', 0)
     ON CONFLICT(name) DO UPDATE SET root = excluded.root, file = excluded.file,
     budget_usd = excluded.budget_usd, generation = excluded.generation, state = 'asked',
     reason = '', asked_at = excluded.asked_at, owner = '', beat_at = 0"""
@@ -93,9 +90,6 @@ class AskedExperiment:
     generation: int
     state: State = "asked"
     reason: str = ""
-    asked_at: float = 0.0
-    owner: str = ""
-    beat_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,13 +406,17 @@ def progress_of(study: Study) -> Progress:
     made.budget_usd, made.spent_usd = experiment.budget, _cost(found.values())
     trials_usd = 0.0
     for block in study.blocks:
-        done = [trial.variant for trial in block if _is_done(study, trial)]
-        for variant in done:
-            made.variants[variant] += 1
-        made.done += len(done)
+        done = 0
+        for trial in block:
+            row = found.get(trial.key)
+            if row is not None and row.status in (*ENDED, "paused"):
+                is_done = not lacks_money(study.store, trial, row)
+                made.variants[trial.variant] += is_done
+                done += is_done
+        made.done += done
         case_usd = _cost(found[key] for key in {trial.key for trial in block} & found.keys())
         trials_usd += case_usd
-        if len(done) == len(block):
+        if done == len(block):
             made.whole += 1
             made.whole_usd += case_usd
     gradings = [row for key, row in found.items() if is_grading(key)]
@@ -430,15 +428,6 @@ def progress_of(study: Study) -> Progress:
         of_whole = made.whole * made.trials / made.cases
         made.whole_usd += _cost(gradings) * of_whole / made.done
     return made
-
-
-def _is_done(study: Study, trial: Trial) -> bool:
-    """Whether a trial has ended, and not for want of money that it may have now."""
-    row = study.rows.get(trial.key)
-    if row is None or row.status not in (*ENDED, "paused"):
-        return False
-    may_have_more = trial.may_have_more(row, doubt_usd(study.store, row))
-    return not (may_have_more and is_short(study.store, row))
 
 
 def queue_of(study: Study) -> list[dict[str, Any]]:

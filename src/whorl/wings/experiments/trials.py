@@ -238,6 +238,11 @@ def is_short(store: SqliteStore, row: RunRow) -> bool:
     return is_cut(error) or bool(refused - explored)
 
 
+def lacks_money(store: SqliteStore, trial: Trial, row: RunRow) -> bool:
+    """Whether a trial was stopped for want of money that its files let it spend."""
+    return trial.may_have_more(row, doubt_usd(store, row)) and is_short(store, row)
+
+
 def is_outside_failure(store: SqliteStore, row: RunRow) -> bool:
     """Whether a run has failed because of the outside, whatever it failed in."""
     if row.status != "failed":
@@ -285,7 +290,7 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
                     extra[address] = max(0.0, sum(used.get(address, {}).values()) - loop_usd)
     outcome.extra_usd = sum(extra.values())
     outcome.cost_usd = max(0.0, outcome.cost_usd - outcome.extra_usd)
-    if trial.may_have_more(row, doubt_usd(store, row)) and is_short(store, row):
+    if lacks_money(store, trial, row):
         outcome.is_short, outcome.status = True, "paused"
     return outcome
 
