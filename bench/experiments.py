@@ -15,10 +15,10 @@ from bench.trials import measured
 from whorl.interfaces.python.loading import build
 from whorl.ir import Loop
 from whorl.runtimes.journal.journal import RunId
+from whorl.wings.experiments import statistics
 from whorl.wings.experiments.document import Case, Grader
 from whorl.wings.experiments.graders import Grade, Graded
-from whorl.wings.experiments.reporting import statistics
-from whorl.wings.experiments.reporting.report import report_of
+from whorl.wings.experiments.report import report_of
 from whorl.wings.experiments.trials import Outcome, Trial
 from whorl.wings.experiments.what_if.loop_facts import (
     Call,
@@ -57,7 +57,7 @@ def _subjects(loop: Loop) -> list[Subject]:
             atoms = {atom: round(draw.random(), 2)}
             row = IterationFacts(count, "succeeded", is_judged=True, atoms=atoms, calls=calls)
             rows.append(row)
-        facts = LoopFacts(f"r{number}", loop.name, loop.name, rows)
+        facts = LoopFacts(f"r{number}", loop.name, rows)
         grades = {n: draw.random() for n in range(1, ITERATIONS + 1)}
         subjects.append(Subject(facts, grades, f"case {number}", solved=frozenset({3})))
     return subjects

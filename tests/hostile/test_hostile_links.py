@@ -162,7 +162,7 @@ def test_facts_of_runs_are_not_written_through_a_link(tmp_path: Path, victim: Pa
 
     lay(tmp_path / "facts" / "known.z", victim, FILE)
     cache = FactsCache(tmp_path / "facts", "known")
-    cache.put("run", "key", LoopFacts("run", "l", "l"), {})
+    cache.put("run", "key", LoopFacts("run", "l"), {})
 
     cache.write()
 

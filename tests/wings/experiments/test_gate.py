@@ -20,8 +20,8 @@ from experiments.guess import (
     whorl,
 )
 from experiments.served import SERVED
-from whorl.wings.experiments.reporting import statistics
-from whorl.wings.experiments.reporting.gate import would_decide
+from whorl.wings.experiments import statistics
+from whorl.wings.experiments.gate import would_decide
 
 
 def _tests(file: Path) -> dict[str, str]:

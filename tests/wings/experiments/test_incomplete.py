@@ -22,7 +22,7 @@ from experiments.guess import (
     whorl,
     write_cases,
 )
-from whorl.wings.experiments.reporting.notes import could_change
+from whorl.wings.experiments.notes import could_change
 
 RUN = "whorl --config whorl.toml experiment run guess.experiment.yaml"
 

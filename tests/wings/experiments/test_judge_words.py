@@ -18,9 +18,7 @@ from experiments.guess import (
     run_json,
     whorl,
 )
-from whorl.wings.experiments.reporting.kappa import Judged, kappa_words, reliability
-from whorl.wings.experiments.reporting.statistics import Estimate
-from whorl.wings.experiments.words import judge_lines
+from whorl.wings.experiments.statistics import Estimate, Judged, kappa_words, reliability
 
 RIGHT = "grade:\n  right: \"outputs.text == 'ab'\"\n"
 GOOD = '  good: {judge: "It is short", of: "{{ outputs.text }}"}\n'
@@ -183,10 +181,6 @@ def test_every_share_of_a_judge_names_what_it_is_a_share_of() -> None:
     base = voted["voted"]
     assert (base["results"], base["cases"], base["votes"]) == (15, 3, 3)
     assert base["differing"] == round(voted["not_unanimous"] * 15)
-    share = f"{100 * base['differing'] / 15:.0f} %"
-    assert (
-        f"  votes differ in {base['differing']} of 15 results with 3 votes, {share}" in voted_told
-    )
     assert "  any 1 of these 3 votes: accuracy " in voted_told
     assert "  all 3 votes: accuracy " in voted_told
     assert "each verdict by 3 votes" in voted_told.splitlines()[0]
@@ -200,16 +194,3 @@ def test_shares_of_votes_are_those_of_results_that_have_them_all() -> None:
 
     assert (found.results, found.agreed) == (12, 8)
     assert found.voted == {"results": 8, "cases": 4, "votes": 3, "differing": 8}
-
-
-def test_the_mistake_that_is_more_frequent_is_so_among_its_labels() -> None:
-    """Three of sixty are a smaller share than two of four."""
-    pairs = [(True, False)] * 3 + [(False, False)] * 57 + [(False, True)] * 2 + [(True, True)] * 2
-    judged = [Judged(str(n), verdict, label) for n, (verdict, label) in enumerate(pairs)]
-    report = reliability("It is short", judged, "seed")
-    report.loop = {"yours": (0.5, 0.1)}
-
-    told = judge_lines(report)
-
-    wanted = "a wrong no is more frequent (50 % of the labels yes) than a wrong yes (5 % of the "
-    assert f"{wanted}labels no): try a more lenient question before more votes" in told

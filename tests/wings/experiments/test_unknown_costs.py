@@ -12,8 +12,7 @@ from experiments.guess import EXPERIMENT, FILE, VARIANTS, run_json, whorl
 from experiments.served import SERVED
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.wings.experiments.what_if.query import run_facts
-from whorl.wings.experiments.what_if.sweep import facts_document
+from whorl.wings.experiments.what_if.query import facts_document, run_facts
 
 UNLISTED = EXPERIMENT.replace(VARIANTS, "variants:\n  other: {model: unlisted}\n")
 OTHER = ("--variant", "other")

@@ -21,7 +21,7 @@ from experiments.guess import (
     run_json,
     whorl,
 )
-from whorl.wings.experiments.reporting import statistics
+from whorl.wings.experiments import statistics
 
 HEAD = "guess   12 cases, 2 variants, 1 run each; "
 
@@ -283,16 +283,14 @@ def test_a_variant_without_a_score_has_no_best_iteration() -> None:
     assert "W013" in done.stderr + done.stdout
 
 
-RHO = "the score that the loop sees "
+RHO = "the score that the loop sees, and the grade: rho"
 # Two cases have no grade under one variant, and a third one has none under both.
 BAD = "case.n == '2' or (case.n | int < 2 and outputs.text | length > 2)"
-LESS = "(case.n | int) / 20"
 # What a grader makes a report of the same runs say.
 GRADED = {
-    "(outputs.text | length) / 10": [f"{RHO}goes with the grade: rho 1.00"],
-    "1 - (outputs.text | length) / 10": [f"{RHO}goes against the grade: rho -1.00"],
-    LESS: [f"{RHO}does not go with the grade: rho 0.00"],
-    f"{LESS} + (outputs.text | length) / 15": [f"{RHO}goes only weakly with the grade: rho 0."],
+    "(outputs.text | length) / 10": [f"{RHO} 1.00"],
+    "1 - (outputs.text | length) / 10": [f"{RHO} -1.00"],
+    "(case.n | int) / 20": [f"{RHO} 0.00"],
     f"7 if {BAD} else 0.5": [
         "base: 11 of 12 cases have a grade\n",
         "longer: 9 of 12 cases have a grade\n",

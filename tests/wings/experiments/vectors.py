@@ -21,8 +21,8 @@ from experiments.programs import (
 )
 from whorl.wings.experiments.what_if.evaluate import answer, own_rule, rule_words
 from whorl.wings.experiments.what_if.loop_facts import Subject, atoms_in, facts_of
-from whorl.wings.experiments.what_if.rule_results import Prepared, result_of
-from whorl.wings.experiments.what_if.sweep import atom_names, facts_document, rule_document
+from whorl.wings.experiments.what_if.query import atom_names, facts_document, rule_document
+from whorl.wings.experiments.what_if.sweep import results_of
 
 FILE = Path(__file__).parents[3] / "web" / "test" / "vectors" / "what-if.json"
 PROGRAMS, RULES, RUNS = 24, 8, 2
@@ -51,10 +51,8 @@ def _vector(seed: int) -> dict[str, Any]:
         subjects.append(Subject(facts, grades, f"case {number}", failed_grade=failed))
     rules = [_rule(shape, draw_rule(drawn("rule", seed, number))) for number in range(RULES)]
     names = atom_names(loop)
-    prepared = [Prepared(subject.facts) for subject in subjects]
     asked = []
-    for rule in rules:
-        found = result_of(loop, rule, subjects, prepared)
+    for rule, found in zip(rules, results_of(loop, rules, subjects), strict=True):
         answers = [answer(subject.facts, loop, rule) for subject in subjects]
         asked.append(
             {

@@ -6,17 +6,17 @@ WING = Wing(
     commands={
         "experiment": (
             "Run",
-            "whorl.wings.experiments.commands.experiments:experiment",
+            "whorl.wings.experiments.commands:experiment",
             "Run a workflow over cases and compare variants.",
         ),
         "what-if": (
             "Look",
-            "whorl.wings.experiments.commands.what_if:what_if",
+            "whorl.wings.experiments.commands:what_if",
             "Tell what another stop rule would have done.",
         ),
         "judge": (
             "Look",
-            "whorl.wings.experiments.commands.what_if:judge",
+            "whorl.wings.experiments.commands:judge",
             "Tell how far a judge can be trusted.",
         ),
     },
@@ -24,7 +24,7 @@ WING = Wing(
         FileKind(
             "experiment",
             "whorl.wings.experiments.document:SCHEMA",
-            "whorl.wings.experiments.commands.experiments:check_file",
+            "whorl.wings.experiments.commands:check_file",
             word="experiment",
             claims="whorl.wings.experiments.document:is_experiment",
         ),

@@ -16,9 +16,8 @@ from whorl.runtimes.journal.journal import RunId
 from whorl.source.paths import open_file
 from whorl.wings.experiments.graders import FAILED, SOLVED, is_known
 from whorl.wings.experiments.lookup import check_judged, judge_in
-from whorl.wings.experiments.reporting.kappa import Judged, JudgeReport, reliability
-from whorl.wings.experiments.reporting.statistics import finite
 from whorl.wings.experiments.results import iteration_names
+from whorl.wings.experiments.statistics import Judged, JudgeReport, finite, reliability
 from whorl.wings.experiments.what_if.evaluate import own_rule
 from whorl.wings.experiments.what_if.gain_by_iteration import ideal_rows
 from whorl.wings.experiments.what_if.loop_facts import (
@@ -28,7 +27,7 @@ from whorl.wings.experiments.what_if.loop_facts import (
     facts_of,
     votes_in,
 )
-from whorl.wings.experiments.what_if.rule_results import Prepared, result_of
+from whorl.wings.experiments.what_if.sweep import results_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -169,13 +168,12 @@ def _effect(
         return {}, 0
     if own is None or not subjects:
         return {}, 0
-    prepared = [Prepared(subject.facts) for subject in subjects]
     changed = {n: _with_judge(own.until, judge, replace(judge, votes=n)) for n in votes}
     rules = {str(n): replace(own, until=until) for n, until in changed.items()} | {"yours": own}
-    found = {n: result_of(loop, rule, subjects, prepared) for n, rule in rules.items()}
+    found = dict(zip(rules, results_of(loop, [*rules.values()], subjects), strict=True))
     known = {n: one for n, one in found.items() if not one.unknown}
     made = {n: (finite(one.grade), finite(one.cost_usd)) for n, one in known.items()}
-    ideal = ideal_rows(loop, subjects, prepared, own.at_most)
+    ideal = ideal_rows(loop, subjects, own.at_most)
     grade, usd, _ = ideal.get("the judge is always right", (math.nan,) * 3)
     return made | {"always right": (finite(grade), finite(usd))}, len(subjects)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,18 +20,18 @@ from whorl.services.run_driver import Driving
 from whorl.services.runs import find_run, open_runtime
 from whorl.wings.experiments.checking import NAMES
 from whorl.wings.experiments.document import read_document, read_experiment
-from whorl.wings.experiments.reporting.notes import Commands, nothing_ended
+from whorl.wings.experiments.notes import Commands, nothing_ended
 from whorl.wings.experiments.results import Study
 from whorl.wings.experiments.runner import ExperimentRunner
 from whorl.wings.experiments.what_if.query import what_if_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from whorl.interfaces.python.values import Config, FilePath
     from whorl.services.project import Project
     from whorl.wings.experiments.document import Experiment as Read
-    from whorl.wings.experiments.reporting.report import Report, VariantReport
+    from whorl.wings.experiments.report import Report, VariantReport
     from whorl.wings.experiments.what_if.sweep import Sweep
 
 _SUFFIXES = (".experiment.yaml", ".experiment.yml", ".experiment.json")
@@ -70,32 +70,25 @@ class Experiment:
             return
         fields: dict[str, Any] = {"experiment": 1, "workflow": str(file), **options}
         fields |= {"cases": str(cases) if isinstance(cases, str | Path) else cases}
-        fields["grade"], functions = self._graders(grade)
+        graders = {"grade": grade} if callable(grade) else grade
+        functions = {n: one for n, one in _items(graders) if callable(one)}
+        words = {n: self._grader(n, functions[n]) for n in functions}
+        fields["grade"] = graders if not words else {n: words.get(n, g) for n, g in _items(graders)}
         name = options.get("name") or Path(file).stem
         text = json.dumps({n: plain_value(v, n) for n, v in fields.items() if v is not None})
-        document = parse(text, f"{name}.experiment.json")
-        self._read = read_document(self._project, document)
+        self._read = read_document(self._project, parse(text, f"{name}.experiment.json"))
         for grader, function in functions.items():
             known = self._read.graders[grader]
             self._read.graders[grader] = replace(known, function=function)
 
-    def _graders(self, grade: object) -> tuple[Any, dict[str, Callable[..., Any]]]:
-        """Graders in the words of a file; functions become tasks."""
-        if callable(grade):
-            grade = {"grade": grade}
-        if not isinstance(grade, dict):
-            return grade, {}
-        functions = {name: one for name, one in grade.items() if callable(one)}
-        words: dict[str, Any] = {n: one for n, one in grade.items() if n not in functions}
-        for name, function in functions.items():
-            asked = list(inspect.signature(function).parameters)
-            if other := [each for each in asked if each not in NAMES]:
-                words_known = ", ".join(NAMES)
-                raise UsageError(f"grader {name!r} takes {other[0]!r}; it may take {words_known}")
-            self._tasks.add(f"grade-{name}", function)
-            given = {each: f"{{{{ {each} }}}}" for each in asked}
-            words[name] = {"use": f"grade-{name}", "with": given}
-        return {name: words[name] for name in grade}, functions
+    def _grader(self, name: str, function: Callable[..., Any]) -> dict[str, Any]:
+        """A function that grades, in the words of a file: it becomes a task."""
+        asked = list(inspect.signature(function).parameters)
+        if other := [each for each in asked if each not in NAMES]:
+            known = ", ".join(NAMES)
+            raise UsageError(f"grader {name!r} takes {other[0]!r}; it may take {known}")
+        self._tasks.add(f"grade-{name}", function)
+        return {"use": f"grade-{name}", "with": {each: f"{{{{ {each} }}}}" for each in asked}}
 
     async def run(self, *, budget: float | None = None, fresh: bool = False) -> ExperimentReport:
         """Runs what is missing, resumes what was interrupted, and reports."""
@@ -103,9 +96,9 @@ class Experiment:
         async with open_runtime(self._project, providers, origin="python") as runtime:
             driving = Driving(runtime)
             try:
-                conductor = ExperimentRunner(self._project, driving, providers, self._read)
-                conductor.open(fresh=fresh, budget=budget)
-                await conductor.run()
+                runner = ExperimentRunner(self._project, driving, providers, self._read)
+                runner.open(fresh=fresh, budget=budget)
+                await runner.run()
             finally:
                 await driving.close()
         return self.report()
@@ -118,9 +111,18 @@ class Experiment:
         """What was found so far; nothing is run."""
         if not self._project.has_runs():
             raise nothing_ended(self._read.name, _COMMANDS)
-        with closing(self._project.open_store()) as store:
-            study = Study(self._project, store, self._read, self._project.settings(), _COMMANDS)
+        with _recorded(self._project, self._read) as study:
             return ExperimentReport(self._project, self._read, study.report())
+
+
+def _items(graders: object) -> list[tuple[str, Any]]:
+    return list(graders.items()) if isinstance(graders, dict) else []
+
+
+@contextmanager
+def _recorded(project: Project, read: Read) -> Iterator[Study]:
+    with closing(project.open_store()) as store:
+        yield Study(project, store, read, project.settings(), _COMMANDS)
 
 
 class ExperimentReport:
@@ -139,15 +141,14 @@ class ExperimentReport:
 
     def frame(self) -> list[dict[str, Any]]:
         """A row for each trial, for pandas or polars."""
-        return self._report.frame()
+        return self._report.rows
 
     def document(self) -> dict[str, Any]:
         return self._report.document()
 
     def what_if(self, loop: str = "", variant: str = "") -> Sweep:
         """What other rules would have given and cost, without a call."""
-        with closing(self._project.open_store()) as store:
-            study = Study(self._project, store, self._read, self._project.settings(), _COMMANDS)
+        with _recorded(self._project, self._read) as study:
             return study.sweep(loop, variant)
 
 

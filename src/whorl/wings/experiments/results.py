@@ -14,6 +14,7 @@ from whorl.errors import InvalidWorkflow, UsageError
 from whorl.ir import Loop
 from whorl.ir.walk import walk
 from whorl.providers.registry import Providers
+from whorl.wings.experiments import notes
 from whorl.wings.experiments.costs import NOTHING, Bounds
 from whorl.wings.experiments.graders import (
     Collection,
@@ -23,9 +24,8 @@ from whorl.wings.experiments.graders import (
     reads_outputs,
 )
 from whorl.wings.experiments.lookup import loop_named, outputs_unknown, workflow_named
-from whorl.wings.experiments.reporting import notes
-from whorl.wings.experiments.reporting.notes import Commands, no_answer, tell_of_trials
-from whorl.wings.experiments.reporting.report import Report, report_of
+from whorl.wings.experiments.notes import Commands, no_answer, tell_of_trials
+from whorl.wings.experiments.report import Report, report_of
 from whorl.wings.experiments.trials import (
     blocks_of,
     digest,
@@ -47,8 +47,7 @@ from whorl.wings.experiments.what_if.loop_facts import (
     facts_of,
 )
 from whorl.wings.experiments.what_if.query import IterationOutputs
-from whorl.wings.experiments.what_if.rule_results import NO_GRADE
-from whorl.wings.experiments.what_if.sweep import Sweep, default_rules, sweep_of
+from whorl.wings.experiments.what_if.sweep import NO_GRADE, Sweep, default_rules, sweep_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -173,7 +172,7 @@ class Study:
 
     def report(self) -> Report:
         spent, of = sum(row.cost_usd for row in self.rows.values()), self._flat()
-        parts = (self.experiment, self.store, of, self.rows, self._settings.prices)
+        parts = (self.experiment, self.store, of, self.rows)
         words = [*notes.failed_gradings(of, self.commands), *notes.cost_words(*parts)]
         words = [*self.steered, *words]
         return report_of(self.experiment, self.graded, spent, self.others, words)

@@ -32,11 +32,11 @@ from whorl.wings.experiments.server_jobs import Experiments, ExperimentStatus, q
 from whorl.wings.experiments.trials import key_prefix
 from whorl.wings.experiments.what_if.query import (
     document_of,
+    facts_document,
     rule_of,
     run_facts,
     what_if_of,
 )
-from whorl.wings.experiments.what_if.sweep import facts_document
 
 # Experiments as JSON: what is asked about them, and what is answered.
 

@@ -20,9 +20,9 @@ from whorl.runtimes.service.tables import change, rows
 from whorl.runtimes.sqlite.listing import RunFilter
 from whorl.services.discovery import candidates
 from whorl.services.inspecting.results import open_gates
+from whorl.wings.experiments import notes
 from whorl.wings.experiments.document import read_experiment
 from whorl.wings.experiments.remaining import Progress
-from whorl.wings.experiments.reporting import notes
 from whorl.wings.experiments.results import Study
 from whorl.wings.experiments.runner import ExperimentRunner
 from whorl.wings.experiments.trials import (

@@ -1,4 +1,7 @@
-"""What experiments, judges and other rules come to, as lines for people, spreadsheets and CI."""
+"""What experiments, judges and other rules come to: for people, spreadsheets, CI and as pictures.
+
+For people there is what they act on; the JSON has all of it.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +27,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from whorl.wings.experiments.document import Experiment
+    from whorl.wings.experiments.gate import Gate
+    from whorl.wings.experiments.notes import Commands
     from whorl.wings.experiments.remaining import Forecast, Progress
-    from whorl.wings.experiments.reporting.gate import Gate
-    from whorl.wings.experiments.reporting.kappa import JudgeReport
-    from whorl.wings.experiments.reporting.notes import Commands
-    from whorl.wings.experiments.reporting.report import Report, VariantReport
-    from whorl.wings.experiments.reporting.statistics import Estimate
+    from whorl.wings.experiments.report import Report, VariantReport
+    from whorl.wings.experiments.statistics import Estimate, JudgeReport
     from whorl.wings.experiments.what_if.evaluate import Answer
     from whorl.wings.experiments.what_if.query import WhatIf
-    from whorl.wings.experiments.what_if.rule_results import RuleResult
-    from whorl.wings.experiments.what_if.sweep import Sweep
+    from whorl.wings.experiments.what_if.sweep import RuleResult, Sweep
 
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
 _LISTED, _QUOTED_MAX = 12, 74
-# From so much on, a score tells something of the grade, and tells it fairly.
-_WEAK, _FAIR = 0.2, 0.6
 
 
 def span(estimate: Estimate | None, sign: str = "") -> str:
@@ -48,143 +47,6 @@ def span(estimate: Estimate | None, sign: str = "") -> str:
     if estimate.low is None or estimate.high is None:
         return f"{estimate.value:{sign}.2f}"
     return f"{estimate.value:{sign}.2f} ({estimate.low:{sign}.2f} to {estimate.high:{sign}.2f})"
-
-
-def _money(estimate: Estimate) -> str:
-    if not math.isfinite(estimate.value):
-        return "none solved"
-    if estimate.low is None or estimate.high is None:
-        return dollars(estimate.value)
-    high = dollars(estimate.high) if math.isfinite(estimate.high) else "no upper limit"
-    return f"{dollars(estimate.value)} ({dollars(estimate.low)} to {high})"
-
-
-def report_lines(
-    report: Report, file: str, pasted: Callable[..., str], commands: Commands, *, is_answered: bool
-) -> list[str]:
-    """What an experiment found, and whether what-if has answers; `pasted` makes commands."""
-    title = f"{report.experiment}   {plural(report.cases, 'case')}, "
-    title += f"{plural(len(report.variants), 'variant')}, {plural(report.repeat, 'run')} each"
-    graded = f"grade: {safe(report.grader)} ({report.graded_by}), solved: {safe(report.solved)}"
-    head = [f"{title}; {graded}"]
-    if not report.is_complete:
-        head.append(f"so far: {report.done} of {plural(report.trials, 'trial')}; no result yet")
-    columns = ["variant", "grade (95 %)", f"to {report.baseline}", "solved", "cost", "per solved"]
-    rows = [_variant_cells(one, report) for one in report.variants.values()]
-    lines = [*head, "", *table([[*columns, "iterations"], *rows])]
-    if report.extra_usd:
-        lines.append(
-            f"cost and iterations are those of each variant's own rule; exploring cost "
-            f"{dollars(report.extra_usd)} more"
-        )
-    for one in report.variants.values():
-        if one.difference:
-            each = f"{one.wins} better, {one.ties} the same, {one.losses} worse"
-            each += f" (margin {report.margin:g})"
-            command = pasted("experiment", "report", file, "--cases", one.name)
-            lines.append(f"{safe(one.name)} against {safe(report.baseline)}: {each}: {command}")
-        lines += [f"{safe(one.name)}: {one.noise}"] if one.noise else []
-    if report.rho is not None:
-        lines.append(f"the score that the loop sees {_along(report.rho)}: rho {report.rho:.2f}")
-    notes = (*map(safe, report.notes), *report.left_out, *map(safe, report.fewer))
-    lines += [*failure_lines(report), *notes]
-    if report.left_out:
-        lost = next(row["run"] for row in report.rows if row["is_outside"])
-        lines.append(f"once it answers: {commands.again(lost)}")
-    if report.others:
-        runs = plural(report.others, "run")
-        lines.append(f"{runs} of cases, variants or versions that it has no more: not compared")
-    lines += [
-        f"{done} of {total} graded by a person ({name})"
-        for name, (done, total) in report.people.items()
-    ]
-    lines += [f"X104: {safe(fault)}" for fault in report.faults[:_LISTED]]
-    hidden = len(report.faults) - _LISTED
-    lines += [f"and {hidden} more without a grade"] if hidden > 0 else []
-    if not report.is_complete:
-        lines.append(f"next: {commands.run}")
-    elif report.is_complete and is_answered:
-        lines.append(f"next: {pasted('what-if', file)}")
-    return lines
-
-
-def _along(rho: float) -> str:
-    """How far a score goes with the grade; the limits are those of kappa."""
-    if rho <= -_WEAK:
-        return "goes against the grade"
-    if rho < _WEAK:
-        return "does not go with the grade"
-    return "goes with the grade" if rho >= _FAIR else "goes only weakly with the grade"
-
-
-def commands_for(file: str, pasted: Callable[..., str]) -> Commands:
-    from whorl.wings.experiments.reporting.notes import Commands
-
-    run = ("experiment", "run", file)
-    return Commands(pasted(*run), pasted(*run, "--fresh"), pasted("resume"))
-
-
-def failure_lines(report: Report) -> list[str]:
-    """How many trials of each variant have failed, and how that counts."""
-    effect = "graded 0" if report.on_failure == "zero" else "left out"
-    lines = []
-    for one in report.variants.values():
-        if failed := sum(one.failed.values()):
-            codes = ", ".join(one.failed)
-            trials = f"{failed} of {plural(one.ended, 'trial')} failed ({codes}): {effect}"
-            lines.append(f"{safe(one.name)}: {trials}")
-    return lines
-
-
-def _variant_cells(one: VariantReport, report: Report) -> list[str]:
-    words = one.words
-    if one.within_margin and one.words in ("better", "worse"):
-        words += f", within the margin of {report.margin:g}"
-    if one.could_see:
-        words += f"; {one.could_see:.2f} could have been"
-    difference = (
-        "-" if one.name == report.baseline else f"{span(one.difference, '+')} {words}".strip()
-    )
-    solved = "-" if one.solved is None else f"{100 * one.solved:.0f} %"
-    cost = dollars(one.cost_usd.value) if math.isfinite(one.cost_usd.value) else "-"
-    per_solved, iterations = "-", "-"
-    if one.cases:
-        per_solved, iterations = _money(one.per_solved), f"{one.iterations:.1f}"
-    if one.unpriced:
-        cost = per_solved = "not known"
-    return [safe(one.name), span(one.grade), difference, solved, cost, per_solved, iterations]
-
-
-def case_lines(report: Report, variant: str) -> list[str]:
-    """A row for each case, the largest differences first."""
-    grades: dict[str, dict[str, list[float]]] = {}
-    runs: dict[tuple[str, str], str] = {}
-    for row in report.rows:
-        grade = row["grades"].get(report.grader)
-        if grade is not None:
-            grades.setdefault(row["case"], {}).setdefault(row["variant"], []).append(grade)
-        runs[row["case"], row["variant"]] = row["run"]
-    rows = []
-    for case, by in grades.items():
-        if variant in by and report.baseline in by:
-            one, base = (sum(by[n]) / len(by[n]) for n in (variant, report.baseline))
-            rows.append((one - base, case, base, one))
-    rows.sort(key=lambda row: row[0])
-    cells = [
-        [safe(case), f"{base:.2f}", f"{one:.2f}", f"{by:+.2f}", runs.get((case, variant), "")]
-        for by, case, base, one in rows
-    ]
-    return ["", *table([["case", report.baseline, variant, "difference", "run"], *cells])]
-
-
-def csv_text(report: Report) -> str:
-    """A row for each trial."""
-    names = ["case", "variant", "repeat", "run", "status", "solved", "cost_usd", "iterations"]
-    rows = [
-        [row[name] for name in names] + [row["grades"].get(g) for g in report.graders]
-        for row in report.rows
-    ]
-    return sheet([*names, *report.graders], rows)
 
 
 def sheet(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -201,16 +63,126 @@ def _cell(value: Any) -> str:
     return f"'{text}" if text.startswith(_DANGEROUS) and not is_number else text
 
 
+# Reports.
+
+
+def report_lines(
+    report: Report, file: str, pasted: Callable[..., str], commands: Commands, *, is_answered: bool
+) -> list[str]:
+    """What an experiment found, and whether what-if has answers; `pasted` makes commands."""
+    title = f"{report.experiment}   {plural(report.cases, 'case')}, "
+    title += f"{plural(len(report.variants), 'variant')}, {plural(report.repeat, 'run')} each"
+    graded = f"grade: {safe(report.grader)} ({report.graded_by}), solved: {safe(report.solved)}"
+    lines = [f"{title}; {graded}"]
+    if not report.is_complete:
+        lines.append(f"so far: {report.done} of {plural(report.trials, 'trial')}; no result yet")
+    lines += ["", *table(_variant_rows(report))]
+    if report.extra_usd:
+        more = f"exploring cost {dollars(report.extra_usd)} more"
+        lines.append(f"cost and iterations are those of each variant's own rule; {more}")
+    for one in report.variants.values():
+        if one.difference:
+            each = f"{one.wins} better, {one.ties} the same, {one.losses} worse"
+            each += f" (margin {report.margin:g})"
+            command = pasted("experiment", "report", file, "--cases", one.name)
+            lines.append(f"{safe(one.name)} against {safe(report.baseline)}: {each}: {command}")
+    if report.rho is not None:
+        lines.append(f"the score that the loop sees, and the grade: rho {report.rho:.2f}")
+    lines += _beside(report)
+    if report.left_out:
+        lost = next(row["run"] for row in report.rows if row["is_outside"])
+        lines.append(f"once it answers: {commands.again(lost)}")
+    if report.others:
+        runs = plural(report.others, "run")
+        lines.append(f"{runs} of cases, variants or versions that it has no more: not compared")
+    for name, (done, total) in report.people.items():
+        lines.append(f"{done} of {total} graded by a person ({name})")
+    lines += [f"X104: {safe(fault)}" for fault in report.faults[:_LISTED]]
+    hidden = len(report.faults) - _LISTED
+    lines += [f"and {hidden} more without a grade"] if hidden > 0 else []
+    if not report.is_complete:
+        lines.append(f"next: {commands.run}")
+    elif is_answered:
+        lines.append(f"next: {pasted('what-if', file)}")
+    return lines
+
+
 def markdown_lines(report: Report) -> list[str]:
-    columns = ["variant", "grade (95 %)", f"to {report.baseline}", "solved", "cost", "per solved"]
-    columns.append("iterations")
-    rows = [_variant_cells(one, report) for one in report.variants.values()]
+    names, *rows = _variant_rows(report)
     lines = [f"### {report.experiment}: {plural(report.cases, 'case')}", ""]
-    lines += [f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns)]
+    lines += [f"| {' | '.join(names)} |", "|" + " --- |" * len(names)]
     lines += ["| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in rows]
-    notes = [*failure_lines(report), *map(safe, report.notes), *report.left_out]
-    notes += map(safe, report.fewer)
-    return lines + (["", *(f"- {note}" for note in notes)] if notes else [])
+    beside = [f"- {note}" for note in _beside(report)]
+    return [*lines, "", *beside] if beside else lines
+
+
+def _beside(report: Report) -> list[str]:
+    """Beside the numbers: how many trials of each variant have failed, and the notes."""
+    effect = "graded 0" if report.on_failure == "zero" else "left out"
+    lines = []
+    for one in report.variants.values():
+        if failed := sum(one.failed.values()):
+            trials = f"{failed} of {plural(one.ended, 'trial')} failed ({', '.join(one.failed)})"
+            lines.append(f"{safe(one.name)}: {trials}: {effect}")
+    return [*lines, *map(safe, report.notes), *report.left_out, *map(safe, report.fewer)]
+
+
+def _variant_rows(report: Report) -> list[list[str]]:
+    """The table of variants, with its head."""
+    columns = ["variant", "grade (95 %)", f"to {report.baseline}", "solved", "cost", "per solved"]
+    rows = [_variant_cells(one, report) for one in report.variants.values()]
+    return [[*columns, "iterations"], *rows]
+
+
+def _variant_cells(one: VariantReport, report: Report) -> list[str]:
+    words = one.words
+    if one.within_margin and words in ("better", "worse"):
+        words += f", within the margin of {report.margin:g}"
+    if one.could_see:
+        words += f"; {one.could_see:.2f} could have been"
+    is_base = one.name == report.baseline
+    difference = "-" if is_base else f"{span(one.difference, '+')} {words}".strip()
+    solved = "-" if one.solved is None else f"{100 * one.solved:.0f} %"
+    cost = per_solved = iterations = "-"
+    if one.cases:
+        cost, iterations = dollars_if_known(one.cost_usd.value), f"{one.iterations:.1f}"
+        per_solved = _money(one.per_solved)
+    if one.unpriced:
+        cost = per_solved = "not known"
+    return [safe(one.name), span(one.grade), difference, solved, cost, per_solved, iterations]
+
+
+def _money(estimate: Estimate) -> str:
+    if not math.isfinite(estimate.value):
+        return "none solved"
+    if estimate.low is None or estimate.high is None:
+        return dollars(estimate.value)
+    high = dollars(estimate.high) if math.isfinite(estimate.high) else "no upper limit"
+    return f"{dollars(estimate.value)} ({dollars(estimate.low)} to {high})"
+
+
+def case_lines(report: Report, variant: str) -> list[str]:
+    """A row for each case, those first in which the variant is worse than the baseline."""
+    rows = []
+    for row in report.by_case():
+        cell, base = (row["cells"].get(name, {}) for name in (variant, report.baseline))
+        if (by := cell.get("difference")) is not None:
+            rows.append((by, row["case"], base["grade"], cell["grade"], cell["trials"][-1]["run"]))
+    cells = [
+        [safe(case), f"{base:.2f}", f"{grade:.2f}", f"{by:+.2f}", run]
+        for by, case, base, grade, run in sorted(rows, key=lambda row: row[0])
+    ]
+    return ["", *table([["case", report.baseline, variant, "difference", "run"], *cells])]
+
+
+def csv_text(report: Report) -> str:
+    """A row for each trial."""
+    names = ["case", "variant", "repeat", "run", "status", "solved", "cost_usd", "iterations"]
+    rows = [
+        [row[name] for name in names] + [row["grades"].get(g) for g in report.graders]
+        for row in report.rows
+    ]
+    return sheet([*names, *report.graders], rows)
 
 
 def gate_lines(gate: Gate) -> list[str]:
@@ -222,25 +194,16 @@ def gate_lines(gate: Gate) -> list[str]:
     return lines + [f"  {reason}" for reason in gate.reasons]
 
 
-def gate_document(gate: Gate) -> dict[str, Any]:
-    def plain(one: Estimate | None) -> Any:
-        return one and {"value": one.value, "low": one.low, "high": one.high}
-
-    names = ("verdict", "reasons", "cases", "margin", "level")
-    made = {name: getattr(gate, name) for name in names}
-    return made | {"difference": plain(gate.difference), "cost_ratio": plain(gate.cost_ratio)}
-
-
 def junit_text(
     report: Report, variant: str, gate: Gate, fallen: dict[str, str], *, is_failure: bool
 ) -> str:
     """One test for each case, and one for the gate; what fell is a failure where the gate fails."""
-    seconds: dict[str, float] = {}
+    times: dict[str, float] = {}
     for row in report.rows:
         if row["variant"] == variant:
-            seconds[row["case"]] = seconds.get(row["case"], 0.0) + row["seconds"]
+            times[row["case"]] = times.get(row["case"], 0.0) + row["seconds"]
     of, own = report.experiment, f"{gate.words}: {'; '.join(gate.reasons)}"
-    rows = [(name, of, time, fallen.get(name, "")) for name, time in seconds.items()]
+    rows = [(name, of, time, fallen.get(name, "")) for name, time in times.items()]
     tests: list[str] = []
     for name, suite, time, note in [*rows, ("gate", f"{of}.gate", 0.0, own)]:
         inside = f"<system-out>{escape(note)}</system-out>" if note else ""
@@ -253,6 +216,9 @@ def junit_text(
     return "\n".join([head, *tests, "</testsuite>", ""])
 
 
+# Judges.
+
+
 def judge_csv(report: JudgeReport) -> str:
     """A row for each result on which the judge and the label differ."""
     names = ["case", "iteration", "run", "verdict", "label"]
@@ -260,99 +226,63 @@ def judge_csv(report: JudgeReport) -> str:
     return sheet([*names, "words"], rows)
 
 
-def judge_lines(report: JudgeReport) -> list[str]:
-    def percent(share: float) -> str:
-        return f"{100 * share:.0f} %"
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
 
-    accuracy, kappa = report.accuracy, report.kappa
+
+def judge_lines(report: JudgeReport) -> list[str]:
+    accuracy, kappa, results = report.accuracy, report.kappa, plural(report.results, "result")
     limits = ""
     if accuracy.low is not None and accuracy.high is not None:
-        limits = f" ({percent(accuracy.low)} to {percent(min(1.0, accuracy.high))})"
-    usual, results = "yes" if report.usual_label else "no", plural(report.results, "result")
+        limits = f" ({_percent(accuracy.low)} to {_percent(min(1.0, accuracy.high))})"
+    usual = "yes" if report.usual_label else "no"
     lines = [
         f"judge of {safe(report.of)}, {safe(report.question)!r}: "
         f"{results} of {plural(report.cases, 'case')} with a label, each verdict by "
         f"{plural(report.verdict_votes, 'vote')}",
-        f"  agrees in {report.agreed} of {results}, {percent(accuracy.value)}{limits}; always "
+        f"  agrees in {report.agreed} of {results}, {_percent(accuracy.value)}{limits}; always "
         f"saying {usual} would agree in {round(report.usual * report.results)}, "
-        f"{percent(report.usual)}",
+        f"{_percent(report.usual)}",
         f"  kappa {span(kappa)}: {report.words}" if kappa else f"  kappa {report.words}",
         *(f"  {safe(note)}" for note in report.notes),
     ]
-    kinds = (
+    for verdict, label, (count, of, (low, high)), effect in (
         ("yes", "no", report.wrong_yes, "stops too early"),
         ("no", "yes", report.wrong_no, "goes round for nothing"),
-    )
-    for verdict, label, (count, of, (low, high)), effect in kinds:
-        share = f"{percent(count / of)} ({percent(low)} to {percent(high)})" if of else "-"
+    ):
+        share = f"{_percent(count / of)} ({_percent(low)} to {_percent(high)})" if of else "-"
         words = f"said {verdict} where the label is {label}: {count} of {of}"
         lines.append(f"  {words}, {share}: {effect}")
     if report.unclear:
         lines.append(f"  {report.unclear} of {results} with unclear answers, which count as no")
-    if report.voted is not None and report.not_unanimous is not None:
-        voted, share = report.voted, percent(report.not_unanimous)
-        among = f"{plural(voted['results'], 'result')} with {voted['votes']} votes"
-        lines.append(f"  votes differ in {voted['differing']} of {among}, {share}")
-        lines += [
-            f"  {_votes_of(n, voted['votes'])}: accuracy {percent(a)}, {c:.1f} calls a verdict"
-            for n, (a, c) in report.votes.items()
+    for count, (share, calls) in report.votes.items():
+        cast = max(report.votes)
+        votes = f"all {cast} votes" if count == cast else f"any {count} of these {cast} votes"
+        lines.append(f"  {votes}: accuracy {_percent(share)}, {calls:.1f} calls a verdict")
+    if report.loop:
+        named = {n: plural(int(n), "vote") if n.isdigit() else n for n in report.loop}
+        rows = [
+            [f"  {named[name]}", number_if_known(grade), dollars_if_known(cost)]
+            for name, (grade, cost) in report.loop.items()
         ]
-    return lines + _effect_lines(report) + _disagreement_lines(report)
-
-
-def _votes_of(count: int, votes: int) -> str:
-    """So many of the votes that were cast, whichever: what they give is a mean over all orders."""
-    return f"all {votes} votes" if count == votes else f"any {count} of these {votes} votes"
-
-
-def _disagreement_lines(report: JudgeReport) -> list[str]:
-    """Where the judge and the label differ, with what the judge said."""
-    found = report.disagreements
-    lines = ["where they differ:"] if found else []
-    for one in found[:_LISTED]:
+        over = f"  the loop over {plural(report.loop_runs, 'run')} with"
+        lines += table([[over, "grade", "cost"], *rows])
+    lines += ["where they differ:"] if report.disagreements else []
+    for one in report.disagreements[:_LISTED]:
         verdict, label = ("yes" if one[name] else "no" for name in ("verdict", "label"))
         at = "" if one["iteration"] is None else f"#{one['iteration']} of "
-        quoted = line(" / ".join(one["words"]), _QUOTED_MAX)
         lines.append(f"  case {safe(one['case'])}, {at}{one['run']}: said {verdict}, not {label}")
+        quoted = line(" / ".join(one["words"]), _QUOTED_MAX)
         lines += [f"    {quoted}"] if quoted else []
-    rest = len(found) - _LISTED
+    rest = len(report.disagreements) - _LISTED
     return lines + ([f"  and {rest} more: --json lists them"] if rest > 0 else [])
 
 
-def _effect_lines(report: JudgeReport) -> list[str]:
-    """What the judge costs its loop, and which of its mistakes is more frequent."""
-    named = {n: f"{n} votes" if n.isdigit() else n for n in report.loop} | {"1": "1 vote"}
-    each = ((named[name], number_if_known(g), c) for name, (g, c) in report.loop.items())
-    rows = [[f"  {name}", grade, dollars_if_known(cost)] for name, grade, cost in each]
-    if not rows:
-        return []
-    over = plural(report.loop_runs, "run")
-    lines = table([[f"  the loop over {over} with", "grade", "cost"], *rows])
-    kinds = (("yes", "no", report.wrong_yes), ("no", "yes", report.wrong_no))
-    rates = [(count / of if of else 0.0, word, label) for word, label, (count, of, _) in kinds]
-    (high, more, of_more), (low, less, of_less) = sorted(rates, reverse=True)
-    if high != low:
-        words = f"a wrong {more} is more frequent ({100 * high:.0f} % of the labels {of_more})"
-        words += f" than a wrong {less} ({100 * low:.0f} % of the labels {of_less})"
-        advice = "stricter" if more == "yes" else "more lenient"
-        lines.append(f"{words}: try a {advice} question before more votes")
-    return lines
-
-
-# What other rules would have done: the curve, the plot, the table; also for spreadsheets.
-
-# Below so many columns there is no plot; it is at most so wide.
-_PLOT_MIN, _PLOT_WIDTH, _PLOT_ROWS = 70, 80, 10
+# What other rules would have done.
 
 
 def sweep_lines(
-    sweep: Sweep,
-    experiment: Experiment,
-    variant: str,
-    seconds: float,
-    width: int | None = None,
-    *,
-    is_named: bool = False,
+    sweep: Sweep, experiment: Experiment, variant: str, took_s: float, *, is_named: bool = False
 ) -> list[str]:
     """What rules would have given; of the runs of which variant, and how they were recorded.
 
@@ -360,102 +290,58 @@ def sweep_lines(
     """
     title = f"{safe(experiment.name)}: loop {sweep.loop} of {safe(variant or experiment.baseline)}"
     runs, most = plural(sweep.runs, "run"), experiment.explore.get(sweep.loop)
+    longest = max((len(row) for row in sweep.curve.values()), default=0)
     if most is not None:
-        most = max([most, *map(len, sweep.curve.values())])
-        runs = f"{plural(sweep.runs, 'exploring run')} of up to {plural(most, 'iteration')}"
+        up_to = plural(max(most, longest), "iteration")
+        runs = f"{plural(sweep.runs, 'exploring run')} of up to {up_to}"
     rules = plural(len(sweep.rules) + len(sweep.not_ranked), "rule")
-    head = f"{title}, {runs}; {rules}, no call was made ({seconds:.1f} s)"
-    lines = [head, "", *_curve_lines(sweep), *sweep.words, ""]
-    lines += plot_lines(sweep, width or _PLOT_WIDTH)
-    shown = [sweep.rules[index] for index in sweep.frontier]
-    # Where no cost is known there is no frontier.
-    best = [max(sweep.rules, key=lambda one: one.grade)] if sweep.rules and not shown else []
-    shown += [one for one in (sweep.recommended, sweep.own, *best) if one is not None]
-    wanted = {id(one) for one in shown}
-    rows = [_rule_cells(one, sweep) for one in sweep.rules if is_named or id(one) in wanted]
-    for name, (grade, cost, count) in sweep.ideal.items():
-        cells = [number_if_known(grade), dollars_if_known(cost), number_if_known(count, 1)]
-        rows.append([f"  {name}", *cells, ""])
-    lines += table([["  rule", "grade", "cost", "iterations", "to the best"], *rows])
-    lines += _recommended(sweep)
+    lines = [f"{title}, {runs}; {rules}, no call was made ({took_s:.1f} s)", ""]
+    if longest:
+        numbers = "".join(f"{n:>6}" for n in range(1, longest + 1))
+        lines.append("grade by iteration".ljust(24) + numbers)
+    for name, row in sweep.curve.items():
+        known = [value if math.isfinite(value) else None for value in row]
+        numbers = "".join("     -" if value is None else f"{value:6.2f}" for value in known)
+        lines.append(f"  {name:22}{numbers}   {sparkline(known)}".rstrip())
+    lines += [*sweep.words, "", *table(_rule_rows(sweep, is_named=is_named))]
+    lines.append(_recommended(sweep))
     if sweep.not_ranked:
         lines += ["", "not known for all runs, so not ranked:"]
         lines += [_unknown_line(one, sweep) for one in sweep.not_ranked[:5]]
     return lines
 
 
-def plot_lines(sweep: Sweep, width: int) -> list[str]:
-    """Cost against grade with a sign for each rule; nothing where there is no room for it."""
-    points = [(one.cost_usd, one.grade) for one in sweep.rules if sweep.frontier]
-    if width < _PLOT_MIN or len(set(points)) < 2:
-        return []
-    across, up = min(width, _PLOT_WIDTH) - 10, _PLOT_ROWS - 1
-    costs, grades = [cost for cost, _ in points], [grade for _, grade in points]
-    cells = [[" "] * (across + 1) for _ in range(_PLOT_ROWS)]
-
-    def put(one: RuleResult | None, sign: str) -> None:
-        if one is not None and one in sweep.rules:
-            right = (one.cost_usd - min(costs)) / ((max(costs) - min(costs)) or 1.0)
-            high = (one.grade - min(grades)) / ((max(grades) - min(grades)) or 1.0)
-            cells[up - round(high * up)][round(right * across)] = sign
-
+def _rule_rows(sweep: Sweep, *, is_named: bool) -> list[list[str]]:
+    # Where no cost is known there is no frontier.
+    shown = [sweep.rules[index] for index in sweep.frontier]
+    if sweep.rules and not shown:
+        shown = [max(sweep.rules, key=lambda one: one.grade)]
+    wanted = {id(one) for one in (*shown, sweep.recommended, sweep.own)}
+    rows = [["  rule", "grade", "cost", "iterations", "to the best"]]
     for one in sweep.rules:
-        put(one, "·")
-    for index in sweep.frontier:
-        put(sweep.rules[index], "●")
-    put(sweep.own, "◆")
-    put(sweep.recommended, "★")
-    step = (max(grades) - min(grades)) / up
-    lines = [
-        f" {max(grades) - n * step:.2f} ┤{''.join(row).rstrip()}" for n, row in enumerate(cells)
-    ]
-    low, high = dollars(min(costs)), f"{dollars(max(costs))} a run"
-    legend = "grade   ● on the frontier  · not  ◆ yours  ★ recommended"
-    return [
-        legend,
-        *lines,
-        f"      └{'─' * (across + 1)}",
-        f"       {low:{across - len(high)}} {high}",
-        "",
-    ]
+        if is_named or id(one) in wanted:
+            mark = "★ " if one is sweep.recommended else "◆ yours: " if one is sweep.own else "  "
+            count = sum(one.iterations) / max(1, len(one.iterations))
+            cells = [mark + safe(one.words), f"{one.grade:.2f}", dollars_if_known(one.cost_usd)]
+            rows.append([*cells, f"{count:.1f}", span(one.to_best, "+")])
+    for name, (grade, cost, count) in sweep.ideal.items():
+        cells = [number_if_known(grade), dollars_if_known(cost), number_if_known(count, 1)]
+        rows.append([f"  {name}", *cells, ""])
+    return rows
 
 
-def _curve_lines(sweep: Sweep) -> list[str]:
-    longest = max((len(row) for row in sweep.curve.values()), default=0)
-    if not longest:
-        return []
-    head = "grade by iteration".ljust(24) + "".join(f"{n:>6}" for n in range(1, longest + 1))
-    lines = [head]
-    for name, row in sweep.curve.items():
-        known = [value if math.isfinite(value) else None for value in row]
-        numbers = "".join("     -" if value is None else f"{value:6.2f}" for value in known)
-        lines.append(f"  {name:22}{numbers}   {sparkline(known)}".rstrip())
-    return lines
-
-
-def _rule_cells(one: RuleResult, sweep: Sweep) -> list[str]:
-    mark = "★ " if one is sweep.recommended else "◆ yours: " if one is sweep.own else "  "
-    iterations = sum(one.iterations) / max(1, len(one.iterations))
-    cells = [mark + safe(one.words), f"{one.grade:.2f}", dollars_if_known(one.cost_usd)]
-    return [*cells, f"{iterations:.1f}", span(one.to_best, "+")]
-
-
-def _recommended(sweep: Sweep) -> list[str]:
-    chosen, own = sweep.recommended, sweep.own
+def _recommended(sweep: Sweep) -> str:
+    chosen, own, honest = sweep.recommended, sweep.own, sweep.honest
     if chosen is None:
-        return [safe(sweep.not_recommended)]
+        return safe(sweep.not_recommended)
     words = f"recommended: {safe(chosen.words)}"
     if own is not None and own.grades and own is not chosen:
-        better = chosen.grade - own.grade
         cost = 100 * (chosen.cost_usd / own.cost_usd - 1) if own.cost_usd else 0.0
-        words += f": {better:+.2f} to yours for {cost:+.0f} % cost"
-    if sweep.honest:
-        honest = sweep.honest
+        words += f": {chosen.grade - own.grade:+.2f} to yours for {cost:+.0f} % cost"
+    if honest:
         words += f"; on cases it was not chosen with: grade {honest['grade']:.2f}, "
         words += f"{dollars(honest['cost_usd'])}; chosen {honest['times']:.0f} times of 10"
-    trials = plural(sweep.trials, "trial")
-    words += f"; {sweep.runs} of {trials} stand behind it"
-    return [words]
+    return f"{words}; {sweep.runs} of {plural(sweep.trials, 'trial')} stand behind it"
 
 
 def _unknown_line(one: RuleResult, sweep: Sweep) -> str:
@@ -466,13 +352,24 @@ def _unknown_line(one: RuleResult, sweep: Sweep) -> str:
     return f"  {safe(one.words)}: {one.unknown} of {sweep.runs}: {safe(one.why)}{bound}"
 
 
+def sweep_csv(document: dict[str, Any]) -> str:
+    """A row for each rule: what it gave and cost; one that not all runs answer says why."""
+    names = ["rule", "at_most", "return", "grade", "cost_usd", "iterations", "is_frontier"]
+    more = ["to_best", "to_best_low", "to_best_high", "unknown", "why"]
+    rows = []
+    for row in (*document["rules"], *document["not_ranked"]):
+        limits = [(row["to_best"] or {}).get(name) for name in ("value", "low", "high")]
+        rows.append([row[name] for name in names] + [*limits, row["unknown"], row["why"]])
+    return sheet([*names, *more], rows)
+
+
 def answer_lines(found: WhatIf) -> list[str]:
+    """What a rule would have done in one run."""
     was, answer = found.as_it_was, found.answer
-    of = f"run {found.run} of {safe(found.workflow)}, loop {found.loop}"
-    lines = [of, f"  as it was   {_answer_words(was, found.cost_of(was))}"]
+    lines = [f"run {found.run} of {safe(found.workflow)}, loop {found.loop}"]
+    lines.append(f"  as it was   {_answer_words(was, found.cost_of(was))}")
     if found.unpriced:
-        calls = plural(found.unpriced, "call")
-        lines.append(f"  no price is known for {calls} of the run")
+        lines.append(f"  no price is known for {plural(found.unpriced, 'call')} of the run")
     if not answer.exact:
         code = f"{answer.code}: " if answer.code else ""
         return [*lines, f"  what if     not known: {code}{safe(answer.why)}"]
@@ -483,9 +380,19 @@ def answer_lines(found: WhatIf) -> list[str]:
     return lines
 
 
+def _answer_words(answer: Answer, cost_usd: float | None) -> str:
+    by = f" ({answer.stopped_by})" if answer.stopped_by else ""
+    cost = "cost not known" if cost_usd is None else dollars(cost_usd)
+    returned = "nothing" if answer.returned is None else answer.returned
+    words = f"{plural(answer.iterations, 'iteration')}, returned {returned}"
+    clock = ", by the recorded clock" if answer.by_clock else ""
+    doubt = f" ({plural(answer.in_doubt, 'call')} in doubt, as reserved)" if answer.in_doubt else ""
+    return f"{words}, {answer.exit_reason}{by}, {cost}{doubt}{clock}"
+
+
 def answers_lines(answers: list[WhatIf]) -> list[str]:
     """What a rule would have done over several runs; none of it for a single one."""
-    known = [(each.as_it_was, each.answer) for each in answers if each.answer.exact]
+    known = [each for each in answers if each.answer.exact]
     if len(answers) < 2 or not known:
         return []
     if any("[" in each.loop for each in answers):
@@ -493,40 +400,14 @@ def answers_lines(answers: list[WhatIf]) -> list[str]:
         return [f"{loops}; the runs around them would have gone on differently"]
     if any(each.remembers for each in answers):
         return ["X106: the runs see what runs before them left, so each stands by itself"]
-
-    def mean(values: list[float]) -> float:
-        return sum(values) / len(values)
-
-    counts = [mean([float(pair[at].iterations) for pair in known]) for at in (0, 1)]
     title = f"{len(known)} of {plural(len(answers), 'run')} answered, on average"
-    each = f"{counts[0]:.1f} iterations became {counts[1]:.1f}"
+    before, after = ([each.as_it_was for each in known], [each.answer for each in known])
+    counts = [sum(one.iterations for one in each) / len(known) for each in (before, after)]
+    words = f"{title}: {counts[0]:.1f} iterations became {counts[1]:.1f}"
     if any(one.unpriced for one in answers):
-        return [f"{title}: {each}, cost not known"]
-    costs = [mean([pair[at].usage.get("cost_usd", 0.0) for pair in known]) for at in (0, 1)]
-    return [f"{title}: {each}, {dollars(costs[0])} became {dollars(costs[1])}"]
-
-
-def _answer_words(answer: Answer, cost_usd: float | None) -> str:
-    by = f" ({answer.stopped_by})" if answer.stopped_by else ""
-    cost = "cost not known" if cost_usd is None else dollars(cost_usd)
-    returned = "nothing" if answer.returned is None else answer.returned
-    words = f"{plural(answer.iterations, 'iteration')}, returned {returned}"
-    clock = ", by the recorded clock" if answer.by_clock else ""
-    doubt = plural(answer.in_doubt, "call")
-    doubt = f" ({doubt} in doubt, as reserved)" if answer.in_doubt else ""
-    return f"{words}, {answer.exit_reason}{by}, {cost}{doubt}{clock}"
-
-
-def sweep_csv(document: dict[str, Any]) -> str:
-    """A row for each rule: what it gave and cost; one that not all runs answer says why."""
-    names = ["rule", "at_most", "return", "grade", "cost_usd", "iterations", "is_frontier"]
-    more = ["to_best", "to_best_low", "to_best_high", "unknown", "why"]
-    rows = []
-    for row in (*document["rules"], *document["not_ranked"]):
-        span = row["to_best"] or {}
-        limits = [span.get(name) for name in ("value", "low", "high")]
-        rows.append([row[name] for name in names] + [*limits, row["unknown"], row["why"]])
-    return sheet([*names, *more], rows)
+        return [f"{words}, cost not known"]
+    usd = [sum(a.usage.get("cost_usd", 0.0) for a in each) / len(known) for each in (before, after)]
+    return [f"{words}, {dollars(usd[0])} became {dollars(usd[1])}"]
 
 
 def answers_csv(answers: list[WhatIf]) -> str:
@@ -541,13 +422,11 @@ def answers_csv(answers: list[WhatIf]) -> str:
     return sheet(["run", "loop", "exact", *names, "cost_usd", "why"], rows)
 
 
-# How far an experiment is, and what it may cost, as lines for people.
-
-# How wide the bar of a variant is.
-_BAR = 20
+# How far an experiment is, and what it may cost.
 
 
-def forecast_line(experiment: Experiment, forecast: Forecast, progress: Progress) -> str:
+def forecast_lines(experiment: Experiment, forecast: Forecast, progress: Progress) -> list[str]:
+    """What is still to come, and whose costs are in no number, before anything is paid for."""
     parts = [
         f"{experiment.name}: {plural(len(experiment.cases), 'case')} x "
         f"{plural(len(experiment.variants), 'variant')}: {plural(forecast.trials, 'trial')}"
@@ -563,50 +442,138 @@ def forecast_line(experiment: Experiment, forecast: Forecast, progress: Progress
         left = dollars(max(0.0, budget - progress.spent_usd))
         parts.append(f"budget {dollars(budget)}")
         parts += [f"of which {left} is left"] if progress.spent_usd else []
-    return ", ".join(parts)
+    lines = [", ".join(parts)]
+    if forecast.unpriced and (forecast.left or forecast.gradings):
+        models = ", ".join(map(safe, forecast.unpriced))
+        words = f"no price is known for {models}, so their cost is not counted"
+        words += ", and no budget limits it: set [prices.MODEL] in whorl.toml"
+        lines.append(f"  {words}")
+    return lines
 
 
-def unpriced_lines(forecast: Forecast) -> list[str]:
-    """Whose costs are in no number, before anything is paid for."""
-    if not forecast.unpriced or not (forecast.left or forecast.gradings):
-        return []
-    models = ", ".join(map(safe, forecast.unpriced))
-    words = f"no price is known for {models}, so their cost is not counted, and no budget limits it"
-    return [f"  {words}: set [prices.MODEL] in whorl.toml"]
-
-
-def progress_line(progress: Progress) -> str:
-    spent = dollars(progress.spent_usd)
+def progress_line(progress: Progress, elapsed_s: float) -> str:
+    """How far it is, and, once a whole case is done, what all of it will cost."""
     budget = f" of {dollars(progress.budget_usd)}" if progress.budget_usd is not None else ""
-    graded = f", {progress.graded} graded" if progress.graded else ""
-    people = f", {progress.people} wait for a person" if progress.people else ""
-    trials = f"{progress.done} of {plural(progress.trials, 'trial')}"
-    return f"  {trials}{graded}{people}, {spent}{budget}"
-
-
-def progress_lines(progress: Progress, width: int, elapsed_s: float) -> list[str]:
-    """A bar for each variant, and how far all of it is; each fits into the width."""
-    each = progress.trials // max(1, len(progress.variants))
-    name_width = min(24, max(map(len, progress.variants), default=0))
-    rows = []
-    for name, done in progress.variants.items():
-        full = _BAR * done // max(1, each)
-        bar = "█" * full + "░" * (_BAR - full)
-        running = progress.under_way.get(name, 0)
-        cells = [f"{line(name, name_width):{name_width}}", f"{bar} {done}/{each}"]
-        cells += [dollars(progress.costs.get(name, 0.0))]
-        rows.append("   ".join([*cells, f"{running} running"] if running else cells))
-    last = progress_line(progress).strip()
+    words = f"  {progress.done} of {plural(progress.trials, 'trial')}"
+    words += f", {progress.graded} graded" if progress.graded else ""
+    words += f", {progress.people} wait for a person" if progress.people else ""
+    words += f", {dollars(progress.spent_usd)}{budget}"
     if progress.done < progress.trials:
         if progress.expected_usd:
-            last += f", about {dollars(progress.expected_usd)} in all"
+            words += f", about {dollars(progress.expected_usd)} in all"
         if (made := progress.done - progress.before) > 0:
-            left = elapsed_s / made * (progress.trials - progress.done)
-            last += f", ~{seconds(left)} left"
-    return [f"  {row}"[: width - 1] for row in (*rows, last)]
+            left_s = elapsed_s / made * (progress.trials - progress.done)
+            words += f", ~{seconds(left_s)} left"
+    return words
 
 
-def expected_line(progress: Progress) -> str:
-    """What all of it will cost, once a whole case is done."""
-    case = plural(progress.whole, "case")
-    return f"  after {case}: about {dollars(progress.expected_usd or 0.0)} in all"
+# Pictures of a sweep as SVG: grade by iteration, and cost against grade with the frontier.
+
+_WIDTH, _HEIGHT, _EDGE = 420, 260, 46
+_COLORS = {"last": "#2563eb", "best by score": "#059669", "best that was made": "#9ca3af"}
+_HEAD = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+    'font-family="sans-serif" font-size="11">'
+    "<style>text{{fill:#374151}}@media (prefers-color-scheme:dark){{text{{fill:#d1d5db}}}}</style>"
+    "<title>{title}</title>"
+)
+Point = tuple[float, float]
+
+
+class _Plot:
+    """One pair of axes, at an offset; values become places. Grades go up, from 0 to 1."""
+
+    def __init__(self, left: int, across: Point, grades: Sequence[float], title: str) -> None:
+        low, high = _range(grades)
+        self._left, self._across, self._up = left, across, (max(0.0, low), min(1.0, high))
+        bottom, right, start = _HEIGHT - _EDGE, left + _WIDTH - 12, left + _EDGE
+        self.parts = [f'<text x="{start}" y="16" font-weight="bold">{escape(title)}</text>']
+        path = f"M{start} 24V{bottom}H{right}"
+        self.parts.append(f'<path d="{path}" fill="none" stroke="#9ca3af"/>')
+        low, high = self._up
+        for value in (low + (high - low) * step / 4 for step in range(5)):
+            self.text(start - 6, self.place((0, value))[1] + 4, f"{value:.2f}", "end")
+
+    def place(self, point: Point) -> Point:
+        (low, high), (bottom, top) = self._across, self._up
+        wide, tall = _WIDTH - _EDGE - 24, _HEIGHT - _EDGE - 36
+        x = self._left + _EDGE + wide * (point[0] - low) / ((high - low) or 1)
+        y = _HEIGHT - _EDGE - tall * (point[1] - bottom) / ((top - bottom) or 1)
+        return round(x, 1), round(y, 1)
+
+    def text(self, x: float, y: float, words: str, anchor: str, color: str = "") -> None:
+        style = f' style="fill:{color}"' if color else ""
+        place = f'x="{x}" y="{y}" text-anchor="{anchor}"'
+        self.parts.append(f"<text {place}{style}>{escape(words)}</text>")
+
+    def tick(self, value: float, words: str) -> None:
+        self.text(self.place((value, 0))[0], _HEIGHT - _EDGE + 16, words, "middle")
+
+    def shape(self, name: str, points: Iterable[Point], look: str) -> None:
+        places = " ".join(f"{x},{y}" for x, y in map(self.place, points))
+        self.parts.append(f'<{name} points="{places}" {look}/>')
+
+    def line(self, points: Iterable[Point], color: str, dash: str = "") -> None:
+        dashed = f' stroke-dasharray="{dash}"' if dash else ""
+        self.shape("polyline", points, f'fill="none" stroke="{color}" stroke-width="2"{dashed}')
+
+    def dot(self, point: Point, color: str, size: float, title: str) -> None:
+        x, y = self.place(point)
+        words = f"<title>{escape(title)}</title>"
+        self.parts.append(f'<circle cx="{x}" cy="{y}" r="{size}" fill="{color}">{words}</circle>')
+
+
+def _range(values: Sequence[float]) -> Point:
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    slack = (high - low) * 0.08 or 0.05
+    return low - slack, high + slack
+
+
+def sweep_svg(sweep: Sweep) -> str:
+    """Both pictures of a sweep beside each other."""
+    title = f"loop {sweep.loop}: what other rules would have done"
+    head = _HEAD.format(width=2 * _WIDTH, height=_HEIGHT, title=escape(title))
+    return f"{head}{''.join(_curve(sweep))}{''.join(_frontier(sweep))}</svg>\n"
+
+
+def _curve(sweep: Sweep) -> list[str]:
+    values = [value for row in sweep.curve.values() for value in row if math.isfinite(value)]
+    values += [limit for row in sweep.bands.values() for limits in row for limit in limits]
+    longest = max((len(row) for row in sweep.curve.values()), default=1)
+    plot = _Plot(0, (1, max(2, longest)), values, "grade by iteration")
+    for number in range(1, longest + 1):
+        plot.tick(number, str(number))
+    for index, (name, row) in enumerate(sweep.curve.items()):
+        color, is_made = _COLORS.get(name, "#374151"), "made" in name
+        if name in sweep.bands and not is_made:
+            lows, highs = (
+                [(n, each[at]) for n, each in enumerate(sweep.bands[name], 1)] for at in (0, 1)
+            )
+            plot.shape("polygon", (*lows, *highs[::-1]), f'fill="{color}" fill-opacity="0.12"')
+        known = [(n, value) for n, value in enumerate(row, 1) if math.isfinite(value)]
+        plot.line(known, color, "4 3" if is_made else "")
+        plot.text(_WIDTH - 20, _HEIGHT - _EDGE - 12 - 14 * index, name, "end", color)
+    return plot.parts
+
+
+def _frontier(sweep: Sweep) -> list[str]:
+    if sweep.rules and not sweep.frontier:
+        return [f'<text x="{_WIDTH + _EDGE}" y="16">the cost is not known</text>']
+    points = [(rule.cost_usd, rule.grade) for rule in sweep.rules]
+    costs = [cost for cost, _ in points] or [0.0, 1.0]
+    grades = [grade for _, grade in points]
+    plot = _Plot(_WIDTH, _range(costs), grades, "grade against cost")
+    for mark in (min(costs) + (max(costs) - min(costs)) * step / 3 for step in range(4)):
+        plot.tick(mark, dollars(mark))
+    for rule, point in zip(sweep.rules, points, strict=True):
+        plot.dot(point, "#d1d5db", 2, rule.words)
+    plot.line([points[index] for index in sweep.frontier], "#2563eb")
+    for index in sweep.frontier:
+        plot.dot(points[index], "#2563eb", 3.5, sweep.rules[index].words)
+    chosen = (sweep.own, "yours", "#dc2626"), (sweep.recommended, "★", "#059669")
+    for one, word, color in chosen:
+        if one is not None and one.grades:
+            x, y = plot.place((one.cost_usd, one.grade))
+            plot.dot((one.cost_usd, one.grade), color, 5, f"{word}: {one.words}")
+            plot.text(x, y - 9, word, "middle", color)
+    return plot.parts

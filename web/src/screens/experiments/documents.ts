@@ -19,7 +19,6 @@ export interface VariantReport {
   losses: number;
   /** Whether the difference to the baseline is one that does not matter. */
   within_margin: boolean;
-  noise: string;
   /** How many of its trials have failed by themselves, by code, and how many have ended. */
   failed: Record<string, number>;
   ended: number;

@@ -6,18 +6,21 @@ import math
 from typing import TYPE_CHECKING
 
 from whorl.errors import plural
-from whorl.ir import Judge, Score
+from whorl.ir import Judge
 from whorl.ir.expressions import conditions_in
-from whorl.wings.experiments.reporting import statistics
-from whorl.wings.experiments.reporting.statistics import Estimate
-from whorl.wings.experiments.what_if.loop_facts import atom_of
+from whorl.wings.experiments import statistics
+from whorl.wings.experiments.what_if.evaluate import best_numbers, first_score
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from whorl.ir import Loop
+    from whorl.wings.experiments.statistics import Estimate
     from whorl.wings.experiments.what_if.loop_facts import Subject
-    from whorl.wings.experiments.what_if.rule_results import Prepared
+
+# Grades by iteration and run, by what would be returned there.
+Curves = dict[str, list[list[float]]]
+_LAST, _SCORED, _MADE = "last", "best by score", "best that was made"
 
 
 class Units:
@@ -40,17 +43,12 @@ class Units:
             totals[unit] += value
         return totals
 
-    def interval(self, totals: Sequence[float], kept: Sequence[int], level: float) -> Estimate:
+    def interval(
+        self, totals: Sequence[float], kept: Sequence[int], level: float = statistics.LEVEL
+    ) -> Estimate:
         """Student's interval over the units that are kept."""
-        values, sizes = [totals[u] for u in kept], [self.sizes[u] for u in kept]
-        size, count = sum(sizes), len(values)
-        middle = sum(values) / size if size else 0.0
-        if count < statistics.UNITS_MIN:
-            return Estimate(middle)
-        apart = [value - each * middle for value, each in zip(values, sizes, strict=True)]
-        error = math.sqrt(count / (count - 1) * sum([x * x for x in apart])) / size
-        half = statistics.t_quantile(0.5 + level / 2, count - 1) * error
-        return Estimate(middle, middle - half, middle + half)
+        sums, sizes = [totals[u] for u in kept], [self.sizes[u] for u in kept]
+        return statistics.clustered(sums, sizes, level)
 
     def difference(
         self, first: Sequence[float], second: Sequence[float], level: float = statistics.LEVEL
@@ -71,47 +69,33 @@ def _highest(grades: Sequence[float]) -> float:
     return math.nan if any(map(math.isnan, grades)) else max(grades, default=0.0)
 
 
-def by_iteration(
-    subjects: Sequence[Subject], prepared: Sequence[Prepared], loop: Loop
-) -> dict[str, list[list[float]]]:
+def by_iteration(subjects: Sequence[Subject], loop: Loop) -> Curves:
     """Grades by iteration and run: of the last one, of the best by score, of the best made.
 
     One that is not known is not a number.
     """
-    made = {id(s): made_grades(s) for s in subjects}
-    fails = {id(s): fails_at(s, loop) for s in subjects}
-    goes_on = [s for s in subjects if fails[id(s)] is None] or subjects
+    goes_on = [s for s in subjects if fails_at(s, loop) is None] or subjects
     longest = min((max(s.grades, default=0) for s in goes_on), default=0)
     if longest < 1:
         return {}
-    score = next((p for p in conditions_in(loop.until) if isinstance(p, Score)), None)
-    ways: dict[str, Callable[[Subject, Prepared, int], float]] = {
-        # Where nothing has come of a run so far, that is worth nothing.
-        "last": lambda s, _, k: made[id(s)].get(
-            max((n for n in made[id(s)] if n <= k), default=0), 0.0
-        ),
-        "best that was made": lambda s, _, k: _highest(
-            [grade for n, grade in made[id(s)].items() if n <= k]
-        ),
-    }
-    if score is not None:
-        atom = f"{atom_of(score)} {score.low} {score.high}"
-        ways["best by score"] = lambda s, p, k: made[id(s)].get(p.best(atom, score, k), 0.0)
-    return {
-        name: [
-            [
-                # A run that has failed by then gives nothing, whatever it had made.
-                0.0 if (fails[id(s)] or k + 1) <= k and name in _MADE else way(s, p, k)
-                for s, p in zip(subjects, prepared, strict=True)
-            ]
-            for k in span
-        ]
-        for name, way in ways.items()
-        if (span := range(1, longest + 1))
-    }
+    rows = [_curves_of(subject, loop, longest) for subject in subjects]
+    names = [_LAST, _MADE, *([] if first_score(loop.until) is None else [_SCORED])]
+    return {name: [[row[name][k] for row in rows] for k in range(longest)] for name in names}
 
 
-_MADE = ("last", "best by score")
+def _curves_of(subject: Subject, loop: Loop, longest: int) -> dict[str, list[float]]:
+    """The grades of one run by iteration; what fails by then gives nothing of what it had made."""
+    grades, fails = made_grades(subject), fails_at(subject, loop) or longest + 1
+    score = first_score(loop.until)
+    numbers = [] if score is None else best_numbers(subject.facts, score)
+    curves: dict[str, list[float]] = {_LAST: [], _MADE: [], _SCORED: []}
+    for k in range(1, longest + 1):
+        made = [number for number in grades if number <= k]
+        best = numbers[min(k, len(numbers)) - 1] if numbers else 0
+        curves[_MADE].append(_highest([grades[number] for number in made]))
+        curves[_LAST].append(grades[max(made)] if made and k < fails else 0.0)
+        curves[_SCORED].append(grades.get(best, 0.0) if k < fails else 0.0)
+    return curves
 
 
 def fails_at(subject: Subject, loop: Loop) -> int | None:
@@ -122,15 +106,13 @@ def fails_at(subject: Subject, loop: Loop) -> int | None:
     return None if loop.on_iteration_failure.action == "continue" else rows[-1].number
 
 
-def bands_of(
-    values: dict[str, list[list[float]]], units: Units
-) -> dict[str, list[tuple[float, float]]]:
+def bands_of(values: Curves, units: Units) -> dict[str, list[tuple[float, float]]]:
     """Between which limits the mean of each iteration lies, where all of them are known."""
     if units.count < statistics.UNITS_MIN:
         return {}
     every = range(units.count)
     found = {
-        name: [units.interval(units.sums(row), every, statistics.LEVEL) for row in rows]
+        name: [units.interval(units.sums(row), every) for row in rows]
         for name, rows in _known(values).items()
     }
     return {
@@ -139,30 +121,26 @@ def bands_of(
     }
 
 
-def _known(values: dict[str, list[list[float]]]) -> dict[str, list[list[float]]]:
+def _known(values: Curves) -> Curves:
     """Those of which all grades are known."""
-    sums = {name: math.fsum(math.fsum(row) for row in rows) for name, rows in values.items()}
+    sums = {name: math.fsum(map(math.fsum, rows)) for name, rows in values.items()}
     return {name: rows for name, rows in values.items() if math.isfinite(sums[name])}
 
 
-def growth_words(values: dict[str, list[list[float]]], units: Units, margin: float) -> list[str]:
+def growth_words(values: Curves, units: Units, margin: float) -> list[str]:
     """Whether iterating helps, and until when; nothing where grades of it are not known."""
-    words: list[str] = []
     values = _known(values)
-    last = values.get("last", [])
+    last = values.get(_LAST, [])
     if len(last) < 2 or units.count < statistics.UNITS_MIN:
-        return words
-    top = _top(last)
-    words.append(_helps(values, units))
+        return []
+    top, words = _top(last), [_helps(values, units)]
     harm = units.difference(last[top], last[-1])
     if top + 1 < len(last) and harm.low is not None and harm.low > 0:
         limits = f"{harm.value:.2f} ({harm.low:.2f} to {harm.high:.2f})"
         which = f"iteration {len(last)} is worse than {top + 1} by {limits}"
         words.append(f"later iterations harm: {which}: return best, not last")
-    for name, rows in values.items():
-        if name != "best that was made":
-            words.append(f"{name}: {_stops(rows, units, margin)}")
-    return words
+    others = {name: rows for name, rows in values.items() if name != _MADE}
+    return words + [f"{name}: {_stops(rows, units, margin)}" for name, rows in others.items()]
 
 
 def _top(rows: list[list[float]]) -> int:
@@ -170,26 +148,25 @@ def _top(rows: list[list[float]]) -> int:
     return max(range(len(means)), key=means.__getitem__)
 
 
-def _helps(values: dict[str, list[list[float]]], units: Units) -> str:
+def _helps(values: Curves, units: Units) -> str:
     """Whether iterating helps, where the last iteration is returned or the best by score."""
     gains = {}
-    for name in (name for name in _MADE if name in values):
+    for name in (name for name in (_LAST, _SCORED) if name in values):
         rows = values[name]
         top = _top(rows)
         found = units.difference(rows[top], rows[0])
         if top and found.low is not None and found.low > 0:
             limits = f"{found.value:+.2f} ({found.low:+.2f} to {found.high:+.2f})"
             gains[name] = f"{limits} from iteration 1 to {top + 1}"
-    if "last" in gains:
-        return f"iterating helps: {gains['last']}"
+    if _LAST in gains:
+        return f"iterating helps: {gains[_LAST]}"
     end = "is not seen to be better than the first"
-    if gains:
-        gain = "; ".join(gains.values())
-        return f"iterating helps if the best by score is returned: {gain}; the last iteration {end}"
-    if "best by score" in values:
-        end = "neither the last iteration nor the best by score is seen to be better than the first"
-        return f"iterating is not seen to help: {end}"
-    return f"iterating is not seen to help: the last iteration {end}"
+    if _SCORED in gains:
+        gain = f"{gains[_SCORED]}; the last iteration {end}"
+        return f"iterating helps if the best by score is returned: {gain}"
+    who = "neither the last iteration nor the best by score" if _SCORED in values else ""
+    end = end.replace("not ", "") if who else end
+    return f"iterating is not seen to help: {who or 'the last iteration'} {end}"
 
 
 def _stops(rows: list[list[float]], units: Units, margin: float) -> str:
@@ -202,24 +179,20 @@ def _stops(rows: list[list[float]], units: Units, margin: float) -> str:
     return f"not seen to stop growing within {plural(len(rows), 'iteration')}"
 
 
-def failure_words(subjects: Sequence[Subject], loop: Loop) -> list[str]:
-    failed = sum(fails_at(subject, loop) is not None for subject in subjects)
-    words = f"{failed} of {len(subjects)} runs failed in the loop: graded 0 from there on"
-    return [words] if failed else []
-
-
-def ungraded_words(subjects: Sequence[Subject]) -> list[str]:
-    lacking = sum(any(map(math.isnan, made_grades(s).values())) for s in subjects)
-    have = "has" if lacking == 1 else "have"
-    words = f"{lacking} of {plural(len(subjects), 'run')} {have} iterations without a grade"
-    return [f"{words}: what needs one is not known"] if lacking else []
+def subject_words(subjects: Sequence[Subject], loop: Loop) -> list[str]:
+    """How many runs failed in the loop, and how many have iterations without a grade."""
+    words, count = [], plural(len(subjects), "run")
+    if failed := sum(fails_at(subject, loop) is not None for subject in subjects):
+        words.append(f"{failed} of {count} failed in the loop: graded 0 from there on")
+    if lacking := sum(any(map(math.isnan, made_grades(s).values())) for s in subjects):
+        have = "has" if lacking == 1 else "have"
+        without = f"{have} iterations without a grade: what needs one is not known"
+        words.append(f"{lacking} of {count} {without}")
+    return words
 
 
 def ideal_rows(
-    loop: Loop,
-    subjects: Sequence[Subject],
-    prepared: Sequence[Prepared],
-    at_most: int | None = None,
+    loop: Loop, subjects: Sequence[Subject], at_most: int | None = None
 ) -> dict[str, tuple[float, float, float]]:
     """Rows that nobody can run and everybody should see: grade, cost and iterations.
 
@@ -228,52 +201,51 @@ def ideal_rows(
     where an iteration has none.
     """
     names = ("no loop at all", "the judge is always right", "the best that was made")
-    rows: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
+    found = [rows for s in subjects if (rows := _ideal_of(loop, s, at_most)) is not None]
+    means = [
+        tuple(statistics.mean(column) for column in zip(*rows, strict=True))
+        for rows in zip(*found, strict=True)
+    ]
+    return {
+        name: (grade, usd, count) for name, (grade, usd, count) in zip(names, means, strict=False)
+    }
+
+
+def _ideal_of(
+    loop: Loop, subject: Subject, most: int | None
+) -> tuple[tuple[float, float, float], ...] | None:
+    """Grade, cost and iterations of one run in each of these rows; None: it has no grade at all."""
+    facts, grades = subject.facts, made_grades(subject)
+    outside = facts.outside.get("cost_usd", 0.0) if subject.is_priced else math.nan
+    if not grades:
+        made, grade = len(facts.iterations), subject.failed_grade
+        return None if grade is None else ((grade, facts.body_usd(made) + outside, made),) * 3
+    count, returned = _always_right(loop, subject, most)
+    fails = fails_at(subject, loop)
+    if fails is not None and returned not in subject.solved and fails <= (most or fails):
+        # Nothing ends it before it fails.
+        count, right = fails, subject.failed_grade or 0.0
+    else:
+        right = grades[returned]
     judges = [part for part in conditions_in(loop.until) if isinstance(part, Judge)]
-    for subject, ready in zip(subjects, prepared, strict=True):
-        grades, judged = made_grades(subject), [ready.judge(judge)[2] for judge in judges]
-        outside = ready.outside_usd if subject.is_priced else math.nan
-        if not grades:
-            if subject.failed_grade is not None:
-                made = len(ready.rows)
-                usd = ready.body_cost(made) + outside
-                for row in rows.values():
-                    row.append((subject.failed_grade, usd, made))
-            continue
-        count, returned = _always_right(loop, subject, ready, at_most)
-        first, best = min(grades), _highest([*grades.values()])
-        fails = fails_at(subject, loop)
-        is_solved = returned in subject.solved
-        if fails is not None and not is_solved and fails <= (at_most or fails):
-            # Nothing ends it before it fails.
-            count, right = fails, subject.failed_grade or 0.0
-        else:
-            right = grades[returned]
-        cost = ready.body_cost(count) + sum(spent[count] for spent in judged)
-        is_known = not any(math.isnan(grades[n]) for n in grades if n <= count)
-        found = (
-            (grades[first], ready.body_cost(first), first),
-            (right, cost, count) if is_known else (math.nan,) * 3,
-            (best, ready.body_cost(max(grades)), max(grades)),
-        )
-        for name, (grade, usd, iterations) in zip(names, found, strict=True):
-            rows[name].append((grade, usd + outside, iterations))
-    columns = {name: list(zip(*row, strict=True)) for name, row in rows.items() if row}
-    means = {n: [statistics.mean(list(column)) for column in each] for n, each in columns.items()}
-    return {name: (grade, cost, count) for name, (grade, cost, count) in means.items()}
+    usd = facts.body_usd(count) + sum(facts.judge_usd(judge, count) for judge in judges)
+    is_known = not any(math.isnan(grades[n]) for n in grades if n <= count)
+    first, last = min(grades), max(grades)
+    return (
+        (grades[first], facts.body_usd(first) + outside, first),
+        (right, usd + outside, count) if is_known else (math.nan,) * 3,
+        (_highest([*grades.values()]), facts.body_usd(last) + outside, last),
+    )
 
 
-def _always_right(
-    loop: Loop, subject: Subject, ready: Prepared, most: int | None
-) -> tuple[int, int]:
+def _always_right(loop: Loop, subject: Subject, most: int | None) -> tuple[int, int]:
     """Where a loop ends and what it returns if only a solved iteration ends it before its limit."""
     made = made_grades(subject)
     within = [n for n in made if most is None or n <= most] or [min(made)]
     solved, last = [n for n in within if n in subject.solved], max(within)
     if solved:
         return min(solved), min(solved)
-    score = next((part for part in conditions_in(loop.until) if isinstance(part, Score)), None)
-    if score is None:
-        return last, last
-    best = ready.best(f"{atom_of(score)} {score.low} {score.high}", score, last)
+    score = first_score(loop.until)
+    numbers = [] if score is None else best_numbers(subject.facts, score)
+    best = numbers[min(last, len(numbers)) - 1] if numbers else last
     return last, best if best in within else last

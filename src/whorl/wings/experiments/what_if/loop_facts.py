@@ -1,7 +1,7 @@
-"""Folds the facts about loops from the journal of a run, with an observer of the machine.
+"""What the conditions of a loop saw after each iteration, folded from the journal of a run.
 
-It evaluates what all rules in question read in the live scope of each iteration, with the functions
-that the engine itself uses.
+An atom is a simple condition without its threshold. An observer of the machine evaluates the atoms
+of all rules in question in the live scope of each iteration, as the engine itself does.
 """
 
 from __future__ import annotations
@@ -42,12 +42,199 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import Journal, RunId
     from whorl.runtimes.journal.keys import Seals
 
+VERSION = 8
+# What must be computed before a rule is checked ahead of an iteration; a fault, or nothing.
+HANDED_OVER = "carry"
+# An atom that could not be evaluated: a rule that reads it would have failed there.
+FAULT = "?"
+# One that reads what the iterations of the recorded loop did not have.
+HIDDEN = "!"
+USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd")
+FOLDER = "facts"
+# So many files of facts are kept, one for each loop and what its rules read.
+FILES_MAX = 20
 # The facts about a loop that do not follow from its rule.
-FREE = frozenset({"number", "index", "previous"})
+_FREE = frozenset({"number", "index", "previous"})
 # The rule of a loop is checked before an iteration: under this name is the scope that it sees.
 _AHEAD = "ahead"
 _PAUSES = frozenset({"run.paused", "run.resumed", "run.continued"})
 _STEERED = {"run.continued": "continued", "run.accepted": "accepted", "run.forked": "forked"}
+_ENDS = ("task.finished", "task.failed", "task.in_doubt")
+_NUMBER = re.compile(r"\[([0-9]+)\]")
+_JUDGE = re.compile(r"(?:#[0-9]+)?/:judge([0-9]*)(?:#[0-9]+)?")
+_FIRST_JUDGE = re.compile(r"(.*)/:judge[0-9]*(?:#[0-9]+)?")
+
+# The address of a loop and the number of an iteration; 0 is before the first one.
+Place: TypeAlias = tuple[str, int]
+
+
+@dataclass(slots=True)
+class Call:
+    """A call in the order of the journal: what it reserved and used, and which judge it asked.
+
+    `is_capped`: how long its answer may be follows from the budget that is left. `began` and
+    `ended` are seconds since the loop began.
+    """
+
+    judge: str = ""
+    reserve: dict[str, float] = field(default_factory=dict)
+    usage: dict[str, float] = field(default_factory=dict)
+    is_capped: bool = False
+    verdict: str = ""
+    began: float = 0.0
+    ended: float = 0.0
+    is_in_doubt: bool = False
+
+
+@dataclass(slots=True)
+class IterationFacts:
+    """What is known of one iteration; `is_judged`: it went through, and its rule was checked.
+
+    A rule that is checked before iterations has atoms from ahead of the next one. `began` is when
+    the iteration did, in seconds since the loop; `ended` is when its steps had.
+    """
+
+    number: int
+    status: str
+    by: str = ""
+    is_judged: bool = False
+    is_approved: bool = False
+    attempts: int = 1
+    atoms: dict[str, Any] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+    has_overlap: bool = False
+    # Whether a call waited until others had left it enough of a budget.
+    has_waited: bool = False
+    began: float = 0.0
+    ended: float = 0.0
+
+
+@dataclass(slots=True)
+class LoopFacts:
+    """A loop of a run: its iterations, how it ended, and what the rest of the run used."""
+
+    run: str
+    address: str
+    iterations: list[IterationFacts] = field(default_factory=list)
+    # What a rule sees that is checked before the first iteration.
+    ahead: IterationFacts | None = None
+    exit_reason: str = ""
+    stopped_by: str = ""
+    returned: int | None = None
+    made: int = 0
+    usage: dict[str, float] = field(default_factory=dict)
+    outside: dict[str, float] = field(default_factory=dict)
+    steered: str = ""
+    # Whether its clock stood still, or was set anew.
+    has_paused: bool = False
+    results: dict[int, dict[str, Json]] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON, without the results."""
+        return asdict(replace(self, results={}))
+
+    def body_usd(self, count: int) -> float:
+        """What the steps of so many iterations have cost, without judges."""
+        calls = (call for row in self.iterations[:count] for call in row.calls)
+        return sum(call.usage.get("cost_usd", 0.0) for call in calls if not call.judge)
+
+    def judge_usd(self, judge: Judge, count: int) -> float:
+        """What as many votes as a judge takes have cost in so many iterations."""
+        atom, usd = atom_of(judge), 0.0
+        for row in self.iterations[:count]:
+            _, took, _ = count_votes(votes_in(row.calls, atom), judge.votes)
+            calls = [call for call in row.calls if call.judge == atom][:took]
+            usd += sum(call.usage.get("cost_usd", 0.0) for call in calls)
+        return usd
+
+
+def from_document(document: dict[str, Any]) -> LoopFacts:
+    rows, ahead = [_row(row) for row in document["iterations"]], document["ahead"]
+    made: dict[str, Any] = {"iterations": rows, "ahead": ahead and _row(ahead), "results": {}}
+    return LoopFacts(**(document | made))
+
+
+def _row(document: dict[str, Any]) -> IterationFacts:
+    return IterationFacts(**(document | {"calls": [Call(**c) for c in document["calls"]]}))
+
+
+@dataclass(slots=True)
+class Subject:
+    """A recorded run: its facts, and the grade of each iteration.
+
+    `failed_grade` is that of a run that fails with its loop; None: it has none, or is not known.
+    What a run cost that is not `is_priced` nobody knows: a model of it has no price.
+    """
+
+    facts: LoopFacts
+    grades: dict[int, float]
+    case: str = ""
+    group: str = ""
+    solved: frozenset[int] = frozenset()
+    variant: str = ""
+    failed_grade: float | None = None
+    is_priced: bool = True
+
+
+def atom_of(condition: Condition) -> str:
+    """What a simple condition reads, without the threshold; alike where it reads the same."""
+    match condition:
+        case When():
+            return f"when {condition.test!r}"
+        case Score():
+            return f"score {condition.source!r} {condition.pattern!r}"
+        case Stable():
+            return f"stable {condition.subject!r} {condition.whole}"
+        case BranchTaken():
+            return f"branch {condition.node!r}"
+        case Judge():
+            return f"judge {replace(condition, votes=1)!r}"
+        case Plateau():
+            return "plateau"
+    raise AssertionError("what is made of several conditions has no atom of its own")
+
+
+def atoms_in(conditions: Iterable[Condition | None]) -> dict[str, Condition]:
+    """All atoms of rules, each with a condition that reads it."""
+    leaves = (part for condition in conditions for part in conditions_in(condition))
+    return {atom_of(leaf): leaf for leaf in leaves if not isinstance(leaf, AnyOf | AllOf | Plateau)}
+
+
+def votes_in(calls: Iterable[Call], judge: str) -> list[tuple[str, int]]:
+    """The votes of a judge in order, each with the calls that it took.
+
+    An answer that is unclear is asked for once more.
+    """
+    votes: list[tuple[str, int]] = []
+    took = 0
+    for call in calls:
+        if call.judge != judge:
+            continue
+        took += 1
+        if not call.verdict:
+            # It has failed, and what it would have said nobody knows.
+            break
+        is_known = call.verdict in ("met", "not_met", "inconclusive")
+        if is_known or took > 1:
+            votes.append((call.verdict if is_known else "ambiguous", took))
+            took = 0
+    return votes
+
+
+def count_votes(votes: list[tuple[str, int]], wanted: int) -> tuple[bool | None, int, bool]:
+    """What a majority of so many votes says, the calls that took, and whether they decide."""
+    yes = no = calls = 0
+    for number, (vote, took) in enumerate(votes, 1):
+        calls += took
+        yes += vote == "met"
+        no += vote == "not_met"
+        if vote == "inconclusive":
+            return None, calls, True
+        if yes * 2 > wanted:
+            return True, calls, True
+        if no * 2 >= wanted or number >= wanted:
+            return (False if no else None), calls, True
+    return None, calls, False
 
 
 def facts_of(
@@ -91,7 +278,7 @@ class _Facts(Observer):
         self._names = names
         self._more: dict[str, Values] = {}
         self._loops: dict[str, LoopFacts] = {}
-        self._log = CallLog()
+        self._log = _CallLog()
         self._texts: dict[tuple[str, str], tuple[str | None, str | None]] = {}
         self._measured: dict[str, dict[str, Json]] = {}
         self._has_paused = False
@@ -108,7 +295,7 @@ class _Facts(Observer):
         path = frame["node"].partition(":")[2]
         if self._loop and self._loop not in (path, frame["name"]):
             return
-        self._loops[frame["address"]] = LoopFacts(self._run, frame["address"], path)
+        self._loops[frame["address"]] = LoopFacts(self._run, frame["address"])
         judges: list[str] = []
         for judge in machine.plan.rules[frame["node"]].judges.values():
             atom = atom_of(judge)
@@ -139,7 +326,7 @@ class _Facts(Observer):
             return
         self._look_before(machine, key)
         loop = machine.loop(key)
-        more = tuple((n, fact) for n, fact in self._names.items() if fact in FREE)
+        more = tuple((n, fact) for n, fact in self._names.items() if fact in _FREE)
         values = loop_facts(frame, replace(loop, facts=more), frame["count"])
         known = dict(loop.facts)
         self._more[frame["address"]] = {n: values[n] for n in values if n not in known}
@@ -147,7 +334,7 @@ class _Facts(Observer):
     def _hidden(self, loop: Loop, condition: Condition) -> bool:
         """Whether a condition reads a fact about the loop that its iterations did not have."""
         known = dict(loop.facts)
-        missing = {n for n, fact in self._names.items() if fact not in FREE and n not in known}
+        missing = {n for n, fact in self._names.items() if fact not in _FREE and n not in known}
         alone = Loop(name="", body=Block(()), until=condition)
         return bool(missing) and bool(missing & Names().in_values(inner_values(alone)))
 
@@ -178,7 +365,6 @@ class _Facts(Observer):
         row.is_approved = bool(note.get("approved"))
         began = self._log.began[frame["address"]]
         row.began, row.ended = frame["iteration"]["at"] - began, machine.now - began
-        row.score = frame.get("score") if row.status == "succeeded" else None
         row.attempts = self._attempts[place] = self._attempts.get(place, 0) + 1
         self._log.close(place, machine.now)
         row.calls = self._log.of(place)
@@ -261,7 +447,9 @@ class _Facts(Observer):
         for address, facts in self._loops.items():
             # A loop that nothing outside keeps waiting has ended before the fold has begun it.
             if (body := self._ends.get(address)) is not None:
-                _take_end(facts, body)
+                facts.exit_reason, facts.stopped_by = body["exit_reason"], body["stopped_by"] or ""
+                facts.returned, facts.made = body["returned_iteration"], body["iterations"]
+                facts.usage = {name: amount_in(body["usage"].get(name)) for name in USAGE}
             facts.steered, facts.outside = self._steered, dict(self._log.outside)
             facts.has_paused = self._has_paused
         return list(self._loops.values())
@@ -278,12 +466,6 @@ def _is_asked_again(machine: State, event: Event) -> bool:
     )
 
 
-def _take_end(facts: LoopFacts, body: dict[str, Any]) -> None:
-    facts.exit_reason, facts.stopped_by = body["exit_reason"], body["stopped_by"] or ""
-    facts.returned, facts.made = body["returned_iteration"], body["iterations"]
-    facts.usage = {name: amount_in(body["usage"].get(name)) for name in USAGE}
-
-
 @contextmanager
 def _scope_ahead(
     machine: State, key: str, count: int, names: dict[str, Fact]
@@ -295,7 +477,7 @@ def _scope_ahead(
         inner = machine.scope_at(frame["inner"])
         carry |= {c.name: value_of(c.later, inner) for c in loop.carry if c.later is not None}
     known = dict(loop.facts)
-    more = tuple((n, fact) for n, fact in names.items() if n not in known and fact in FREE)
+    more = tuple((n, fact) for n, fact in names.items() if n not in known and fact in _FREE)
     whole = replace(loop, facts=(*loop.facts, *more))
     facts = loop_facts({**frame, "count": count}, whole, count + 1)
     values: Values = carry | frame.get("previous", {}) | facts
@@ -312,18 +494,7 @@ def _scope_ahead(
         del scopes[_AHEAD]
 
 
-# The calls of a run by the iterations that they belong to, in the order of the journal.
-
-# The address of a loop and the number of an iteration; 0 is before the first one.
-Place: TypeAlias = tuple[str, int]
-
-_NUMBER = re.compile(r"\[([0-9]+)\]")
-_JUDGE = re.compile(r"(?:#[0-9]+)?/:judge([0-9]*)(?:#[0-9]+)?")
-_FIRST_JUDGE = re.compile(r"(.*)/:judge[0-9]*(?:#[0-9]+)?")
-_ENDS = ("task.finished", "task.failed", "task.in_doubt")
-
-
-class CallLog:
+class _CallLog:
     """Counts calls while a journal is read; `outside` is what those used that are in no loop."""
 
     def __init__(self) -> None:
@@ -422,185 +593,6 @@ class CallLog:
                 call.is_in_doubt = True
                 self._cancelled[place, address] = call
                 self.of(place).append(call)
-
-
-# Facts: what the conditions of a loop saw after each iteration, folded from the journal of a run.
-#
-# An atom is a simple condition without its threshold. The fold evaluates the atoms of all rules in
-# question in the live scope of each iteration, with the functions that the engine itself uses.
-
-VERSION = 7
-# What must be computed before a rule is checked ahead of an iteration; a fault, or nothing.
-HANDED_OVER = "carry"
-# An atom that could not be evaluated: a rule that reads it would have failed there.
-FAULT = "?"
-# One that reads what the iterations of the recorded loop did not have.
-HIDDEN = "!"
-USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd")
-_VERDICTS = ("met", "not_met")
-FOLDER = "facts"
-# So many files of facts are kept, one for each loop and what its rules read.
-FILES_MAX = 20
-
-
-@dataclass(slots=True)
-class Call:
-    """A call in the order of the journal: what it reserved and used, and which judge it asked.
-
-    `is_capped`: how long its answer may be follows from the budget that is left. `began` and
-    `ended` are seconds since the loop began.
-    """
-
-    judge: str = ""
-    reserve: dict[str, float] = field(default_factory=dict)
-    usage: dict[str, float] = field(default_factory=dict)
-    is_capped: bool = False
-    verdict: str = ""
-    began: float = 0.0
-    ended: float = 0.0
-    is_in_doubt: bool = False
-
-
-@dataclass(slots=True)
-class IterationFacts:
-    """What is known of one iteration; `is_judged`: it went through, and its rule was checked.
-
-    A rule that is checked before iterations has atoms from ahead of the next one. `began` is when
-    the iteration did, in seconds since the loop; `ended` is when its steps had.
-    """
-
-    number: int
-    status: str
-    by: str = ""
-    is_judged: bool = False
-    is_approved: bool = False
-    attempts: int = 1
-    atoms: dict[str, Any] = field(default_factory=dict)
-    calls: list[Call] = field(default_factory=list)
-    has_overlap: bool = False
-    # Whether a call waited until others had left it enough of a budget.
-    has_waited: bool = False
-    is_counted: bool = True
-    began: float = 0.0
-    ended: float = 0.0
-    score: float | None = None
-
-
-@dataclass(slots=True)
-class LoopFacts:
-    """A loop of a run: its iterations, how it ended, and what the rest of the run used."""
-
-    run: str
-    address: str
-    path: str
-    iterations: list[IterationFacts] = field(default_factory=list)
-    # What a rule sees that is checked before the first iteration.
-    ahead: IterationFacts | None = None
-    exit_reason: str = ""
-    stopped_by: str = ""
-    returned: int | None = None
-    made: int = 0
-    usage: dict[str, float] = field(default_factory=dict)
-    outside: dict[str, float] = field(default_factory=dict)
-    steered: str = ""
-    # Whether its clock stood still, or was set anew.
-    has_paused: bool = False
-    results: dict[int, dict[str, Json]] = field(default_factory=dict)
-
-    def document(self) -> dict[str, Any]:
-        """As JSON, without the results."""
-        return asdict(replace(self, results={}))
-
-
-def from_document(document: dict[str, Any]) -> LoopFacts:
-    rows, ahead = [_row(row) for row in document["iterations"]], document["ahead"]
-    made: dict[str, Any] = {"iterations": rows, "ahead": ahead and _row(ahead), "results": {}}
-    return LoopFacts(**(document | made))
-
-
-def _row(document: dict[str, Any]) -> IterationFacts:
-    return IterationFacts(**(document | {"calls": [Call(**c) for c in document["calls"]]}))
-
-
-def atom_of(condition: Condition) -> str:
-    """What a simple condition reads, without the threshold; alike where it reads the same."""
-    match condition:
-        case When():
-            return f"when {condition.test!r}"
-        case Score():
-            return f"score {condition.source!r} {condition.pattern!r}"
-        case Stable():
-            return f"stable {condition.subject!r} {condition.whole}"
-        case BranchTaken():
-            return f"branch {condition.node!r}"
-        case Judge():
-            return f"judge {replace(condition, votes=1)!r}"
-        case Plateau():
-            return "plateau"
-    raise AssertionError("what is made of several conditions has no atom of its own")
-
-
-def atoms_in(conditions: Iterable[Condition | None]) -> dict[str, Condition]:
-    """All atoms of rules, each with a condition that reads it."""
-    leaves = (part for condition in conditions for part in conditions_in(condition))
-    return {atom_of(leaf): leaf for leaf in leaves if not isinstance(leaf, AnyOf | AllOf | Plateau)}
-
-
-def votes_in(calls: Iterable[Call], judge: str) -> list[tuple[str, int]]:
-    """The votes of a judge in order, each with the calls that it took.
-
-    An answer that is unclear is asked for once more.
-    """
-    votes: list[tuple[str, int]] = []
-    took, is_again = 0, False
-    for call in calls:
-        if call.judge != judge:
-            continue
-        took += 1
-        if not call.verdict:
-            # It has failed, and what it would have said nobody knows.
-            break
-        is_known = call.verdict in (*_VERDICTS, "inconclusive")
-        if not is_known and not is_again:
-            is_again = True
-            continue
-        votes.append((call.verdict if is_known else "ambiguous", took))
-        took, is_again = 0, False
-    return votes
-
-
-def count_votes(votes: list[tuple[str, int]], wanted: int) -> tuple[bool | None, int, bool]:
-    """What a majority of so many votes says, the calls that took, and whether they decide."""
-    yes = no = calls = 0
-    for number, (vote, took) in enumerate(votes, 1):
-        calls += took
-        yes += vote == "met"
-        no += vote == "not_met"
-        if vote == "inconclusive":
-            return None, calls, True
-        if yes * 2 > wanted:
-            return True, calls, True
-        if no * 2 >= wanted or number >= wanted:
-            return (False if no else None), calls, True
-    return None, calls, False
-
-
-@dataclass(slots=True)
-class Subject:
-    """A recorded run: its facts, and the grade of each iteration.
-
-    `failed_grade` is that of a run that fails with its loop; None: it has none, or is not known.
-    What a run cost that is not `is_priced` nobody knows: a model of it has no price.
-    """
-
-    facts: LoopFacts
-    grades: dict[int, float]
-    case: str = ""
-    group: str = ""
-    solved: frozenset[int] = frozenset()
-    variant: str = ""
-    failed_grade: float | None = None
-    is_priced: bool = True
 
 
 class FactsCache:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.files import NoFiles
 from whorl.dialects.native.context import CannotWriteError, Context
@@ -18,7 +19,7 @@ from whorl.errors import InternalError, UsageError, plural
 from whorl.interpreter.constructs.run import check_inputs
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.plan import loop_plan
-from whorl.ir import Loop, content_hash, from_json
+from whorl.ir import AllOf, AnyOf, BranchTaken, Judge, Loop, content_hash, from_json
 from whorl.ir.expressions import Names, expressions_in, outer_values
 from whorl.ir.nodes import LoopLimits
 from whorl.ir.walk import walk
@@ -29,26 +30,40 @@ from whorl.services.files.preflight import find_loop
 from whorl.services.inspecting.results import result_of
 from whorl.services.replay import cassette_from_run, replay
 from whorl.wings.experiments.graders import FAILED
-from whorl.wings.experiments.reporting.statistics import finite
+from whorl.wings.experiments.statistics import finite
 from whorl.wings.experiments.trials import unpriced_in
 from whorl.wings.experiments.variants import rule_from_text, with_loop
-from whorl.wings.experiments.what_if.evaluate import Answer, Rule, answer, own_rule, rule_words
-from whorl.wings.experiments.what_if.loop_facts import Subject, atom_of, atoms_in, facts_of
-from whorl.wings.experiments.what_if.sweep import atom_names, rule_document
+from whorl.wings.experiments.what_if.evaluate import (
+    Answer,
+    Rule,
+    answer,
+    leaf_words,
+    obstacle,
+    own_rule,
+    reads_best,
+    rule_words,
+)
+from whorl.wings.experiments.what_if.loop_facts import (
+    HANDED_OVER,
+    Subject,
+    atom_of,
+    atoms_in,
+    facts_of,
+    votes_in,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from whorl.ir import Condition, Value, Workflow
     from whorl.runtimes.journal.journal import Journal, RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.replay import Cassette, Replayed
     from whorl.wings.experiments.trials import Outcome
-    from whorl.wings.experiments.what_if.loop_facts import LoopFacts
-    from whorl.wings.experiments.what_if.rule_results import RuleResult
-    from whorl.wings.experiments.what_if.sweep import Sweep
+    from whorl.wings.experiments.what_if.loop_facts import IterationFacts, LoopFacts
+    from whorl.wings.experiments.what_if.sweep import RuleResult, Sweep
 
 RUNS_MAX = 1_000
-# How many iterations, or limits by name, or these as YAML.
-AtMost: TypeAlias = int | str | dict[str, Any] | None
 # The words of the native format for limits; a time without a unit is in seconds.
 _LIMITS = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls", "time_s": "time"}
 _TIMED = frozenset({"task.started", "task.finished", "task.failed"})
@@ -93,14 +108,12 @@ class WhatIf:
 
 
 def rule_of(
-    workflow: Workflow,
-    loop: Loop,
-    *,
-    until: str = "",
-    at_most: AtMost = None,
-    returns: str | None = None,
+    workflow: Workflow, loop: Loop, until: str = "", at_most: Any = None, returns: str | None = None
 ) -> Rule:
-    """The rule of a loop with some of it changed, in the words of the native format."""
+    """The rule of a loop with some of it changed, in the words of the native format.
+
+    `at_most` is how many iterations may be, or limits by name, or these as YAML.
+    """
     changed = rule_from_text(until, loop, workflow, at_most=at_most, **{"return": returns})
     rule = own_rule(changed)
     if rule is None:
@@ -108,41 +121,23 @@ def rule_of(
     return rule
 
 
-def what_if_of(
-    store: SqliteStore,
-    run: RunId,
-    loop_name: str = "",
-    *,
-    check: bool = False,
-    until: str = "",
-    at_most: AtMost = None,
-    returns: str | None = None,
-) -> WhatIf:
-    """What a rule would have done in a run; `check` replays the answer through the engine.
-
-    Of a loop inside another one, in its first one.
-    """
-    rule = {"until": until, "at_most": at_most, "returns": returns}
-    return what_ifs_of(store, run, loop_name, check=check, **rule)[0]  # type: ignore[arg-type]
+def what_if_of(store: SqliteStore, run: RunId, loop_name: str = "", **asked: Any) -> WhatIf:
+    """What a rule would have done in a run; of a loop inside another one, in its first one."""
+    return what_ifs_of(store, run, loop_name, **asked)[0]
 
 
 def what_ifs_of(
-    store: SqliteStore,
-    run: RunId,
-    loop_name: str = "",
-    *,
-    check: bool = False,
-    until: str = "",
-    at_most: AtMost = None,
-    returns: str | None = None,
+    store: SqliteStore, run: RunId, loop_name: str = "", *, check: bool = False, **asked: Any
 ) -> list[WhatIf]:
-    """The same for each loop of that name: one that is inside another loop is there many times."""
+    """The same for each loop of that name: one that is inside another loop is there many times.
+
+    The words of the rule are those of `rule_of`; `check` replays the answer through the engine.
+    """
     workflow = from_json(store.workflow(run))
     loop = find_loop(workflow, loop_name)
-    rule = rule_of(workflow, loop, until=until, at_most=at_most, returns=returns)
+    rule = rule_of(workflow, loop, **asked)
     atoms = atoms_in([loop.until, rule.until])
-    names = dict(rule.names)
-    found = facts_of(store, run, atoms, loop=loop.name, names=names, keep_results=True)
+    found = facts_of(store, run, atoms, loop=loop.name, names=dict(rule.names), keep_results=True)
     if not found:
         raise UsageError(f"run {run} has not reached loop {loop.name!r}", code="X109")
     unpriced, answers = _unpriced(store, run), []
@@ -163,9 +158,8 @@ def runs_of_version(
     store: SqliteStore, workflow: str, version: str = ""
 ) -> tuple[list[RunId], int]:
     """The ended runs of one version of a workflow, by default the newest, and how many others."""
-    rows = store.list_runs(RunFilter(name=workflow), RUNS_MAX)
     by: dict[str, list[RunId]] = {}
-    for row in rows:
+    for row in store.list_runs(RunFilter(name=workflow), RUNS_MAX):
         if row.status in ("succeeded", "failed"):
             by.setdefault(content_hash(store.workflow(row.id)), []).append(row.id)
     if not by:
@@ -175,7 +169,7 @@ def runs_of_version(
     if len(found) != 1 and version:
         words = f"the runs are of {plural(len(by), 'version')} of the workflow, but not {version!r}"
         raise UsageError(words, help=f"known: {', '.join(n[:12] for n in by)}", code="X110")
-    return by[found[0]], sum(map(len, by.values())) - len(by[found[0]])
+    return by.pop(found[0]), sum(map(len, by.values()))
 
 
 def run_facts(store: SqliteStore, run: RunId, loop_name: str = "") -> tuple[Loop, Subject]:
@@ -319,7 +313,6 @@ def document_of(sweep: Sweep, loop: Loop) -> dict[str, Any]:
 
 
 def _row(result: RuleResult, names: dict[str, str], is_frontier: bool = False) -> dict[str, Any]:
-    to_best = result.to_best
     count = len(result.grades)
     return {
         "rule": result.words,
@@ -328,7 +321,7 @@ def _row(result: RuleResult, names: dict[str, str], is_frontier: bool = False) -
         "grade": result.grade if count else None,
         "cost_usd": finite(result.cost_usd),
         "iterations": sum(result.iterations) / count if count else None,
-        "to_best": to_best and {"value": to_best.value, "low": to_best.low, "high": to_best.high},
+        "to_best": result.to_best and result.to_best.document(),
         "is_frontier": is_frontier,
         "unknown": result.unknown,
         "why": result.why,
@@ -336,6 +329,115 @@ def _row(result: RuleResult, names: dict[str, str], is_frontier: bool = False) -
         # In the words of the facts that programs get, so that they can answer it themselves.
         "asked": rule_document(result.rule, names),
     }
+
+
+# The facts of recorded runs, for programs that answer rules themselves, such as the page.
+
+_KINDS = {
+    "When": "when",
+    "Score": "score",
+    "Stable": "stable",
+    "Plateau": "plateau",
+    "BranchTaken": "branch",
+    "Judge": "judge",
+}
+# The numbers of a condition, which a rule may change.
+_NUMBERS = ("at_least", "low", "high", "threshold", "patience", "min_delta", "votes")
+
+
+def facts_document(loop: Loop, subjects: Sequence[Subject], margin: float) -> dict[str, Any]:
+    """All that answering rules over these runs takes; `obstacle...` are for rules that differ."""
+    names, own = atom_names(loop), own_rule(loop)
+    # Another condition that ranks iterations by the same score.
+    other = None if loop.until is None else AllOf((loop.until,))
+    most = 1 if own is None else own.at_most + 1
+    changes: dict[str, dict[str, Any]] = {
+        "obstacle": {},
+        "obstacle_at_most": {"at_most": most},
+        "obstacle_score": {"until": None},
+        "obstacle_until": {"until": other},
+    }
+    return {
+        "facts": 1,
+        "loop": loop.name,
+        "margin": margin,
+        "own": None if own is None else rule_document(own, names),
+        "check": loop.check,
+        "on_limit": loop.on_limit,
+        "sees_best": reads_best(loop),
+        "on_failure": loop.on_iteration_failure.action,
+        "failed_grade": subjects[0].failed_grade if subjects else None,
+        **{n: (own and obstacle(loop, replace(own, **each))) or "" for n, each in changes.items()},
+        "runs": [_run(subject, names) for subject in subjects],
+    }
+
+
+def atom_names(loop: Loop) -> dict[str, str]:
+    """The short names of what the rule of a loop reads."""
+    return {atom: f"a{n}" for n, atom in enumerate(atoms_in([loop.until]))}
+
+
+def rule_document(rule: Rule, names: dict[str, str]) -> dict[str, Any]:
+    until = None if rule.until is None else _condition_document(rule.until, names)
+    made: dict[str, Any] = {"until": until, "at_most": rule.at_most, "return": rule.returns}
+    return made | {"limits": dict(rule.limits)}
+
+
+def _condition_document(condition: Condition, names: dict[str, str]) -> dict[str, Any]:
+    """A condition as JSON: `any` or `all` of several, or a kind with its atom and numbers."""
+    if isinstance(condition, AnyOf | AllOf):
+        parts = [_condition_document(part, names) for part in condition.conditions]
+        return {"all" if isinstance(condition, AllOf) else "any": parts}
+    made: dict[str, Any] = {"kind": _KINDS[type(condition).__name__]}
+    if (atom := names.get(atom_of(condition))) is not None:
+        made["atom"] = atom
+    known = {each.name for each in fields(condition)}
+    made |= {name: getattr(condition, name) for name in _NUMBERS if name in known}
+    if isinstance(condition, BranchTaken):
+        made["branch"] = condition.name
+    question = condition.question if isinstance(condition, Judge) else None
+    words = getattr(question, "value", None) or getattr(question, "source", None)
+    return made | {"words": str(words or leaf_words(condition))}
+
+
+def _run(subject: Subject, names: dict[str, str]) -> dict[str, Any]:
+    facts = subject.facts
+    told = ("run", "steered", "returned", "made", "exit_reason")
+    return {
+        **{name: getattr(facts, name) for name in told},
+        "case": subject.case,
+        "group": subject.group,
+        "outside_usd": facts.outside.get("cost_usd", 0.0),
+        "is_priced": subject.is_priced,
+        "ahead": facts.ahead and _iteration(facts.ahead, subject, names),
+        "iterations": [_iteration(row, subject, names) for row in facts.iterations],
+    }
+
+
+def _iteration(row: IterationFacts, subject: Subject, names: dict[str, str]) -> dict[str, Any]:
+    votes = {short: _votes(row, atom) for atom, short in names.items()}
+    asked = {names[call.judge] for call in row.calls if call.judge in names}
+    known = names | {HANDED_OVER: HANDED_OVER}
+    return {
+        **{name: getattr(row, name) for name in ("number", "by", "is_judged", "is_approved")},
+        "status": "held up" if row.has_waited and row.status == "failed" else row.status,
+        "atoms": {known[atom]: value for atom, value in row.atoms.items() if atom in known},
+        "body_usd": sum(c.usage.get("cost_usd", 0.0) for c in row.calls if not c.judge),
+        "votes": {short: cast for short, cast in votes.items() if cast},
+        # Judges that were asked, and gave no vote.
+        "failed": [short for short, cast in votes.items() if short in asked and not cast],
+        "grade": subject.grades.get(row.number),
+        "is_solved": row.number in subject.solved,
+    }
+
+
+def _votes(row: IterationFacts, atom: str) -> list[dict[str, Any]]:
+    """The votes of a judge in an iteration, each with what it cost."""
+    costs = iter([call.usage.get("cost_usd", 0.0) for call in row.calls if call.judge == atom])
+    return [
+        {"verdict": verdict, "cost_usd": sum(islice(costs, took))}
+        for verdict, took in votes_in(row.calls, atom)
+    ]
 
 
 # What a run would have given, had its loop returned another iteration.

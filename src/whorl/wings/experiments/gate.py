@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError, plural
 from whorl.lazily import dataclass
+from whorl.wings.experiments import statistics
 from whorl.wings.experiments.graders import grader_digest
-from whorl.wings.experiments.reporting import statistics
-from whorl.wings.experiments.reporting.report import difference_seed
+from whorl.wings.experiments.report import difference_seed, units_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from whorl.wings.experiments.document import Experiment
-    from whorl.wings.experiments.reporting.report import Report
-    from whorl.wings.experiments.reporting.statistics import Estimate
+    from whorl.wings.experiments.report import Report
+    from whorl.wings.experiments.statistics import Estimate
 
 # The format of saved reports.
 FORMAT = 1
@@ -41,8 +38,13 @@ class Gate:
 
     @property
     def words(self) -> str:
-        cases = "1 case" if self.cases == 1 else f"{self.cases} cases"
-        return f"{self.verdict}, over {cases}"
+        return f"{self.verdict}, over {plural(self.cases, 'case')}"
+
+    def document(self) -> dict[str, Any]:
+        made = {name: getattr(self, name) for name in self.__slots__}
+        for name in ("difference", "cost_ratio"):
+            made[name] = made[name] and made[name].document()
+        return made
 
 
 def margin_of(experiment: Experiment) -> float:
@@ -52,16 +54,18 @@ def margin_of(experiment: Experiment) -> float:
 
 def saved(report: Report, experiment: Experiment) -> dict[str, Any]:
     """What a later gate compares with: who graded, grades and costs by case, no texts."""
-    grader = grader_digest(experiment.graders[report.grader])
-    made = {"baseline": FORMAT, "experiment": report.experiment, "grader": grader}
-    made["variant"] = report.baseline
-    return made | {"cases": _by_case(report)}
+    return {
+        "baseline": FORMAT,
+        "experiment": report.experiment,
+        "grader": grader_digest(experiment.graders[report.grader]),
+        "variant": report.baseline,
+        "cases": _by_case(report, report.baseline),
+    }
 
 
-def _by_case(report: Report) -> dict[str, dict[str, Any]]:
-    rows = [row for row in report.rows if row["variant"] == report.baseline]
+def _by_case(report: Report, variant: str) -> dict[str, dict[str, Any]]:
     cases: dict[str, dict[str, Any]] = {}
-    for row in rows:
+    for row in (row for row in report.rows if row["variant"] == variant):
         empty = {"grades": [], "costs": [], "runs": [], "failed": 0, "in_doubt": 0}
         kept = cases.setdefault(row["case"], empty)
         kept["grades"].append(row["grades"].get(report.grader))
@@ -82,43 +86,41 @@ def check_saved(value: Any) -> dict[str, Any]:
 
 def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[str, Any]) -> Gate:
     """Compares a variant with a saved report, or with what was saved so of something else."""
-    check_saved(against)
-    own = _by_case(_only(report, variant))
-    before = against["cases"]
-    both = [case for case in own if case in before and _grade(own[case]) is not None]
-    both = [case for case in both if _grade(before[case]) is not None]
-    options = experiment.gate | {"margin": margin_of(experiment)}
-    pairs = [_grade(own[case]) - _grade(before[case]) for case in both]  # type: ignore[operator]
+    own, before = _by_case(report, variant), check_saved(against)["cases"]
     shared = [case for case in own if case in before]
     new = [case for case in shared if own[case]["failed"] > before[case]["failed"]]
+    grades = {case: (_grade(own[case]), _grade(before[case])) for case in shared}
+    pairs = {c: one - other for c, (one, other) in grades.items() if None not in (one, other)}  # type: ignore[operator]
     if not pairs:
         return _ungraded(own, new)
-    seed = f"gate {experiment.name} {variant}"
-    groups = {case.id: case.group for case in experiment.cases}
-    units = [groups[case] for case in both] if experiment.is_grouped else None
     # As in a report of these two; only its level is another one where that has more variants.
-    drawn = difference_seed(experiment, variant, against.get("variant", report.baseline))
-    difference = statistics.difference_estimate(pairs, units, seed=drawn)
-    found = Gate("undecided", [], difference, cases=len(pairs), margin=options["margin"])
-    unsure = {case for case in both for of in (own, before) if of[case].get("in_doubt")}
-    sure = [case for case in both if case not in unsure]
+    seed = difference_seed(experiment, variant, against.get("variant", report.baseline))
+    differences, units = list(pairs.values()), units_of(experiment, pairs)
+    difference = statistics.difference_estimate(differences, units, seed=seed)
+    found = Gate("undecided", [], difference, cases=len(pairs), margin=margin_of(experiment))
+    sure = [c for c in pairs if not any(of[c].get("in_doubt") for of in (own, before))]
     costs, earlier = ([_cost(of[case]) for case in sure] for of in (own, before))
     is_priced = not any(map(math.isnan, (*costs, *earlier)))
     if any(earlier) and is_priced:
-        grouped = [groups[case] for case in sure] if units else None
-        found.cost_ratio = statistics.ratio_estimate(costs, earlier, grouped, seed=seed)
-    is_same = all(own[case]["runs"] == before[case].get("runs") for case in both)
-    if is_same and all(own[case]["grades"] == before[case]["grades"] for case in both):
+        seed, units_sure = f"gate {experiment.name} {variant}", units_of(experiment, sure)
+        both = [(costs, earlier)]
+        found.cost_ratio = statistics.ratio_estimates(both, units_sure, seed=seed)[0]
+    is_same = all(own[case]["runs"] == before[case].get("runs") for case in pairs)
+    if is_same and all(own[case]["grades"] == before[case]["grades"] for case in pairs):
         found.verdict, found.reasons = "pass", ["nothing has changed: these are the same runs"]
         return found
-    _decide(found, options, pairs, units, new)
+    _decide(found, experiment.gate, differences, units, new)
     if is_same:
         found.reasons.append("these are the same runs, graded otherwise")
-    if unsure:
-        words = f"the costs of {plural(len(unsure), 'case')} are not compared"
-        _without_cost(found, options, f"{words}: calls of them are in doubt", is_all=not sure)
+    if unsure := len(pairs) - len(sure):
+        words = f"the costs of {plural(unsure, 'case')} are not compared"
+        found.reasons.append(f"{words}: calls of them are in doubt")
     if not is_priced:
-        _without_cost(found, options, "costs are not compared: a model has no price")
+        found.reasons.append("costs are not compared: a model has no price")
+    # A limit that nobody can check has not been kept.
+    is_unknown = not sure or not is_priced
+    if is_unknown and experiment.gate.get("cost") is not None and found.verdict == "pass":
+        found.verdict = "undecided"
     return found
 
 
@@ -135,10 +137,6 @@ def _new_failures(new: list[str]) -> str:
     return f"failed, and did not fail before: {', '.join(new[:_NAMED])}{rest}"
 
 
-def _only(report: Report, variant: str) -> Report:
-    return replace(report, baseline=variant)
-
-
 def _grade(kept: dict[str, Any]) -> float | None:
     known = [grade for grade in kept["grades"] if grade is not None]
     return statistics.mean(known) if known else None
@@ -149,15 +147,6 @@ def _cost(kept: dict[str, Any]) -> float:
     return math.nan if None in kept["costs"] else statistics.mean(kept["costs"])
 
 
-def _without_cost(
-    found: Gate, options: dict[str, Any], reason: str, *, is_all: bool = True
-) -> None:
-    """Not all costs are known; a limit of them that nobody can check has not been kept."""
-    found.reasons.append(reason)
-    if is_all and options.get("cost") is not None and found.verdict == "pass":
-        found.verdict = "undecided"
-
-
 def _decide(
     found: Gate,
     options: dict[str, Any],
@@ -165,15 +154,14 @@ def _decide(
     units: list[str] | None,
     new: list[str],
 ) -> None:
-    margin, difference, ratio = options["margin"], found.difference, found.cost_ratio
+    margin, difference, ratio = found.margin, found.difference, found.cost_ratio
     assert difference is not None
     verdict = _verdict(difference, margin)
     if verdict == "fail":
         worse = f"the grade is worse by {-difference.value:.2f}"
         found.reasons.append(f"{worse}, the margin is {margin:g}")
-    most = options.get("cost")
-    is_dearer = ratio is not None and most is not None and ratio.value > most
-    if is_dearer and ratio is not None and ratio.low is not None and ratio.low > 1:
+    most = options.get("cost", math.inf)
+    if ratio is not None and ratio.value > most and ratio.low is not None and ratio.low > 1:
         found.reasons.append(f"it costs {ratio.value:.2f} times as much, at most {most:g} may be")
     if options.get("failures") == "none" and new:
         found.reasons.append(_new_failures(new))
@@ -198,44 +186,33 @@ def _verdict(difference: Estimate, margin: float) -> str:
 
 
 def would_decide(pairs: list[float], units: list[str] | None, margin: float) -> str:
-    """How many cases would, by the rule that decides here."""
-    wanted = _deciding(pairs, units, lambda found: bool(_verdict(found, margin)))
-    if wanted is None:
-        return "nor would more cases like these: the difference is about the margin"
+    """How many cases would, by the rule that decides here, with differences like these."""
+    few = max(statistics.UNITS_MIN, len(set(units or range(len(pairs)))) + 1) - 1
+    many = few + 1
+    while not _verdict(_with_units(pairs, units, many), margin):
+        few, many = many, 2 * many
+        if many > _UNITS_MAX:
+            return "nor would more cases like these: the difference is about the margin"
+    while many - few > 1:
+        middle = (few + many) // 2
+        is_enough = _verdict(_with_units(pairs, units, middle), margin)
+        few, many = (few, middle) if is_enough else (middle, many)
     groups = " groups" if units else ""
-    return f"about {wanted:,}{groups} would, if their differences are like these"
+    return f"about {many:,}{groups} would, if their differences are like these"
 
 
-def _deciding(
-    differences: Sequence[float],
-    groups: Sequence[str] | None,
-    decides: Callable[[Estimate], bool],
-) -> int | None:
-    """How many units would decide, if their differences are like these; None: no number would."""
-    low = max(statistics.UNITS_MIN, len(statistics.gather(differences, groups)) + 1) - 1
-    high = low + 1
-    while not decides(_with_units(differences, groups, high)):
-        low, high = high, 2 * high
-        if high > _UNITS_MAX:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        is_enough = decides(_with_units(differences, groups, middle))
-        low, high = (low, middle) if is_enough else (middle, high)
-    return high
-
-
-def _with_units(differences: Sequence[float], groups: Sequence[str] | None, count: int) -> Estimate:
+def _with_units(differences: list[float], groups: list[str] | None, count: int) -> Estimate:
     """The estimate of so many units with differences like these.
 
     That of the bootstrap is Student's, which it comes close to, with this spread.
     """
-    units, middle = statistics.gather(differences, groups), statistics.mean(differences)
-    times = count / len(units)
+    (totals, sizes), middle = statistics.gather(differences, groups), statistics.mean(differences)
+    times = count / len(totals)
     if statistics.is_yes_or_no(differences, groups):
         better, worse = (times * sum(value == sign for value in differences) for sign in (1, -1))
         return statistics.Estimate(middle, *statistics.agresti_min(better, worse, count))
-    squares = times * math.fsum((total - size * middle) ** 2 for total, size in units)
+    apart = [total - size * middle for total, size in zip(totals, sizes, strict=True)]
+    squares = times * math.fsum(each * each for each in apart)
     error = math.sqrt(count / (count - 1) * squares) / (times * len(differences))
     half = statistics.t_quantile(0.5 + statistics.LEVEL / 2, count - 1) * error
     return statistics.Estimate(middle, middle - half, middle + half)
@@ -243,7 +220,7 @@ def _with_units(differences: Sequence[float], groups: Sequence[str] | None, coun
 
 def fallen(report: Report, variant: str, before: dict[str, Any], margin: float) -> dict[str, str]:
     """What fell, by case: it fails and did not, or its grade is lower by more than the margin."""
-    own, words = _by_case(_only(report, variant)), {}
+    own, words = _by_case(report, variant), {}
     errors = {row["case"]: row["error"] for row in report.rows if row["variant"] == variant}
     for case in [case for case in own if case in before["cases"]]:
         kept = before["cases"][case]

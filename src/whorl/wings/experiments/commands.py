@@ -1,0 +1,714 @@
+"""`experiment` runs, reports and gates; `what-if` asks of other rules; `judge` of judges."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import shutil
+import sys
+import time
+from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from whorl.errors import UsageError, did_you_mean, plural, safe
+from whorl.interfaces.cli.group import CommandGroup
+from whorl.interfaces.cli.options import (
+    json_option,
+    located,
+    pasted,
+    print_json,
+    same_command,
+    write_file,
+)
+from whorl.interfaces.cli.terminal import cleaned, echo, print_lines, say, steer
+from whorl.interfaces.formatting import dollars
+from whorl.wings.experiments import words
+from whorl.wings.experiments.document import read_experiment
+from whorl.wings.experiments.notes import Commands, nothing_ended, warnings
+from whorl.wings.experiments.trials import blocks_of
+from whorl.wings.experiments.variants import no_variant, prepare
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from whorl.errors import Diagnostic
+    from whorl.ir import Loop
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
+    from whorl.wings.experiments.document import Experiment
+    from whorl.wings.experiments.remaining import Progress
+    from whorl.wings.experiments.report import Report
+    from whorl.wings.experiments.results import Study
+    from whorl.wings.experiments.server_jobs import Experiments
+
+# How a command ends that a budget has stopped, and one whose gate fails.
+PAUSED, _FAILED = 5, 1
+_ENDINGS = (".experiment.yaml", ".experiment.yml", ".experiment.json", "")
+_RULE = ("until", "at_most", "returns")
+
+
+@click.group(cls=CommandGroup)
+def experiment() -> None:
+    """Run a workflow over cases and variants, grade what comes out, and compare.
+
+    \b
+      whorl experiment run polish.experiment.yaml
+      whorl what-if polish.experiment.yaml
+    """
+
+
+file_argument = click.argument("file", metavar="FILE")
+budget_option = click.option(
+    "--budget", default="", metavar="DOLLARS", help="Instead of the file's; +5 adds to it."
+)
+
+
+@experiment.command(name="run")
+@file_argument
+@budget_option
+@click.option("--fresh", is_flag=True, help="Run everything again, also what is done.")
+@click.option("--detach", is_flag=True, help="Run in the background.")
+@json_option
+@partial(located, drives=True)
+def run_command(
+    project: Project, *, file: str, budget: str, fresh: bool, detach: bool, as_json: bool
+) -> int:
+    """Run an experiment FILE, go on with it, or, when all is done, only report.
+
+    \b
+      whorl experiment run polish.experiment.yaml --budget 5
+    """
+    read = read_file(project, file)
+    if detach:
+        return _detach(project, read, fresh=fresh, budget=budget)
+    done = _conducted(project, read, file, fresh=fresh, budget=budget, is_quiet=as_json)
+    if as_json:
+        print_json(done.report.document())
+    else:
+        of = (done.report, file, pasted, done.commands)
+        print_lines(words.report_lines(*of, is_answered=done.is_answered))
+    if done.progress.is_paused:
+        _say_paused(done, done.commands.run + (" --json" if as_json else ""))
+        return PAUSED
+    return 0
+
+
+@experiment.command()
+@file_argument
+@click.option("--cases", "variant", default="", metavar="VARIANT", help="A row for each case.")
+@click.option("--save", metavar="FILE", help="Keep grades and costs by case for a later gate.")
+@click.option("--csv", "as_csv", is_flag=True, help="A row for each trial.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="For a pull request.")
+@json_option
+@located
+def report(
+    project: Project,
+    *,
+    file: str,
+    variant: str,
+    save: str | None,
+    as_csv: bool,
+    as_markdown: bool,
+    as_json: bool,
+) -> None:
+    """Show what an experiment FILE found so far; nothing is run."""
+    from whorl.wings.experiments.gate import saved
+
+    read = read_file(project, file)
+    if variant and variant not in read.variants:
+        raise no_variant(variant, read.variants)
+    with recorded(project, file) as study:
+        found, is_answered, commands = study.report(), study.is_answered(), study.commands
+        if save or variant:
+            study.check_ended()
+    if save:
+        kept = json.dumps(saved(found, read), indent=1)
+        write_file(save, f"{kept}\n", advice="name another FILE")
+    if as_json:
+        print_json(found.document())
+    elif as_csv:
+        echo(words.csv_text(found), nl=False)
+    elif as_markdown:
+        print_lines(words.markdown_lines(found))
+    else:
+        print_lines(words.report_lines(found, file, pasted, commands, is_answered=is_answered))
+        if variant:
+            print_lines(words.case_lines(found, variant))
+
+
+@experiment.command()
+@file_argument
+@click.option("--variant", default="", metavar="NAME", help="What is judged; default: base.")
+@click.option("--against", default="", metavar="VARIANT|FILE",
+              help="A variant, another experiment, or a saved report.")  # fmt: skip
+@click.option("--strict", is_flag=True, help="Fail where it is undecided.")
+@budget_option
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the report, too.")
+@click.option("--junit", metavar="FILE", help="Write one test for each case.")
+@json_option
+@partial(located, drives=True)
+def gate(project: Project, *, file: str, against: str, as_json: bool, **options: Any) -> int:
+    """Run what is missing of FILE, and fail where it got worse than a baseline.
+
+    \b
+      whorl experiment gate polish.experiment.yaml --against baseline.json
+      whorl experiment gate polish.experiment.yaml --against old.experiment.yaml
+    """
+    from whorl.wings.experiments import gate as gates
+
+    read = read_file(project, file)
+    variant = options["variant"] or read.baseline
+    # What cannot be compared, or compared with, is told before anything is paid for.
+    before = _baseline(project, read, file, variant, against)
+    done = _conducted(project, read, file, fresh=False, budget=options["budget"], is_quiet=True)
+    found = done.report
+    if before is None:
+        before = gates.saved(replace(found, baseline=against), read)
+    decided = gates.gate_of(found, read, variant, before)
+    if done.progress.is_paused:
+        # What is missing may decide otherwise.
+        trials = f"{found.done} of {plural(found.trials, 'trial')}"
+        decided.reasons = [f"only {trials} done; the budget allows no more"]
+        decided.verdict = "undecided"
+    if as_json:
+        print_json(decided.document())
+    else:
+        print_lines(words.markdown_lines(found) if options["as_markdown"] else [])
+        print_lines(words.gate_lines(decided))
+    is_failure = decided.verdict == "fail" or (decided.verdict == "undecided" and options["strict"])
+    if options["junit"]:
+        fell = gates.fallen(found, variant, before, gates.margin_of(read))
+        text = words.junit_text(found, variant, decided, fell, is_failure=is_failure)
+        write_file(options["junit"], text, advice="name another FILE")
+    if done.progress.is_paused:
+        more = [] if done.more_usd is None else ["--budget", f"+{done.more_usd:g}"]
+        _say_paused(done, pasted(*same_command("budget"), *more))
+        return PAUSED
+    return _FAILED if is_failure else 0
+
+
+def _baseline(
+    project: Project, read: Experiment, file: str, variant: str, against: str
+) -> dict[str, Any] | None:
+    """What a gate compares with: a saved report, or what another experiment has found.
+
+    None: another variant of the same experiment, which is run first.
+    """
+    from whorl.wings.experiments.gate import check_comparable
+
+    if not against:
+        why = "say what to compare with: --against baseline.json, or a variant"
+        raise UsageError(why, help=_to_save(file, "baseline.json"))
+    if variant not in read.variants:
+        raise no_variant(variant, read.variants)
+    if against == variant:
+        others = [safe(name) for name in read.variants if name != variant]
+        named = f"name one with --variant: {', '.join(others)}"
+        advice = named if others else _to_save(file, "baseline.json")
+        raise UsageError(f"{variant!r} cannot be compared with itself", help=advice)
+    if against in read.variants:
+        return None
+    if not is_file(project, against):
+        why = f"{against!r} is no variant of {read.name!r}, and there is no file of that name"
+        advice = did_you_mean(against, read.variants) or _to_save(read.file, against)
+        raise UsageError(why, help=advice, code="X100")
+    before = _saved(read, against) if against.endswith(".json") else None
+    before = _found_by(project, against) if before is None else before
+    check_comparable(read, before, against)
+    return before
+
+
+def _saved(read: Experiment, against: str) -> dict[str, Any] | None:
+    """A saved report; None: the file is an experiment."""
+    from whorl.source.paths import open_file
+    from whorl.wings.experiments.gate import check_saved
+
+    try:
+        value: Any = json.loads(open_file(against, size_max=64 * 1024 * 1024))
+    except ValueError as fault:
+        raise UsageError(f"{against!r} is not a saved report: {fault}", code="X100") from None
+    if isinstance(value, dict) and "workflow" in value:
+        return None
+    if not check_saved(value)["cases"]:
+        why = f"{against!r} has no case, so there is nothing to compare with"
+        raise UsageError(why, help=_to_save(read.file, against), code="X115")
+    return check_saved(value)
+
+
+def _found_by(project: Project, against: str) -> dict[str, Any]:
+    """What another experiment has found so far."""
+    from whorl.wings.experiments.gate import saved
+
+    other = read_file(project, against)
+    found = None
+    if project.has_runs():
+        with closing(project.open_store()) as store:
+            found = _study_of(project, store, other).report()
+    if found is None or not found.cases:
+        why = f"no case of experiment {other.name!r} is done, so there is nothing to compare with"
+        raise UsageError(why, help=pasted("experiment", "run", other.file), code="X115")
+    if not found.is_complete:
+        say(f"{against}: {found.done} of {plural(found.trials, 'trial')} done")
+    return saved(found, other)
+
+
+@experiment.command(name="ls")
+@json_option
+@located
+def ls_command(project: Project, *, as_json: bool) -> None:
+    """List experiments that have runs."""
+    from whorl.runtimes.sqlite.listing import RunFilter
+    from whorl.wings.experiments.trials import PREFIX
+
+    found: dict[str, dict[str, Any]] = {}
+    if project.has_runs():
+        with closing(project.open_store()) as store:
+            for row in store.list_runs(RunFilter(key=PREFIX), 2**31):
+                name = row.key.removeprefix(PREFIX).partition(":")[0]
+                one = found.setdefault(name, {"name": name, "runs": 0, "cost_usd": 0.0})
+                one["runs"] += 1
+                one["cost_usd"] += row.cost_usd
+    if as_json:
+        print_json(list(found.values()))
+    else:
+        each = ((safe(o["name"]), plural(o["runs"], "run"), o["cost_usd"]) for o in found.values())
+        print_lines(f"{name}  {runs}  {dollars(cost)}" for name, runs, cost in each)
+
+
+@experiment.command(name="rm")
+@click.argument("name", metavar="NAME")
+@located
+def rm_command(project: Project, *, name: str) -> None:
+    """Delete all runs of an experiment: trials and gradings."""
+    from whorl.wings.experiments.server_jobs import remove
+    from whorl.wings.experiments.what_if.loop_facts import FOLDER, clear_facts
+
+    count = asyncio.run(remove(project, name, pasted(*same_command())))
+    say(f"deleted {plural(count, 'run')} of {safe(name)}")
+    clear_facts(project.store.parent / FOLDER)
+
+
+@experiment.command(name="stop")
+@click.argument("name", metavar="NAME")
+@located
+def stop_command(project: Project, *, name: str) -> None:
+    """Start no more trials of an experiment that a server or the background runs.
+
+    \b
+      whorl experiment stop polish
+    """
+    from whorl.wings.experiments.server_jobs import ExperimentTable
+
+    async def work() -> bool:
+        async with project.open_store() as store:
+            return await ExperimentTable(store).stop(name)
+
+    if not asyncio.run(work()):
+        raise UsageError(f"experiment {name!r} does not run in the background", code="W905")
+    say(f"trials of {safe(name)} that are under way go on to their end, and no more begin")
+
+
+@experiment.command(name="drive", hidden=True)
+@click.argument("name", metavar="NAME")
+@partial(located, drives=True)
+def drive_command(project: Project, *, name: str) -> int:
+    """Drive an experiment that was asked for, in the background."""
+
+    async def work() -> int:
+        async with _experiments(project) as experiments:
+            ended = await experiments.settled(name)
+        say(f"{safe(name)}: {ended.state} {safe(ended.reason)}".rstrip())
+        return {"done": 0, "paused": PAUSED}.get(ended.state, _FAILED)
+
+    return asyncio.run(work())
+
+
+@asynccontextmanager
+async def _experiments(project: Project) -> AsyncIterator[Experiments]:
+    """The experiments that the background runs."""
+    from whorl.providers.registry import Providers
+    from whorl.services.run_driver import Driving
+    from whorl.services.runs import open_runtime
+    from whorl.wings.experiments.server_jobs import Experiments
+
+    providers = Providers(project.settings())
+    async with open_runtime(project, providers, origin="detached") as runtime:
+        driving = Driving(runtime)
+        experiments = Experiments(project, providers, driving)
+        try:
+            yield experiments
+        finally:
+            await driving.close()
+            await experiments.close()
+
+
+def _detach(project: Project, experiment: Experiment, *, fresh: bool, budget: str) -> int:
+    """Leaves an experiment to a process of its own, and to servers where that one ends."""
+    from whorl.interfaces.cli.commands.run import start_elsewhere
+    from whorl.wings.experiments.trials import digest
+
+    async def work() -> str:
+        async with _experiments(project) as experiments:
+            amount = _budget_of(budget, experiment)
+            file = str(Path(experiment.file).resolve())
+            return await experiments.ask(file, budget=amount, fresh=fresh)
+
+    name = asyncio.run(work())
+    start_elsewhere(project, ["experiment", "drive", name], f"experiment-{digest(name)}")
+    echo(name)
+    say(f"it runs in the background; next: {pasted('experiment', 'report', experiment.file)}")
+    return 0
+
+
+def check_file(project: Project, file: str) -> tuple[str, list[Diagnostic]]:
+    """What an experiment file comes to, and what is odd in it; its mistakes are raised."""
+    read = read_experiment(project, file)
+    blocks = blocks_of(read, prepare(project, read), project.settings(), 1)
+    found = list(warnings(read, (trial for block in blocks for trial in block)))
+    counts = f"{plural(len(read.cases), 'case')}, {plural(len(read.variants), 'variant')}"
+    return f"an experiment, {counts}, {plural(read.trials, 'trial')}", found
+
+
+# Experiments from a terminal: their files, running them, and how far they are.
+
+
+def read_file(project: Project, file: str) -> Experiment:
+    """The experiment of a file, or of the name that its file begins with."""
+    return read_experiment(project, str(_path(project, file) or file))
+
+
+def is_file(project: Project, file: str) -> bool:
+    """Whether this is a file, or the name that an experiment's file begins with."""
+    return _path(project, file) is not None
+
+
+def _path(project: Project, file: str) -> Path | None:
+    paths = (base / (file + ending) for base in (Path(), project.root) for ending in _ENDINGS)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _commands_for(file: str) -> Commands:
+    run = ("experiment", "run", file)
+    return Commands(pasted(*run), pasted(*run, "--fresh"), pasted("resume"))
+
+
+def _study_of(
+    project: Project,
+    store: SqliteStore,
+    experiment: Experiment,
+    file: str = "",
+    *,
+    generation: int = 1,
+) -> Study:
+    """An experiment with its runs; commands name the file as it was given."""
+    from whorl.wings.experiments.results import Study
+
+    of = (project, store, experiment, project.settings(), _commands_for(file or experiment.file))
+    return Study(*of, generation=generation)
+
+
+@contextmanager
+def recorded(project: Project, file: str) -> Iterator[Study]:
+    """An experiment with its runs; raises UsageError X109 where there is no store yet.
+
+    Without its rights a folder has other models, and so other trials: that is told as well.
+    """
+    from whorl.services.configuration.trust import check_trusted
+
+    read = read_file(project, file)
+    if not project.has_runs():
+        raise nothing_ended(read.name, _commands_for(file))
+    check_trusted(project.settings())
+    with closing(project.open_store()) as store:
+        yield _study_of(project, store, read, file)
+
+
+class _Conducted(NamedTuple):
+    """What an experiment found, how far it is, whether what-if has answers, and what goes on.
+
+    `more_usd` have to be added to the budget of the file for that. So many calls are in doubt, and
+    so much is reserved for them.
+    """
+
+    report: Report
+    progress: Progress
+    is_answered: bool
+    commands: Commands
+    more_usd: float | None
+    in_doubt: int
+    reserved_usd: float
+
+
+def _conducted(
+    project: Project, experiment: Experiment, file: str, *, fresh: bool, budget: str, is_quiet: bool
+) -> _Conducted:
+    """Runs what is missing of an experiment; gives the report."""
+    amount = _budget_of(budget, experiment)
+
+    async def work() -> tuple[Progress, int]:
+        from whorl.providers.registry import Providers
+        from whorl.services.run_driver import Driving
+        from whorl.services.runs import open_runtime
+        from whorl.wings.experiments.runner import ExperimentRunner
+
+        providers = Providers(project.settings())
+        async with open_runtime(project, providers, origin="terminal") as runtime:
+            driving = Driving(runtime)
+            watch = (lambda _: None) if is_quiet else _watcher()
+            try:
+                runner = ExperimentRunner(project, driving, providers, experiment, watch)
+                forecast = runner.open(fresh=fresh, budget=amount)
+                if not is_quiet:
+                    say(*words.forecast_lines(experiment, forecast, runner.progress))
+                    if runner.remembers:
+                        say("  trials see nothing of each other: memory across runs is off")
+                return await runner.run(), runner.generation
+            finally:
+                await driving.close()
+
+    progress, generation = asyncio.run(work())
+    with closing(project.open_store()) as store:
+        study = _study_of(project, store, experiment, file, generation=generation)
+        commands, more_usd = study.commands, None
+        if progress.is_paused:
+            more_usd = study.more_usd(progress.needs_usd)
+            commands = _commands_for(file)
+            if fresh and not study.rows:
+                # Nothing of it has begun, so it is still to be run anew.
+                commands = replace(commands, run=commands.fresh)
+            commands = commands.with_budget(more_usd, experiment.budget)
+        found, rows = (study.report(), progress, study.is_answered()), study.rows.values()
+        doubts = sum(row.in_doubt for row in rows), sum(row.reserved_usd for row in rows)
+        return _Conducted(*found, commands, more_usd, *doubts)
+
+
+def _watcher() -> Callable[[Progress], None]:
+    """Says how far it is: on a terminal in a line that changes, else at each tenth."""
+    began, shown = time.monotonic(), [0]
+    width = shutil.get_terminal_size().columns if sys.stderr.isatty() else 0
+
+    def watch(progress: Progress) -> None:
+        line = words.progress_line(progress, time.monotonic() - began)
+        share = 10 * progress.done // max(1, progress.trials)
+        if width:
+            up = "\x1b[1A\r" if shown[0] else ""
+            steer(f"{up}{cleaned(line[: width - 1])}\x1b[K\n")
+            shown[0] = 1
+        elif share > shown[0]:
+            shown[0] = share
+            say(line)
+
+    return watch
+
+
+def _budget_of(text: str, experiment: Experiment) -> float | None:
+    if not text:
+        return None
+    is_more = text.startswith("+")
+    try:
+        amount = float(text.removeprefix("+").removeprefix("$"))
+    except ValueError:
+        amount = math.nan
+    # As the field of the file: a number of dollars that is not negative.
+    if not 0 <= amount < math.inf:
+        raise UsageError(f"{text!r} is not an amount of dollars such as 5 or +5")
+    return (experiment.budget or 0.0) + amount if is_more else amount
+
+
+def _to_save(file: str, save: str) -> str:
+    """How a report is saved for a gate."""
+    return f"save one before a change: {pasted('experiment', 'report', file, '--save', save)}"
+
+
+def _say_paused(done: _Conducted, again: str) -> None:
+    """How far it is, and the command that goes on."""
+    found, progress = done.report, done.progress
+    spent = f"{dollars(found.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
+    if done.reserved_usd:
+        of = f"{plural(done.in_doubt, 'call')} in doubt, whose cost nobody knows"
+        spent += f", of which {dollars(done.reserved_usd)} is reserved for {of}"
+    trials = f"{found.done} of {found.trials} trials done, {plural(found.cases, 'whole case')}"
+    say(f"budget: {trials}, {spent}; go on with: {again}")
+
+
+# Other rules, and judges.
+
+
+class _AtMost(click.ParamType):  # type: ignore[type-arg]
+    """A number of iterations, or limits as YAML."""
+
+    name = "limits"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if isinstance(value, str) and value.strip().startswith("{"):
+            return value
+        return click.IntRange(1).convert(value, param, ctx)
+
+
+@click.command(name="what-if")
+@click.argument("what", metavar="[RUN|FILE]", nargs=-1)
+@click.option("--workflow", default="", metavar="NAME", help="All runs of one version of it.")
+@click.option("--version", default="", metavar="HASH", help="Which one; default: the newest.")
+@click.option("--loop", default="", metavar="NAME", help="Which loop; default: the first.")
+@click.option("--variant", default="", metavar="NAME", help="Default: the baseline.")
+@click.option("--until", default="", metavar="CONDITION", help="An expression, or YAML.")
+@click.option("--at-most", type=_AtMost(), metavar="N|LIMITS",
+              help="Iterations, or YAML: '{iterations: 5, cost: 0.1, time: 60s}'.")  # fmt: skip
+@click.option("--return", "returns", type=click.Choice(["last", "best", "first"]))
+@click.option("--check", type=click.IntRange(0), default=0, metavar="N",
+              help="Replay this many answers through the engine.")  # fmt: skip
+@click.option("--svg", metavar="FILE", help="Draw grade by iteration, and cost against grade.")
+@click.option("--csv", "as_csv", is_flag=True, help="A row for each rule, or run, as CSV.")
+@json_option
+@partial(located, drives=True)
+def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options: Any) -> int:
+    """Show what another stop rule would have done, without a single call.
+
+    Of an experiment FILE without a rule: of many rules, with the frontier and a recommended one.
+    Of a --workflow: over all of its recorded runs.
+
+    \b
+      whorl what-if last --at-most 3 --until "review.approved" --return best
+      whorl what-if polish.experiment.yaml
+    """
+    from whorl.wings.experiments.lookup import loop_named
+
+    is_experiment = len(what) == 1 and is_file(project, what[0])
+    if is_experiment:
+        # A wrong name is told before anything has to be run.
+        read = read_file(project, what[0])
+        loop_named(read, prepare(project, read), options["loop"], options["variant"])
+    if bool(what) == bool(options["workflow"]):
+        raise UsageError("name a RUN, an experiment FILE, or a --workflow")
+    rule = {name: options[name] for name in _RULE}
+    if is_experiment:
+        with recorded(project, what[0]) as study:
+            _of_experiment(study, rule, as_json=as_json, **options)
+    else:
+        with closing(project.open_store()) as store:
+            _of_runs(store, what, rule, as_json=as_json, **options)
+    return 0
+
+
+def _of_runs(
+    store: SqliteStore,
+    what: tuple[str, ...],
+    rule: dict[str, Any],
+    *,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    from whorl.services.runs import find_run
+    from whorl.wings.experiments.what_if.query import runs_of_version, what_ifs_of
+
+    if not any(rule.values()):
+        raise UsageError("say which rule: --until, --at-most or --return")
+    runs, others = [find_run(store, run) for run in what], 0
+    if options["workflow"]:
+        runs, others = runs_of_version(store, options["workflow"], options["version"])
+    answers = [
+        answer
+        for number, run in enumerate(runs)
+        for answer in what_ifs_of(
+            store, run, options["loop"], check=number < options["check"], **rule
+        )
+    ]
+    if others:
+        say(f"{plural(others, 'run')} of other versions left out")
+    if as_json:
+        print_json([answer.document() for answer in answers])
+    elif options["as_csv"]:
+        echo(words.answers_csv(answers), nl=False)
+    else:
+        for answer in answers:
+            print_lines(words.answer_lines(answer))
+        print_lines(words.answers_lines(answers))
+
+
+def _of_experiment(study: Study, rule: dict[str, Any], *, as_json: bool, **options: Any) -> None:
+    from whorl.wings.experiments.what_if.query import document_of, rule_of
+
+    start, variant = time.perf_counter(), options["variant"]
+    loop = study.loop(options["loop"], variant)
+    rules = [rule_of(study.workflow(variant), loop, **rule)] if any(rule.values()) else None
+    found = study.sweep(options["loop"], variant, rules)
+    document = document_of(found, loop)
+    if options["check"]:
+        _check(study, loop, rule, variant, options["check"])
+    if options["svg"]:
+        write_file(options["svg"], words.sweep_svg(found), advice="name another FILE")
+        say(f"wrote {options['svg']}")
+    if as_json:
+        print_json(document)
+    elif options["as_csv"]:
+        echo(words.sweep_csv(document), nl=False)
+    else:
+        of = (study.experiment, variant, time.perf_counter() - start)
+        print_lines(words.sweep_lines(found, *of, is_named=bool(rules)))
+        print_lines(f"to use it: {line}" for line in document["use"])
+
+
+def _check(study: Study, loop: Loop, rule: dict[str, Any], variant: str, count: int) -> None:
+    """Replays some answers of a rule through the engine; raises InternalError where one differs."""
+    from whorl.services.runs import find_run
+    from whorl.wings.experiments.what_if.query import what_if_of
+
+    if not any(rule.values()):
+        raise UsageError("--check replays the answers of one rule: --until, --at-most or --return")
+    runs = [find_run(study.store, s.facts.run) for s in study.subjects(loop, variant)[:count]]
+    answers = [what_if_of(study.store, run, loop.name, check=True, **rule) for run in runs]
+    if known := sum(one.answer.exact for one in answers):
+        say(f"{plural(known, 'answer')} replayed through the engine: all the same")
+    else:
+        tried = plural(len(runs), "run")
+        say(f"no answer of this rule could be checked: not known in any of {tried} that were tried")
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.argument("name", metavar="[LOOP|GRADER]", default="")
+@click.option("--against", required=True, metavar="GRADER|FILE",
+              help="Whose grades are the labels; or a .csv: case, iteration, label.")  # fmt: skip
+@click.option("--variant", default="", metavar="NAME",
+              help="Default: of a loop the baseline, of a grader all.")  # fmt: skip
+@click.option("--csv", "as_csv", is_flag=True, help="The results on which they differ, as CSV.")
+@json_option
+@partial(located, drives=True)
+def judge(
+    project: Project,
+    *,
+    file: str,
+    name: str,
+    against: str,
+    variant: str,
+    as_csv: bool,
+    as_json: bool,
+) -> None:
+    """Show how far the judge of a loop, or of a grader, can be trusted.
+
+    \b
+      whorl judge polish.experiment.yaml --against right
+      whorl judge polish.experiment.yaml --against labels.csv
+    """
+    from whorl.wings.experiments.judge import FileLabels, judge_of
+    from whorl.wings.experiments.lookup import check_judged
+
+    # Wrong names, and labels that cannot be read, are told before anything has to be run.
+    read, labels = read_file(project, file), None
+    if against not in read.graders and against.endswith(".csv"):
+        labels = FileLabels(against, variant or read.baseline)
+    check_judged(read, prepare(project, read), "" if labels else against, name, variant)
+    with recorded(project, file) as study:
+        found = judge_of(study, against, name, variant, labels)
+    if as_json:
+        print_json(found.document())
+    elif as_csv:
+        echo(words.judge_csv(found), nl=False)
+    else:
+        print_lines(words.judge_lines(found))

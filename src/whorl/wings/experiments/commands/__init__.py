@@ -1,1 +1,0 @@
-"""Commands that compare loops with each other."""

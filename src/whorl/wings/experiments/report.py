@@ -1,0 +1,371 @@
+"""What an experiment found: variants compared by case, with intervals.
+
+Numbers are means over cases; a variant is called better or worse only where the interval, at a
+level that is shared among all variants, says so. Only whole blocks are compared.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from whorl.lazily import dataclass
+from whorl.wings.experiments import notes, statistics
+from whorl.wings.experiments.graders import SOLVED
+from whorl.wings.experiments.statistics import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from whorl.wings.experiments.document import Experiment
+    from whorl.wings.experiments.graders import Graded
+
+FORMAT = 1
+
+
+@dataclass(slots=True)
+class VariantReport:
+    """One variant: its grade, the difference to the baseline, what it solves and what it costs."""
+
+    name: str
+    cases: int
+    grade: Estimate
+    difference: Estimate | None
+    words: str
+    could_see: float | None
+    solved: float | None
+    cost_usd: Estimate
+    per_solved: Estimate
+    iterations: float
+    wins: int = 0
+    ties: int = 0
+    losses: int = 0
+    # Whether the difference is one that does not matter, by the margin that wins and losses have.
+    within_margin: bool = False
+    # At which level the interval of the difference holds: all of them hold together at 95 %.
+    level: float | None = None
+    # How many of its trials have failed by themselves, by code, and how many have ended.
+    failed: dict[str, int] = field(default_factory=dict)
+    ended: int = 0
+    # How many of its trials made calls without a known price: what it costs is not known then.
+    unpriced: int = 0
+
+
+@dataclass(slots=True)
+class Report:
+    """All that is told of an experiment; `document` is what programs get."""
+
+    experiment: str
+    grader: str
+    graders: list[str]
+    baseline: str
+    cases: int
+    repeat: int
+    is_complete: bool
+    trials: int
+    done: int
+    variants: dict[str, VariantReport]
+    rows: list[dict[str, Any]]
+    left_out: list[str] = field(default_factory=list)
+    rho: float | None = None
+    extra_usd: float = 0.0
+    spent_usd: float = 0.0
+    # Variants that have no grade, or no pair, for some of the cases.
+    fewer: list[str] = field(default_factory=list)
+    people: dict[str, tuple[int, int]] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    # Whether a run that has failed is graded 0, or left out.
+    on_failure: str = "zero"
+    # Runs of cases, variants or versions that the file has no more.
+    others: int = 0
+    # What has to be known of costs, and of grades that are missing.
+    notes: list[str] = field(default_factory=list)
+    # Who grades, and when a trial is solved.
+    graded_by: str = ""
+    solved: str = ""
+    # A difference in grade that does not matter: wins and losses of a variant are beyond it.
+    margin: float = 0.02
+
+    def document(self) -> dict[str, Any]:
+        made = {name: getattr(self, name) for name in self.__slots__}
+        made["variants"] = {
+            name: {n: _plain(getattr(one, n)) for n in one.__slots__}
+            for name, one in self.variants.items()
+        }
+        return {"report": FORMAT, **made}
+
+    def best(self) -> dict[str, Any] | None:
+        """The variant with the highest grade, and its difference to the baseline."""
+        graded = [one for one in self.variants.values() if one.cases]
+        if not graded:
+            return None
+        best = max(graded, key=lambda one: one.grade.value)
+        made = {"variant": best.name, "words": best.words}
+        return made | {"grade": _plain(best.grade), "difference": _plain(best.difference)}
+
+    def by_case(self) -> list[dict[str, Any]]:
+        """A row for each case with a cell for each variant; the largest differences first."""
+        table: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        for row in self.rows:
+            table.setdefault(row["case"], {}).setdefault(row["variant"], []).append(row)
+        rows: list[dict[str, Any]] = []
+        for case, by in table.items():
+            cells = {name: self._cell(trials) for name, trials in by.items()}
+            base = cells.get(self.baseline, {}).get("grade")
+            for cell in cells.values():
+                is_known = base is not None and cell["grade"] is not None
+                cell["difference"] = cell["grade"] - base if is_known else None
+            spread = max((abs(cell["difference"] or 0.0) for cell in cells.values()), default=0.0)
+            group = next(iter(by.values()))[0]["group"]
+            rows.append({"case": case, "group": group, "spread": spread, "cells": cells})
+        return sorted(rows, key=lambda row: -row["spread"])
+
+    def _cell(self, trials: list[dict[str, Any]]) -> dict[str, Any]:
+        """A case under a variant: means over its trials, and the trials."""
+        grades = [g for row in trials if (g := row["grades"].get(self.grader)) is not None]
+        costs = [row["cost_usd"] for row in trials]
+        names = ("run", "status", "error", "solved", "iterations", "returned", "grades", "cost_usd")
+        return {
+            "grade": statistics.mean(grades) if grades else None,
+            "cost_usd": None if None in costs else statistics.mean(costs),
+            "iterations": statistics.mean([row["iterations"] for row in trials]),
+            "solved": statistics.mean([bool(row["solved"]) for row in trials]),
+            "trials": [{name: row[name] for name in names} for row in trials],
+        }
+
+
+def _plain(value: Any) -> Any:
+    return value.document() if isinstance(value, Estimate) else value
+
+
+def report_of(
+    experiment: Experiment,
+    blocks: Sequence[Sequence[Graded]],
+    spent_usd: float,
+    others: int = 0,
+    notes_of_money: Sequence[str] = (),
+) -> Report:
+    """The report of what is there; only cases that all variants have are compared."""
+    flat = [one for block in blocks for one in block]
+    ended = [block for block in blocks if all(one.outcome.is_done for one in block)]
+    whole = notes.graded_blocks(experiment, ended)
+    main, is_complete = experiment.main_grader, len(whole) == len(blocks)
+    variants = _variants(experiment, whole, is_complete=is_complete)
+    for one in flat:
+        _count(variants[one.outcome.trial.variant], one)
+    return Report(
+        experiment=experiment.name,
+        grader=main,
+        graders=list(experiment.graders),
+        baseline=experiment.baseline,
+        cases=len(whole),
+        repeat=experiment.repeat,
+        is_complete=is_complete,
+        trials=len(flat),
+        done=sum(one.outcome.is_done for one in flat),
+        variants=variants,
+        rows=[_row(one) for one in flat if one.outcome.run is not None],
+        left_out=notes.left_out(flat),
+        fewer=_fewer_words(variants.values(), len(whole), experiment.baseline),
+        rho=notes.rho(whole, main),
+        extra_usd=sum(one.outcome.extra_usd for one in notes.distinct(flat)),
+        spent_usd=spent_usd,
+        people=notes.people(experiment, flat),
+        faults=notes.faults(flat),
+        on_failure=experiment.on_failure,
+        others=others,
+        notes=[
+            *notes.same_runs(one.outcome.trial for one in flat),
+            *notes.ungraded(experiment, flat),
+            *notes_of_money,
+            *_level_words(experiment),
+        ],
+        graded_by=notes.grader_words(experiment.graders[main]),
+        solved=experiment.solved or f"{main} >= {SOLVED}",
+        margin=experiment.margin,
+    )
+
+
+def _count(variant: VariantReport, one: Graded) -> None:
+    """Counts a trial: whether it has ended, failed by itself, or has no price."""
+    outcome = one.outcome
+    variant.ended += outcome.is_done
+    variant.unpriced += bool(outcome.unpriced)
+    if variant.unpriced:
+        variant.cost_usd = variant.per_solved = Estimate(math.nan)
+    if outcome.is_done and outcome.status != "succeeded" and not outcome.is_outside:
+        code = outcome.error or outcome.status
+        variant.failed[code] = variant.failed.get(code, 0) + 1
+
+
+def _row(one: Graded) -> dict[str, Any]:
+    outcome, trial = one.outcome, one.outcome.trial
+    names = ("run", "status", "error", "is_outside", "in_doubt", "seconds", "iterations")
+    return {
+        "case": trial.case.id,
+        "group": trial.case.group,
+        "variant": trial.variant,
+        "repeat": trial.number,
+        **{name: getattr(outcome, name) for name in names},
+        "grades": {name: one.value(name) for name in one.grades},
+        "solved": one.is_solved,
+        "cost_usd": None if outcome.unpriced else outcome.cost_usd,
+        "returned": outcome.returned,
+        "exit_reason": outcome.exit_reason,
+        "score": outcome.scores.get(outcome.returned or 0),
+    }
+
+
+# Comparing: cells by variant and case, and what they come to.
+
+
+@dataclass(slots=True)
+class _Cell:
+    """A case under a variant: the mean over its repeats."""
+
+    grade: float
+    cost_usd: float
+    solved: float
+    iterations: float
+
+
+_Cells = dict[str, _Cell]
+
+
+def _variants(
+    experiment: Experiment, blocks: Iterable[Sequence[Graded]], *, is_complete: bool
+) -> dict[str, VariantReport]:
+    """What each variant comes to; a case without a grade under a variant is none of it there."""
+    table: dict[str, _Cells] = {name: {} for name in experiment.variants}
+    for block in blocks:
+        for name, cells in table.items():
+            trials = [one for one in block if one.outcome.trial.variant == name]
+            grades = [g for one in trials if (g := one.value(experiment.main_grader)) is not None]
+            if grades:
+                cells[trials[0].outcome.trial.case.id] = _Cell(
+                    statistics.mean(grades),
+                    statistics.mean([one.outcome.cost_usd for one in trials]),
+                    statistics.mean([bool(one.is_solved) for one in trials]),
+                    statistics.mean([one.outcome.iterations for one in trials]),
+                )
+    costs = _costs(experiment, table)
+    variants = {
+        name: _variant(experiment, name, cells, costs[name]) for name, cells in table.items()
+    }
+    for name, one in variants.items():
+        if name != experiment.baseline:
+            _compare(experiment, table, one, is_complete=is_complete)
+    return variants
+
+
+def units_of(experiment: Experiment, cases: Iterable[str]) -> list[str] | None:
+    """The groups of some cases; None where each stands by itself."""
+    if not experiment.is_grouped:
+        return None
+    groups = {case.id: case.group for case in experiment.cases}
+    return [groups[case] for case in cases]
+
+
+def _costs(
+    experiment: Experiment, table: dict[str, _Cells]
+) -> dict[str, tuple[Estimate, Estimate]]:
+    """What each variant costs, in all and by solved case; those with the same cases at once."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, cells in table.items():
+        alike.setdefault(tuple(cells), []).append(name)
+    found: dict[str, tuple[Estimate, Estimate]] = {}
+    for cases, names in alike.items():
+        pairs, ones = [], [1.0] * len(cases)
+        for cells in (table[name].values() for name in names):
+            costs = [cell.cost_usd for cell in cells]
+            pairs += [(costs, ones), (costs, [cell.solved for cell in cells])]
+        seed, units = f"{experiment.name} cost", units_of(experiment, cases)
+        estimates = iter(statistics.ratio_estimates(pairs, units, seed=seed))
+        found |= {name: (next(estimates), next(estimates)) for name in names}
+    return found
+
+
+def _variant(
+    experiment: Experiment, name: str, cells: _Cells, costs: tuple[Estimate, Estimate]
+) -> VariantReport:
+    grades = [cell.grade for cell in cells.values()]
+    return VariantReport(
+        name=name,
+        cases=len(cells),
+        grade=statistics.mean_estimate(
+            grades, units_of(experiment, cells), is_repeated=experiment.repeat > 1
+        ),
+        difference=None,
+        words="",
+        could_see=None,
+        solved=statistics.mean([cell.solved for cell in cells.values()]) if cells else None,
+        cost_usd=costs[0],
+        per_solved=costs[1],
+        iterations=statistics.mean([cell.iterations for cell in cells.values()]) if cells else 0.0,
+    )
+
+
+def _compare(
+    experiment: Experiment, table: dict[str, _Cells], one: VariantReport, *, is_complete: bool
+) -> None:
+    """The difference to the baseline, over the cases that both have."""
+    own, base = table[one.name], table[experiment.baseline]
+    both = [case for case in own if case in base]
+    if not both:
+        return
+    pairs, units = [own[c].grade - base[c].grade for c in both], units_of(experiment, both)
+    seed = difference_seed(experiment, experiment.baseline, one.name)
+    # One interval for the eye and for the words, at a level that all variants share.
+    one.level = level = shared_level(experiment)
+    one.difference = statistics.difference_estimate(pairs, units, seed=seed, level=level)
+    sides = [_side(pair, experiment.margin) for pair in pairs]
+    one.wins, one.ties, one.losses = (sides.count(side) for side in (1, 0, -1))
+    one.within_margin = _side(one.difference.value, experiment.margin) == 0
+    if not is_complete:
+        return
+    if not one.difference.is_known:
+        noun = "group" if experiment.is_grouped else "case"
+        few = statistics.too_few(len(set(units or both)), noun)
+        one.words = f"{few} to say"
+    elif one.difference.excludes(0):
+        one.words = "better" if one.difference.value > 0 else "worse"
+    else:
+        one.words = "no difference seen"
+        one.could_see = statistics.finite(statistics.detectable(pairs, units, level))
+
+
+def _side(difference: float, margin: float) -> int:
+    """1: better, -1: worse, 0: the difference does not matter; of a case, and of the mean."""
+    return (difference > margin) - (difference < -margin)
+
+
+def difference_seed(experiment: Experiment, one: str, other: str) -> str:
+    """What the interval of a difference is drawn with, whoever asks and whichever comes first."""
+    return " ".join((experiment.name, *sorted((one, other))))
+
+
+def shared_level(experiment: Experiment) -> float:
+    """The level of each interval, so that those of all variants hold together at 95 %."""
+    return 1 - (1 - statistics.LEVEL) / max(1, len(experiment.variants) - 1)
+
+
+def _level_words(experiment: Experiment) -> list[str]:
+    """What the intervals of several variants say, and why the gate's is narrower."""
+    others, each, level = len(experiment.variants) - 1, shared_level(experiment), statistics.LEVEL
+    if others < 2:
+        return []
+    together = f"hold for {others} variants together at {100 * level:g} %, each at"
+    words = f"differences to {experiment.baseline} {together} {round(100 * each, 2):g} %"
+    return [f"{words}; the gate compares one, at {100 * level:g} %"]
+
+
+def _fewer_words(variants: Iterable[VariantReport], cases: int, baseline: str) -> list[str]:
+    """Variants that have no grade for some of the cases, or are compared over fewer of them."""
+    lines = []
+    for one in variants:
+        compared = one.cases if one.name == baseline else one.wins + one.ties + one.losses
+        pairs = f", {compared} of them also under {baseline}" if compared < one.cases else ""
+        if one.cases < cases or pairs:
+            lines.append(f"{one.name}: {one.cases} of {cases} cases have a grade{pairs}")
+    return lines
