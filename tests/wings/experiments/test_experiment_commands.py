@@ -204,22 +204,19 @@ def test_where_a_judge_and_labels_differ_is_told_with_its_words() -> None:
     run_json("experiment", "run", FILE)
     rows = ["case,iteration,label"] + [f"{n},2,{'yes' if n < 4 else 'no'}" for n in range(1, 13)]
     Path("labels.csv").write_text("\n".join(rows) + "\n1,1,maybe\n")
+    asked = ("judge", FILE, "--against")
 
-    found = run_json("judge", FILE, "--against", "grade")
-    shown = whorl("judge", FILE, "--against", "grade").stdout
-    sheet = list(
-        csv.reader(whorl("judge", FILE, "--against", "grade", "--csv").stdout.splitlines())
-    )
-    assert sheet[0] == ["case", "iteration", "run", "verdict", "label", "words"]
-    assert [row[2] for row in sheet[1:]] == [one["run"] for one in found["disagreements"]]
-    wrong = whorl("judge", FILE, "--against", "labels.csv")
+    found, shown = run_json(*asked, "grade"), whorl(*asked, "grade").stdout
+    sheet = list(csv.DictReader(whorl(*asked, "grade", "--csv").stdout.splitlines()))
+    wrong = whorl(*asked, "labels.csv")
     Path("labels.csv").write_text("\n".join(rows) + "\n")
-    labelled = run_json("judge", FILE, "--against", "labels.csv")
+    labelled = run_json(*asked, "labels.csv")
 
     differing = [(one["case"], one["iteration"], one["verdict"]) for one in found["disagreements"]]
     assert differing == [(str(n), 2, True) for n in range(1, 13)]
-    assert found["disagreements"][0]["words"] == ["it has two letters."]
-    assert "said yes, not no\n    it has two letters." in shown
+    assert [row["run"] for row in sheet] == [one["run"] for one in found["disagreements"]]
+    assert {row["words"] for row in sheet} == {"it has two letters."}
+    assert "they differ in 12 results" in shown
     assert "line 14, column 'label': 'maybe' is neither yes, no" in wrong.stderr
     assert (labelled["results"], labelled["wrong_yes"][:2]) == (12, [9, 9])
 

@@ -129,9 +129,8 @@ def test_runs_that_fail_are_no_results_that_a_judge_agrees_on() -> None:
     assert found["results"] == 24
 
 
-@pytest.mark.parametrize(
-    ("kappa", "words"),
-    [
+def test_kappa_has_a_word_on_either_side_of_chance() -> None:
+    for kappa, words in (
         (Estimate(-0.5, -0.8, -0.2), "worse than chance"),
         (Estimate(-0.5), "not better than chance"),
         (Estimate(-0.1, -0.4, 0.2), "not better than chance"),
@@ -139,10 +138,8 @@ def test_runs_that_fail_are_no_results_that_a_judge_agrees_on() -> None:
         (Estimate(0.5, 0.3, 0.7), "weak"),
         (Estimate(0.8, 0.7, 0.9), "fair"),
         (Estimate(0.9, 0.85, 0.95), "good"),
-    ],
-)
-def test_kappa_has_a_word_on_either_side_of_chance(kappa: Estimate, words: str) -> None:
-    assert kappa_words(kappa) == words
+    ):
+        assert kappa_words(kappa) == words
 
 
 VOTED = 'until: [{judge: {question: "It is short", of: write}}]\n'
@@ -151,13 +148,10 @@ SCORE = 'until: [{score: {from: "{{ review.score }}", at_least: 0.9}}]\n'
 
 def test_every_share_of_a_judge_names_what_it_is_a_share_of() -> None:
     """Three cases of five iterations; what the judge says first differs from what it says later."""
-    text = Path("guess.yaml").read_text()
-    assert SCORE in text
-    Path("guess.yaml").write_text(text.replace(SCORE, VOTED))
+    change(SCORE, VOTED)
     Path("cases.csv").write_text("n\n1\n2\n3\n")
     Path(FILE).write_text(EXPERIMENT.replace(VARIANTS, "").replace(GRADE, RIGHT))
-    with Path("whorl.toml").open("a") as file:
-        file.write('[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["NO", "YES"]\n')
+    configure('[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["NO", "YES"]\n')
     run_json("experiment", "run", FILE)
     asked = ("judge", FILE, "--against", "right")
 
@@ -166,24 +160,24 @@ def test_every_share_of_a_judge_names_what_it_is_a_share_of() -> None:
     run_json("experiment", "run", FILE)
     voted, voted_told = run_json(*asked), whorl(*asked).stdout
 
-    results, agreed = found["results"], found["agreed"]
-    assert (results, found["cases"], found["verdict_votes"], found["voted"]) == (15, 3, 1, None)
-    assert agreed == round(found["accuracy"]["value"] * results)
-    head = "15 results of 3 cases with a label, each verdict by 1 vote"
-    assert told.splitlines()[0].endswith(head)
-    assert f"  agrees in {agreed} of 15 results, {100 * agreed / 15:.0f} %" in told
-    assert "would agree in 12, 80 %" in told
-    assert f"  the loop over {found['loop_runs']} runs with " in told
-    assert found["loop_runs"] == 3
-
+    agreed = found["agreed"]
+    assert (found["results"], found["cases"], found["loop_runs"]) == (15, 3, 3)
+    assert (found["verdict_votes"], found["voted"]) == (1, None)
+    assert agreed == round(found["accuracy"]["value"] * 15)
+    for words in (
+        "15 results of 3 cases with a label, each verdict by 1 vote\n",
+        f"  agrees in {agreed} of 15 results, {100 * agreed / 15:.0f} %",
+        "would agree in 12, 80 %",
+        "  the loop over 3 runs with ",
+    ):
+        assert words in told
     assert set(voted["votes"]) == {"1", "3"}
     assert voted["loop"]["1"][1] < voted["loop"]["yours"][1]
     base = voted["voted"]
-    assert (base["results"], base["cases"], base["votes"]) == (15, 3, 3)
+    assert base == {"results": 15, "cases": 3, "votes": 3, "differing": base["differing"]}
     assert base["differing"] == round(voted["not_unanimous"] * 15)
-    assert "  any 1 of these 3 votes: accuracy " in voted_told
-    assert "  all 3 votes: accuracy " in voted_told
-    assert "each verdict by 3 votes" in voted_told.splitlines()[0]
+    for words in ("any 1 of these 3 votes: accuracy ", "all 3 votes: ", "each verdict by 3 votes"):
+        assert words in voted_told
 
 
 def test_shares_of_votes_are_those_of_results_that_have_them_all() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -134,12 +133,10 @@ def test_a_report_of_nothing_has_no_numbers() -> None:
             "no case of experiment 'other' is done",
             "experiment run other.experiment.yaml",
         ),
-        (("--against", "empty.json"), "has no case", f"experiment report {FILE} --save empty.json"),
     ],
 )
 def test_a_gate_names_what_it_compares_with(words: tuple[str, ...], said: str, pasted: str) -> None:
     Path("other.experiment.yaml").write_text(EXPERIMENT.replace("name: guess", "name: other"))
-    Path("empty.json").write_text(json.dumps({"baseline": 1, "cases": {}}))
 
     done = whorl("experiment", "gate", "guess", *words)
 

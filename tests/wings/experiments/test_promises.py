@@ -23,26 +23,22 @@ from experiments.guess import (
 )
 from experiments.served import ALONE, EACH_USD, JUDGED, SERVED, Billed, served
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.inspecting.results import result_of
 
 
 def stored() -> SqliteStore:
     return SqliteStore(Path(".whorl/whorl.db"))
 
 
-@pytest.mark.parametrize("whole", [0, 1, 3, 4])
+@pytest.mark.parametrize("whole", [0, 3])
 def test_a_budget_ends_it_after_any_trial_and_whole_cases_are_compared(whole: int) -> None:
     """A trial of two iterations is $0.0068 or more; so many of them fit, and one is begun."""
     Path("cases.csv").write_text("n\n1\n2\n3\n")
     text = EXPERIMENT.replace("explore: {polish: 5}", "trial_budget: 0.2")
     Path(FILE).write_text(text.replace("at_once: 6", "at_once: 1"))
-    spent = 0.0
-    if whole:
-        # What as many trials cost, so that the next one does not fit.
-        free = run_json("experiment", "run", FILE, "--store", "free")
-        order = sorted(free["rows"], key=lambda row: (int(row["case"]), row["run"]))
-        spent = sum(row["cost_usd"] for row in order[:whole])
-    budget = spent + 0.199
+    # What as many trials cost, so that the next one does not fit.
+    free = run_json("experiment", "run", FILE, "--store", "free")
+    order = sorted(free["rows"], key=lambda row: (int(row["case"]), row["run"]))
+    budget = sum(row["cost_usd"] for row in order[:whole]) + 0.199
 
     paused = whorl("experiment", "run", FILE, "--budget", f"{budget:.9f}", "--json")
     found = json.loads(paused.stdout)
@@ -114,65 +110,38 @@ RULES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.slow
 @pytest.mark.campaign
-def test_what_if_equals_runs_over_http_to_the_dollar_and_the_text(model: str) -> None:
-    """Each rule in each run of the baseline, against the run of the variant that has the rule."""
+def test_what_if_equals_runs_over_http_to_the_dollar(model: str) -> None:
+    """Each rule over the runs of the baseline, against the variant that has the rule."""
     Path("whorl.toml").write_text(SERVED.format(url=model))
-    count = amount(6, 30)
-    write_cases(count)
+    write_cases(amount(6, 30))
     rules = RULES | {"stale": {"until": [*RULES["lax"]["until"], {"plateau": 2}], "at_most": 5}}
     loops = {name: {"loops": {"polish": rule}} for name, rule in rules.items()}
     Path(FILE).write_text(EXPERIMENT.replace(VARIANTS, f"variants: {json.dumps(loops)}\n"))
 
-    found = run_json("experiment", "run", FILE)
-    rows, real = found["rows"], found["variants"]
-    words = {
-        name: (
-            *("--at-most", str(rule["at_most"]), "--return", rule.get("return", "last")),
-            *(("--until", json.dumps(rule["until"])) if "until" in rule else ()),
-        )
-        for name, rule in rules.items()
-    }
+    real = run_json("experiment", "run", FILE)["variants"]
 
-    # Over all runs: grade, dollars and iterations.
     for name, rule in rules.items():
-        swept = run_json("what-if", FILE, *words[name])["rules"]
+        until = ("--until", json.dumps(rule["until"])) if "until" in rule else ()
+        words = ("--at-most", str(rule["at_most"]), "--return", rule.get("return", "last"), *until)
+        swept = run_json("what-if", FILE, *words)["rules"]
         got = [row for row in swept if row["at_most"] == rule["at_most"]]
         wanted = (real[name]["grade"]["value"], real[name]["cost_usd"]["value"])
         got = [(row["grade"], row["cost_usd"], row["iterations"]) for row in got]
         assert got == [(*map(pytest.approx, wanted), real[name]["iterations"])], name
-    runs = {(row["case"], row["variant"]): row for row in rows}
-    equal = 0
-    with closing(stored()) as store:
-        for (case, variant), row in runs.items():
-            if variant == "base":
-                continue
-            (found,) = run_json("what-if", runs[case, "base"]["run"], *words[variant])
-            answer = found["answer"]
-            assert answer["exact"], answer
-            assert answer["usage"]["cost_usd"] == pytest.approx(row["cost_usd"])
-            assert (answer["iterations"], answer["returned"]) == (
-                row["iterations"],
-                row["returned"],
-            )
-            assert found["outputs"] == result_of(store, row["run"])["outputs"]
-            equal += 1
-    print(f"{equal} of {count * len(rules)} answers equal runs over HTTP")
-    assert equal == count * len(rules)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", ["", "90"])
-def test_gradings_that_failed_are_tried_again_by_the_next_run(billed: Billed, budget: str) -> None:
+def test_gradings_that_failed_are_tried_again_by_the_next_run(billed: Billed) -> None:
     served(billed, JUDGED, cases=2)
     billed.fails_at, billed.failing = "It is short", 1_000
-    given = ("--budget", budget) if budget else ()
+    given = ("experiment", "run", FILE, "--budget", "90")
 
-    failed = run_json("experiment", "run", FILE, *given)
+    failed = run_json(*given)
     refused = 1_000 - billed.failing
-    again = whorl("experiment", "run", FILE, *given)
-    billed.failing = 0
-    last = run_json("experiment", "run", FILE, *given)
-    same = run_json("experiment", "run", FILE, *given)
+    again = whorl(*given)
+    # Two refusals are got over at once.
+    billed.failing = 2
+    last, same = run_json(*given), run_json(*given)
 
     assert [row["grades"]["good"] for row in failed["rows"]] == [None, None]
     assert len(failed["faults"]) == 2
@@ -182,15 +151,6 @@ def test_gradings_that_failed_are_tried_again_by_the_next_run(billed: Billed, bu
     assert [row["grades"]["good"] for row in last["rows"]] == [1.0, 1.0]
     assert (last["faults"], last["notes"]) == ([], [])
     assert (billed.calls, same["spent_usd"]) == (2 * 4, pytest.approx(8 * EACH_USD))
-
-
-def test_a_grading_that_failed_for_a_moment_is_tried_again_at_once(billed: Billed) -> None:
-    served(billed, JUDGED, cases=2)
-    billed.fails_at, billed.failing = "It is short", 2
-
-    found = run_json("experiment", "run", FILE)
-
-    assert [row["grades"]["good"] for row in found["rows"]] == [1.0, 1.0]
 
 
 def test_equal_variants_are_run_and_counted_once(billed: Billed) -> None:
@@ -205,7 +165,7 @@ def test_equal_variants_are_run_and_counted_once(billed: Billed) -> None:
     assert "'other'" not in " ".join(found["notes"])
     lines = [line for line in told.stderr.splitlines() if " trials, $" in line]
     assert lines[-1] == f"  30 of 30 trials, ${billed.billed_usd:.2f}"
-    shown = [float(line.rpartition("$")[2]) for line in lines]
+    shown = [float(line.partition("$")[2].partition(",")[0]) for line in lines]
     assert shown == sorted(shown)
     assert found["spent_usd"] == pytest.approx(billed.billed_usd)
     assert billed.calls == 10 * (3 + 2)

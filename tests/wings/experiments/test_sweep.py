@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import asdict
 from typing import Any
 
@@ -210,6 +211,11 @@ def test_what_later_iterations_spoil_is_told_and_ones_own_rule_is_drawn() -> Non
     low, high = found.bands["last"][0]
     assert low < found.curve["last"][0] < high
     assert ">yours<" in drawn
+    # Grades end at 1, and so does their axis.
+    drawn = sweep_svg(sweep_of(loop, flat_subjects(loop, 10, [1.0] * 6)))
+    marks = [float(text) for text in re.findall(r'text-anchor="end">([0-9.]+)<', drawn)]
+    assert len(marks) == 10
+    assert max(marks) == 1
 
 
 @pytest.mark.slow

@@ -93,10 +93,9 @@ def run_command(
     else:
         of = (done.report, file, pasted, done.commands)
         print_lines(words.report_lines(*of, is_answered=done.is_answered))
-    if done.progress.is_paused:
-        _say_paused(done, done.commands.run + (" --json" if as_json else ""))
-        return PAUSED
-    return 0
+    if done.paused:
+        say(f"{done.paused}; go on with: {done.commands.run}{' --json' if as_json else ''}")
+    return PAUSED if done.paused else 0
 
 
 @experiment.command()
@@ -171,7 +170,7 @@ def gate(project: Project, *, file: str, against: str, as_json: bool, **options:
     if before is None:
         before = gates.saved(replace(found, baseline=against), read)
     decided = gates.gate_of(found, read, variant, before)
-    if done.progress.is_paused:
+    if done.paused:
         # What is missing may decide otherwise.
         trials = f"{found.done} of {plural(found.trials, 'trial')}"
         decided.reasons = [f"only {trials} done; the budget allows no more"]
@@ -186,9 +185,9 @@ def gate(project: Project, *, file: str, against: str, as_json: bool, **options:
         fell = gates.fallen(found, variant, before, gates.margin_of(read))
         text = words.junit_text(found, variant, decided, fell, is_failure=is_failure)
         write_file(options["junit"], text, advice="name another FILE")
-    if done.progress.is_paused:
+    if done.paused:
         more = [] if done.more_usd is None else ["--budget", f"+{done.more_usd:g}"]
-        _say_paused(done, pasted(*same_command("budget"), *more))
+        say(f"{done.paused}; go on with: {pasted(*same_command('budget'), *more)}")
         return PAUSED
     return _FAILED if is_failure else 0
 
@@ -218,13 +217,13 @@ def _baseline(
         why = f"{against!r} is no variant of {read.name!r}, and there is no file of that name"
         advice = did_you_mean(against, read.variants) or _to_save(read.file, against)
         raise UsageError(why, help=advice, code="X100")
-    before = _saved(read, against) if against.endswith(".json") else None
+    before = _saved(against) if against.endswith(".json") else None
     before = _found_by(project, against) if before is None else before
     check_comparable(read, before, against)
     return before
 
 
-def _saved(read: Experiment, against: str) -> dict[str, Any] | None:
+def _saved(against: str) -> dict[str, Any] | None:
     """A saved report; None: the file is an experiment."""
     from whorl.source.paths import open_file
     from whorl.wings.experiments.gate import check_saved
@@ -233,12 +232,7 @@ def _saved(read: Experiment, against: str) -> dict[str, Any] | None:
         value: Any = json.loads(open_file(against, size_max=64 * 1024 * 1024))
     except ValueError as fault:
         raise UsageError(f"{against!r} is not a saved report: {fault}", code="X100") from None
-    if isinstance(value, dict) and "workflow" in value:
-        return None
-    if not check_saved(value)["cases"]:
-        why = f"{against!r} has no case, so there is nothing to compare with"
-        raise UsageError(why, help=_to_save(read.file, against), code="X115")
-    return check_saved(value)
+    return None if isinstance(value, dict) and "workflow" in value else check_saved(value)
 
 
 def _found_by(project: Project, against: str) -> dict[str, Any]:
@@ -266,19 +260,17 @@ def ls_command(project: Project, *, as_json: bool) -> None:
     from whorl.runtimes.sqlite.listing import RunFilter
     from whorl.wings.experiments.trials import PREFIX
 
-    found: dict[str, dict[str, Any]] = {}
+    costs: dict[str, list[float]] = {}
     if project.has_runs():
         with closing(project.open_store()) as store:
             for row in store.list_runs(RunFilter(key=PREFIX), 2**31):
                 name = row.key.removeprefix(PREFIX).partition(":")[0]
-                one = found.setdefault(name, {"name": name, "runs": 0, "cost_usd": 0.0})
-                one["runs"] += 1
-                one["cost_usd"] += row.cost_usd
+                costs.setdefault(name, []).append(row.cost_usd)
     if as_json:
-        print_json(list(found.values()))
+        print_json([{"name": n, "runs": len(c), "cost_usd": sum(c)} for n, c in costs.items()])
     else:
-        each = ((safe(o["name"]), plural(o["runs"], "run"), o["cost_usd"]) for o in found.values())
-        print_lines(f"{name}  {runs}  {dollars(cost)}" for name, runs, cost in each)
+        for name, each in costs.items():
+            echo(f"{safe(name)}  {plural(len(each), 'run')}  {dollars(sum(each))}")
 
 
 @experiment.command(name="rm")
@@ -430,19 +422,16 @@ def recorded(project: Project, file: str) -> Iterator[Study]:
 
 
 class _Conducted(NamedTuple):
-    """What an experiment found, how far it is, whether what-if has answers, and what goes on.
+    """What an experiment found, whether what-if has answers, and what goes on with it.
 
-    `more_usd` have to be added to the budget of the file for that. So many calls are in doubt, and
-    so much is reserved for them.
+    Where its budget has stopped it, `paused` says how far it is; `more_usd` let it go on.
     """
 
     report: Report
-    progress: Progress
     is_answered: bool
     commands: Commands
+    paused: str
     more_usd: float | None
-    in_doubt: int
-    reserved_usd: float
 
 
 def _conducted(
@@ -475,17 +464,24 @@ def _conducted(
     progress, generation = asyncio.run(work())
     with closing(project.open_store()) as store:
         study = _study_of(project, store, experiment, file, generation=generation)
-        commands, more_usd = study.commands, None
-        if progress.is_paused:
-            more_usd = study.more_usd(progress.needs_usd)
-            commands = _commands_for(file)
-            if fresh and not study.rows:
-                # Nothing of it has begun, so it is still to be run anew.
-                commands = replace(commands, run=commands.fresh)
-            commands = commands.with_budget(more_usd, experiment.budget)
-        found, rows = (study.report(), progress, study.is_answered()), study.rows.values()
-        doubts = sum(row.in_doubt for row in rows), sum(row.reserved_usd for row in rows)
-        return _Conducted(*found, commands, more_usd, *doubts)
+        found, answered = study.report(), study.is_answered()
+        if not progress.is_paused:
+            return _Conducted(found, answered, study.commands, "", None)
+        more_usd = study.more_usd(progress.needs_usd)
+        commands = _commands_for(file)
+        if fresh and not study.rows:
+            # Nothing of it has begun, so it is still to be run anew.
+            commands = replace(commands, run=commands.fresh)
+        commands = commands.with_budget(more_usd, experiment.budget)
+        spent = f"{dollars(found.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
+        if doubtful := [row for row in study.rows.values() if row.in_doubt]:
+            calls = plural(sum(row.in_doubt for row in doubtful), "call")
+            reserved = dollars(sum(row.reserved_usd for row in doubtful))
+            spent += f", of which {reserved} is reserved for {calls} in doubt, whose cost "
+            spent += "nobody knows"
+        cases = plural(found.cases, "whole case")
+        paused = f"budget: {found.done} of {found.trials} trials done, {cases}, {spent}"
+        return _Conducted(found, answered, commands, paused, more_usd)
 
 
 def _watcher() -> Callable[[Progress], None]:
@@ -524,17 +520,6 @@ def _budget_of(text: str, experiment: Experiment) -> float | None:
 def _to_save(file: str, save: str) -> str:
     """How a report is saved for a gate."""
     return f"save one before a change: {pasted('experiment', 'report', file, '--save', save)}"
-
-
-def _say_paused(done: _Conducted, again: str) -> None:
-    """How far it is, and the command that goes on."""
-    found, progress = done.report, done.progress
-    spent = f"{dollars(found.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
-    if done.reserved_usd:
-        of = f"{plural(done.in_doubt, 'call')} in doubt, whose cost nobody knows"
-        spent += f", of which {dollars(done.reserved_usd)} is reserved for {of}"
-    trials = f"{found.done} of {found.trials} trials done, {plural(found.cases, 'whole case')}"
-    say(f"budget: {trials}, {spent}; go on with: {again}")
 
 
 # Other rules, and judges.

@@ -327,13 +327,13 @@ def _unpriced_words(
             if grade is not None and not grade.is_priced:
                 runs.setdefault(("grading", f"by {name!r}"), []).append(grade.run)
     lines = []
-    for (noun, of), each in runs.items():
+    for (noun, whose), each in runs.items():
         # All runs of a variant ask the same models.
         charges = store.charges("model", run=each[0]).items()
         models = [model for model, spent in charges if model and spent.unpriced_calls]
         why = f"no price for {', '.join(models) or 'a model'}; set [prices.MODEL] in whorl.toml"
         count = plural(len(set(each)), noun)
-        lines.append(f"the cost of {count} {of} is not known: {why}")
+        lines.append(f"the cost of {count} {whose} is not known: {why}")
     return lines
 
 

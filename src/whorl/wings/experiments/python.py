@@ -189,4 +189,4 @@ def what_if(
     """
     with closing(project_of(config, store).open_store()) as opened:
         rule = {"until": until, "at_most": at_most, "returns": returns}
-        return WhatIfAnswer(what_if_of(opened, find_run(opened, run), loop, **rule))  # type: ignore[arg-type]
+        return WhatIfAnswer(what_if_of(opened, find_run(opened, run), loop, **rule))

@@ -277,9 +277,9 @@ def _costs(
     found: dict[str, tuple[Estimate, Estimate]] = {}
     for cases, names in alike.items():
         pairs, ones = [], [1.0] * len(cases)
-        for cells in (table[name].values() for name in names):
-            costs = [cell.cost_usd for cell in cells]
-            pairs += [(costs, ones), (costs, [cell.solved for cell in cells])]
+        for name in names:
+            costs = [cell.cost_usd for cell in table[name].values()]
+            pairs += [(costs, ones), (costs, [cell.solved for cell in table[name].values()])]
         seed, units = f"{experiment.name} cost", units_of(experiment, cases)
         estimates = iter(statistics.ratio_estimates(pairs, units, seed=seed))
         found |= {name: (next(estimates), next(estimates)) for name in names}

@@ -16,7 +16,6 @@ from whorl.interfaces.formatting import (
     dollars,
     dollars_at_most,
     dollars_if_known,
-    line,
     number_if_known,
     seconds,
     sparkline,
@@ -37,16 +36,18 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.what_if.sweep import RuleResult, Sweep
 
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
-_LISTED, _QUOTED_MAX = 12, 74
+_LISTED = 12
+_signed = "{:+.2f}".format
 
 
-def span(estimate: Estimate | None, sign: str = "") -> str:
+def span(estimate: Estimate | None, shown: Callable[[float], str] = "{:.2f}".format) -> str:
     """A number with its interval."""
     if estimate is None or not math.isfinite(estimate.value):
         return "-"
     if estimate.low is None or estimate.high is None:
-        return f"{estimate.value:{sign}.2f}"
-    return f"{estimate.value:{sign}.2f} ({estimate.low:{sign}.2f} to {estimate.high:{sign}.2f})"
+        return shown(estimate.value)
+    high = shown(estimate.high) if math.isfinite(estimate.high) else "no upper limit"
+    return f"{shown(estimate.value)} ({shown(estimate.low)} to {high})"
 
 
 def sheet(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -141,24 +142,16 @@ def _variant_cells(one: VariantReport, report: Report) -> list[str]:
     if one.could_see:
         words += f"; {one.could_see:.2f} could have been"
     is_base = one.name == report.baseline
-    difference = "-" if is_base else f"{span(one.difference, '+')} {words}".strip()
+    difference = "-" if is_base else f"{span(one.difference, _signed)} {words}".strip()
     solved = "-" if one.solved is None else f"{100 * one.solved:.0f} %"
     cost = per_solved = iterations = "-"
     if one.cases:
         cost, iterations = dollars_if_known(one.cost_usd.value), f"{one.iterations:.1f}"
-        per_solved = _money(one.per_solved)
+        is_solved = math.isfinite(one.per_solved.value)
+        per_solved = span(one.per_solved, dollars) if is_solved else "none solved"
     if one.unpriced:
         cost = per_solved = "not known"
     return [safe(one.name), span(one.grade), difference, solved, cost, per_solved, iterations]
-
-
-def _money(estimate: Estimate) -> str:
-    if not math.isfinite(estimate.value):
-        return "none solved"
-    if estimate.low is None or estimate.high is None:
-        return dollars(estimate.value)
-    high = dollars(estimate.high) if math.isfinite(estimate.high) else "no upper limit"
-    return f"{dollars(estimate.value)} ({dollars(estimate.low)} to {high})"
 
 
 def case_lines(report: Report, variant: str) -> list[str]:
@@ -186,11 +179,11 @@ def csv_text(report: Report) -> str:
 
 
 def gate_lines(gate: Gate) -> list[str]:
-    lines = [f"gate: {gate.words}"]
-    for name, found, sign in (("grade", gate.difference, "+"), ("cost times", gate.cost_ratio, "")):
-        if found is not None:
-            level = "" if found.low is None else f", at {100 * gate.level:g} %"
-            lines.append(f"  {name} {span(found, sign)}{level}")
+    lines, level = [f"gate: {gate.words}"], f", at {100 * gate.level:g} %"
+    if (found := gate.difference) is not None:
+        lines.append(f"  grade {span(found, _signed)}{level if found.is_known else ''}")
+    if (found := gate.cost_ratio) is not None:
+        lines.append(f"  cost times {span(found)}{level if found.is_known else ''}")
     return lines + [f"  {reason}" for reason in gate.reasons]
 
 
@@ -253,12 +246,10 @@ def judge_lines(report: JudgeReport) -> list[str]:
         share = f"{_percent(count / of)} ({_percent(low)} to {_percent(high)})" if of else "-"
         words = f"said {verdict} where the label is {label}: {count} of {of}"
         lines.append(f"  {words}, {share}: {effect}")
-    if report.unclear:
-        lines.append(f"  {report.unclear} of {results} with unclear answers, which count as no")
-    for count, (share, calls) in report.votes.items():
+    for number, (right, calls) in report.votes.items():
         cast = max(report.votes)
-        votes = f"all {cast} votes" if count == cast else f"any {count} of these {cast} votes"
-        lines.append(f"  {votes}: accuracy {_percent(share)}, {calls:.1f} calls a verdict")
+        votes = f"all {cast} votes" if number == cast else f"any {number} of these {cast} votes"
+        lines.append(f"  {votes}: accuracy {_percent(right)}, {calls:.1f} calls a verdict")
     if report.loop:
         named = {n: plural(int(n), "vote") if n.isdigit() else n for n in report.loop}
         rows = [
@@ -267,15 +258,9 @@ def judge_lines(report: JudgeReport) -> list[str]:
         ]
         over = f"  the loop over {plural(report.loop_runs, 'run')} with"
         lines += table([[over, "grade", "cost"], *rows])
-    lines += ["where they differ:"] if report.disagreements else []
-    for one in report.disagreements[:_LISTED]:
-        verdict, label = ("yes" if one[name] else "no" for name in ("verdict", "label"))
-        at = "" if one["iteration"] is None else f"#{one['iteration']} of "
-        lines.append(f"  case {safe(one['case'])}, {at}{one['run']}: said {verdict}, not {label}")
-        quoted = line(" / ".join(one["words"]), _QUOTED_MAX)
-        lines += [f"    {quoted}"] if quoted else []
-    rest = len(report.disagreements) - _LISTED
-    return lines + ([f"  and {rest} more: --json lists them"] if rest > 0 else [])
+    if found := report.disagreements:
+        lines.append(f"they differ in {plural(len(found), 'result')}: --csv has the judge's words")
+    return lines
 
 
 # What other rules would have done.
@@ -323,7 +308,7 @@ def _rule_rows(sweep: Sweep, *, is_named: bool) -> list[list[str]]:
             mark = "★ " if one is sweep.recommended else "◆ yours: " if one is sweep.own else "  "
             count = sum(one.iterations) / max(1, len(one.iterations))
             cells = [mark + safe(one.words), f"{one.grade:.2f}", dollars_if_known(one.cost_usd)]
-            rows.append([*cells, f"{count:.1f}", span(one.to_best, "+")])
+            rows.append([*cells, f"{count:.1f}", span(one.to_best, _signed)])
     for name, (grade, cost, count) in sweep.ideal.items():
         cells = [number_if_known(grade), dollars_if_known(cost), number_if_known(count, 1)]
         rows.append([f"  {name}", *cells, ""])
@@ -340,8 +325,8 @@ def _recommended(sweep: Sweep) -> str:
         words += f": {chosen.grade - own.grade:+.2f} to yours for {cost:+.0f} % cost"
     if honest:
         words += f"; on cases it was not chosen with: grade {honest['grade']:.2f}, "
-        words += f"{dollars(honest['cost_usd'])}; chosen {honest['times']:.0f} times of 10"
-    return f"{words}; {sweep.runs} of {plural(sweep.trials, 'trial')} stand behind it"
+        words += dollars(honest["cost_usd"])
+    return words
 
 
 def _unknown_line(one: RuleResult, sweep: Sweep) -> str:
@@ -395,11 +380,9 @@ def answers_lines(answers: list[WhatIf]) -> list[str]:
     known = [each for each in answers if each.answer.exact]
     if len(answers) < 2 or not known:
         return []
-    if any("[" in each.loop for each in answers):
-        loops = f"each of the {len(answers)} loops is answered as it began"
-        return [f"{loops}; the runs around them would have gone on differently"]
-    if any(each.remembers for each in answers):
-        return ["X106: the runs see what runs before them left, so each stands by itself"]
+    # One that decides what others see stands by itself.
+    if any("[" in each.loop or each.remembers for each in answers):
+        return []
     title = f"{len(known)} of {plural(len(answers), 'run')} answered, on average"
     before, after = ([each.as_it_was for each in known], [each.answer for each in known])
     counts = [sum(one.iterations for one in each) / len(known) for each in (before, after)]

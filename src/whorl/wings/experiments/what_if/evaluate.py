@@ -397,9 +397,11 @@ class _Walk:
                 return verdict_of(tree, value, "expression", {})
             case Score(at_least=None):
                 return Verdict("measured", "score")
-            case Score(at_least=least) as score:
-                has_score = value is not None and not is_outside(score, value)
-                return verdict_of(tree, value >= least if has_score else None, "score", {})
+            case Score() as score:
+                is_met = None
+                if value is not None and not is_outside(score, value):
+                    is_met = value >= (score.at_least or 0.0)
+                return verdict_of(tree, is_met, "score", {})
             case Stable() if value == -1.0:
                 return Verdict("not_met", "stable", approves=None)
             case Stable() as stable:
