@@ -24,8 +24,10 @@ from experiments.guess import (
     PLAIN,
     SCORE,
     advised,
+    configure,
     run_json,
     whorl,
+    write_cases,
 )
 from experiments.served import ALONE, Billed, recorded
 from waiting import wait_until
@@ -37,7 +39,6 @@ from whorl.wings.experiments.words import progress_line
 REPLY = '[[providers.demo.replies]]\nmatch = "How good"\nreplies = [{json = {grade = 0.25}}]\n'
 
 
-@pytest.mark.slow
 def test_a_model_and_a_command_grade_by_runs_of_their_own() -> None:
     graders = """
 grade:
@@ -47,28 +48,19 @@ grade:
 grade_iterations: returned
 """
     Path(FILE).write_text(EXPERIMENT.replace(GRADE, graders))
-    with Path("whorl.toml").open("a") as file:
-        file.write(REPLY + '[allow]\ncommands = ["test"]\n')
-
-    found = run_json("experiment", "run", FILE)
-    again = run_json("experiment", "run", FILE)
-
-    base = [row["grades"] for row in found["rows"] if row["variant"] == "base"]
-    longer = [row["grades"] for row in found["rows"] if row["variant"] == "longer"]
-    assert base == [{"model": 0.25, "command": 1, "asked": 0}] * 12
-    assert longer == [{"model": 0.25, "command": 0, "asked": 0}] * 12
-    assert found["spent_usd"] == again["spent_usd"]
-
-
-def test_a_command_that_is_not_allowed_grades_nothing() -> None:
-    Path(FILE).write_text(EXPERIMENT.replace(GRADE, "grade: {run: [rm, x]}\n"))
-
+    write_cases(2)
     refused = whorl("experiment", "run", FILE)
+    configure(REPLY + '[allow]\ncommands = ["test"]\n')
+
+    found, again = (run_json("experiment", "run", FILE) for _ in range(2))
 
     assert refused.exit_code == 2
-    assert "rm" in refused.stderr
-    with closing(SqliteStore(Path(".whorl/whorl.db"))) as store:
-        assert store.runs(limit=5) == []
+    assert "test" in refused.stderr
+    assert len(run_json("ls", "--all")) == 4 + 2 * 4 + 4
+    for variant, command in (("base", 1), ("longer", 0)):
+        grades = [row["grades"] for row in found["rows"] if row["variant"] == variant]
+        assert grades == [{"model": 0.25, "command": command, "asked": 0}] * 2
+    assert found["spent_usd"] == again["spent_usd"]
 
 
 def test_a_gate_is_undecided_where_few_cases_differ_much() -> None:
@@ -167,17 +159,15 @@ def test_a_rule_is_asked_of_all_runs_of_one_version() -> None:
     asked = ("what-if", "--workflow", "guess", "--at-most", "1")
 
     newest, shown = run_json(*asked), whorl(*asked)
-    unknown = whorl(*asked, "--version", "zz")
-    both = whorl("what-if", "last", "--workflow", "guess", "--at-most", "1")
+    unknown = whorl(*asked, "--version", "zz").stderr
+    known = unknown.partition("known: ")[2].split(",")
 
     assert [each["answer"]["iterations"] for each in newest] == [1, 1]
     assert "1 run of other versions left out" in shown.stderr
     assert "2 of 2 runs answered, on average: 2.0 iterations became 1.0" in shown.stdout
-    assert "X110" in unknown.stderr
-    known = unknown.stderr.partition("known: ")[2].split(",")
-    older = run_json(*asked, "--version", known[1].split()[0].strip(". "))
-    assert len(older) == 1
-    assert both.exit_code == 2
+    assert "X110" in unknown
+    assert len(run_json(*asked, "--version", known[1].split()[0].strip(". "))) == 1
+    assert whorl("what-if", "last", *asked[1:]).exit_code == 2
 
 
 JUDGED = (

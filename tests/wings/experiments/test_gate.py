@@ -37,30 +37,20 @@ def _tests(file: Path) -> dict[str, str]:
 
 
 def test_tests_fail_where_the_gate_does() -> None:
-    turned = ("--variant", "base", "--against", "longer", "--junit", "tests.xml")
+    gate = ("experiment", "gate", FILE, "--junit", "tests.xml")
+    # Repeated runs of a case are one test.
+    Path(FILE).write_text(Path(FILE).read_text() + "repeat: 2\n")
 
-    failed = whorl("experiment", "gate", FILE, *turned)
+    failed = whorl(*gate, "--variant", "base", "--against", "longer")
     tests = _tests(Path("tests.xml"))
-    passed = whorl(
-        "experiment", "gate", FILE, "--variant", "longer", "--against", "base", *turned[4:]
-    )
+    passed = whorl(*gate, "--variant", "longer", "--against", "base")
 
-    assert failed.exit_code == 1
+    assert (failed.exit_code, passed.exit_code) == (1, 0)
     assert tests.pop("gate") == (
         "fail, over 12 cases: the grade is worse by 0.20, the margin is 0.02"
     )
     assert tests == dict.fromkeys(map(str, range(1, 13)), "grade 0.20, before 0.40")
-    assert passed.exit_code == 0
     assert set(_tests(Path("tests.xml")).values()) == {""}
-
-
-@pytest.mark.slow
-def test_repeated_runs_of_a_case_are_one_test() -> None:
-    Path(FILE).write_text(Path(FILE).read_text() + "repeat: 2\n")
-
-    whorl(*("experiment", "gate", FILE, "--against", "longer", "--junit", "tests.xml"))
-
-    assert Path("tests.xml").read_text().count("<testcase") == 13
 
 
 def test_a_baseline_of_other_cases_is_an_error_before_anything_runs() -> None:
@@ -106,27 +96,26 @@ def test_grades_are_compared_with_those_of_the_same_grader() -> None:
     assert "these are the same runs, graded otherwise" in lower.stdout
 
 
-@pytest.mark.slow
-@pytest.mark.sample(4)
-@pytest.mark.parametrize(
-    ("written", "margin", "verdict"),
-    [
-        ("", 0.02, "fail"),
-        ("margin: 0.3\n", 0.3, "pass"),
-        ("margin: 0.3\ngate: {cost: 9}\n", 0.3, "pass"),
-        ("margin: 0.3\ngate: {margin: 0.1}\n", 0.1, "fail"),
-        ("margin: 0.01\ngate: {margin: 0.3}\n", 0.3, "pass"),
-    ],
-)
-def test_the_margin_is_of_the_gate_or_the_file(written: str, margin: float, verdict: str) -> None:
-    Path(FILE).write_text(Path(FILE).read_text() + written)
+MARGINS = [
+    ("", 0.02, "fail"),
+    ("margin: 0.3\n", 0.3, "pass"),
+    ("margin: 0.3\ngate: {cost: 9}\n", 0.3, "pass"),
+    ("margin: 0.3\ngate: {margin: 0.1}\n", 0.1, "fail"),
+    ("margin: 0.01\ngate: {margin: 0.3}\n", 0.3, "pass"),
+]
 
-    gate = ("experiment", "gate", FILE, "--variant", "base", "--against", "longer")
-    done, found = whorl(*gate), json.loads(whorl(*gate, "--json").stdout)
 
-    assert (found["verdict"], found["margin"]) == (verdict, margin)
-    words = {"pass": "not worse by the margin,", "fail": "worse by 0.20, the margin is"}
-    assert f"the grade is {words[verdict]} {margin:g}\n" in done.stdout
+def test_the_margin_is_of_the_gate_or_the_file() -> None:
+    text, gate = Path(FILE).read_text(), ("--variant", "base", "--against", "longer")
+    for written, margin, verdict in MARGINS:
+        Path(FILE).write_text(text + written)
+
+        done = whorl("experiment", "gate", FILE, *gate)
+        found = json.loads(whorl("experiment", "gate", FILE, *gate, "--json").stdout)
+
+        assert (found["verdict"], found["margin"]) == (verdict, margin)
+        words = {"pass": "not worse by the margin,", "fail": "worse by 0.20, the margin is"}
+        assert f"the grade is {words[verdict]} {margin:g}\n" in done.stdout
 
 
 def test_a_gate_that_its_budget_stopped_has_not_passed() -> None:
@@ -163,27 +152,15 @@ def _decided(pairs: list[float], margin: float) -> bool:
     ],
 )
 def test_so_many_cases_would_decide(pairs: list[float], margin: float, count: int) -> None:
+    """The gate itself decides with the same pairs so often, and not with a quarter less."""
     told = would_decide(pairs, None, margin)
-
-    assert told == f"about {count} would, if their differences are like these"
-
-
-@pytest.mark.parametrize(
-    ("pairs", "margin"), [([-1.0] * 3 + [0.0] * 7, 0.05), ([0.0] * 8, 0.02), ([0.4, -0.4] * 5, 0.2)]
-)
-def test_the_gate_itself_decides_with_so_many(pairs: list[float], margin: float) -> None:
-    """The same pairs again and again: as often as is told, and a quarter less."""
-    count = int(would_decide(pairs, None, margin).split()[1])
     enough, fewer = math.ceil(count / len(pairs)), int(0.75 * count / len(pairs))
 
+    assert told == f"about {count} would, if their differences are like these"
     assert _decided(pairs * enough, margin)
-    assert fewer == 0 or not _decided(pairs * fewer, margin)
-
-
-def test_a_difference_of_just_the_margin_is_never_decided() -> None:
-    told = would_decide([-0.5, 0.1] * 5, None, 0.2)
-
-    assert told == "nor would more cases like these: the difference is about the margin"
+    assert fewer < 2 or not _decided(pairs * fewer, margin)
+    words = "nor would more cases like these: the difference is about the margin"
+    assert would_decide([-0.5, 0.1] * 5, None, 0.2) == words
 
 
 def test_a_variant_is_not_compared_with_itself() -> None:
@@ -197,11 +174,6 @@ def test_a_variant_is_not_compared_with_itself() -> None:
         assert "'base' cannot be compared with itself" in done.stderr
         assert advice in done.stderr
     assert whorl("experiment", "ls").stdout == ""
-
-
-def _gate(*more: str) -> dict[str, Any]:
-    done: dict[str, Any] = run_json("experiment", "gate", FILE, *more)
-    return done
 
 
 def _served(url: str, more: str = "") -> dict[str, Any]:
@@ -239,14 +211,16 @@ def test_the_report_and_the_gate_show_the_same_interval(model: str) -> None:
     whorl("experiment", "report", FILE, "--save", "baseline.json")
 
     for against in ("base", "baseline.json"):
-        gate = _gate("--variant", "longer", "--against", against)
+        gate = run_json("experiment", "gate", FILE, "--variant", "longer", "--against", against)
         assert gate["difference"] == difference
         assert (gate["level"], found["level"]) == (0.95, 0.95)
     told = whorl("experiment", "gate", FILE, "--variant", "longer", "--against", "base").stdout
     low, high = (f"{difference[name]:+.2f}" for name in ("low", "high"))
     assert f"({low} to {high}), at 95 %" in told
     assert f"({low} to {high})" in whorl("experiment", "report", FILE).stdout
-    turned = _gate("--variant", "base", "--against", "longer")["difference"]
+    turned = run_json("experiment", "gate", FILE, "--variant", "base", "--against", "longer")[
+        "difference"
+    ]
     assert turned["value"] == pytest.approx(-difference["value"])
     ends = (-difference["high"], -difference["low"])
     assert (turned["low"], turned["high"]) == pytest.approx(ends)
@@ -266,7 +240,7 @@ def test_intervals_for_all_variants_together_are_named_so(model: str) -> None:
     Path(FILE).write_text(text)
 
     found = run_json("experiment", "run", FILE)["variants"]
-    gate = _gate("--variant", "longer", "--against", "base")
+    gate = run_json("experiment", "gate", FILE, "--variant", "longer", "--against", "base")
     told = whorl("experiment", "report", FILE).stdout
 
     wide, narrow = found["longer"]["difference"], gate["difference"]
@@ -283,17 +257,16 @@ def test_costs_of_calls_in_doubt_fail_no_gate(model: str) -> None:
     change("{margin: 0.9}", "{margin: 0.9, cost: 1.5}", FILE)
     whorl("experiment", "report", FILE, "--save", "baseline.json")
     saved = json.loads(Path("baseline.json").read_text())
-    verdicts = {}
+    found = []
     for doubtful in (0, 1, len(saved["cases"])):
         for number, kept in enumerate(saved["cases"].values()):
-            kept["in_doubt"] = int(number < doubtful)
-            kept["costs"], kept["runs"] = [0.000001], []
+            kept |= {"in_doubt": int(number < doubtful), "costs": [0.000001], "runs": []}
         Path("baseline.json").write_text(json.dumps(saved))
         done = whorl("experiment", "gate", FILE, "--against", "baseline.json", "--json")
-        verdicts[doubtful] = json.loads(done.stdout)
+        found.append(json.loads(done.stdout))
 
-    none, one, every = verdicts.values()
-    assert (none["verdict"], one["verdict"], every["verdict"]) == ("fail", "fail", "undecided")
+    _, one, every = found
+    assert [each["verdict"] for each in found] == ["fail", "fail", "undecided"]
     assert every["cost_ratio"] is None
     assert "the costs of 1 case are not compared: calls of them are in doubt" in one["reasons"]
     assert not [reason for reason in every["reasons"] if "times as much" in reason]

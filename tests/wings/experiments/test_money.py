@@ -67,8 +67,7 @@ def long_results() -> None:
     )
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("part", [0.5, 1.5, 2.5, 5.0])
+@pytest.mark.parametrize("part", [0.5, 2.5])
 def test_gradings_at_once_stay_within_the_budget_and_go_on_with_a_larger_one(part: float) -> None:
     """The trials cost nothing, and six of eight gradings would begin at once."""
     long_results()
@@ -148,31 +147,24 @@ def test_what_it_comes_to_at_most_has_the_gradings() -> None:
 
     told = foretold("experiment", "run", FILE)
     calls, dollars = made()
+    Path(FILE).write_text(PLAIN.replace("votes: 3", "votes: 5"))
+    changed = foretold("experiment", "run", FILE)
+    calls_then, dollars_then = made()
+    after = foretold("experiment", "run", FILE)
 
     # Each call of a model is tried four times at most, and `review` may have to be mended.
     assert (told["trials"], calls) == (6, 3 * (2 + 4) * 2 + 6 * 3)
     assert calls <= told["calls"] == 3 * (2 + 4) * (4 + 5) + 6 * 3 * 4
     assert dollars <= told["dollars"]
-
-
-def test_a_grader_that_changes_is_told_to_cost_calls() -> None:
-    judged()
-    run_json("experiment", "run", FILE)
-    Path(FILE).write_text(PLAIN.replace("votes: 3", "votes: 5"))
-    calls, dollars = made()
-
-    told = foretold("experiment", "run", FILE)
-    calls_then, dollars_then = made()
-    after = foretold("experiment", "run", FILE)
-
-    assert (told["to run"], told["to grade"], calls_then - calls) == (0, 6, 6 * 5)
-    assert told["calls"] == 6 * 5 * 4
-    assert dollars_then - dollars <= told["dollars"]
+    # A grader that changes grades all results again.
+    assert (changed["to run"], changed["to grade"], calls_then - calls) == (0, 6, 6 * 5)
+    assert changed["calls"] == 6 * 5 * 4
+    assert dollars_then - dollars <= changed["dollars"]
     assert (after["calls"], after.get("to grade")) == (0, None)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("explore", [1, 3, 9])
+@pytest.mark.parametrize("explore", [1, 9])
 def test_exploring_less_than_its_limit_makes_a_loop_no_cheaper(explore: int) -> None:
     text = PLAIN.replace(JUDGED, FREE)
     Path(FILE).write_text(text)

@@ -106,16 +106,7 @@ def run_command(
 @click.option("--markdown", "as_markdown", is_flag=True, help="For a pull request.")
 @json_option
 @located
-def report(
-    project: Project,
-    *,
-    file: str,
-    variant: str,
-    save: str | None,
-    as_csv: bool,
-    as_markdown: bool,
-    as_json: bool,
-) -> None:
+def report(project: Project, *, file: str, variant: str, as_json: bool, **options: Any) -> None:
     """Show what an experiment FILE found so far; nothing is run."""
     from whorl.wings.experiments.gate import saved
 
@@ -124,21 +115,20 @@ def report(
         raise no_variant(variant, read.variants)
     with recorded(project, file) as study:
         found, is_answered, commands = study.report(), study.is_answered(), study.commands
-        if save or variant:
+        if options["save"] or variant:
             study.check_ended()
-    if save:
+    if options["save"]:
         kept = json.dumps(saved(found, read), indent=1)
-        write_file(save, f"{kept}\n", advice="name another FILE")
+        write_file(options["save"], f"{kept}\n", advice="name another FILE")
     if as_json:
         print_json(found.document())
-    elif as_csv:
+    elif options["as_csv"]:
         echo(words.csv_text(found), nl=False)
-    elif as_markdown:
+    elif options["as_markdown"]:
         print_lines(words.markdown_lines(found))
     else:
         print_lines(words.report_lines(found, file, pasted, commands, is_answered=is_answered))
-        if variant:
-            print_lines(words.case_lines(found, variant))
+        print_lines(words.case_lines(found, variant) if variant else [])
 
 
 @experiment.command()
@@ -199,7 +189,8 @@ def _baseline(
 
     None: another variant of the same experiment, which is run first.
     """
-    from whorl.wings.experiments.gate import check_comparable
+    from whorl.source.paths import open_file
+    from whorl.wings.experiments.gate import check_comparable, check_saved
 
     if not against:
         why = "say what to compare with: --against baseline.json, or a variant"
@@ -217,22 +208,16 @@ def _baseline(
         why = f"{against!r} is no variant of {read.name!r}, and there is no file of that name"
         advice = did_you_mean(against, read.variants) or _to_save(read.file, against)
         raise UsageError(why, help=advice, code="X100")
-    before = _saved(against) if against.endswith(".json") else None
-    before = _found_by(project, against) if before is None else before
+    before: Any = {"workflow": ""}
+    if against.endswith(".json"):
+        try:
+            before = json.loads(open_file(against, size_max=64 * 1024 * 1024))
+        except ValueError as fault:
+            raise UsageError(f"{against!r} is not a saved report: {fault}", code="X100") from None
+    is_experiment = isinstance(before, dict) and "workflow" in before
+    before = _found_by(project, against) if is_experiment else check_saved(before)
     check_comparable(read, before, against)
-    return before
-
-
-def _saved(against: str) -> dict[str, Any] | None:
-    """A saved report; None: the file is an experiment."""
-    from whorl.source.paths import open_file
-    from whorl.wings.experiments.gate import check_saved
-
-    try:
-        value: Any = json.loads(open_file(against, size_max=64 * 1024 * 1024))
-    except ValueError as fault:
-        raise UsageError(f"{against!r} is not a saved report: {fault}", code="X100") from None
-    return None if isinstance(value, dict) and "workflow" in value else check_saved(value)
+    return dict(before)
 
 
 def _found_by(project: Project, against: str) -> dict[str, Any]:
@@ -243,7 +228,7 @@ def _found_by(project: Project, against: str) -> dict[str, Any]:
     found = None
     if project.has_runs():
         with closing(project.open_store()) as store:
-            found = _study_of(project, store, other).report()
+            found = _study_of(project, store, other, other.file).report()
     if found is None or not found.cases:
         why = f"no case of experiment {other.name!r} is done, so there is nothing to compare with"
         raise UsageError(why, help=pasted("experiment", "run", other.file), code="X115")
@@ -391,17 +376,12 @@ def _commands_for(file: str) -> Commands:
 
 
 def _study_of(
-    project: Project,
-    store: SqliteStore,
-    experiment: Experiment,
-    file: str = "",
-    *,
-    generation: int = 1,
+    project: Project, store: SqliteStore, experiment: Experiment, file: str, generation: int = 1
 ) -> Study:
     """An experiment with its runs; commands name the file as it was given."""
     from whorl.wings.experiments.results import Study
 
-    of = (project, store, experiment, project.settings(), _commands_for(file or experiment.file))
+    of = (project, store, experiment, project.settings(), _commands_for(file))
     return Study(*of, generation=generation)
 
 
@@ -463,7 +443,7 @@ def _conducted(
 
     progress, generation = asyncio.run(work())
     with closing(project.open_store()) as store:
-        study = _study_of(project, store, experiment, file, generation=generation)
+        study = _study_of(project, store, experiment, file, generation)
         found, answered = study.report(), study.is_answered()
         if not progress.is_paused:
             return _Conducted(found, answered, study.commands, "", None)
@@ -666,14 +646,7 @@ def _check(study: Study, loop: Loop, rule: dict[str, Any], variant: str, count: 
 @json_option
 @partial(located, drives=True)
 def judge(
-    project: Project,
-    *,
-    file: str,
-    name: str,
-    against: str,
-    variant: str,
-    as_csv: bool,
-    as_json: bool,
+    project: Project, *, file: str, name: str, against: str, as_json: bool, **options: Any
 ) -> None:
     """Show how far the judge of a loop, or of a grader, can be trusted.
 
@@ -685,7 +658,7 @@ def judge(
     from whorl.wings.experiments.lookup import check_judged
 
     # Wrong names, and labels that cannot be read, are told before anything has to be run.
-    read, labels = read_file(project, file), None
+    read, labels, variant = read_file(project, file), None, options["variant"]
     if against not in read.graders and against.endswith(".csv"):
         labels = FileLabels(against, variant or read.baseline)
     check_judged(read, prepare(project, read), "" if labels else against, name, variant)
@@ -693,7 +666,7 @@ def judge(
         found = judge_of(study, against, name, variant, labels)
     if as_json:
         print_json(found.document())
-    elif as_csv:
+    elif options["as_csv"]:
         echo(words.judge_csv(found), nl=False)
     else:
         print_lines(words.judge_lines(found))

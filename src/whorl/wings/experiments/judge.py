@@ -19,7 +19,6 @@ from whorl.wings.experiments.lookup import check_judged, judge_in
 from whorl.wings.experiments.results import iteration_names
 from whorl.wings.experiments.statistics import Judged, JudgeReport, finite, reliability
 from whorl.wings.experiments.what_if.evaluate import own_rule
-from whorl.wings.experiments.what_if.gain_by_iteration import ideal_rows
 from whorl.wings.experiments.what_if.loop_facts import (
     atom_of,
     atoms_in,
@@ -27,7 +26,7 @@ from whorl.wings.experiments.what_if.loop_facts import (
     facts_of,
     votes_in,
 )
-from whorl.wings.experiments.what_if.sweep import results_of
+from whorl.wings.experiments.what_if.sweep import ideal_rows, results_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

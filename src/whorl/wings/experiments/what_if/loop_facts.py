@@ -10,6 +10,7 @@ import json
 import os
 import re
 import zlib
+from collections import defaultdict
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -300,7 +301,8 @@ class _Facts(Observer):
         for judge in machine.plan.rules[frame["node"]].judges.values():
             atom = atom_of(judge)
             judges.append(f"{atom} again {len(judges)}" if atom in judges else atom)
-        self._log.add_loop(frame["address"], machine.now, judges)
+        self._log.began[frame["address"]] = machine.now
+        self._log.judges[frame["address"]] = judges
 
     def left(self, machine: State, key: str, outcome: Outcome) -> None:
         frame = machine.frames[key]
@@ -312,12 +314,11 @@ class _Facts(Observer):
         frame = machine.loop_frames[key]
         facts = self._loops.get(frame["address"])
         is_first = frame["count"] <= 1 and "last" not in frame and not frame.get("failures")
-        if facts is None or facts.ahead is not None or not is_first:
-            return
-        if machine.loop(key).check == "before":
+        is_open = facts is not None and facts.ahead is None and is_first
+        if facts is not None and is_open and machine.loop(key).check == "before":
             facts.ahead = row = IterationFacts(0, "succeeded")
             row.atoms = self._ahead(machine, key, row)
-            row.calls = self._log.of((frame["address"], 0))
+            row.calls = self._log.of[frame["address"], 0]
 
     def _begin_iteration(self, machine: State, key: str) -> None:
         """An iteration begins: the facts about the loop that it does not have."""
@@ -367,7 +368,7 @@ class _Facts(Observer):
         row.began, row.ended = frame["iteration"]["at"] - began, machine.now - began
         row.attempts = self._attempts[place] = self._attempts.get(place, 0) + 1
         self._log.close(place, machine.now)
-        row.calls = self._log.of(place)
+        row.calls = self._log.of[place]
         row.ended = min([row.ended, *(call.began for call in row.calls if call.judge)])
         row.has_overlap, row.has_waited = place in self._log.overlaps, place in self._log.waits
         if machine.loop(key).check != "after":
@@ -439,7 +440,7 @@ class _Facts(Observer):
     def read(self, event: Event) -> None:
         """A note of the journal, which the machine does not take in."""
         if event.kind == "budget.reached":
-            self._log.refuse(event.address)
+            self._log.refused.add(event.address)
         elif event.kind == "loop.finished":
             self._ends[event.address] = event.body
 
@@ -498,26 +499,17 @@ class _CallLog:
     """Counts calls while a journal is read; `outside` is what those used that are in no loop."""
 
     def __init__(self) -> None:
+        # When the loops in question began, and their judges by their atoms.
         self.began: dict[str, float] = {}
         self.judges: dict[str, list[str]] = {}
+        self.of: defaultdict[Place, list[Call]] = defaultdict(list)
         self.overlaps: set[Place] = set()
         self.waits: set[Place] = set()
-        self.outside: dict[str, float] = {}
-        self._calls: dict[Place, list[Call]] = {}
+        self.outside = dict.fromkeys(USAGE, 0.0)
+        # Calls that did not fit into a budget, so that they are not on their way.
+        self.refused: set[str] = set()
         self._open: dict[str, dict[str, Any]] = {}
         self._cancelled: dict[tuple[Place, str], Call] = {}
-        self._refused: set[str] = set()
-
-    def add_loop(self, address: str, began: float, judges: list[str]) -> None:
-        """A loop in question begins; its judges are known by their atoms."""
-        self.began[address], self.judges[address] = began, judges
-
-    def of(self, place: Place) -> list[Call]:
-        return self._calls.setdefault(place, [])
-
-    def refuse(self, address: str) -> None:
-        """A call did not fit into a budget, so it is not on its way."""
-        self._refused.add(address)
 
     def wait(self, addresses: Iterable[str]) -> None:
         """Time passes while these calls wait for their budget."""
@@ -536,7 +528,7 @@ class _CallLog:
             started = self._open.get(event.address, {})
             usage = {name: amount_in((body.get("usage") or {}).get(name)) for name in USAGE}
             if event.kind == "task.in_doubt":
-                usage = {name: charged(body.get("reserve") or {})[name] for name in USAGE}
+                usage = _reserved(body)
             else:
                 self._open.pop(event.address, None)
             if not is_no_call:
@@ -567,9 +559,9 @@ class _CallLog:
             call.is_in_doubt = event.kind == "task.in_doubt"
             if call.judge and isinstance(value, dict):
                 call.verdict = str(value.get("verdict"))
-            self.of(place).append(call)
+            self.of[place].append(call)
         for name, amount in usage.items() if not places else ():
-            self.outside[name] = self.outside.get(name, 0) + amount
+            self.outside[name] += amount
 
     def _made(
         self, place: Place, started: dict[str, Any], now: float, usage: dict[str, float]
@@ -586,13 +578,18 @@ class _CallLog:
         A reply that comes all the same tells what they used.
         """
         for address, started in self._open.items():
-            is_known = (place, address) in self._cancelled or address in self._refused
+            is_known = (place, address) in self._cancelled or address in self.refused
             if place in self._places(address) and not (is_known or self._judge(place, address)):
-                usage = charged(started.get("reserve") or {})
-                call = self._made(place, started, now, {name: usage[name] for name in USAGE})
+                call = self._made(place, started, now, _reserved(started))
                 call.is_in_doubt = True
                 self._cancelled[place, address] = call
-                self.of(place).append(call)
+                self.of[place].append(call)
+
+
+def _reserved(body: dict[str, Any]) -> dict[str, float]:
+    """What a call counts with whose use nobody knows."""
+    reserve = charged(body.get("reserve") or {})
+    return {name: reserve[name] for name in USAGE}
 
 
 class FactsCache:
