@@ -75,27 +75,6 @@ class Answers:
         return Reply("word " * 10 + r.choice("abcd") * r.randrange(1, 9), usage)
 
 
-class Recorded(Answers):
-    """Answers that keep what they were asked; `other` answers what others were not asked."""
-
-    def __init__(self, seed: object, failing: float = 0.0, known: Recorded | None = None) -> None:
-        super().__init__(seed, failing)
-        self.asked: set[tuple[str, str]] = set()
-        self._known = known
-
-    async def perform(self, request: Any, emit: Any) -> Reply:
-        inputs = json.dumps(request.inputs, sort_keys=True, default=str)
-        question = _place(request.address), inputs
-        self.asked.add(question)
-        if self._known is not None and question in self._known.asked:
-            return await self._known.perform(request, emit)
-        return await super().perform(request, emit)
-
-    def differing(self, number: int) -> Answers:
-        """Others that agree on everything that was asked, and on nothing else."""
-        return Recorded((self._seed, number), self._failing, self)
-
-
 def _place(address: str) -> str:
     """Where a call is; a judge is the same one wherever it stands in a rule."""
     return re.sub(r":judge[0-9]*", ":judge", address)

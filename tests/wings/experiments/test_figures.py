@@ -167,26 +167,3 @@ def test_intervals_hold_the_truth_as_often_as_they_say(
     slack = 2 * math.sqrt(0.95 * 0.05 / tried)
     assert hits / tried >= 0.93 - slack
     assert hits / tried <= 0.97 + slack or kind == "solved"
-
-
-@pytest.mark.slow
-@pytest.mark.campaign
-@pytest.mark.parametrize("variants", [1, 4])
-def test_equal_variants_are_seldom_called_better_or_worse(
-    variants: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With a level that is shared among all of them, in at most one experiment of twenty."""
-    monkeypatch.setattr(statistics, "RESAMPLES", amount(400, 2_000))
-    draw, tried, wrong = random.Random(f"alike {variants}"), amount(100, 2_000), 0
-    level = 1 - (1 - statistics.LEVEL) / variants
-    for number in range(tried):
-        base = [draw.betavariate(4, 1.5) for _ in range(20)]
-        others = [[draw.betavariate(4, 1.5) - one for one in base] for _ in range(variants)]
-        estimates = [
-            statistics.difference_estimate(pairs, seed=f"{number} {index}", level=level)
-            for index, pairs in enumerate(others)
-        ]
-        wrong += any(found.excludes(0) for found in estimates)
-
-    print(f"{wrong} of {tried} experiments with {variants} equal variants call one different")
-    assert wrong / tried <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / tried)

@@ -13,7 +13,6 @@ from experiments.guess import EXPERIMENT, FILE, GRADE, PLAIN, change, run_json
 from experiments.guess import whorl as command
 from experiments.programs import Answers, loop_in, run
 from whorl.interpreter.events import Event
-from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 from whorl.wings.experiments.what_if.evaluate import Answer, answer, own_rule
 from whorl.wings.experiments.what_if.loop_facts import atoms_in, facts_of
 
@@ -178,41 +177,6 @@ def test_runs_that_remember_each_other_are_no_sample() -> None:
     assert "on average" not in both
 
 
-def test_a_call_in_doubt_counts_as_reserved_and_is_marked() -> None:
-    """A crash between a call and its reply; what it used nobody knows."""
-    workflow = made("iteration >= 9", 2)
-    journal, crashed = MemoryJournal(), []
-
-    def strike(when: str, run: Any) -> None:
-        last = list(journal.read(run))[-1].event
-        if when == "before" and not crashed and last.kind == "task.started":
-            crashed.append(run)
-            raise Crash
-
-    runtime = SimulatedRuntime(Answers(7), journal)
-    name = runtime.start(workflow, {"task": "a poem"}, run="r")
-    journal.crash_hook = strike
-    with pytest.raises(Crash):
-        runtime.resume(name)
-    runtime.resume(name)
-    loop = loop_in(workflow)
-    rule = own_rule(loop)
-    assert rule is not None
-
-    found = answer(facts_of(journal, name, atoms_in([loop.until]))[0], loop, rule)
-
-    kinds = frozenset({"task.in_doubt", "loop.finished"})
-    said = [entry.event for entry in journal.read(name, kinds=kinds)]
-    doubts = [event for event in said if event.kind == "task.in_doubt"]
-    assert found.in_doubt == len(doubts) == 1
-    used: Any = said[-1].body["usage"]
-    assert found.usage["cost_usd"] == pytest.approx(used["cost_usd"])
-
-
-class Crash(BaseException):
-    """The process is gone."""
-
-
 MORE = "iteration >= 2"
 RANKED = "which another score would have changed"
 
@@ -229,22 +193,6 @@ def carried(until: Any, at_most: int = 4) -> Workflow:
     """The limit reaches an iteration through a value that is carried."""
     carry = {"left": "{{ iteration }}"}
     return seeing("limit", until, at_most, write="Write {{ task }} {{ left }}", carry=carry)
-
-
-def nested(until: Any, at_most: int = 4) -> Workflow:
-    """The limit is handed to a loop inside the loop."""
-    inner = {
-        "repeat": {"at_most": 1, "steps": {"write": {"ask": "Write {{ task }} {{ iteration }}"}}}
-    }
-    review = {"ask": "Review", "returns": {"score": "number"}}
-    steps = {"inner": inner, "review": review}
-    outer = {"repeat": {"until": until, "at_most": at_most, "steps": steps}}
-    workflow = whorl.build("polish", {"polish": outer}, inputs={"task": "string"}).ir
-    loop = loop_in(workflow)
-    inside = replace(loop.body.nodes[0], facts=())  # type: ignore[call-arg]
-    body = replace(loop.body, nodes=(inside, *loop.body.nodes[1:]))
-    loop = replace(loop, body=body, facts=(("iteration", "limit"),))
-    return replace(workflow, body=replace(workflow.body, nodes=(loop,)))
 
 
 NEVER, ONCE, LAST = "review.score > 2", "review.score > 0.5", "iteration >= 9"
@@ -325,7 +273,6 @@ ASKED = ["iteration >= 1", JUDGE]
 ROWS = {
     "limit": (told(NEVER), told(NEVER, 2), told(ONCE), "X106", LIMITED),
     "limit carried": (carried(NEVER), carried(NEVER, 2), carried(ONCE), "X106", LIMITED),
-    "limit in a loop inside": (nested(NEVER), nested(NEVER, 2), nested(ONCE), "X106", LIMITED),
     "score": (
         *(seeing("score", [SCORE, NEVER]), seeing("score", [OTHER, NEVER])),
         *(seeing("score", [SCORE, ONCE]), "X106", f"see score, {RANKED}"),

@@ -15,6 +15,7 @@ from experiments.guess import (
     EXPERIMENT,
     FILE,
     GRADE,
+    SHORT_YES,
     VARIANTS,
     configure,
     run_json,
@@ -64,40 +65,20 @@ grade:
   taste: {person: "Would you send this?", show: "{{ outputs.text }}"}
 grade_iterations: returned
 """
-    variants = "  concealed: {model: hushed, loops: {polish: {at_most: 4, return: best}}}\n"
-    text = EXPERIMENT.replace(GRADE, graders).replace(
-        "  longer: {loops", variants + "  longer: {loops"
-    )
-    Path(FILE).write_text(text)
-    Path("cases.csv").write_text("n\n1\n2\n")
-    replies = """
-[[providers.demo.replies]]
-match = "It is short"
-replies = ["YES"]
-[[providers.demo.replies]]
-match = "How good"
-replies = [{json = {grade = 0.5}}]
-[prices.hushed]
-input = 10.0
-output = 100.0
-"""
-    configure(replies)
+    other = "variants:\n  concealed: {model: hushed, loops: {polish: {at_most: 4}}}\n"
+    Path(FILE).write_text(EXPERIMENT.replace(GRADE, graders).replace(VARIANTS, other))
+    write_cases(2)
+    asked = '[[providers.demo.replies]]\nmatch = "How good"\nreplies = [{json = {grade = 0.5}}]\n'
+    configure(SHORT_YES + asked + "[prices.hushed]\ninput = 10.0\noutput = 100.0\n")
 
     found = run_json("experiment", "run", FILE)
 
-    assert {row["variant"] for row in found["rows"]} == {"base", "concealed", "longer"}
+    assert {row["variant"] for row in found["rows"]} == {"base", "concealed"}
     with closing(stored()) as store:
         gradings = [row for row in store.runs(limit=100) if row.name.startswith("grade-")]
-        entries = [
-            (row.name, json.dumps(entry.event.body))
-            for row in gradings
-            for entry in store.read(row.id)
-        ]
-    assert {name for name, _ in entries} == {"grade-good", "grade-asked", "grade-taste"}
-    told = [
-        words for words in ("concealed", "hushed", "longer") for _, body in entries if words in body
-    ]
-    assert told == []
+        bodies = [json.dumps(e.event.body) for row in gradings for e in store.read(row.id)]
+    assert {row.name for row in gradings} == {"grade-good", "grade-asked", "grade-taste"}
+    assert not [body for body in bodies if "concealed" in body or "hushed" in body]
 
 
 RULES: dict[str, dict[str, Any]] = {

@@ -159,22 +159,6 @@ def test_nothing_is_recommended_where_a_rule_that_is_not_ranked_is_surely_better
     )
 
 
-@pytest.mark.slow
-@pytest.mark.campaign
-def test_what_is_recommended_is_better_on_cases_it_was_not_chosen_with() -> None:
-    loop = made_loop()
-    recommended = 0
-    for number in range(amount(20, 200)):
-        found = sweep_of(loop, made_subjects(loop, 20, f"held out {number}", noise=True))
-        assert found.own is not None
-        if found.recommended is not None:
-            recommended += 1
-            gain = found.honest["grade"] - found.own.grade
-            assert gain > 0 or (gain > -0.02 and found.honest["cost_usd"] < found.own.cost_usd)
-
-    assert recommended <= amount(20, 200) / 4
-
-
 def test_the_words_on_iterating_say_what_they_are_about() -> None:
     """One of the later iterations is better than the first, and its score says so."""
     loop = made_loop()
