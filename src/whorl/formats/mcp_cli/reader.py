@@ -185,7 +185,7 @@ def _find_order(file: ParsedFile, items: list[Item]) -> None:
         file.mentioned.update(mentioned)
         names = (*mentioned, *variables.operands_in(item.get("if")))
         waits = {owner.name for owner in filter(None, map(known.owner, names))} - {item.name}
-        file.waits[item.name] = _needed(file.context, item, known.items) | waits
+        file.waits[item.name] = _read_needs(file.context, item, known.items) | waits
     for item in items:
         # Texts may mention a loop that has ended; those inside of a loop mean that loop.
         outside = item.fields if item.loop is None else item.loop.get("items")
@@ -200,7 +200,7 @@ def _find_order(file: ParsedFile, items: list[Item]) -> None:
         file.ordered[item.name] = len(file.ordered)
 
 
-def _needed(context: FileContext, item: Item, items: dict[str, Item]) -> set[str]:
+def _read_needs(context: FileContext, item: Item, items: dict[str, Item]) -> set[str]:
     needs = item.get("needs")
     listed = map(scalar_of, needs if isinstance(needs, Sequence) else (needs,))
     names = {scalar.text: scalar for scalar in listed if scalar is not None}
@@ -246,97 +246,77 @@ def _break_circle(file: ParsedFile, left: list[Item]) -> Item:
     return first
 
 
-# The fields of a file.
+# The fields of a file, and those of each of its parts.
 
-TEXT = Field("text")
-TEXTS = Field("texts")
-FLAG = Field("flag")
-DURATION = Field("duration")
-WORKERS = Field("count", low=1, high=100)
-FAILURE = Field("word", words=("halt", "continue", "retry"))
-RETRIES = Field("count", low=1, high=100)
-
-_ASKING: dict[str, Field] = {
-    "provider": TEXT,
-    "model": TEXT,
-    "providers": Field("list", inner=Table("provider", {"provider": TEXT, "model": TEXT})),
-    "servers": TEXTS,
-    "skills": TEXTS,
+_FIELDS: dict[str, Field] = {
+    **dict.fromkeys(words("provider model run input if items until accumulate"), Field("text")),
+    **dict.fromkeys(words("$schema version description system_prompt"), Field("text")),
+    **dict.fromkeys(words("servers skills needs"), Field("texts")),
+    **dict.fromkeys(words("no_color parallel allow_partial"), Field("flag")),
+    **dict.fromkeys(words("timeout retry_delay timeout_per_item total_timeout"), Field("duration")),
+    **dict.fromkeys(words("with env rag embeddings"), Field("object")),
+    **dict.fromkeys(words("max_workers max_retries"), Field("count", low=1, high=100)),
     "temperature": Field("number", low=0, high=2),
     "max_tokens": Field("count", low=1, high=10_000_000),
-    "timeout": DURATION,
     "max_iterations": Field("count", low=1, high=1_000),
-    "logging": Field("word", words=words("error warn info step steps debug verbose noisy")),
-    "no_color": FLAG,
-}
-
-_VOTING = ("provider", "model", "temperature", "max_tokens", "timeout")
-
-EXECUTION = Table(
-    "execution",
-    _ASKING
-    | {
-        "parallel": FLAG,
-        "max_workers": WORKERS,
-        "on_error": Field("word", words=("halt", "cancel_all", "complete_running", "continue")),
-    },
-)
-
-LOOP_FIELDS: dict[str, Field] = {
-    "workflow": Field("text", required=True, example="the workflow to call"),
-    "mode": Field("word", words=("refine", "iterate")),
-    "items": TEXT,
-    "with": Field("object"),
-    "max_iterations": Field(
-        "count", required=True, low=1, high=ITERATIONS_MAX, example="the most iterations, such as 5"
-    ),
-    "until": TEXT,
-    "on_failure": FAILURE,
-    "max_retries": RETRIES,
-    "retry_delay": DURATION,
     "min_success_rate": Field("number", low=0, high=1),
-    "timeout_per_item": DURATION,
-    "total_timeout": DURATION,
-    "accumulate": TEXT,
-    "parallel": FLAG,
-    "max_workers": WORKERS,
+    "execution_order": Field("count"),
+    "logging": Field("word", words=words("error warn info step steps debug verbose noisy")),
+    "on_error": Field("word", words=("halt", "cancel_all", "complete_running", "continue")),
+    "on_failure": Field("word", words=("halt", "continue", "retry")),
+    "mode": Field("word", words=("refine", "iterate")),
+    "require": Field("word", words=("unanimous", "2/3", "majority")),
 }
-_LOOP_INSTEAD = {
-    "needs": "a loop waits for every step that its texts mention; or make it a step with `loop:`",
-    "condition": "write it as `until`",
-    "for_each": "write `mode: iterate` with `items`",
-    "item_name": "the item is `{{item}}` in the workflow that is called",
-    "prompt": "a loop calls a `workflow`; put the prompt into a step of that workflow",
-    "run": "a loop calls a `workflow`; put the prompt into a step of that workflow",
-    "steps": "put the steps into a file of their own and name it as `workflow`",
-}
-_NAMED = {"name": Field("text", required=True, example="a name of its own")}
 
-TEMPLATE = Table("template", {"name": LOOP_FIELDS["workflow"], "with": Field("object")})
 
-LLM = Table(
-    "llm",
+def _fields(names: str, **others: Field) -> dict[str, Field]:
+    return {name: _FIELDS[name] for name in words(names)} | others
+
+
+def _needed(example: str, kind: str = "text", inner: Table | None = None) -> Field:
+    return Field(kind, required=True, example=example, inner=inner)
+
+
+_ASKING = _fields(
+    "provider model servers skills temperature max_tokens timeout max_iterations logging no_color",
+    providers=Field("list", inner=Table("provider", _fields("provider model"))),
+)
+_VOTING = "provider model temperature max_tokens timeout"
+EXECUTION = Table("execution", _ASKING | _fields("parallel max_workers on_error"))
+_WORKFLOW = _needed("the workflow to call")
+_LIMIT = Field(
+    "count", required=True, low=1, high=ITERATIONS_MAX, example="the most iterations, such as 5"
+)
+LOOP = Table(
+    "loop",
+    _fields(
+        "mode items with until on_failure max_retries retry_delay min_success_rate "
+        "timeout_per_item total_timeout accumulate parallel max_workers",
+        workflow=_WORKFLOW,
+        max_iterations=_LIMIT,
+    ),
     {
-        "prompt": Field("text", required=True, example="the question to the model"),
-        "system_prompt": TEXT,
-        **{name: _ASKING[name] for name in _VOTING},
+        "needs": "a loop waits for what its texts mention; or make it a step with `loop:`",
+        "condition": "write it as `until`",
+        "for_each": "write `mode: iterate` with `items`",
+        "item_name": "the item is `{{item}}` in the workflow that is called",
+        "prompt": "a loop calls a `workflow`; put the prompt into a step of that workflow",
+        "run": "a loop calls a `workflow`; put the prompt into a step of that workflow",
+        "steps": "put the steps into a file of their own and name it as `workflow`",
     },
 )
-
+_NAMED = {"name": _needed("a name of its own")}
+TEMPLATE = Table("template", _fields("with", name=_WORKFLOW))
+LLM = Table("llm", _fields(f"system_prompt {_VOTING}", prompt=_needed("the question to the model")))
 CONSENSUS = Table(
     "consensus",
-    {
-        "prompt": Field("text", required=True, example="the question to all models"),
-        "executions": Field(
-            "list",
-            required=True,
-            example="at least two of {provider, model}",
-            inner=Table("execution", {name: _ASKING[name] for name in _VOTING}),
+    _fields(
+        "require allow_partial timeout",
+        prompt=_needed("the question to all models"),
+        executions=_needed(
+            "at least two of {provider, model}", "list", Table("execution", _fields(_VOTING))
         ),
-        "require": Field("word", words=("unanimous", "2/3", "majority")),
-        "allow_partial": FLAG,
-        "timeout": DURATION,
-    },
+    ),
 )
 
 # What does the work of a step; a step has exactly one of them.
@@ -366,23 +346,15 @@ def _check_kind(context: ReadContext, step: Mapping, owner: str) -> None:
 
 STEP = Table(
     "step",
-    _ASKING
-    | _NAMED
-    | {
-        "run": TEXT,
-        "template": Field("object", inner=TEMPLATE),
-        "loop": Field("object", inner=Table("loop", LOOP_FIELDS, _LOOP_INSTEAD)),
-        "consensus": Field("object", inner=CONSENSUS),
-        "rag": Field("object"),
-        "embeddings": Field("object"),
-        "llm": Field("object", inner=LLM),
-        "input": TEXT,
-        "if": TEXT,
-        "needs": TEXTS,
-        "execution_order": Field("count"),
-        "on_failure": FAILURE,
-        "max_retries": RETRIES,
-    },
+    _NAMED
+    | _ASKING
+    | _fields(
+        "run rag embeddings input if needs execution_order on_failure max_retries",
+        template=Field("object", inner=TEMPLATE),
+        loop=Field("object", inner=LOOP),
+        consensus=Field("object", inner=CONSENSUS),
+        llm=Field("object", inner=LLM),
+    ),
     {
         "prompt": "write it as `run`",
         "system_prompt": "write it at the beginning of `run`",
@@ -401,16 +373,13 @@ STEP = Table(
 
 ROOT = Table(
     "workflow",
-    {
-        "$schema": TEXT,
-        "name": Field("text", required=True, example="the name of the workflow"),
-        "version": TEXT,
-        "description": TEXT,
-        "execution": Field("object", inner=EXECUTION),
-        "env": Field("object"),
-        "steps": Field("list", inner=STEP),
-        "loops": Field("list", inner=Table("loop", _NAMED | LOOP_FIELDS, _LOOP_INSTEAD)),
-    },
+    _fields(
+        "$schema version description env",
+        name=_needed("the name of the workflow"),
+        execution=Field("object", inner=EXECUTION),
+        steps=Field("list", inner=STEP),
+        loops=Field("list", inner=replace(LOOP, fields={**_NAMED, **LOOP.fields})),
+    ),
     {
         "variables": "write constants as `env` and use them as {{env.NAME}}",
         "inputs": "the input is {{input}}; every other unknown {{name}} is an input, too",
