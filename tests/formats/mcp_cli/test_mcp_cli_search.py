@@ -26,35 +26,27 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-def find(project: Path, name: str, folders: tuple[str, ...] = ()) -> str | None:
-    names = [name + ending for ending in (".yaml", ".yml")]
-    return find_beside(
-        str(project / "flows" / "main.yaml"), names, root=str(project), folders=folders
-    )
-
-
-def test_the_nearest_file_is_found(project: Path) -> None:
-    assert find(project, "near") == "near.yaml"
-    assert find(project, "low") == "deep/low.yml"
-    assert find(project, "deep/near") == "deep/near.yaml"
-    assert find(project, "top") == "../top.yaml"
-    assert find(project, "flows/deep/near") == "deep/near.yaml"
-
-
-def test_other_folders_are_searched_if_they_are_named(project: Path) -> None:
-    assert find(project, "shared") is None
-    assert find(project, "shared", ("library",)) == "../library/shared.yaml"
-    assert find(project, "far", ("library",)) is None
-
-
-@pytest.mark.parametrize("name", ["../../outside", "/etc/passwd", "a\0b", "..\\outside", "none"])
-def test_nothing_outside_of_the_project_is_found(project: Path, name: str) -> None:
-    assert find(project, name) is None
-    assert find(project, name, ("..", "/")) is None
-
-
-def test_hidden_folders_and_links_are_not_searched(project: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "folders", "expected"),
+    [
+        ("near", (), "near.yaml"),
+        ("low", (), "deep/low.yml"),
+        ("deep/near", (), "deep/near.yaml"),
+        ("top", (), "../top.yaml"),
+        ("flows/deep/near", (), "deep/near.yaml"),
+        # Others are searched if they are named; hidden ones, links and what is outside never.
+        ("shared", (), None),
+        ("shared", ("library",), "../library/shared.yaml"),
+        ("far", ("library",), None),
+        ("secret", (".",), None),
+        *((name, folders, None) for folders in ((), ("..", "/"))
+          for name in ("../../outside", "/etc/passwd", "a\0b", "..\\outside", "none")),
+    ],
+)  # fmt: skip
+def test_the_nearest_file_is_found(
+    project: Path, name: str, folders: tuple[str, ...], expected: str | None
+) -> None:
     (project / "flows" / "link").symlink_to(project / "other")
+    caller, names = project / "flows" / "main.yaml", [name + end for end in (".yaml", ".yml")]
 
-    assert find(project, "secret", (".",)) is None
-    assert find(project, "far") is None
+    assert find_beside(str(caller), names, root=str(project), folders=folders) == expected
