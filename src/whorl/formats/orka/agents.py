@@ -359,7 +359,11 @@ class Section:
         is_agent = scalar.text in self.visible
         # Looking for the nearest name costs time.
         if not is_agent and not self.context.is_full:
-            _report_unknown(self.context, scalar, [*self.agents, *self.around])
+            names = [*self.agents, *self.around]
+            message = f"there is no agent {scalar.text[:60]!r}"
+            advice = did_you_mean(scalar.text, names)
+            advice = advice or f"agents: {', '.join(names[:20]) or 'none'}"
+            self.context.report("W010", message, scalar.span, label="unknown agent", help=advice)
         return is_agent
 
     def check_named(self, agent: Agent, field: str, name: str) -> bool:
@@ -456,7 +460,7 @@ def read_section(
             code, message, span = "W007", "'agents' must be a list of agents", written.span
         context.report(code, message, span, help="add agents: [{id: ..., type: ..., prompt: ...}]")
         return None
-    section = Section(context, {}, around or {})
+    section = Section(context, {}, around or {}, around or {})
     section.name = text_of(orchestrator.get("id"))
     section.strategy = text_of(orchestrator.get("strategy"))
     names = _read_agents(section, written)
@@ -499,10 +503,7 @@ def _read_agents(section: Section, written: Sequence) -> list[str]:
     context, agents, names = section.context, section.agents, []
     for item in written:
         if isinstance(item, Scalar):
-            if item.text in section.around:
-                names.append(item.text)
-            else:
-                _report_unknown(context, item, [*agents, *section.around])
+            names += section.named([item])
             continue
         context.count_step(item.span)
         agent = read_agent(context, item, section.around)
@@ -516,12 +517,6 @@ def _read_agents(section: Section, written: Sequence) -> list[str]:
         agents.setdefault(agent.id, agent)
         names.append(agent.id)
     return names
-
-
-def _report_unknown(context: FileContext, scalar: Scalar, names: list[str]) -> None:
-    message = f"there is no agent {scalar.text[:60]!r}"
-    advice = did_you_mean(scalar.text, names) or f"agents: {', '.join(names[:20]) or 'none'}"
-    context.report("W010", message, scalar.span, label="unknown agent", help=advice)
 
 
 def texts_within(value: Value) -> Iterator[str]:
