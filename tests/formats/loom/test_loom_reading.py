@@ -217,3 +217,11 @@ def test_a_long_text_with_short_expressions_can_be_put_into_a_variable() -> None
     long = {"type": "Compose", "inputs": f"@concat('{text}')", "runAfter": {}}
     with pytest.raises(InvalidWorkflow, match="8192"):
         read({"definition": {"triggers": {}, "actions": {"C": long}}})
+
+
+def test_a_run_keeps_the_usual_limits_of_its_project(tmp_path: Path) -> None:
+    config = '[limits]\niterations = 4\ntime = "PT2H"\n'
+    ran = run_in(tmp_path, {"actions": {"turn": TURN}}, config=config)
+
+    assert ran.document["status"] == "failed"
+    assert "Loop exceeded maximum iterations: 4" in ran.document["error"]["message"]

@@ -264,14 +264,14 @@ def _findings(state: State, text: str, file: str, others: editing.Others = None)
 
 
 def _sketched(
-    state: State, draft: Unsaved, etag: str | None = None, *, checked: bool = True
+    state: State, unsaved: Unsaved, etag: str | None = None, *, checked: bool = True
 ) -> Sketched:
-    path = str(state.file(draft.name))
-    dialect, sketch = editing.sketch_text(state.project, draft.text, path)
+    path = str(state.file(unsaved.name))
+    dialect, sketch = editing.sketch_text(state.project, unsaved.text, path)
     # Why there is no picture is told in any case.
     is_checked = checked or sketch is None
-    found = _findings(state, draft.text, path, draft.others) if is_checked else None
-    return Sketched(file=draft.name, dialect=dialect, text=draft.text, etag=etag, sketch=sketch,
+    found = _findings(state, unsaved.text, path, unsaved.others) if is_checked else None
+    return Sketched(file=unsaved.name, dialect=dialect, text=unsaved.text, etag=etag, sketch=sketch,
                     diagnostics=found)  # fmt: skip
 
 

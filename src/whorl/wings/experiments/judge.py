@@ -45,7 +45,7 @@ _VOTE = r"votes\[[0-9]+\]/judge(?:#[0-9]+)?"
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Judgement:
     """A result with what the judge said of it, or why it said nothing, and its label."""
 
     of: Graded
@@ -79,7 +79,7 @@ def judge_of(
     if name in graders:
         fields, of, place = graders[name].fields, f"grader {name}", _VOTE
         question, votes = str(fields.get("judge", name)), int(fields.get("votes", 1))
-        said = list(_of_grader(study, name, labels, variant))
+        seen = list(_of_grader(study, name, labels, variant))
     else:
         loop = study.loop(name, variant)
         judge = judge_in(loop)
@@ -87,10 +87,10 @@ def judge_of(
         of, place = f"loop {loop.name}", _ASKED.format(re.escape(loop.name))
         source = getattr(judge.question, "value", getattr(judge.question, "source", ""))
         question, votes = str(source), judge.votes
-        said = list(_of_loop(study, loop, judge, labels, variant))
-    judged = [each.judged() for each in said if None not in (each.verdict, each.label)]
-    notes = [*_not_judged(study, name, said)]
-    notes += labels.notes(sum(each.label is None for each in said), len(said))
+        seen = list(_of_loop(study, loop, judge, labels, variant))
+    judged = [each.judged() for each in seen if None not in (each.verdict, each.label)]
+    notes = [*_not_judged(study, name, seen)]
+    notes += labels.notes(sum(each.label is None for each in seen), len(seen))
     found = _reliability(study, question, judged, notes, votes)
     if loop is not None:
         assert judge is not None
@@ -100,17 +100,17 @@ def judge_of(
     return found
 
 
-def _not_judged(study: Study, name: str, said: Sequence[_Said]) -> Iterator[Note]:
+def _not_judged(study: Study, name: str, seen: Sequence[_Judgement]) -> Iterator[Note]:
     """Which results have no verdict, and what helps."""
-    open_ = [each for each in said if each.verdict is None]
+    open_ = [each for each in seen if each.verdict is None]
     faults = [each.fault for each in open_ if each.fault]
     left = len(open_) - len(faults)
-    if not said:
+    if not seen:
         yield "the judge was asked of no result", ""
     if left:
-        yield f"{_some(left, len(said))} no verdict of grader {name!r}", study.commands.run
+        yield f"{_some(left, len(seen))} no verdict of grader {name!r}", study.commands.run
     if faults:
-        words = f"{_some(len(faults), len(said))} no verdict of grader {name!r}"
+        words = f"{_some(len(faults), len(seen))} no verdict of grader {name!r}"
         yield f"{words}: {faults[0]}", ""
 
 
@@ -184,7 +184,7 @@ def _with_judge(until: Condition | None, judge: Judge, other: Judge) -> Conditio
     return other if until == judge else until
 
 
-def _of_grader(study: Study, name: str, labels: Labels, variant: str) -> Iterator[_Said]:
+def _of_grader(study: Study, name: str, labels: Labels, variant: str) -> Iterator[_Judgement]:
     """What a trial returned, or all iterations of an exploring one, as they were graded."""
     experiment = study.experiment
     for one in (one for block in study.graded for one in block):
@@ -205,15 +205,15 @@ def _of_grader(study: Study, name: str, labels: Labels, variant: str) -> Iterato
                 yield _graded(one, number, label, study.collection.grade(grader, seen))
 
 
-def _graded(one: Graded, number: int | None, label: bool | None, grade: Grade | None) -> _Said:
+def _graded(one: Graded, number: int | None, label: bool | None, grade: Grade | None) -> _Judgement:
     if grade is None or grade.value is None:
-        return _Said(one, number, label, fault="" if grade is None else grade.fault)
-    return _Said(one, number, label, grade.value > SOLVED, grade.votes, grade.run)
+        return _Judgement(one, number, label, fault="" if grade is None else grade.fault)
+    return _Judgement(one, number, label, grade.value > SOLVED, grade.votes, grade.run)
 
 
 def _of_loop(
     study: Study, loop: Loop, judge: Judge, labels: Labels, variant: str
-) -> Iterator[_Said]:
+) -> Iterator[_Judgement]:
     atom = atom_of(judge)
     for one in (one for block in study.graded for one in block):
         outcome = one.outcome
@@ -225,7 +225,7 @@ def _of_loop(
                 is_yes, _, _ = count_votes(votes, judge.votes)
                 cast = tuple({"met": True, "not_met": False}.get(v) for v, _ in votes)
                 label = labels.of(one, number, seen)
-                yield _Said(one, number, label, bool(is_yes), cast, str(outcome.run))
+                yield _Judgement(one, number, label, bool(is_yes), cast, str(outcome.run))
 
 
 def _iterations(
