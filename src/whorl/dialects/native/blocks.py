@@ -84,15 +84,15 @@ def _stub(context: Context, attributes: dict[str, Any]) -> ir.Compute:
     return ir.Compute(value=ir.Constant(None), **kept)
 
 
-@dataclass(eq=False, repr=False)
 class Steps(Form):
     """Steps by name: a block, open or closed, whose steps follow each other or only `after`."""
 
-    words: str = "steps by name"
-    is_open: bool = False
-    is_ordered: bool = True
+    words = "steps by name"
     shape = Mapping
     ref = "steps"
+
+    def __init__(self, *, is_open: bool = False, is_ordered: bool = True) -> None:
+        self.is_open, self.is_ordered = is_open, is_ordered
 
     def take(self, context: Context, value: Mapping, at: Location) -> Any:
         if not value.entries and not context.exact:
@@ -145,22 +145,21 @@ class Options(forms.Object):
 OPTIONS = Options("block", fields("block", None, ir.Block, "nodes"))
 
 
-@dataclass(eq=False, repr=False)
 class Body(Steps):
     """Steps right in their place, or under `steps` with what else is said about them.
 
-    `slot` is the place of the block in a branch, `section` has what else can be said.
+    `slot` is the place of the block in a branch, `more` is what else can be said.
     """
 
-    is_open: bool = True
-    slot: str = ""
-    section: str = ""
-    ref: str = "body"
+    ref = "body"
 
-    def __post_init__(self) -> None:
-        steps = Steps(is_open=self.is_open, is_ordered=self.is_ordered)
-        more = fields(self.section) if self.section else {}
-        self.fields = {**more, **fields("body", {"steps": steps, "block": OPTIONS})}
+    def __init__(
+        self, slot: str = "", more: forms.FieldTable | None = None, *, is_ordered: bool = True
+    ) -> None:
+        super().__init__(is_open=True, is_ordered=is_ordered)
+        steps = Steps(is_open=True, is_ordered=is_ordered)
+        self.slot, self.more = slot, more or {}
+        self.fields = {**self.more, **fields("body", {"steps": steps, "block": OPTIONS})}
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         return self.read_parts(context, value, at, self.slot).get("body")

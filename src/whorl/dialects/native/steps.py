@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING, Any
 from whorl import ir
 from whorl.dialects.native import forms
 from whorl.dialects.native.blocks import COMMON, NODE, OPTIONS, Body, Kind, Steps, Together
-from whorl.dialects.native.context import CannotWriteError, Context, Location, is_same, is_template
+from whorl.dialects.native.context import (
+    Attributes,
+    CannotWriteError,
+    Context,
+    Location,
+    is_template,
+)
 from whorl.dialects.native.loop import REPEAT
-from whorl.dialects.native.table import EXPRESSION, TEMPLATE, VALUE, fields
+from whorl.dialects.native.table import EXPRESSION, TEMPLATE, fields
 from whorl.dialects.native.tasks import ANY_TASK, TASKS
 from whorl.dialects.reader import Reading
 from whorl.dialects.reading.fields import check_arguments
 from whorl.ir.values import parse_time
 from whorl.ir.walk import names_given
 from whorl.language import LanguageError, parse
-from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Value
 
 if TYPE_CHECKING:
@@ -215,37 +220,38 @@ class On(forms.Condition):
         return source[1 : -len(") ~ ''")] if is_text else forms.WRONG
 
 
-@dataclass(eq=False, repr=False)
 class CaseOf(Body):
     """One case of a choice: its steps, or under `steps` with when it is taken."""
 
-    words: str = "the steps of the case"
-    section: str = "case"
-    ref: str = "case"
+    words = "the steps of the case"
+    ref = "case"
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        is_default = self.section == "default"
-        slot = "default" if is_default else f"case.{at.field}"
+        is_default = bool(self.slot)
         owner = at if is_default else Location(f"case {at.words}", "", at.span)
-        attributes = self.read_parts(context, value, at, slot, owner) or {"body": ir.Block(())}
-        attributes.setdefault("name", at.field)
-        if not is_default and "when" not in attributes:
-            attributes.setdefault("equals", ir.Constant(at.field))
+        slot = self.slot or f"case.{at.field}"
+        attributes = {} if is_default else {"name": at.field}
+        attributes |= self.read_parts(context, value, at, slot, owner) or {"body": ir.Block(())}
+        forms.derive(context, self.more, attributes)
         case = ir.Case(**attributes)
         context.places.remember_part(case, at.span)
         return case
 
     def write(self, context: Context, value: Any) -> Any:
-        is_default = self.section == "default"
-        more: dict[str, Any] = {}
-        if value.when is not None:
-            more["if"] = EXPRESSION.write(context, value.when)
-        if is_default and value.name != "default":
-            more["name"] = value.name
-        usual = None if is_default or value.when is not None else ir.Constant(value.name)
-        if not is_same(value.equals, usual):
-            more["equals"] = VALUE.write(context, value.equals)
+        more = forms.write_object(context, self.more, value)
         return self.write_parts(context, value.body, more)
+
+
+class DefaultCase(CaseOf):
+    """The steps that are taken where no case fits."""
+
+    words = "steps by name"
+    ref = "body"
+
+
+def _equals(context: Context, attributes: Attributes) -> ir.Value | None:
+    """A case is taken by its name, unless it says when."""
+    return None if attributes.get("when") is not None else ir.Constant(attributes["name"])
 
 
 class Choose(forms.Object):
@@ -277,8 +283,9 @@ def _kind(
 
 FLAG = forms.Boolean(is_flag=True)
 _BODY = Body()
-_CASES = forms.MapOf(CaseOf(), "cases by name", "any", least=1, make=lambda _, case: case)
-_DEFAULT = CaseOf("steps by name", section="default", ref="body")
+CASE = CaseOf("", fields("case", equals=_equals))
+_CASES = forms.MapOf(CASE, "cases by name", "any", least=1, make=lambda _, case: case)
+_DEFAULT = DefaultCase("default", fields("default", name=lambda *_: "default"))
 CHOOSE = fields("cases", {"on": On(), "cases": _CASES, "default": _DEFAULT})
 _IF = fields("if", {"then": Body(slot="case.then"), "else": Body(slot="default")})
 _CALLED = Called("a workflow file of the project", needed=True)

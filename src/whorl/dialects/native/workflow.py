@@ -22,7 +22,7 @@ from whorl.dialects.native.context import (
 )
 from whorl.dialects.native.forms import Choice
 from whorl.dialects.native.loop import FORM, last_with_result
-from whorl.dialects.native.steps import CHOOSE, KINDS
+from whorl.dialects.native.steps import CASE, CHOOSE, KINDS
 from whorl.dialects.native.table import VALUE, fields
 from whorl.dialects.native.tasks import let_read_codes_pass, returns_schema
 from whorl.dialects.reading.fields import text_of
@@ -309,7 +309,7 @@ def native_schema() -> dict[str, Json]:
                 ],
             },
             "body": {"anyOf": [forms.schema_of(Body().fields), steps]},
-            "case": {"anyOf": [forms.schema_of(Body(section="case").fields), steps]},
+            "case": {"anyOf": [forms.schema_of(CASE.fields), steps]},
             "choose": forms.schema_of(CHOOSE),
             "condition": FORM.schema(),
             "returns": returns_schema(),
