@@ -111,16 +111,6 @@ def test_a_loop_goes_to_a_file_that_is_called_with_its_lines_as_they_are_and_bac
     assert "call" not in both.text
 
 
-def test_readers_of_a_whole_step_read_that_output(folder: Folder) -> None:
-    out = folder.apply(NATIVE, operation="extract", at="plan", file="plan.yaml")
-    folder.keep(out)
-
-    assert "by {{ plan.result }}." in out.text
-    assert 'result: "{{ plan }}"' in out.others["plan.yaml"]
-    again = folder.apply(out.text, operation="inline", at="plan")
-    assert again.text == NATIVE
-
-
 def test_steps_beside_each_other_go_together(folder: Folder) -> None:
     out = folder.apply(NATIVE, operation="extract", at=["plan", "polish"], file="my-body.yaml")
     folder.keep(out)
@@ -139,16 +129,8 @@ def test_steps_beside_each_other_go_together(folder: Folder) -> None:
     assert again.text == NATIVE
 
 
-def test_readers_of_what_goes_are_found_wherever_they_read_it(folder: Folder) -> None:
-    out = folder.apply(NATIVE, operation="extract", at="polish/review", file="review.yaml")
-
-    assert "until: review.result.approved   # the reviewer says so" in out.text
-    assert 'carry: {feedback: "{{ review.result.feedback }}"}' in out.text
-    assert "{{ polish.review.result.feedback }}" in out.text
-
-
-def test_those_who_wait_for_one_of_several_wait_for_the_call(folder: Folder) -> None:
-    text = """\
+ENDS = "whorl: 1\nsteps:\n  a: {ask: One}\n  b: {ask: Two}\n"
+ORDERED = """\
 whorl: 1
 steps:
   a: {ask: One}
@@ -157,19 +139,43 @@ steps:
   d: {ask: "Four {{ b }}", after: b}
 outputs: {d: "{{ d }}"}
 """
-    out = folder.apply(text, operation="extract", at=["a", "b"], file="ab.yaml", name="both")
-
-    assert "  c: {ask: Three, after: [both]}\n" in out.text
-    assert '  d: {ask: "Four {{ both.b }}", after: both}\n' in out.text
 
 
-def test_what_the_workflow_gives_stays_the_same(folder: Folder) -> None:
-    text = "whorl: 1\nsteps:\n  a: {ask: One}\n  b: {ask: Two}\n"
-    out = folder.apply(text, operation="extract", at="b", file="b.yaml")
+@pytest.mark.parametrize(
+    ("text", "operation", "parts"),
+    [
+        (NATIVE, {"at": "plan"}, ["by {{ plan.result }}."]),
+        (
+            NATIVE,
+            {"at": "polish/review"},
+            [
+                "until: review.result.approved   # the reviewer says so",
+                'carry: {feedback: "{{ review.result.feedback }}"}',
+                "{{ polish.review.result.feedback }}",
+            ],
+        ),
+        (
+            ORDERED,
+            {"at": ["a", "b"], "name": "both"},
+            [
+                "  c: {ask: Three, after: [both]}\n",
+                '  d: {ask: "Four {{ both.b }}", after: both}\n',
+            ],
+        ),
+        # What the workflow gives stays the same.
+        (ENDS, {"at": "b"}, ['outputs:\n  b: "{{ b.result }}"\n']),
+        (ENDS, {"at": ["a", "b"]}, ['outputs:\n  b: "{{ new.b }}"\n']),
+    ],
+)
+def test_who_reads_or_waits_for_what_goes_names_the_call(
+    folder: Folder, text: str, operation: dict[str, Any], parts: list[str]
+) -> None:
+    out = folder.apply(text, operation="extract", file="new.yaml", **operation)
+    folder.keep(out)
 
-    assert out.text.endswith('outputs:\n  b: "{{ b.result }}"\n')
-    both = folder.apply(text, operation="extract", at=["a", "b"], file="ab.yaml")
-    assert both.text.endswith('outputs:\n  b: "{{ ab.b }}"\n')
+    assert [part for part in parts if part not in out.text] == []
+    if operation["at"] == "plan":
+        assert folder.apply(out.text, operation="inline", at="plan").text == NATIVE
 
 
 def test_what_a_call_is_given_is_written_where_it_was_read(folder: Folder) -> None:
