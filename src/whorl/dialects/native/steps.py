@@ -260,13 +260,16 @@ class Choose(forms.Object):
     ref = "choose"
 
     def take(self, context: Context, value: Mapping, at: Location) -> Any:
-        attributes = super().take(context, value, at)
-        for case in attributes.get("cases", ()):
+        attributes = {"cases": (), **super().take(context, value, at)}
+        if not attributes["cases"]:
+            message = f"{at.words} has no case"
+            context.report("W006", message, value.span, help="add cases: {name: steps}")
+        for case in attributes["cases"]:
             if case.when is None and "subject" not in attributes and not context.exact:
                 message = f"case {case.name!r} of {at.owner} does not say when it is taken"
                 advice = "add `on` to `choose`, or write the case as {if: expression, steps: ...}"
                 context.report("W006", message, context.places.part(case), help=advice)
-        return {"cases": (), **attributes}
+        return attributes
 
 
 def _kind(
@@ -284,7 +287,7 @@ def _kind(
 FLAG = forms.Boolean(is_flag=True)
 _BODY = Body()
 CASE = CaseOf("", fields("case", equals=_equals))
-_CASES = forms.MapOf(CASE, "cases by name", "any", least=1, make=lambda _, case: case)
+_CASES = forms.MapOf(CASE, "cases by name", "any", make=lambda _, case: case)
 _DEFAULT = DefaultCase("default", fields("default", name=lambda *_: "default"))
 CHOOSE = fields("cases", {"on": On(), "cases": _CASES, "default": _DEFAULT})
 _IF = fields("if", {"then": Body(slot="case.then"), "else": Body(slot="default")})

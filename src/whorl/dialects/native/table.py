@@ -191,7 +191,7 @@ else   else        otherwise  the steps if it is false
 [choose: takes one of several branches]
 choose*        choose      *        {on: expression, cases: {name: steps}, default: steps}
 cases.on       on          subject  its value, as a text, is the name of the case that is taken
-cases.cases*   cases       =        the cases by name; without `on` each one has {if, steps}, and
+cases.cases    cases       =        the cases by name; without `on` each one has {if, steps}, and
     the first true one is taken
 cases.default  default     =        the steps if no case fits
 case.if        expression  when     the case is taken if this is true
