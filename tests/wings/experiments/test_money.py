@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from served import connected
 
 from experiments.guess import (
     CONFIG,
@@ -21,10 +21,6 @@ from experiments.guess import (
     whorl,
     write_cases,
 )
-from whorl.services.project import find_project
-from whorl.wings.experiments.document import read_experiment
-from whorl.wings.experiments.results import Study
-from whorl.wings.experiments.server_jobs import status_of
 
 NO_AMOUNTS = ("-3", "+-1", "nan", "inf", "+nan", "five")
 
@@ -89,12 +85,10 @@ def test_gradings_at_once_stay_within_the_budget_and_go_on_with_a_larger_one(par
     assert last["spent_usd"] == pytest.approx(whole["spent_usd"])
 
 
-def state() -> str:
-    """How far the experiment is, as lists tell it."""
-    project = find_project({"WHORL_TRUST": "1"}, folder=Path.cwd())
-    with closing(project.open_store()) as store:
-        experiment = read_experiment(project, FILE)
-        return status_of(Study(project, store, experiment, project.settings()), None)[0].state
+def state() -> Any:
+    """How far the experiment is, as a server tells it."""
+    with connected(Path.cwd()) as client:
+        return client.get("/experiments/guess")["state"]
 
 
 def test_gradings_that_cost_more_than_was_reckoned_go_on_when_there_is_more() -> None:

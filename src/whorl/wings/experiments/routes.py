@@ -1,14 +1,14 @@
 """Experiments: which there are, running them, what they found, and what other rules would do."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
-from whorl.errors import UsageError
+from whorl.errors import InvalidWorkflow, UsageError
 from whorl.interfaces.http.event_stream import Listener
 from whorl.interfaces.http.journal import event_text
 from whorl.interfaces.http.models import (
@@ -24,12 +24,23 @@ from whorl.interfaces.http.models import (
 from whorl.interfaces.http.state import Asking, KnownRun, ServerState, State, no_query
 from whorl.interfaces.http.streams import SSE, streamed
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.journal import RunId
+from whorl.runtimes.journal.journal import RunId, RunRow
+from whorl.runtimes.sqlite.listing import RunFilter
+from whorl.services.inspecting.results import open_gates
 from whorl.wings.experiments.document import read_experiment
 from whorl.wings.experiments.judge import judge_of
+from whorl.wings.experiments.remaining import Progress
+from whorl.wings.experiments.reporting import notes
 from whorl.wings.experiments.results import Study
-from whorl.wings.experiments.server_jobs import Experiments, ExperimentStatus, queue_of, status_of
-from whorl.wings.experiments.trials import key_prefix
+from whorl.wings.experiments.server_jobs import AskedExperiment, Experiments, fault_words
+from whorl.wings.experiments.trials import (
+    ENDED,
+    PREFIX,
+    digest,
+    is_grading,
+    key_prefix,
+    lacks_money,
+)
 from whorl.wings.experiments.what_if.query import (
     document_of,
     facts_document,
@@ -253,7 +264,28 @@ _LOOK_SHARE = 20
 @router.get("", dependencies=_plain)
 def list_experiments(state: State) -> list[ExperimentItem]:
     """The experiment files of the project, and experiments of which only runs are left."""
-    return [ExperimentItem(**_fields(state, each)) for each in state.job(Experiments).listed()]
+    store, job = state.store, state.job(Experiments)
+    runs: dict[str, list[RunRow]] = {}
+    for row in store.list_runs(RunFilter(key=PREFIX), 2**31):
+        runs.setdefault(row.key.removeprefix(PREFIX).partition(":")[0], []).append(row)
+    asked, items = job.table.all(), []
+    for name, file in job.files().items():
+        try:
+            study = job.study(name, file)
+            item, _ = _item(state, study, asked.get(name))
+            item.best = _best(job, study) if item.state == "done" else None
+        except (InvalidWorkflow, UsageError) as fault:
+            shown, trouble = state.shown_file(file), fault_words(fault)
+            item = ExperimentItem(
+                name=name, file=shown, state="failed", trouble=trouble, runs=0, spent_usd=0.0
+            )
+        item.runs = len(runs.pop(key_prefix(name).removeprefix(PREFIX).rstrip(":"), []))
+        items.append(item)
+    for name, left in runs.items():
+        more: dict[str, Any] = {"updated_at": max(row.updated_at for row in left)}
+        more |= {"runs": len(left), "spent_usd": _cost(left)}
+        items.append(ExperimentItem(name=name, state="open", **more))
+    return sorted(items, key=lambda item: -(item.updated_at or 0.0))
 
 
 @router.post("", status_code=202, dependencies=_plain)
@@ -314,8 +346,23 @@ async def list_cases(state: State, name: Name) -> CaseList:
 async def list_gradings(state: State, name: Name) -> GradingList:
     """Results that wait for a person's grade; approve and reject of the run answer."""
 
-    found = await _about(state, name, queue_of)
-    return GradingList(gradings=[GradingItem(**each) for each in found])
+    def work(study: Study) -> GradingList:
+        waiting = [r for key, r in study.rows.items() if is_grading(key) and r.status == "waiting"]
+        seed = study.experiment.order_seed
+        gradings = [
+            GradingItem(
+                run=row.id,
+                grader=row.name.removeprefix("grade-"),
+                address=gate.address,
+                message=gate.message,
+                show=gate.show,
+            )
+            for row in sorted(waiting, key=lambda row: digest(seed, row.key))
+            for gate in open_gates(study.store, row.id)
+        ]
+        return GradingList(gradings=gradings)
+
+    return await _about(state, name, work)
 
 
 @router.get("/{name}/facts")
@@ -390,19 +437,98 @@ async def _detail(state: ServerState, name: str) -> ExperimentDetail:
     return await _about(state, name, lambda study: _described(state, study))
 
 
-def _fields(state: ServerState, status: ExperimentStatus) -> dict[str, Any]:
-    """What items of lists, and pages about one, have in common."""
-    made = {name: getattr(status, name) for name in ExperimentItem.model_fields}
-    return made | {"file": state.shown_file(status.file) or None}
+def _best(job: Experiments, study: Study) -> BestItem | None:
+    """The best variant of one that is done, which is computed once."""
+    name, keys = study.experiment.name, [trial.key for block in study.blocks for trial in block]
+    stamp = digest(keys, [row.updated_at for row in study.rows.values()])
+    if job.bests.get(name, ("", None))[0] != stamp:
+        job.bests[name] = stamp, study.report().best()
+    found = job.bests[name][1]
+    return BestItem(**found) if found else None
+
+
+def _item(
+    state: ServerState, study: Study, asked: AskedExperiment | None
+) -> tuple[ExperimentItem, Progress]:
+    """How far an experiment is, by its runs and by who was asked for it."""
+    experiment, progress, found = study.experiment, progress_of(study), study.rows.values()
+    if asked is not None and asked.budget_usd is not None:
+        progress.budget_usd = asked.budget_usd
+    running = sum(row.status == "running" for row in found)
+    is_done = progress.done == progress.trials and not _lacks_grades(study)
+    told, reason = "running" if running else "done" if is_done else "open" if found else "new", ""
+    if asked is not None and asked.state != "done" and (told != "done" or asked.state == "asked"):
+        told, reason = "running" if asked.state == "asked" else asked.state, asked.reason
+    item = ExperimentItem(
+        name=experiment.name,
+        file=state.shown_file(experiment.file) or None,
+        state=told,
+        reason=reason,
+        cases=len(experiment.cases),
+        variants=sorted(experiment.variants, key=lambda name: name != experiment.baseline),
+        trials=progress.trials,
+        done=progress.done,
+        running=running,
+        runs=len(found),
+        spent_usd=progress.spent_usd,
+        expected_usd=progress.expected_usd,
+        budget_usd=progress.budget_usd,
+        updated_at=max((row.updated_at for row in found), default=None),
+    )
+    return item, progress
+
+
+def _lacks_grades(study: Study) -> bool:
+    """Whether a grading has stopped before its end, and its result has no grade."""
+    gradings = (row for key, row in study.rows.items() if is_grading(key))
+    if all(row.status in (*ENDED, "waiting") for row in gradings):
+        return False
+    return bool(notes.ungraded(study.experiment, [one for block in study.graded for one in block]))
+
+
+def progress_of(study: Study) -> Progress:
+    """What the runs of an experiment tell of how far it is, whoever conducts it."""
+    experiment, found = study.experiment, study.rows
+    variants = dict.fromkeys(study.prepared, 0)
+    made = Progress(experiment.trials, len(experiment.cases), variants=variants)
+    made.budget_usd, made.spent_usd = experiment.budget, _cost(found.values())
+    trials_usd = 0.0
+    for block in study.blocks:
+        done = 0
+        for trial in block:
+            row = found.get(trial.key)
+            if row is not None and row.status in (*ENDED, "paused"):
+                is_done = not lacks_money(study.store, trial, row)
+                made.variants[trial.variant] += is_done
+                done += is_done
+        made.done += done
+        case_usd = _cost(found[key] for key in {trial.key for trial in block} & found.keys())
+        trials_usd += case_usd
+        if done == len(block):
+            made.whole += 1
+            made.whole_usd += case_usd
+    gradings = [row for key, row in found.items() if is_grading(key)]
+    made.graded = sum(row.status == "succeeded" for row in gradings)
+    made.people = sum(row.status == "waiting" for row in gradings)
+    made.others_usd = made.spent_usd - trials_usd - _cost(gradings)
+    if made.done:
+        # Which case a grading is of is not looked up: each trial has the same share of them.
+        of_whole = made.whole * made.trials / made.cases
+        made.whole_usd += _cost(gradings) * of_whole / made.done
+    return made
+
+
+def _cost(found: Iterable[RunRow]) -> float:
+    return sum(row.cost_usd for row in found)
 
 
 def _described(state: ServerState, study: Study) -> ExperimentDetail:
     experiment = study.experiment
     asked = state.job(Experiments).table.all().get(experiment.name)
-    status, progress = status_of(study, asked)
+    item, progress = _item(state, study, asked)
     each = len(experiment.cases) * experiment.repeat
     return ExperimentDetail(
-        **_fields(state, status),
+        **item.model_dump(),
         generation=study.generation,
         baseline=experiment.baseline,
         progress=[VariantItem(name=n, trials=each, done=d) for n, d in progress.variants.items()],

@@ -1,4 +1,4 @@
-"""The experiments of a project: which there are, how far each is, and those conducted here.
+"""The experiments of a project: which there are, who is asked for each, and those conducted here.
 
 Whoever asks for one leaves a row in the store; a server, or a process in the background, takes it
 and conducts it. Where that process ends, the next one goes on.
@@ -11,7 +11,6 @@ import logging
 import os
 import secrets
 from contextlib import suppress
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from whorl.errors import InvalidWorkflow, UsageError, WhorlError, did_you_mean, plural, safe
@@ -19,34 +18,19 @@ from whorl.lazily import dataclass
 from whorl.runtimes.service.tables import change, rows
 from whorl.runtimes.sqlite.listing import RunFilter
 from whorl.services.discovery import candidates
-from whorl.services.inspecting.results import open_gates
-from whorl.wings.experiments import notes
 from whorl.wings.experiments.document import read_experiment
-from whorl.wings.experiments.remaining import Progress
 from whorl.wings.experiments.results import Study
 from whorl.wings.experiments.runner import ExperimentRunner
-from whorl.wings.experiments.trials import (
-    ENDED,
-    PREFIX,
-    digest,
-    generation_of,
-    is_grading,
-    key_prefix,
-    lacks_money,
-)
+from whorl.wings.experiments.trials import generation_of, key_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import apsw
 
     from whorl.interfaces.http.state import ServerState
     from whorl.providers.registry import Providers
-    from whorl.runtimes.journal.journal import RunRow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.services.run_driver import Driving
-    from whorl.wings.experiments.document import Experiment
 
 # `asked`: it is to be conducted; `paused`: its budget did not allow more; `stopped`: by a person.
 State = Literal["asked", "paused", "stopped", "failed", "done"]
@@ -156,31 +140,6 @@ async def remove(project: Project, name: str, again: str) -> int:
         return len((await store.remove(key_prefix(name))).runs)
 
 
-@dataclass(slots=True)
-class ExperimentStatus:
-    """How far an experiment is: `new`, `running`, `paused`, `stopped`, `failed`, `open`, `done`.
-
-    `open`: trials are missing, and nobody conducts it. `trouble` says why its file cannot be read.
-    """
-
-    name: str
-    file: str
-    state: str = "new"
-    reason: str = ""
-    trouble: str = ""
-    cases: int = 0
-    variants: list[str] = field(default_factory=list)
-    trials: int = 0
-    done: int = 0
-    running: int = 0
-    runs: int = 0
-    spent_usd: float = 0.0
-    expected_usd: float | None = None
-    budget_usd: float | None = None
-    updated_at: float | None = None
-    best: dict[str, Any] | None = None
-
-
 class Experiments:
     """Looks after the experiments of a project."""
 
@@ -193,7 +152,8 @@ class Experiments:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._has_claimed = False
         self._conductors: dict[str, ExperimentRunner] = {}
-        self._bests: dict[str, tuple[str, dict[str, Any] | None]] = {}
+        # The best variants of those that are done, with what they were computed of.
+        self.bests: dict[str, tuple[str, dict[str, Any] | None]] = {}
 
     def files(self) -> dict[str, str]:
         """The experiment files of the project, by the name that each has or would have."""
@@ -206,58 +166,21 @@ class Experiments:
                 found.setdefault(name, path)
         return found
 
-    def read(self, name: str) -> Experiment:
+    def study(self, name: str, file: str = "") -> Study:
         """The experiment of that name; raises UsageError W902 where no file has it.
 
         One that is conducted here is told of as it was read for that, whatever its files say now.
         """
-        if (conductor := self._conductors.get(name)) is not None:
-            return conductor.experiment
-        files = self.files()
-        if name not in files:
-            advice = did_you_mean(name, files) or f"write {name}.experiment.yaml"
-            words = f"there is no experiment {name!r} in the project"
-            raise UsageError(words, help=advice, code="W902")
-        return read_experiment(self.project, files[name])
-
-    def study(self, name: str) -> Study:
-        return Study(self.project, self._store, self.read(name), self.providers.settings)
-
-    def listed(self) -> list[ExperimentStatus]:
-        """All experiments that have a file, or runs, the newest first."""
-        runs: dict[str, list[RunRow]] = {}
-        for row in self._store.list_runs(RunFilter(key=PREFIX), 2**31):
-            runs.setdefault(row.key.removeprefix(PREFIX).partition(":")[0], []).append(row)
-        files, asked = self.files(), self.table.all()
-        found = [self._listed(name, file, asked.get(name)) for name, file in files.items()]
-        for each in found:
-            own = runs.pop(key_prefix(each.name).removeprefix(PREFIX).rstrip(":"), [])
-            each.runs = len(own)
-        for name, left in runs.items():
-            updated_at = max(row.updated_at for row in left)
-            more: dict[str, Any] = {"spent_usd": _cost(left), "updated_at": updated_at}
-            found.append(ExperimentStatus(name, "", "open", runs=len(left), **more))
-        return sorted(found, key=lambda each: -(each.updated_at or 0.0))
-
-    def _listed(self, name: str, file: str, asked: AskedExperiment | None) -> ExperimentStatus:
-        conductor = self._conductors.get(name)
-        try:
-            read = conductor.experiment if conductor else read_experiment(self.project, file)
-            study = Study(self.project, self._store, read, self.providers.settings)
-        except (InvalidWorkflow, UsageError) as fault:
-            return ExperimentStatus(name, file, "failed", trouble=_words(fault))
-        status, _ = status_of(study, asked)
-        if status.state == "done":
-            status.best = self._best(study)
-        return status
-
-    def _best(self, study: Study) -> dict[str, Any] | None:
-        """The best variant of one that is done, which is computed once."""
-        name, keys = study.experiment.name, [trial.key for block in study.blocks for trial in block]
-        stamp = digest(keys, [row.updated_at for row in study.rows.values()])
-        if self._bests.get(name, ("", None))[0] != stamp:
-            self._bests[name] = stamp, study.report().best()
-        return self._bests[name][1]
+        read = self._conductors[name].experiment if name in self._conductors else None
+        if read is None and not file:
+            files = self.files()
+            if name not in files:
+                advice = did_you_mean(name, files) or f"write {name}.experiment.yaml"
+                words = f"there is no experiment {name!r} in the project"
+                raise UsageError(words, help=advice, code="W902")
+            file = files[name]
+        read = read or read_experiment(self.project, file)
+        return Study(self.project, self._store, read, self.providers.settings)
 
     async def ask(self, file: str, *, budget: float | None = None, fresh: bool = False) -> str:
         """Has an experiment conducted, by whoever sees it first; gives its name."""
@@ -329,7 +252,7 @@ class Experiments:
             progress = await conductor.run()
             state = "paused" if progress.is_paused else "done"
         except WhorlError as fault:
-            reason = _words(fault)
+            reason = fault_words(fault)
             log.warning("experiment %s has failed: %s", safe(name), safe(reason))
         finally:
             self._tasks.pop(name, None)
@@ -361,97 +284,7 @@ class Experiments:
                 await self.table.release(self._owner)
 
 
-def status_of(study: Study, asked: AskedExperiment | None) -> tuple[ExperimentStatus, Progress]:
-    """How far an experiment is, by its runs and by who was asked for it."""
-    experiment, progress, found = study.experiment, progress_of(study), study.rows.values()
-    if asked is not None and asked.budget_usd is not None:
-        progress.budget_usd = asked.budget_usd
-    running = sum(row.status == "running" for row in found)
-    is_done = progress.done == progress.trials and not _lacks_grades(study)
-    state, reason = "running" if running else "done" if is_done else "open" if found else "new", ""
-    if asked is not None and asked.state != "done" and (state != "done" or asked.state == "asked"):
-        state, reason = "running" if asked.state == "asked" else asked.state, asked.reason
-    status = ExperimentStatus(
-        experiment.name,
-        experiment.file,
-        state,
-        reason,
-        cases=len(experiment.cases),
-        variants=sorted(experiment.variants, key=lambda name: name != experiment.baseline),
-        trials=progress.trials,
-        done=progress.done,
-        running=running,
-        runs=len(found),
-        spent_usd=progress.spent_usd,
-        expected_usd=progress.expected_usd,
-        budget_usd=progress.budget_usd,
-        updated_at=max((row.updated_at for row in found), default=None),
-    )
-    return status, progress
-
-
-def _lacks_grades(study: Study) -> bool:
-    """Whether a grading has stopped before its end, and its result has no grade."""
-    gradings = (row for key, row in study.rows.items() if is_grading(key))
-    if all(row.status in (*ENDED, "waiting") for row in gradings):
-        return False
-    return bool(notes.ungraded(study.experiment, [one for block in study.graded for one in block]))
-
-
-def progress_of(study: Study) -> Progress:
-    """What the runs of an experiment tell of how far it is, whoever conducts it."""
-    experiment, found = study.experiment, study.rows
-    variants = dict.fromkeys(study.prepared, 0)
-    made = Progress(experiment.trials, len(experiment.cases), variants=variants)
-    made.budget_usd, made.spent_usd = experiment.budget, _cost(found.values())
-    trials_usd = 0.0
-    for block in study.blocks:
-        done = 0
-        for trial in block:
-            row = found.get(trial.key)
-            if row is not None and row.status in (*ENDED, "paused"):
-                is_done = not lacks_money(study.store, trial, row)
-                made.variants[trial.variant] += is_done
-                done += is_done
-        made.done += done
-        case_usd = _cost(found[key] for key in {trial.key for trial in block} & found.keys())
-        trials_usd += case_usd
-        if done == len(block):
-            made.whole += 1
-            made.whole_usd += case_usd
-    gradings = [row for key, row in found.items() if is_grading(key)]
-    made.graded = sum(row.status == "succeeded" for row in gradings)
-    made.people = sum(row.status == "waiting" for row in gradings)
-    made.others_usd = made.spent_usd - trials_usd - _cost(gradings)
-    if made.done:
-        # Which case a grading is of is not looked up: each trial has the same share of them.
-        of_whole = made.whole * made.trials / made.cases
-        made.whole_usd += _cost(gradings) * of_whole / made.done
-    return made
-
-
-def queue_of(study: Study) -> list[dict[str, Any]]:
-    """What waits for a person's grade, in a drawn order, without a word of its variant."""
-    waiting = [r for key, r in study.rows.items() if is_grading(key) and r.status == "waiting"]
-    seed = study.experiment.order_seed
-    return [
-        {
-            "run": row.id,
-            "grader": row.name.removeprefix("grade-"),
-            "address": gate.address,
-            "message": gate.message,
-            "show": gate.show,
-        }
-        for row in sorted(waiting, key=lambda row: digest(seed, row.key))
-        for gate in open_gates(study.store, row.id)
-    ]
-
-
-def _cost(found: Iterable[RunRow]) -> float:
-    return sum(row.cost_usd for row in found)
-
-
-def _words(fault: WhorlError) -> str:
+def fault_words(fault: WhorlError) -> str:
     if isinstance(fault, InvalidWorkflow) and fault.diagnostics:
         return fault.diagnostics[0].message
     return str(fault)
