@@ -74,14 +74,12 @@ class Billed:
     """A model whose answers have so many tokens, as far as it keeps to the limit that it is sent.
 
     Judges are answered yes, after so many tokens of thoughts. `failing` calls
-    whose prompt has `fails_at` are answered that the key is not the right one. Each answer is by
-    `grows_by` tokens longer than the one before.
+    whose prompt has `fails_at` are answered that the key is not the right one.
     """
 
     url: str = ""
     tokens: int = 3_000
     keeps: bool = True
-    grows_by: int = 0
     fails_at: str = ""
     failing: int = 0
     billed_usd: float = 0.0
@@ -99,7 +97,6 @@ class Billed:
         if "response_format" in asked:
             text = json.dumps({"score": 0.1})
         is_cut = written < self.tokens
-        self.tokens += self.grows_by
         usage = {"prompt_tokens": 10, "completion_tokens": written, "total_tokens": written + 10}
         self.calls += 1
         self.billed_usd += (10 * INPUT_USD + written * OUTPUT_USD) / 1_000_000

@@ -144,11 +144,10 @@ def test_a_report_right_after_a_crash_counts_the_calls_that_are_open() -> None:
     assert seen
 
 
-@pytest.mark.parametrize("words", [("run", FILE), ("gate", FILE, "--against", "other")])
-def test_what_is_paused_tells_what_is_in_doubt(billed: Billed, words: tuple[str, ...]) -> None:
+def test_what_is_paused_tells_what_is_in_doubt(billed: Billed) -> None:
     variants = "variants:\n  other: {inputs: {n: 1}}\n"
     served(billed, ALONE.replace("at_once: 6", "at_once: 1") + variants, cases=2)
-    asked = ("experiment", *words, "--budget", "1")
+    asked = ("experiment", "gate", FILE, "--against", "other", "--budget", "1")
 
     # The first call has begun, and its answer is not written.
     assert dies_at(3, asked)

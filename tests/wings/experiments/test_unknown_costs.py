@@ -108,24 +108,22 @@ def test_a_judge_without_a_price_costs_its_loop_what_nobody_knows(model: str) ->
 
 def test_what_a_run_without_a_price_costs_is_not_known_and_not_nothing(model: str) -> None:
     Path("whorl.toml").write_text(SERVED.format(url=model))
-    Path("own.yaml").write_text(OWN.replace("MODEL", "unlisted"))
-    Path("both.yaml").write_text(
-        OWN.replace("MODEL", "unlisted").replace("outputs", "  b: {ask: Write}\noutputs")
-    )
+    unlisted = OWN.replace("MODEL", "unlisted")
+    Path("own.yaml").write_text(unlisted)
+    Path("both.yaml").write_text(unlisted.replace("outputs", "  b: {ask: Write}\noutputs"))
     found = run_json("run", "own.yaml")
     row, total = run_json("ls")[0], run_json("cost")["total"]
 
     for usage in (found["usage"], found["loops"][0]["usage"], row, total):
-        assert usage["cost_usd"] is None
-        assert usage["unpriced_calls"] == 2
+        assert (usage["cost_usd"], usage["unpriced_calls"]) == (None, 2)
     assert "not known" in whorl("ls").stdout
 
     async def result() -> whorl_package.Result:
         async with whorl_package.Session() as session:
             return await session.run(found["run"]).result()
 
-    usage = asyncio.run(result()).usage
-    assert (usage.cost_usd, usage.unpriced_calls) == (None, 2)
+    used = asyncio.run(result()).usage
+    assert (used.cost_usd, used.unpriced_calls) == (None, 2)
     # Where some are known, they are counted, and the others beside them.
     both = run_json("run", "both.yaml")["usage"]
     assert both["cost_usd"] > 0
