@@ -456,13 +456,13 @@ def _item(
         progress.budget_usd = asked.budget_usd
     running = sum(row.status == "running" for row in found)
     is_done = progress.done == progress.trials and not _lacks_grades(study)
-    told, reason = "running" if running else "done" if is_done else "open" if found else "new", ""
-    if asked is not None and asked.state != "done" and (told != "done" or asked.state == "asked"):
-        told, reason = "running" if asked.state == "asked" else asked.state, asked.reason
+    status, reason = "running" if running else "done" if is_done else "open" if found else "new", ""
+    if asked is not None and asked.state != "done" and (status != "done" or asked.state == "asked"):
+        status, reason = "running" if asked.state == "asked" else asked.state, asked.reason
     item = ExperimentItem(
         name=experiment.name,
         file=state.shown_file(experiment.file) or None,
-        state=told,
+        state=status,
         reason=reason,
         cases=len(experiment.cases),
         variants=sorted(experiment.variants, key=lambda name: name != experiment.baseline),
