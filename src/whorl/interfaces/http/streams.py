@@ -138,7 +138,8 @@ class _Journal:
             add_delta(self.deltas, address, delta)
         watcher = self.state.watcher
         tail = self.tail or watcher.tail(self.run, self.state.store)
-        tail.is_stale |= tail is self.tail
+        # Nobody says to one of its own that there may be more.
+        tail.is_stale = tail.is_stale or self.tail is not None
         batch = await tail.read(self.after)
         status = tail.status
         if watcher.is_crowded and self.translator is None:
