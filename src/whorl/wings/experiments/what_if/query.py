@@ -402,9 +402,9 @@ def _condition_document(condition: Condition, names: dict[str, str]) -> dict[str
 
 def _run(subject: Subject, names: dict[str, str]) -> dict[str, Any]:
     facts = subject.facts
-    own = ("run", "steered", "returned", "made", "exit_reason")
+    same = ("run", "steered", "returned", "made", "exit_reason")
     return {
-        **{name: getattr(facts, name) for name in own},
+        **{name: getattr(facts, name) for name in same},
         "case": subject.case,
         "group": subject.group,
         "outside_usd": facts.outside.get("cost_usd", 0.0),
