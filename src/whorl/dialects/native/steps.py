@@ -230,7 +230,7 @@ class CaseOf(Body):
         is_default = bool(self.slot)
         owner = at if is_default else Location(f"case {at.words}", "", at.span)
         slot = self.slot or f"case.{at.field}"
-        attributes = {} if is_default else {"name": at.field}
+        attributes: dict[str, Any] = {} if is_default else {"name": at.field}
         attributes |= self.read_parts(context, value, at, slot, owner) or {"body": ir.Block(())}
         forms.derive(context, self.more, attributes)
         case = ir.Case(**attributes)

@@ -30,7 +30,7 @@ from whorl.services.inspecting.results import open_gates
 from whorl.wings.experiments.document import read_experiment
 from whorl.wings.experiments.judge import judge_of
 from whorl.wings.experiments.remaining import Progress
-from whorl.wings.experiments.reporting import notes
+from whorl.wings.experiments import notes
 from whorl.wings.experiments.results import Study
 from whorl.wings.experiments.server_jobs import AskedExperiment, Experiments, fault_words
 from whorl.wings.experiments.trials import (
