@@ -27,10 +27,10 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId, RunRow
 from whorl.runtimes.sqlite.listing import RunFilter
 from whorl.services.inspecting.results import open_gates
+from whorl.wings.experiments import notes
 from whorl.wings.experiments.document import read_experiment
 from whorl.wings.experiments.judge import judge_of
 from whorl.wings.experiments.remaining import Progress
-from whorl.wings.experiments import notes
 from whorl.wings.experiments.results import Study
 from whorl.wings.experiments.server_jobs import AskedExperiment, Experiments, fault_words
 from whorl.wings.experiments.trials import (
