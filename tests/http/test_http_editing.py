@@ -194,8 +194,11 @@ def test_new_files_come_from_templates_copies_and_nothing(editor: Client, folder
         mistakes = [one for one in made["diagnostics"] if one["severity"] == "error"]
         assert mistakes == [], body
         assert (folder / made["file"]).exists()
-    assert editor.post("/workflows", {"file": "made-1.yaml", "empty": "native"}, 409)
-    assert editor.post("/workflows", {"file": "x.yaml"}, 400)
+    for body, wrong in (
+        ({"file": "made-1.yaml", "empty": "native"}, 409),
+        ({"file": "x.yaml"}, 400),
+    ):
+        assert asked(editor, "POST", "/api/workflows", body)[0] == wrong
 
 
 def test_a_problem_belongs_to_the_innermost_step_that_it_stands_in(editor: Client) -> None:

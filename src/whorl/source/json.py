@@ -22,7 +22,8 @@ from whorl.source import (
 )
 from whorl.source.report import Repeated, Report, number, open_report, shown
 
-_BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\n\r]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
+# Possessive groups in groups go wrong in Python 3.11 before 3.11.5.
+_BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n\r]*+|/\*[^*]*+\*++(?:[^*/][^*]*+\*++)*/)*")
 # What a blank or a comment begins with; nothing stands behind the end.
 _BLANKS = frozenset(" \t\r\n/")
 _STRING = re.compile(r'"((?:[^"\\\x00-\x08\x0a-\x1f]++|\\[^\x00-\x1f])*+)"')

@@ -18,7 +18,7 @@ from whorl.wings.experiments.trials import alike, is_grading
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from whorl.runtimes.journal.journal import RunRow
+    from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.wings.experiments.document import Experiment, Grader
     from whorl.wings.experiments.graders import Grade, Graded
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.what_if.sweep import Sweep
 
 _NAMED = 5
+_CALLS = frozenset(
+    {"task.started", "task.finished", "task.failed", "task.in_doubt", "node.finished"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +264,30 @@ def cost_words(
         *_budget_words(experiment, store, flat),
         *_doubt_words("costs contain", flat),
         *_reserved("what was spent in all contains", gradings, "grading"),
+        *_open_words(store, rows),
         *_unpriced_words(store, flat),
     ]
+
+
+def _open_words(store: SqliteStore, rows: Mapping[str, RunRow]) -> list[str]:
+    """For how many calls nobody knows what they cost, since their process has ended."""
+    stopped = [row.id for row in rows.values() if row.status == "interrupted"]
+    counts = [count for run in stopped if (count := _open_calls(store, run))]
+    calls = f"{plural(sum(counts), 'call')} of {plural(len(counts), 'run')}"
+    words = f"a process ended during {calls}: nobody knows their cost, and it is not in the costs"
+    return [words] if counts else []
+
+
+def _open_calls(store: SqliteStore, run: RunId) -> int:
+    """How many paid calls of a run have begun, and have no answer."""
+    under_way: set[str] = set()
+    for entry in store.read(run, kinds=_CALLS):
+        event = entry.event
+        under_way.discard(event.address)
+        reserve = event.body.get("reserve")
+        if event.kind == "task.started" and isinstance(reserve, dict) and reserve.get("calls"):
+            under_way.add(event.address)
+    return len(under_way)
 
 
 def _budget_words(
