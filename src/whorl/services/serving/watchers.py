@@ -190,8 +190,7 @@ class Telemetry:
         """Streamed text is not traced."""
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
-        """Marks that the run could not be journaled for a while."""
-        self._root(run, 0.0).add_event("store.trouble", {"message": str(fault)})
+        """Whoever drives the run tells of it."""
 
     def close(self) -> None:
         for key in list(self._spans):
