@@ -1,4 +1,7 @@
-"""Editing over HTTP: pictures and operations for everybody, saving where the operator allows it."""
+"""Editing over HTTP: pictures and operations for everybody, saving where the operator allows it.
+
+Tries run a draft's loop once with pinned results, and no list shows them.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import TOKEN, connected, make_project
+from served import POLISH, TOKEN, connected, make_project
 
+from waiting import wait_until
 from whorl.interfaces.http.server import Place
 
 if TYPE_CHECKING:
@@ -251,3 +255,78 @@ def test_a_part_in_a_new_file_is_known_before_it_is_saved(editor: Client, folder
     other = {"part.yaml": others["part.yaml"] + "# mine\n"}
     status, answer = put(editor, **{**saving, "etag": etag, "others": other})
     assert (status, answer["error"]["code"]) == (422, "C104")
+
+
+# Tries.
+
+
+def ended(editor: Client, run: str) -> dict[str, Any]:
+    def is_over() -> bool:
+        return editor.get(f"/runs/{run}")["status"] not in ("running", "queued")
+
+    wait_until(is_over)
+    records = editor.get(f"/runs/{run}/records", depth=2)["records"]
+    return {record["address"]: record for record in records}
+
+
+def test_a_draft_is_tried_with_pins_and_is_in_no_list(editor: Client) -> None:
+    draft = POLISH.replace("Write {{ task }}", "Write again {{ task }}")
+    pins = {"polish/review": {"value": {"approved": True}}}
+    put = editor.http.put("/api/pins", json={"file": "polish.yaml", "pins": pins})
+    kept = editor.get("/pins", file="polish.yaml")
+    body = {"name": "polish.yaml", "text": draft, "at": "polish", "inputs": {"task": "x"}}
+    body["values"] = {"polish/hint": "that"}
+
+    made = editor.post("/tries", body, 201)
+    records = ended(editor, made["run"])
+
+    assert put.status_code == 200
+    assert kept["pins"]["polish/review"] == {"value": {"approved": True}, "stale": False}
+    assert records["polish[1]/write"]["inputs"]["prompt"] == "Write again x after that"
+    assert records["polish[1]/review"]["kind"] == "compute"
+    assert made["run"] not in [run["id"] for run in editor.get("/runs")["runs"]]
+    assert made["run"] in [run["id"] for run in editor.get("/runs", tries="true")["runs"]]
+
+
+def test_a_pin_of_a_step_that_is_not_there_is_refused_or_stale(editor: Client) -> None:
+    pins = {"polish/review": {"value": 1}}
+    editor.http.put("/api/pins", json={"file": "polish.yaml", "pins": pins})
+    draft = POLISH.replace("        review:", "        look:").replace("review.", "look.")
+    body = {"name": "polish.yaml", "text": draft, "at": "polish", "inputs": {"task": "x"}}
+
+    made = editor.post("/tries", body, 201)
+    wrong = {"file": "polish.yaml", "pins": {"no": {"value": 1}}}
+    refused = editor.http.put("/api/pins", json=wrong)
+
+    assert made["stale"] == ["polish/review"]
+    assert refused.status_code == 400
+    assert editor.http.put("/api/pins", json={"file": "polish.yaml", "pins": {}}).status_code == 200
+
+
+def test_a_try_knows_new_files_that_are_not_saved(editor: Client) -> None:
+    name, moved = "polish.yaml", {"operation": "extract", "at": "polish/review", "file": "new.yaml"}
+    made = editor.post(
+        "/workflows/edit", {"name": name, "text": POLISH, "operations": [moved]}, 200
+    )
+    draft = {"text": made["text"], "others": {"new.yaml": made["others"]["new.yaml"]["text"]}}
+    pins = {"polish/write": {"value": "A draft."}}
+    put = editor.http.put("/api/pins", json={"file": name, "pins": pins, **draft})
+
+    tried = editor.post("/tries", {"name": name, "at": "polish", **draft}, 201)
+    records = ended(editor, tried["run"])
+
+    assert put.status_code == 200, put.text
+    assert records["polish[1]/review/review"]["inputs"]["prompt"] == "Review A draft."
+    assert editor.http.put("/api/pins", json={"file": name, "pins": {}}).status_code == 200
+
+
+def test_effects_and_unknown_steps_are_refused(editor: Client) -> None:
+    text = "whorl: 1\nsteps:\n  a: {run: 'sh -c true'}\n"
+    body = {"name": "new.yaml", "text": text, "at": "a"}
+
+    asked = editor.post("/tries", body, 409)
+    made = editor.post("/tries", {**body, "effects": True}, 201)
+
+    assert asked["error"]["code"] == "C113"
+    assert ended(editor, made["run"])["a"]["output"]["exit_code"] == 0
+    assert editor.post("/tries", {**body, "at": "b"}, 400)["error"]["code"] == "C105"
