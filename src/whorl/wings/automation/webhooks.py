@@ -32,8 +32,6 @@ Format: TypeAlias = Literal["standard", "github"]
 
 CODE: Final = "R135"
 TOLERANCE_S: Final = 300.0
-# How long the old secret counts beside a new one.
-ROTATION_S: Final = 86_400.0
 NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _ID: Final = re.compile(r"[!-~]{1,200}")
 _PREFIX: Final = "whsec_"
