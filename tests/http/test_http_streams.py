@@ -416,8 +416,14 @@ def test_each_listener_is_told_streamed_text_once() -> None:
                 assert first.take() == second.take() == {}
             watcher.text(RUN, "a", "four")
             watcher.entries(RUN, [Entry(1, Event("task.finished", "b", 1.0, {}))])
-            with watcher.listening(RUN) as third:
-                assert texts(third.take()) == {"a": ("early one two four", True)}
+            with ExitStack() as stack:
+                many = [stack.enter_context(watcher.listening(RUN)) for _ in range(5)]
+                assert texts(many[0].take()) == {"a": ("early one two four", True)}
+                # Where many watch, nobody is sent text of a call whose whole answer is sent.
+                watcher.text(RUN, "a", "five")
+                watcher.text(RUN, "c", "six")
+                watcher.entries(RUN, [Entry(2, Event("task.finished", "a", 1.0, {}))])
+                assert texts(many[0].take()) == {"c": ("six", False)}
 
     asyncio.run(work())
 

@@ -87,6 +87,9 @@ class Listener:
             add_delta(self._deltas, address, delta)
         self.awake.set()
 
+    def drop(self, address: str) -> None:
+        self._deltas.pop(address, None)
+
     def take(self) -> dict[str, Delta]:
         """The text that is new to whoever listens, by the address of its step."""
         deltas = self._deltas if self._size <= _UNTAKEN_MAX else dict(self.spoken)
@@ -117,6 +120,8 @@ class StreamWatcher:
             # The replies of tasks that have ended are in the journal.
             if entry.event.kind in TASK_ENDS:
                 spoken.pop(entry.event.address, None)
+                for listener in self._of_runs.get(run, ()) if self.is_crowded else ():
+                    listener.drop(entry.event.address)
             elif entry.event.kind == "run.finished":
                 log.info("run %s has ended: %s", run, entry.event.body.get("status"))
                 spoken.clear()

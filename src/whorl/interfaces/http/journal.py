@@ -98,7 +98,7 @@ class RunTail:
         # By the entry that they come after.
         self._batches: dict[int, Batch] = {}
         self._size = self._last = 0
-        self._reading = asyncio.Lock()
+        self._reading: asyncio.Task[None] | None = None
         self.status = ""
         # Something has been written since it was read.
         self.is_stale = True
@@ -106,31 +106,31 @@ class RunTail:
     async def read(self, after: int) -> Batch:
         """What has come after an entry; if it is all, `status` is no newer."""
         found, has_read = Batch(after), False
-        async with self._reading:
-            while len(found.text) < _SENT_MAX:
-                batch = self._batches.get(found.last)
-                if batch is None and not has_read and (self.is_stale or found.last < self._last):
-                    batch, has_read = await self._load(found.last), True
-                if batch is None or batch.last == found.last:
-                    break
+        while len(found.text) < _SENT_MAX:
+            batch = self._batches.get(found.last)
+            if batch is not None:
                 found = found.then(batch)
+            elif has_read or not (self.is_stale or found.last < self._last):
+                break
+            else:
+                if self._reading is None:
+                    self._reading, has_read = asyncio.create_task(self._load(found.last)), True
+                # Whoever leaves meanwhile does not end it for others.
+                await asyncio.shield(self._reading)
         return replace(found, is_all=found.last >= self._last)
 
-    async def _load(self, after: int) -> Batch:
+    async def _load(self, after: int) -> None:
         self.is_stale = False
         try:
             status, last, batch = await asyncio.to_thread(self._encoded, after)
-        except BaseException:
-            # Whoever has left has told nobody.
-            self.is_stale = True
-            raise
+        finally:
+            self._reading = None
         self.status, self._last = status, last
         if batch.last > after:
             self._batches[after] = batch
             self._size += len(batch.text)
         while self._size > _KEPT_MAX and len(self._batches) > 1:
             self._size -= len(self._batches.pop(next(iter(self._batches))).text)
-        return batch
 
     def _encoded(self, after: int) -> tuple[str, int, Batch]:
         # The status is read first: an end is told after all that led to it.

@@ -142,8 +142,8 @@ class _Journal:
         tail.is_stale = tail.is_stale or self.tail is not None
         batch = await tail.read(self.after)
         status = tail.status
-        if watcher.is_crowded and self.translator is None:
-            # Where many watch, nobody is sent text of a call whose whole answer is sent.
+        # Where many watch, nobody is sent text of a call whose whole answer is sent.
+        if watcher.is_crowded:
             for address in batch.ended:
                 self.deltas.pop(address, None)
         self.after = batch.last
