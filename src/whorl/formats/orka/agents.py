@@ -241,11 +241,6 @@ def read_agent(context: FileContext, value: Value, around: dict[str, Agent]) -> 
 
 def _check_fields(agent: Agent, owner: str) -> None:
     """A field that a loop does not have is an error; agents of other types are given any field."""
-    for name, (kind, example) in _REQUIRED.get(agent.type, {}).items():
-        value = agent.get(name)
-        if not isinstance(value, kind) or not (isinstance(value, Scalar) or value):
-            message = f"{agent.type} {agent.id[:60]!r} has no {name!r}"
-            agent.report("W006", message, name, advice=f"add {name}: {example}")
     names = FIELDS[agent.type].union(_IGNORED)
     is_loop = agent.type == "loop"
     named = f"loop {agent.id[:60]!r}" if is_loop else owner
@@ -253,6 +248,15 @@ def _check_fields(agent: Agent, owner: str) -> None:
     inner = names.union(_SEARCHING) if agent.type == "memory" else names
     for holder in agent.holders:
         agent.context.check_fields(holder, inner, owner, warns=True)
+
+
+def check_required(agent: Agent) -> None:
+    """Reports what an agent that runs lacks; one that nothing runs may lack anything."""
+    for name, (kind, example) in _REQUIRED.get(agent.type, {}).items():
+        value = agent.get(name)
+        if not isinstance(value, kind) or not (isinstance(value, Scalar) or value):
+            message = f"{agent.type} {agent.id[:60]!r} has no {name!r}"
+            agent.report("W006", message, name, advice=f"add {name}: {example}")
 
 
 def called_by(agent: Agent) -> list[str]:

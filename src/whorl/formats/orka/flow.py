@@ -165,6 +165,7 @@ class _BlockReader:
     def _read(self, agent: Agent, path: str) -> ir.Node:
         section = self._section
         section.context.places.remember_node(path, agent.span)
+        agents.check_required(agent)
 
         def read_chosen(name: str) -> ir.Node:
             """Reads an agent that a scout or an executor may run."""
