@@ -82,6 +82,8 @@ class Wing:
     rank: int = 0
     readers: Mapping[str, Ref] = field(default_factory=dict)
     libraries: Mapping[str, Ref] = field(default_factory=dict)
+    # Kinds of tasks, which are performed by whoever performs those of the core.
+    tasks: Mapping[str, Ref] = field(default_factory=dict)
     histories: Mapping[str, Ref] = field(default_factory=dict)
     marks: tuple[Mark, ...] = ()
     find_named: Ref = ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from whorl.errors import ProviderError, UsageError, did_you_mean
 from whorl.lazily import dataclass
-from whorl.plugins import Plugins
+from whorl.plugins import Plugins, formats, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,8 +29,6 @@ KINDS = {
     "connector": "whorl.providers.function_task:Connector",
     "run": "whorl.providers.commands:Command",
     "agent": "whorl.providers.agents.agent:Agent",
-    "javascript": "whorl.providers.code:JavaScript",
-    "xslt": "whorl.providers.code:Xslt",
     "use": "whorl.providers.function_task:Use",
     "memory": "whorl.providers.memory:Memory",
     "tool": "whorl.providers.function_task:Tool",
@@ -55,7 +53,7 @@ class Providers:
         self.settings = settings
         self._functions = functions
         self._resolve = resolve
-        self._plugins = Plugins("whorl.tasks", KINDS)
+        self._plugins = Plugins("whorl.tasks", KINDS | joined(each.tasks for each in formats()))
         self._kinds: dict[str, TaskKind] = {}
         self.memories: Memories | None = None
         # What a run has been told about tools, by its journal.
@@ -91,7 +89,7 @@ class Providers:
     def kind(self, name: str) -> TaskKind:
         """The kind of task of that name; raises UsageError W022 with the nearest one."""
         if name not in self._kinds:
-            if name not in KINDS and not self._plugins.has(name):
+            if not self._plugins.has(name):
                 names = self._plugins.names()
                 near = did_you_mean(name, names) or f"known kinds: {', '.join(names)}"
                 raise UsageError(f"there is no task of kind {name!r}", help=near, code="W022")
@@ -103,7 +101,8 @@ class Providers:
         return self.tool_pins(run)
 
     def _plugin(self, name: str) -> TaskKind | None:
-        return self.kind(name) if name not in KINDS and self._plugins.has(name) else None
+        is_other = name not in self._plugins.built_in and self._plugins.has(name)
+        return self.kind(name) if is_other else None
 
     def effect(self, name: str, inputs: Mapping[str, Json] | None = None) -> Effect:
         """What a task does to the world; of `use` it depends on the task that `inputs` names."""

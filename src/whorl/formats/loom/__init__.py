@@ -11,6 +11,10 @@ WING = Wing(
         "logic": "whorl.formats.loom.expressions:LOGIC",
         "logic-lenient": "whorl.formats.loom.expressions:LENIENT_LOGIC",
     },
+    tasks={
+        "javascript": "whorl.formats.loom.code:JavaScript",
+        "xslt": "whorl.formats.loom.code:Xslt",
+    },
     histories={"azure": "whorl.formats.loom.history:run_history"},
     marks=(Mark("host.json", rb"ExtensionBundle\.Workflows"),),
     find_named="whorl.formats.loom.project:find_named",

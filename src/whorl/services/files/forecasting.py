@@ -143,7 +143,7 @@ def missing_programs(task: Task, settings: Settings) -> Iterator[str]:
     """The programs that a task starts by name and that are not here."""
     path = settings.environment.get("PATH")
     for program, _ in started(task, settings) if "env" not in dict(task.inputs.entries) else ():
-        is_name = program and not program.startswith(".") and task.kind != "javascript"
+        is_name = program and not program.startswith(".")
         is_name = is_name and (os.sep not in program or os.path.isabs(program))
         if is_name and shutil.which(program, path=path) is None:
             yield program

@@ -145,13 +145,6 @@ def missing_permissions(workflow: Workflow, settings: Settings) -> Iterator[Unkn
             allow = replace(allow, commands=(*known, program) if program else True)
         if words := refused_writes(task, settings):
             yield Unknown(path, "R114", f"step {task.name!r}: {words}", "writing a file")
-        if task.kind == "javascript":
-            from whorl.providers.code import check_node
-
-            try:
-                check_node(settings)
-            except ProviderError as fault:
-                yield Unknown(path, "P109", f"step {task.name!r}: {fault}", "Node")
 
 
 def check_allowed(workflow: Workflow, providers: Providers) -> None:

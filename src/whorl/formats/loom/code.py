@@ -103,7 +103,7 @@ class JavaScript(OwnTask):
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         inputs = Inputs("javascript", request.inputs)
-        node = check_node(self._settings)
+        node = _node(self._settings)
         is_sealed, timeout_s = inputs.flag("sealed"), request.timeout_s or NODE_TIMEOUT_S
         function: dict[str, Json] = {
             "code": clean(inputs.needed("code")),
@@ -141,7 +141,7 @@ def _returned(finished: Finished, is_sealed: bool) -> Reply:
     return Reply(returned.get("value"), Usage(calls=1), {"exit_code": finished.exit_code})
 
 
-def check_node(settings: Settings) -> str:
+def _node(settings: Settings) -> str:
     """Where Node is; raises ProviderError when functions may not run, or cannot."""
     check_permission(settings, NODE)
     node = shutil.which(NODE, path=settings.environment.get("PATH", ""))
