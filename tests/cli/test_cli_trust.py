@@ -160,30 +160,6 @@ def test_a_value_that_is_not_shown_is_one_that_has_changed(folder: Path, whorl: 
     assert [right["kind"] for right in listed.json["added"]] == ["notify"]
 
 
-def test_an_earlier_record_is_shown_without_its_values(folder: Path, whorl: Whorl) -> None:
-    config, record = folder / "whorl.toml", folder / "home" / "whorl" / "trust.json"
-    config.write_text(HELD)
-    whorl("trust", "--yes")
-    held = json.loads(record.read_text())
-    [entry] = held["files"].values()
-    del entry["values"]
-    entry["rights"] = [
-        ["programs", "npx pg --token=KEY (MCP server m), with A=KEY, the variable TOKEN"],
-        ["notify", "'https://hooks.example/services/KEY' is notified about runs"],
-    ]
-    record.write_text(json.dumps(held))
-    trusted = whorl("trust", "--json").json
-    config.write_text(f"{HELD}\n[allow]\ncommands = true\n")
-    shown = whorl("trust")
-
-    assert trusted["standing"] == "trusted"
-    assert "KEY" not in shown.out
-    assert "- start programs: npx pg --token=*** (MCP server m), with A=***, TOKEN=***" in shown.out
-    assert "  notify: 'https://hooks.example/...' is notified about runs\n" in shown.out
-    whorl("trust", "--yes")
-    assert "KEY" not in record.read_text()
-
-
 def test_a_folder_is_named_by_its_path(folder: Path, whorl: Whorl) -> None:
     other = folder / "other"
     other.mkdir()

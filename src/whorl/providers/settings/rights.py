@@ -35,11 +35,6 @@ _KEY = regex(r"\w[\w+/=.:~-]*", re.ASCII)
 _USER = regex(r"(?<=://)[^/@\s]+@")
 _KEY_NAME = regex(r"(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|AUTH)$", re.IGNORECASE)
 _LITERALS = ("api_key", "token", "username", "password", "encrypt_with", "s3_key", "s3_secret")
-# What an earlier version has remembered of variables: `A=text, B=text, the variable C`.
-_REMEMBERED = regex(r"\b([A-Za-z_]\w*)=.*?(?=, [A-Za-z_]\w*=|, the |$)", re.DOTALL)
-_NAMED_ONLY = regex(r"the variable (\w+)(?=,|$)")
-_PROGRAM = regex(r"(.*) \((MCP server|agent) (.*)", re.DOTALL)
-_HOOK = regex(r"'([^']*)' is notified (.*)", re.DOTALL)
 
 
 def shown_variable(name: str, text: str) -> str:
@@ -100,23 +95,6 @@ def _hidden(table: Mapping[str, object]) -> Iterator[object]:
             yield [field, *map(str, words)]
     if isinstance(url := table.get("url"), str) and not url.startswith("env:"):
         yield ["url", url]
-
-
-def shown_again(kind: str, text: str) -> str:
-    """A right as it is shown now, of what an earlier version remembered with its values."""
-    if kind == "programs" and (parts := _PROGRAM.fullmatch(text)):
-        command, what, rest = parts.groups()
-        name, mark, values = rest.partition(", with ")
-        try:
-            command = shown_command(shlex.split(command))
-        except ValueError:
-            command = HIDDEN
-        values = _REMEMBERED.sub(lambda found: shown_variable(found[1], HIDDEN), values)
-        values = _NAMED_ONLY.sub(rf"\1={HIDDEN}", values)
-        return f"{command} ({what} {name}{mark}{values}"
-    if kind == "notify" and (parts := _HOOK.fullmatch(text)):
-        return f"{shown_hook(parts[1])} is notified {parts[2]}"
-    return text
 
 
 RightKind: TypeAlias = Literal[

@@ -39,16 +39,11 @@ class ChangedTool:
 
 
 class KnownTools:
-    """The descriptions by `server/tool`, in a file that only its owner reads.
-
-    What is written holds no secret. A file that an earlier version wrote may: it is read without
-    them, and written so again.
-    """
+    """The descriptions by `server/tool`, without secrets, in a file that only its owner reads."""
 
     def __init__(self, path: Path, secrets: tuple[Secret, ...]) -> None:
         self._path = path
         self._secrets = secrets
-        self._has_secrets = False
         self._stamp: tuple[int, int] | None = None
         self._tools: dict[str, dict[str, Any]] = {}
 
@@ -56,10 +51,14 @@ class KnownTools:
         self, server: str, tools: Iterable[ToolOffer], *, are_named: bool = False
     ) -> dict[str, str]:
         """Why tools of a server wait for a person: new ones, unless the operator named them all."""
-        described = {f"{server}/{tool.name}": self._shown(_described(tool)) for tool in tools}
+        described = {
+            f"{server}/{tool.name}": self._shown(
+                {"description": tool.description, "schema": tool.schema}
+            )
+            for tool in tools
+        }
         known = self._read()
-        is_same = all(n in known and known[n][_KNOWN] == w for n, w in described.items())
-        if is_same and not self._has_secrets:
+        if all(n in known and known[n][_KNOWN] == w for n, w in described.items()):
             return {}
         with self._writing() as stored:
             takes_new = are_named or not any(name.startswith(f"{server}/") for name in stored)
@@ -110,9 +109,7 @@ class KnownTools:
             content = json.loads(self._path.read_text("utf-8"))
             tools: dict[str, dict[str, Any]] = content["tools"]
             if content["format"] == _FORMAT and all(_KNOWN in entry for entry in tools.values()):
-                shown = {name: self._shown(entry) for name, entry in tools.items()}
-                self._has_secrets = shown != tools
-                return shown
+                return {name: self._shown(entry) for name, entry in tools.items()}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -139,10 +136,6 @@ class KnownTools:
             os.replace(made, self._path)
         finally:
             os.close(lock)
-
-
-def _described(tool: ToolOffer) -> dict[str, Any]:
-    return {"description": tool.description, "schema": tool.schema}
 
 
 def _difference(known: dict[str, Any] | None, offered: dict[str, Any]) -> list[str]:

@@ -73,11 +73,11 @@ class Judged:
 
     @property
     def added(self) -> tuple[Right, ...]:
-        return tuple(right for right in self.rights if not _is_among(right, self.before))
+        return tuple(right for right in self.rights if right not in self.before)
 
     @property
     def removed(self) -> tuple[Right, ...]:
-        return tuple(right for right in self.before if not _is_among(right, self.rights))
+        return tuple(right for right in self.before if right not in self.rights)
 
     def refusal(self) -> UsageError | None:
         """Why nothing is run with it; None where it is trusted."""
@@ -94,14 +94,6 @@ class Judged:
         advice += f"containers, set {VARIABLE}=1 in the environment"
         words = f"{str(self.path)!r} {why}, and would permit {permits}{more}"
         return UsageError(words, help=advice, code="W908")
-
-
-def _is_among(right: Right, others: Sequence[Right]) -> bool:
-    """Whether it is there with the same values; what an earlier version kept has none."""
-    same = (other for other in others if (other.kind, other.text) == (right.kind, right.text))
-    return any(
-        right.values == other.values or not (right.values and other.values) for other in same
-    )
 
 
 def judge(
@@ -215,13 +207,10 @@ def read_records(environment: Mapping[str, str]) -> dict[str, Trusted]:
 
 
 def _trusted(entry: Any) -> Trusted:
-    from whorl.providers.settings.rights import RIGHT_KINDS, Right, shown_again
+    from whorl.providers.settings.rights import RIGHT_KINDS, Right
 
-    # An earlier version remembered texts with the values that are in them.
-    values = entry.get("values")
-    texts = [(k, str(text) if values else shown_again(k, str(text))) for k, text in entry["rights"]]
-    rows = zip(texts, values or [""] * len(texts), strict=True)
-    rights = tuple(Right(k, text, str(value)) for (k, text), value in rows if k in RIGHT_KINDS)
+    rows = zip(entry["rights"], entry["values"], strict=True)
+    rights = tuple(Right(k, str(text), str(value)) for (k, text), value in rows if k in RIGHT_KINDS)
     return Trusted(str(entry["sha256"]), rights, float(entry["at"]))
 
 
