@@ -73,10 +73,8 @@ def test_how_an_agent_is_spoken_to(name: str, table: Any, kind: str) -> None:
         ({"program": "claude", "flags": [1]}, "flags must be a list of texts"),
         ({"program": "claude", "flags": ["a\0"]}, "NUL"),
         ({"program": "claude", "skip_permissions": "yes"}, "true or false"),
-        ({"program": "claude", "timeout_s": 0}, "timeout_s must be above 0"),
         ({"program": "claude", "env": {"A=B": "x"}}, "env.A=B"),
         ({"program": "claude", "env": {"A": 1}}, "env.A"),
-        ({"program": "claude", "env": {"A": "env:B"}}, "'B', which is not set"),
         ("claude", "must be a table"),
     ],
 )

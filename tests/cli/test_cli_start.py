@@ -15,9 +15,7 @@ import yaml
 from command_line import CONFIG
 from jsonschema import Draft202012Validator
 
-from whorl.providers.settings import model_providers, sections
-from whorl.providers.settings.schema import rows, settings_schema
-from whorl.providers.settings.sections import TEMPORAL
+from whorl.providers.settings.schema import settings_schema
 from whorl.templates import TEMPLATES, find, forms, read
 
 if TYPE_CHECKING:
@@ -101,24 +99,6 @@ def test_new_makes_folders_and_the_line_for_editors(empty: Path, whorl: Whorl) -
     Draft202012Validator(schema_of(made)).validate(yaml.safe_load(made.read_text()))
     assert whorl("validate", "flows/code-review.yaml").code == 0
     assert inside.out.startswith("whorl run flows/code-review.yaml ")
-
-
-def test_the_schema_of_the_configuration_has_every_key() -> None:
-    named = {
-        ("providers", "NAME"): model_providers.PROVIDER,
-        ("prices", "NAME"): sections.PRICE,
-        ("mcp", "NAME"): sections.SERVER,
-        ("agents", "NAME"): sections.AGENT,
-        ("keys", "NAME"): sections.KEY,
-        ("allow", "files"): sections.FILES,
-        ("runtime", "temporal"): TEMPORAL,
-    }
-    known = {(section, key) for section, keys in sections.SECTIONS.items() for key in keys or ()}
-    known |= {("tasks", "NAME"), ("queue", "NAME")}
-    expected = {place for place in known if place not in named}
-    expected |= {(*place, key) for place, keys in named.items() for key in keys}
-
-    assert {keys for keys, _, _ in rows()} == expected
 
 
 def test_the_schema_takes_the_documented_configuration_and_no_other() -> None:

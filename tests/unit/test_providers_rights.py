@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from whorl.errors import UsageError
-from whorl.providers.settings.model_providers import PROVIDER
 from whorl.providers.settings.rights import _PARTERS, LIMIT_FIELDS, part_rights, shown_command
-from whorl.providers.settings.sections import SECTIONS, settings_from
+from whorl.providers.settings.schema import keys_of
+from whorl.providers.settings.sections import settings_from
 
 HARMLESS_SECTIONS = {"defaults", "limits", "queue", "run"}
 HARMLESS_PROVIDER = {
@@ -28,11 +28,11 @@ PROVIDER_RIGHTS: dict[str, Any] = {
 
 
 def test_every_section_is_known_to_give_rights_or_none() -> None:
-    assert set(SECTIONS) == set(_PARTERS) | HARMLESS_SECTIONS
+    assert set(keys_of("")) == set(_PARTERS) | HARMLESS_SECTIONS
 
 
 def test_every_key_of_a_provider_is_known_to_give_a_right_or_none() -> None:
-    assert set(PROVIDER) == set(PROVIDER_RIGHTS) | HARMLESS_PROVIDER
+    assert set(keys_of("providers.NAME")) == set(PROVIDER_RIGHTS) | HARMLESS_PROVIDER
     for key, value in PROVIDER_RIGHTS.items():
         assert part_rights({"providers": {"openai": {key: value}}})[1], key
 
@@ -59,7 +59,7 @@ def test_every_key_of_a_section_is_known_to_give_a_right_or_none(
     kinds = {"private_network": "network", "url": "addresses"}
     left, found = part_rights({section: {**harmless, **rights}})
 
-    assert set(SECTIONS[section] or ()) == {*harmless, *rights}
+    assert set(keys_of(section)) == {*harmless, *rights}
     assert left == {section: harmless}
     assert [right.kind for right in found] == [kinds.get(key, key) for key in rights]
 
@@ -130,7 +130,7 @@ def test_a_key_of_the_folder_itself_is_a_right(name: str, more: dict[str, str]) 
 
 
 @pytest.mark.parametrize("value", [None, 1, "text", [], [{}], True])
-@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("section", keys_of(""))
 def test_what_has_the_wrong_type_gives_no_settings(section: str, value: Any) -> None:
     harmless, _ = part_rights({section: value})
     inside, _ = part_rights({section: {"a": value}})

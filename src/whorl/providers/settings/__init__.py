@@ -71,8 +71,8 @@ SECRET_NAME = regex(r"auth|key|token|secret|password|cookie|credential|session",
 class Price:
     """Dollars for a million tokens."""
 
-    input: float
-    output: float
+    input: float = 0.0
+    output: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

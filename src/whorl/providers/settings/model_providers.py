@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from whorl.errors import UsageError, did_you_mean
@@ -70,11 +70,6 @@ STRICT = ("openai", "anthropic", "deepseek", "groq", "mistral")
 
 # The wire formats of our own; plugins bring others.
 KINDS = ("openai", "anthropic", "ollama", "local", "scripted")
-COUNTS = ("max_concurrent", "requests_per_minute", "tokens_per_minute", "threads")
-PROVIDER = (
-    *("kind", "base_url", "model", "max_tokens_field", "api_key", *COUNTS, "answer_tokens"),
-    *("timeout_s", "headers", "structured", "stream", "keeps_max_tokens", "replies"),
-)
 RULE = ("match", "replies", "by", "exhaust")
 _BY: dict[object, settings.By] = {"order": "order", "iteration": "iteration", "attempt": "attempt"}
 _EXHAUST: dict[object, settings.Exhaust] = {"repeat": "repeat", "error": "error"}
@@ -94,35 +89,23 @@ def providers_from(
 
 
 def _provider(name: str, value: object, environment: Environment) -> settings.ProviderSettings:
-    table = Table(value, f"[providers.{name}]", PROVIDER, environment)
-    given_url = table.text("base_url")
+    table = Table(value, f"[providers.{name}]", "providers.NAME", environment)
+    given = table.read()
+    given_url, replies = given.get("base_url", ""), given.pop("replies", None)
     public = KNOWN_PROVIDERS.get(name)
     own_kind = "local" if name == "local" else "openai"
-    kind = table.text("kind") or (public.kind if public else own_kind)
+    kind = given.get("kind") or (public.kind if public else own_kind)
     base_url = _base_url(table, given_url, kind, public)
     key, variable = _provider_key(table, base_url, public)
-    replies = table.values.get("replies")
-    counts = {key: table.count(key) for key in COUNTS}
     # Whether the limit of an answer is our own, or documented as one that always holds.
     strict = {KNOWN_PROVIDERS[name].base_url for name in STRICT}
     is_strict = kind in ("local", "scripted") or base_url in strict
-    return settings.ProviderSettings(
-        name=name,
-        kind=kind,
-        base_url=base_url,
-        api_key=key,
-        key_variable=variable,
-        model=table.text("model") or (public.model if public and not given_url else ""),
-        answer_tokens=table.count("answer_tokens") or 1024,
-        timeout_s=table.number("timeout_s", 600.0),
-        headers=table.headers(),
-        structured=table.typed("structured", bool, True),
-        stream=table.typed("stream", bool, True),
-        max_tokens_field=table.text("max_tokens_field"),
-        keeps_max_tokens=table.typed("keeps_max_tokens", bool, is_strict),
-        rules=() if replies is None else _rules(replies, table.place),
-        **counts,
-    )
+    model = public.model if public and not given_url else ""
+    usual = {"name": name, "model": model, "keeps_max_tokens": is_strict}
+    own = {"kind": kind, "base_url": base_url, "api_key": key, "key_variable": variable}
+    rules = () if replies is None else _rules(replies, table.place)
+    whole: dict[str, Any] = usual | given | own
+    return settings.ProviderSettings(**whole, rules=rules)
 
 
 def _base_url(table: Table, given: str, kind: str, public: KnownProvider | None) -> str:

@@ -1,11 +1,12 @@
-"""The JSON Schema of whorl.toml, for editors: a row for every key, with what it holds.
+"""The keys of whorl.toml: a row for each, with what it holds. By them it is read and checked.
 
-A name in capitals stands for names that the operator chooses. A test compares the rows with the
-keys that are read.
+A name in capitals stands for names that the operator chooses. The JSON Schema for editors is made
+of the same rows.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ providers.NAME.tokens_per_minute  whole  how many tokens it accepts
 providers.NAME.threads   whole     processor threads of the embedded model
 providers.NAME.answer_tokens  whole  tokens to reserve for an answer without a limit
 providers.NAME.timeout_s  number   how long a call may take
-providers.NAME.headers   texts_by_name  what is sent with every call
+providers.NAME.headers   headers    what is sent with every call
 providers.NAME.structured  truth   whether it is sent the schema of an answer
 providers.NAME.stream    truth     whether it streams
 providers.NAME.keeps_max_tokens  truth  whether its answers never exceed the limit that is sent
@@ -41,9 +42,9 @@ allow.files.read         texts     patterns of the files that workflows read
 allow.files.write        texts     patterns of the files that workflows write
 tasks.NAME               text      python:module:function, or a URL
 mcp.NAME.command         texts     the program that is the server, with its arguments
-mcp.NAME.url             text      the address of a server that runs elsewhere
+mcp.NAME.url             url       the address of a server that runs elsewhere
 mcp.NAME.env             texts_by_name  variables of its environment
-mcp.NAME.headers         texts_by_name  what is sent to its address
+mcp.NAME.headers         headers    what is sent to its address
 mcp.NAME.tools           texts     the only tools that are offered
 mcp.NAME.timeout_s       number    how long a call may take
 agents.NAME.kind         text      claude-code, codex, gemini or text
@@ -57,40 +58,40 @@ keys.NAME.url            text      the host that the key is sent to, and no othe
 keys.NAME.token          text      sent as a bearer token; env:VARIABLE
 keys.NAME.username       text      for basic authentication
 keys.NAME.password       text      for basic authentication; env:VARIABLE
-keys.NAME.headers        texts_by_name  sent as they are; env:VARIABLE
-connectors.url           text      the address that answers for connectors
+keys.NAME.headers        headers    sent as they are; env:VARIABLE
+connectors.url           url       the address that answers for connectors
 connectors.replies       any       recorded replies: a file, or a table by action
 limits.iterations        whole     for loops without a limit
 limits.time              duration  for loops without a limit
 limits.cpu               duration  how long a run may compute
 notify.url               text      where notifications about runs are sent
-notify.headers           texts_by_name  headers of the notifications
+notify.headers           headers    headers of the notifications
 notify.on                texts     waiting, failed, ended
 queue.NAME               whole     how many runs of a workflow run at once; "*": of any other
-retention.older_than     duration  ended runs that are older are deleted
+retention.older_than     age       ended runs that are older are deleted
 retention.max_runs       whole     how many ended runs stay
-retention.max_size       text      how large the store may be, such as 5GB
-retention.audit          duration  rows of the audit that are older are deleted
-run.drain                duration  how long calls may take to end when a command is stopped
+retention.max_size       size      how large the store may be, such as 5GB
+retention.audit          age       rows of the audit that are older are deleted
+run.drain                pause     how long calls may take to end when a command is stopped
 runtime.kind             runtime   where runs are driven
 runtime.temporal.address  text     the address of the Temporal server
 runtime.temporal.namespace  text   the namespace of the runs
 runtime.temporal.queue   text      the name with which all task queues begin
 runtime.temporal.tls     truth     whether the connection is encrypted
-runtime.temporal.api_key  text     env:VARIABLE
+runtime.temporal.api_key  secret  env:VARIABLE
 runtime.temporal.values  text      a shared folder, or s3://BUCKET/PREFIX, for large values
 runtime.temporal.s3_endpoint  text  the address of the bucket's server; Amazon's without it
 runtime.temporal.s3_region  text   the region of the bucket
-runtime.temporal.s3_key  text      env:VARIABLE; without it AWS_ACCESS_KEY_ID, or the machine's role
-runtime.temporal.s3_secret  text   env:VARIABLE; the secret that belongs to s3_key
-runtime.temporal.encrypt_with  text  env:VARIABLE; everything in Temporal is unreadable without it
+runtime.temporal.s3_key  secret  env:VARIABLE; without it AWS_ACCESS_KEY_ID, or the machine's role
+runtime.temporal.s3_secret  secret  env:VARIABLE; the secret that belongs to s3_key
+runtime.temporal.encrypt_with  secret  env:VARIABLE; everything in Temporal is unreadable without it
 runtime.temporal.heartbeat  duration  a call whose worker is silent for this long is in doubt
 runtime.temporal.calls_at_once  whole  how many calls of a queue one worker makes at once
 runtime.temporal.grace   duration  how long a worker that is told to stop waits for its calls
 runtime.temporal.queues  texts_by_name  kinds of tasks that need a certain machine
-server.drain             duration  how long calls may take to end when the server is stopped
+server.drain             pause     how long calls may take to end when the server is stopped
 server.max_concurrent    whole     how many runs it resumes by itself at the same time
-server.url               text      its address for others
+server.url               url       its address for others
 server.hooks_per_minute  whole     how many calls of one webhook it accepts
 workflows.folders        texts     where workflows are looked for that others call by name
 workflows.python         texts     workflows written in Python: module:name
@@ -98,25 +99,41 @@ workflows.python         texts     workflows written in Python: module:name
 _TEXT: Json = {"type": "string"}
 _TEXTS: Json = {"type": "array", "items": _TEXT}
 _KINDS: dict[str, dict[str, Json]] = {
+    "age": {"type": "string"},
     "any": {},
     "duration": {"type": ["string", "number"]},
+    "headers": {"type": "object", "additionalProperties": _TEXT},
     # Plugins bring other kinds of providers.
     "kind": {"type": "string", "examples": ["openai", "anthropic", "ollama", "local", "scripted"]},
     "number": {"type": "number", "minimum": 0},
+    "pause": {"type": ["string", "number"]},
     "permission": {"anyOf": [{"type": "boolean"}, _TEXTS]},
     "runtime": {"enum": ["local", "temporal"]},
+    "secret": {"type": "string"},
+    "size": {"type": "string"},
     "text": {"type": "string"},
     "texts": {"type": "array", "items": _TEXT},
     "texts_by_name": {"type": "object", "additionalProperties": _TEXT},
     "truth": {"type": "boolean"},
+    "url": {"type": "string"},
     "whole": {"type": "integer", "minimum": 1},
 }
 
 
+@cache
 def rows() -> list[tuple[tuple[str, ...], str, str]]:
     """The keys with what they hold and a line about it."""
     lines = [line.split(None, 2) for line in _ROWS.strip().splitlines()]
     return [(tuple(key.split(".")), kind, doc) for key, kind, doc in lines]
+
+
+@cache
+def keys_of(table: str) -> dict[str, str]:
+    """The keys of a table such as `mcp.NAME`, each with what it holds."""
+    place = tuple(table.split(".")) if table else ()
+    depth = len(place)
+    below = [(keys[depth:], kind) for keys, kind, _ in rows() if keys[:depth] == place]
+    return {keys[0]: kind if len(keys) == 1 else "table" for keys, kind in below}
 
 
 def settings_schema() -> dict[str, Json]:
