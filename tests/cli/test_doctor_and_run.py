@@ -175,20 +175,6 @@ def test_doctor_says_of_a_configuration_what_a_run_makes_of_it(
     assert (ran.code == 0) is case.works, ran.err
 
 
-def test_doctor_tells_of_a_model_that_its_server_does_not_list(
-    whorl: Whorl, project: Path, address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Some servers take any name, so it is said and is no fault."""
-    config = MINE.replace("gpt-5-mini", "gpt-5-mimi").replace("/v1", "/open/v1")
-    prepare(project, Case("", False, config), address, monkeypatch)
-
-    told = {finding["what"]: finding for finding in whorl("doctor", "--json").json}
-    whorl("run flow.yaml").ends(1)
-
-    words = told[OWN]["words"]
-    assert "but does not list the model 'gpt-5-mimi'; did you mean 'gpt-5-mini'?" in words
-
-
 SECRET = "NeSfkUdz-VJklf3aAJ5Q"
 DIES = """import os, sys
 sys.exit('x' * int(os.environ['N']) + ' bad token ' + os.environ['TOK'])

@@ -146,14 +146,6 @@ def test_a_page_in_place_of_an_answer(form: Format, stream: bool, kind: str) -> 
 
 
 @every_format
-@pytest.mark.parametrize("kind", ["text/plain", "application/json", "application/octet-stream"])
-def test_a_stream_with_another_content_type(form: Format, kind: str) -> None:
-    reply, _, said = perform(form, streaming(form, form.pieces(["a", "b"]), kind))
-
-    assert (reply.value, said) == ("ab", ["a", "b"])
-
-
-@every_format
 def test_a_plain_reply_where_a_stream_was_asked_for(form: Format) -> None:
     reply, server, said = perform(form, answering(form.plain("plain")))
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit, urlunsplit
 
-from whorl.errors import ProviderError, did_you_mean
+from whorl.errors import ProviderError
 from whorl.providers.json_values import (
     NotJson,
     as_text,
@@ -20,7 +20,6 @@ from whorl.providers.json_values import (
     json_bytes,
     parse_json,
     table_of,
-    tables_of,
 )
 from whorl.providers.models.conversation import Answer, Limit, counted, tool_calls
 from whorl.providers.outbound import client
@@ -52,7 +51,6 @@ class AnswerReader:
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self._pieces: list[str] = []
-        self._held = ""
         self._calls: dict[str, dict[str, str]] = {}
         self._last_keys: dict[str, str] = {}
         self.usage: Body = {}
@@ -73,14 +71,8 @@ class AnswerReader:
         return "".join(self._pieces)
 
     def add_text(self, piece: Json) -> None:
-        """Takes the next piece; half of a character that was cut in two waits for the other."""
-        if not piece or not isinstance(piece, str):
-            return
-        self._pieces.append(piece)
-        piece, self._held = self._held + piece, ""
-        if "\ud800" <= piece[-1] <= "\udbff":
-            piece, self._held = piece[:-1], piece[-1]
-        if piece:
+        if piece and isinstance(piece, str):
+            self._pieces.append(piece)
             self._emit(clean(piece))
 
     def add_call(
@@ -104,8 +96,6 @@ class AnswerReader:
 
     def answer(self) -> Answer:
         """The answer, with the counts that the server gave and the model that it says it used."""
-        if self._held:
-            self._emit(clean(self._held))
         is_named = isinstance(self.served_by, str) and self.served_by
         return Answer(
             clean(self.text),
@@ -134,7 +124,6 @@ _OF_LIMIT = re.compile(
     r"context (?:length|window|size)",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"(?<![\w.-])\d{1,3}(?:,\d{3})+|(?<![\w.-])\d{1,9}(?![\w.-]*\w)")
 # What the types of errors inside of a reply with status 200 stand for.
 _STATUSES = {
     "invalid_request_error": 400,
@@ -212,10 +201,12 @@ class HttpWire:
                 # What a server says of a request that it refuses, and does not fail at.
                 is_refused = error.detail.get("status") in (400, 422)
                 text = str(error.detail.get("body", "")) if is_refused else ""
-                field, lower = self._refused_field(body, text), lower_cap(conversation, text)
+                field = self._refused_field(body, text)
+                # Servers name the number that they accept in many ways, some not at all.
+                lower = (conversation.cap or 0) // 2 if _OF_LIMIT.search(text) else 0
                 if field is not None and field not in left_out:
                     left_out = (*left_out, field)
-                elif lower is not None:
+                elif lower >= CAP_LEAST and conversation.max_tokens is None:
                     conversation = replace(conversation, cap=lower)
                     if "context" not in text:
                         self._most[model] = lower
@@ -251,16 +242,9 @@ class HttpWire:
         """Asks for something that costs nothing; what to tell. Raises ProviderError."""
         call = replace(self._call(provider, None, ""), headers=self.headers, timeout_s=CHECK_S)
         received = await self._outbound.request(call, check_status=True)
-        words = f"answers at {received.url}"
-        try:
-            listed = await beside(partial(_listed, received.body), len(received.body))
-        except NotJson:
-            why = "what answers is none of a provider: the reply is not JSON; check its base_url"
-            raise client.malformed(received.what, why) from None
-        if listed and provider.model and not _has(listed, provider.model):
-            near = f"; {near}" if (near := did_you_mean(provider.model, listed)) else ""
-            words += f", but does not list the model {provider.model!r}{near}"
-        return words
+        text = received.body.decode("utf-8", "replace")
+        await beside(partial(_object_of, text, received.what), len(text))
+        return f"answers at {received.url}"
 
     def _key(self, conversation: Conversation, left_out: Fields) -> str:
         """The key of a request: another body is another one, and not to be taken for the first."""
@@ -305,19 +289,9 @@ class HttpWire:
 
     async def _read_reply(self, incoming: client.Received, reader: AnswerReader) -> None:
         text = (await incoming.read()).decode("utf-8", "replace")
-        # Some streams do not say that they are one.
-        is_stream = text.lstrip().startswith(("data:", "event:"))
-        if self.is_json_lines:
-            try:
-                await beside(partial(parse_json, text, in_part=True), len(text))
-            except NotJson:
-                is_stream = "\n" in text.strip()
-        if is_stream:
-            return await self._read_stream(_lines_of(text), incoming.what, reader)
         reader.take_reply(await beside(partial(_object_of, text, incoming.what), len(text)))
         if not reader.has_message:
             raise client.malformed(incoming.what, "the reply holds no message")
-        return None
 
     async def _read_stream(
         self, lines: AsyncIterator[str], what: str, reader: AnswerReader
@@ -358,20 +332,6 @@ class HttpWire:
             yield "\n".join(gathered)
 
 
-def lower_cap(conversation: Conversation, text: str) -> int | None:
-    """The next limit to try for a model that gives no answers as long as was asked for.
-
-    Servers name the number that they accept in many ways, some only that of their whole context:
-    the largest that is named, but at least half.
-    """
-    cap = conversation.cap
-    if cap is None or conversation.max_tokens is not None or not _OF_LIMIT.search(text):
-        return None
-    named = (int(number.replace(",", "")) for number in _NUMBER.findall(text))
-    lower = max([cap // 2, *(number for number in named if number < cap)])
-    return lower if lower >= CAP_LEAST else None
-
-
 def _limit(candidate: Candidate, body: Body) -> Limit | None:
     # Ollama has it among its options.
     options = body | table_of(body.get("options"))
@@ -379,11 +339,6 @@ def _limit(candidate: Candidate, body: Body) -> Limit | None:
         if isinstance(tokens := options.get(field), int):
             return Limit(field, tokens)
     return None
-
-
-async def _lines_of(text: str) -> AsyncIterator[str]:
-    for line in text.split("\n"):
-        yield line.removesuffix("\r")
 
 
 def _object_of(text: str, what: str) -> Body:
@@ -405,19 +360,3 @@ def _object_of(text: str, what: str) -> Body:
         status = 429 if "rate" in words else 400 if "invalid" in words else 500
     inner = json.dumps({"error": {"message": str(error)} | fields})
     raise client.status_fault(f"{what} (an error inside a reply)", status, {}, inner)
-
-
-def _listed(body: bytes) -> list[str]:
-    """The models that a server lists; none where it lists only a part, or something else.
-
-    Raises NotJson.
-    """
-    reply = table_of(parse_json(body.decode("utf-8", "replace")))
-    rows = tables_of(reply.get("data") or reply.get("models"))
-    names = (row.get("id") or row.get("name") for row in rows)
-    return [] if reply.get("has_more") else [name for name in names if isinstance(name, str)]
-
-
-def _has(listed: list[str], model: str) -> bool:
-    """Whether a model is listed; servers add a tag (`llama3:latest`) or a folder (`models/...`)."""
-    return any(name in (model, f"{model}:latest") or name.endswith(f"/{model}") for name in listed)
