@@ -31,7 +31,7 @@ from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.start_options import Start
 from whorl.wings.cluster.connection import connect
 from whorl.wings.cluster.runtime import TemporalRuntime
-from whorl.wings.cluster.workers.worker import set_up, working
+from whorl.wings.cluster.worker import set_up, working
 
 ITERATIONS = 50
 LOOPS, SHORT = 100, 3

@@ -24,7 +24,7 @@ from cluster.skipping_time import RATE
 from conformance.literate import load_cases
 from whorl.errors import UsageError
 from whorl.interpreter import BEHAVIOUR
-from whorl.wings.cluster.limits import OF_FOLDERS
+from whorl.wings.cluster.messages import OF_FOLDERS
 
 AT_ONCE = 8
 # Most runs are continued as new.

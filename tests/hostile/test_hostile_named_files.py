@@ -159,7 +159,7 @@ OTHERS = {
     "services/files/versions.py": "compares files with what a run kept, and shows none",
     "services/inspecting/live_text.py": "the engine's own: pipes",
     "services/project.py": "the workflow that a person names, and lines of what was read",
-    "wings/cluster/values/payload_storage.py": "the engine's own: large payloads",
+    "wings/cluster/values.py": "the engine's own: large payloads",
     "wings/testing/files.py": "the tests that a person names",
     "wings/editor/single_step.py": "the engine's own: pins",
 }

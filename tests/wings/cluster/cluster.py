@@ -20,7 +20,7 @@ from whorl.providers.settings import TemporalSettings
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.wings.cluster.connection import connect
 from whorl.wings.cluster.runtime import TemporalRuntime
-from whorl.wings.cluster.workers.worker import working
+from whorl.wings.cluster.worker import working
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

@@ -12,7 +12,7 @@ from temporalio.client import WorkflowHistory
 
 from whorl.wings.cluster.decoder import Decoder
 from whorl.wings.cluster.messages import event_to_json
-from whorl.wings.cluster.values.payloads import converter
+from whorl.wings.cluster.values import converter
 
 if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import RunId

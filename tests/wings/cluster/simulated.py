@@ -24,7 +24,7 @@ from simulation.world import RESERVE, World
 from whorl.interpreter.events import Event, Perform
 from whorl.wings.cluster import messages
 from whorl.wings.cluster.decoder import Decoder
-from whorl.wings.cluster.values.payloads import converter
+from whorl.wings.cluster.values import converter
 from whorl.wings.cluster.workflow import Run
 
 if TYPE_CHECKING:

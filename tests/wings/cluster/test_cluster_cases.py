@@ -13,8 +13,8 @@ from cluster.skipping_time import RATE
 from conformance.literate import load_cases
 from waiting import PATIENCE_S
 from whorl.providers.redaction import Secret
-from whorl.wings.cluster.limits import OF_FOLDERS
-from whorl.wings.cluster.values.payloads import new_key
+from whorl.wings.cluster.messages import OF_FOLDERS
+from whorl.wings.cluster.values import new_key
 
 if TYPE_CHECKING:
     from pathlib import Path

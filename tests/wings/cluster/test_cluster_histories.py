@@ -11,7 +11,7 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 from cluster.histories import CONVERTER, FOLDER, beginning_of, entries_of, read
 from journals.recorded import wordless
 from whorl.interpreter import BEHAVIOUR
-from whorl.wings.cluster.workers.worker import DRIVEN
+from whorl.wings.cluster.worker import DRIVEN
 from whorl.wings.cluster.workflow import Run
 
 if TYPE_CHECKING:

@@ -29,14 +29,12 @@ from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, RunId
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.start_options import Start
-from whorl.wings.cluster import following as module
-from whorl.wings.cluster.following import Following
-from whorl.wings.cluster.limits import check_runnable
-from whorl.wings.cluster.messages import INTENTS_MAX
+from whorl.wings.cluster import runtime as module
+from whorl.wings.cluster.messages import INTENTS_MAX, check_runnable
 from whorl.wings.cluster.mirror import Mirror
-from whorl.wings.cluster.streams import _new_part
-from whorl.wings.cluster.values.payloads import new_key
-from whorl.wings.cluster.workers.worker import working
+from whorl.wings.cluster.runtime import Following, _new_part
+from whorl.wings.cluster.values import new_key
+from whorl.wings.cluster.worker import working
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ from whorl.dialects import read_workflow
 from whorl.interpreter.events import Event
 from whorl.runtimes.start_options import Start
 from whorl.wings.automation.webhooks import standard_signature
-from whorl.wings.cluster.values.payloads import new_key
+from whorl.wings.cluster.values import new_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

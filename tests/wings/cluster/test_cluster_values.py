@@ -24,9 +24,8 @@ from whorl.errors import StoreError
 from whorl.providers.redaction import Secret
 from whorl.runtimes.start_options import Start
 from whorl.wings.cluster.messages import ASK
-from whorl.wings.cluster.values.payload_storage import Folder, place_of
-from whorl.wings.cluster.values.payloads import bound_to, converter, new_key
-from whorl.wings.cluster.workers.worker import findings
+from whorl.wings.cluster.values import Folder, bound_to, converter, new_key, place_of
+from whorl.wings.cluster.worker import findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,7 @@ from temporalio.service import ConnectConfig, RPCError, RPCStatusCode, ServiceCl
 from whorl.errors import StoreError
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
-from whorl.wings.cluster.values.payload_storage import place_of
-from whorl.wings.cluster.values.payloads import converter
+from whorl.wings.cluster.values import converter, place_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

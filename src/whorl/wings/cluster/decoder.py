@@ -18,7 +18,7 @@ from whorl.interpreter.events import Cancel, Event, SetTimer
 from whorl.runtimes.replay_core import Arrival
 from whorl.wings.cluster import messages
 from whorl.wings.cluster.messages import Beginning
-from whorl.wings.cluster.values.payloads import bound_to
+from whorl.wings.cluster.values import bound_to
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import MISSING, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
+from whorl.errors import UsageError
 from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event, Perform
 from whorl.interpreter.plan import Plan
@@ -20,7 +21,6 @@ from whorl.runtimes.journal.sealed_secrets import (
 )
 from whorl.runtimes.replay_core import PureDriver
 from whorl.runtimes.start_options import shown_labels, started, without_secrets
-from whorl.wings.cluster.limits import check_runnable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -281,3 +281,31 @@ def _plan(digest: str, workflow: Json) -> Plan:
             _PLANS.clear()
         _PLANS[digest] = Plan(from_json(workflow))
     return _PLANS[digest]
+
+
+# What a workflow needs that workers on several machines do not have by themselves.
+
+# Workers share no disk: these tasks work in a folder.
+OF_FOLDERS = frozenset({"run", "agent", "file_glob", "file_read", "file_write"})
+
+
+def check_runnable(plan: Plan, settings: TemporalSettings) -> None:
+    """Refuses a workflow with the line that is missing. Raises UsageError W920."""
+    for key, task in plan.tasks.items():
+        place = key.partition(":")[2] or key
+        has_files = any(name in ("images", "files") for name, _ in task.inputs.entries)
+        is_local = task.kind in OF_FOLDERS or (task.kind == "ask" and has_files)
+        if is_local and task.kind not in settings.queues:
+            raise _refused(
+                f"step {place!r} works in a folder ({task.kind}), which workers do not share",
+                f'name a queue for it: [runtime.temporal.queues] {task.kind} = "NAME"',
+            )
+    if plan.is_confidential and not settings.encrypt_with:
+        raise _refused(
+            "the workflow has secret inputs or outputs, which Temporal would keep readable",
+            'set [runtime.temporal] encrypt_with = "env:WHORL_KEY"',
+        )
+
+
+def _refused(words: str, advice: str) -> UsageError:
+    return UsageError(words, help=f'{advice}, or run it with [runtime] kind = "local"', code="W920")

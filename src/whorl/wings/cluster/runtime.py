@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from dataclasses import KW_ONLY, replace
+from contextlib import asynccontextmanager, suppress
+from dataclasses import KW_ONLY, field, replace
 from typing import TYPE_CHECKING, Any
 
+from temporalio.client import WorkflowExecutionStatus
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
@@ -22,19 +25,18 @@ from whorl.runtimes.journal.sealed_secrets import opened, opened_state
 from whorl.runtimes.runtime import raise_objection
 from whorl.runtimes.start_options import Start, new_run_id
 from whorl.wings.cluster import messages
-from whorl.wings.cluster.connection import answering
-from whorl.wings.cluster.following import Following
-from whorl.wings.cluster.limits import check_runnable
+from whorl.wings.cluster.connection import answering, client_of
 from whorl.wings.cluster.memory import ClusterMemories
-from whorl.wings.cluster.messages import Beginning, id_of
+from whorl.wings.cluster.messages import Beginning, check_runnable, id_of
 from whorl.wings.cluster.mirror import Mirror
-from whorl.wings.cluster.workers.worker import has_pollers
+from whorl.wings.cluster.values import bound_to
+from whorl.wings.cluster.worker import has_pollers
 from whorl.wings.cluster.workflow import how_to_begin
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from temporalio.client import Client
+    from temporalio.client import Client, WorkflowExecutionDescription
 
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
@@ -308,3 +310,187 @@ class _Forking:
 
     async def create(self, made: NewRun, *events: Event) -> tuple[RunId, bool]:
         return made.id, await self.begin(made, events)
+
+
+# Who follows which runs of a cluster: each is brought into the mirror once for all who want it.
+
+# Whoever waits for news looks at the store that often, too, which others may have written to.
+NEWS_S = 0.5
+# How often a server looks for runs that others have started, and how many it follows.
+LOOK_S = 1.0
+FOLLOWED_MAX = 500
+# How late a server may tell that a run has ended.
+LAG_S = 15.0
+log = logging.getLogger("whorl")
+
+
+@dataclass(eq=False)
+class Following:
+    """Brings what comes of runs; the `watcher` is told what their tasks stream."""
+
+    mirror: Mirror
+    watcher: Watcher | None
+    is_watched: Callable[[RunId], bool]
+    # Who waits for news of a run.
+    _waiting: dict[RunId, set[asyncio.Future[None]]] = field(default_factory=dict)
+    _following: dict[RunId, tuple[int, asyncio.Task[None]]] = field(default_factory=dict)
+    # The runs that `follow_all` has joined those who follow them; None: it is not asked to.
+    _kept: set[RunId] | None = None
+    _unreadable: set[RunId] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.mirror.brought = self._tell
+
+    @asynccontextmanager
+    async def followed(self, run: RunId) -> AsyncIterator[asyncio.Task[None]]:
+        """Brings what comes of a run, once for all who want it, by a task that ends with it.
+
+        Raises what has kept the task from doing so.
+        """
+        task = self._join(run)
+        try:
+            yield task
+            if task.done():
+                task.result()
+        finally:
+            await self._leave(run)
+
+    async def news(self, run: RunId, following: asyncio.Task[None]) -> None:
+        """Waits until something of a run was brought, or it is followed no longer; not for long."""
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(run, set()).add(waiting)
+        try:
+            await asyncio.wait(
+                {waiting, following}, timeout=NEWS_S, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            others = self._waiting.get(run, set())
+            others.discard(waiting)
+            if not others:
+                self._waiting.pop(run, None)
+
+    def _tell(self, run: RunId) -> None:
+        for waiting in self._waiting.pop(run, ()):
+            if not waiting.done():
+                waiting.set_result(None)
+
+    async def follow_all(self) -> None:
+        """Brings what comes of all runs, until it is cancelled."""
+        kept = self._kept = set()
+        since = 0.0
+        try:
+            while True:
+                try:
+                    now = time.time()
+                    if not since:
+                        await self.mirror.bring_all()
+                    await self.mirror.bring_schedules()
+                    for run in await self.mirror.stale_runs(FOLLOWED_MAX, since or now):
+                        self.keep(run)
+                    since = now - LAG_S
+                except (RPCError, StoreError) as fault:
+                    log.warning("the runs of the cluster cannot be followed: %s", fault)
+                for run in tuple(kept):
+                    # Meanwhile others may have begun to follow it again.
+                    if self._following[run][1].done():
+                        await self._part(run)
+                await asyncio.sleep(LOOK_S)
+        finally:
+            self._kept = None
+            await asyncio.gather(*map(self._leave, kept), return_exceptions=True)
+
+    def keep(self, run: RunId) -> None:
+        """Where all runs are followed, follows this one to its end."""
+        if self._kept is not None and run not in self._kept | self._unreadable:
+            self._kept.add(run)
+            self._join(run)
+
+    async def _part(self, run: RunId) -> None:
+        """Follows a run no longer that has ended, or that cannot be read."""
+        assert self._kept is not None
+        self._kept.discard(run)
+        fault = self._following[run][1].exception()
+        if fault is not None:
+            self._unreadable.add(run)
+            log.warning("run %s cannot be followed: %s", run, fault)
+        await self._leave(run)
+
+    def _join(self, run: RunId) -> asyncio.Task[None]:
+        count, task = self._following.get(run, (0, None))
+        if task is None or task.done():
+            task = asyncio.create_task(self._bring(run))
+        self._following[run] = (count + 1, task)
+        return task
+
+    async def _leave(self, run: RunId) -> None:
+        count, task = self._following[run]
+        self._following[run] = (count - 1, task)
+        if count == 1:
+            del self._following[run]
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def _bring(self, run: RunId) -> None:
+        client, watcher = client_of(self.mirror.server), self.watcher
+        streaming = asyncio.create_task(stream(client, run, watcher, self.is_watched))
+        try:
+            while True:
+                try:
+                    await self.mirror.bring(run, wait=True)
+                    return
+                except RPCError as fault:
+                    log.warning("run %s cannot be followed at present: %s", run, fault)
+                    await asyncio.sleep(LOOK_S)
+        finally:
+            streaming.cancel()
+            with suppress(asyncio.CancelledError):
+                await streaming
+
+
+# What tasks have streamed so far: their heartbeats carry the end of it, and cost no history.
+
+STREAM_S = 0.2
+
+
+async def stream(
+    client: Client, run: RunId, watcher: Watcher | None, is_watched: Callable[[RunId], bool]
+) -> None:
+    """Tells the watcher what tasks of a run stream, as long as it goes on."""
+    if watcher is None:
+        return
+    shown: dict[str, str] = {}
+    while True:
+        await asyncio.sleep(STREAM_S)
+        if not is_watched(run):
+            continue
+        with suppress(RPCError):
+            about = await client.get_workflow_handle(run).describe()
+            if about.status != WorkflowExecutionStatus.RUNNING:
+                return
+            texts = await _shown_text(about, client)
+            for address, text in texts.items():
+                new = _new_part(shown.get(address, ""), text)
+                if new:
+                    watcher.text(run, address, new)
+            shown = texts
+
+
+async def _shown_text(about: WorkflowExecutionDescription, client: Client) -> dict[str, str]:
+    """The texts of the calls that are under way, by their addresses."""
+    texts = {}
+    for pending in about.raw_description.pending_activities:
+        if pending.heartbeat_details.payloads:
+            place = (client.namespace, about.id, pending.activity_id)
+            reader = bound_to(client.data_converter, *place)
+            details = await reader.decode(pending.heartbeat_details.payloads)
+            if details and isinstance(details[0], str) and details[0]:
+                texts[pending.activity_id] = details[0]
+    return texts
+
+
+def _new_part(before: str, text: str) -> str:
+    """What has been streamed since; only the end of it is known."""
+    if text.startswith(before):
+        return text[len(before) :]
+    size = next((n for n in range(len(text), 0, -1) if before.endswith(text[:n])), 0)
+    return text[size:]

@@ -131,7 +131,7 @@ async def set_up_cluster(settings: TemporalSettings) -> list[str]:
     """Makes what a namespace lacks; gives what that was. Raises StoreError R922."""
     check_installed()
     from whorl.wings.cluster.connection import answering, connect
-    from whorl.wings.cluster.workers.worker import set_up
+    from whorl.wings.cluster.worker import set_up
 
     with answering(settings):
         return await set_up(await connect(settings), is_needed=True)
@@ -167,7 +167,7 @@ async def cluster_findings(settings: TemporalSettings) -> list[tuple[str, bool, 
     """What a cluster needs, whether it has it, and what to do."""
     try:
         check_installed()
-        from whorl.wings.cluster.workers.worker import findings
+        from whorl.wings.cluster.worker import findings
 
         return [finding async for finding in findings(settings)]
     except (UsageError, StoreError) as fault:
@@ -193,8 +193,7 @@ async def open_worker(
     from whorl.runtimes.time_slices import CPU_MAX_S
     from whorl.wings.cluster.connection import connect
     from whorl.wings.cluster.memory import ClusterMemories
-    from whorl.wings.cluster.workers.activities import tool_pins
-    from whorl.wings.cluster.workers.worker import set_up, working
+    from whorl.wings.cluster.worker import set_up, tool_pins, working
 
     settings = providers.settings.runtime.temporal
     providers.tool_pins = tool_pins
