@@ -16,6 +16,6 @@ WING = Wing(
     },
     offers={
         "cluster": "whorl.wings.cluster.service:CLUSTER",
-        "cluster_schedules": "whorl.wings.cluster.schedule_registry:cluster_schedules",
+        "cluster_schedules": "whorl.wings.cluster.service:cluster_schedules",
     },
 )

@@ -33,16 +33,19 @@ from temporalio.service import RPCError, RPCStatusCode
 from whorl.lazily import dataclass
 
 with workflow.unsafe.imports_passed_through():
+    from whorl.wings.automation.rules import CronRule, Interval, rule_of
     from whorl.wings.automation.table import Firing, NameTaken, ScheduleTable
     from whorl.wings.automation.table import Schedule as ScheduleRow
     from whorl.wings.cluster import messages
+    from whorl.wings.cluster.connection import connect
     from whorl.wings.cluster.messages import Beginning
     from whorl.wings.cluster.workflow import how_to_begin
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from whorl.language import Json
+    from whorl.providers.settings import TemporalSettings
     from whorl.runtimes.sqlite import SqliteStore
 
 
@@ -60,31 +63,29 @@ _OVERLAPS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
-    """When a schedule is due: the values of cron's fields, once or twice, or an interval."""
-
-    calendars: tuple[tuple[Iterable[int], ...], ...] = ()
-    zone: str = "UTC"
-    every_s: float = 0.0
-    start: float = 0.0
-
-    def spec(self) -> ScheduleSpec:
-        if self.every_s:
-            every = timedelta(seconds=self.every_s)
-            offset = timedelta(seconds=self.start % self.every_s)
-            return ScheduleSpec(intervals=[ScheduleIntervalSpec(every, offset)])
-        calendars = [
-            ScheduleCalendarSpec(
-                minute=_ranges(minutes),
-                hour=_ranges(hours),
-                day_of_month=_ranges(days),
-                month=_ranges(months),
-                day_of_week=_ranges(weekdays),
-            )
-            for minutes, hours, days, months, weekdays in self.calendars
-        ]
-        return ScheduleSpec(calendars=calendars, time_zone_name=self.zone)
+def _spec(rule: Mapping[str, Json]) -> ScheduleSpec:
+    """When a schedule is due, as the server has it; of both days of cron, one may be enough."""
+    known = rule_of(rule)
+    if isinstance(known, Interval):
+        every = timedelta(seconds=known.every_s)
+        offset = timedelta(seconds=known.start % known.every_s)
+        return ScheduleSpec(intervals=[ScheduleIntervalSpec(every, offset)])
+    assert isinstance(known, CronRule)
+    cron = known.cron
+    dates: list[tuple[Iterable[int], Iterable[int]]] = [(cron.days, cron.weekdays)]
+    if cron.is_either:
+        dates = [(cron.days, range(7)), (range(1, 32), cron.weekdays)]
+    calendars = [
+        ScheduleCalendarSpec(
+            minute=_ranges(cron.minutes),
+            hour=_ranges(cron.hours),
+            day_of_month=_ranges(days),
+            month=_ranges(cron.months),
+            day_of_week=_ranges(weekdays),
+        )
+        for days, weekdays in dates
+    ]
+    return ScheduleSpec(calendars=calendars, time_zone_name=known.zone_name)
 
 
 def _ranges(values: Iterable[int]) -> list[ScheduleRange]:
@@ -140,22 +141,20 @@ class Fire:
 class ClusterSchedules(ScheduleTable):
     """The schedules of a namespace, mirrored in a store, whose own are those of triggers."""
 
-    connect: Callable[[], Awaitable[Client]]
-    queue: str
-    times: Callable[[Mapping[str, Json]], Times]
+    settings: TemporalSettings
 
     async def add(self, schedule: ScheduleRow) -> None:
         """Raises UsageError where the name is taken."""
         late_s = BACKFILL_S if schedule.backfill else LATE_S
         action = ScheduleActionStartWorkflow(
             messages.FIRING,
-            args=[asdict(schedule), self.queue],
+            args=[asdict(schedule), self.settings.queue],
             id=f"{PREFIX}{schedule.name}",
-            task_queue=self.queue,
+            task_queue=self.settings.queue,
         )
         policy = SchedulePolicy(_OVERLAPS[schedule.overlap], timedelta(seconds=late_s))
-        made = Schedule(action, self.times(schedule.rule).spec(), policy)
-        client, memo = await self.connect(), {"schedule": asdict(schedule)}
+        made = Schedule(action, _spec(schedule.rule), policy)
+        client, memo = await connect(self.settings), {"schedule": asdict(schedule)}
         try:
             await client.create_schedule(f"{PREFIX}{schedule.name}", made, memo=memo)
         except ScheduleAlreadyRunningError:
@@ -166,7 +165,7 @@ class ClusterSchedules(ScheduleTable):
         if self.named(name).trigger:
             await ScheduleTable.remove(self, name)
             return
-        client = await self.connect()
+        client = await connect(self.settings)
         await _handle(client, name).delete()
         await bring_schedules(client, self.store)
 
@@ -174,7 +173,7 @@ class ClusterSchedules(ScheduleTable):
         if self.named(name).trigger:
             await ScheduleTable.pause(self, name, paused=paused)
             return
-        client = await self.connect()
+        client = await connect(self.settings)
         handle = _handle(client, name)
         await (handle.pause() if paused else handle.unpause())
         await bring_schedules(client, self.store)
@@ -182,7 +181,7 @@ class ClusterSchedules(ScheduleTable):
     async def ask(self, name: str) -> float:
         if self.named(name).trigger:
             return await ScheduleTable.ask(self, name)
-        await _handle(await self.connect(), name).trigger()
+        await _handle(await connect(self.settings), name).trigger()
         return self.store.clock()
 
 

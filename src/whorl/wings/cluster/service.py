@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from whorl.runtimes.performing import Workers
     from whorl.runtimes.runtime import Runtime, Watcher
     from whorl.runtimes.sqlite import MemoryRow, SqliteStore
+    from whorl.services.project import Project
+    from whorl.wings.automation.table import ScheduleTable
     from whorl.wings.cluster.memory import ClusterMemories
     from whorl.wings.cluster.mirror import Mirror
 
@@ -214,6 +216,14 @@ async def open_worker(
             yield
     finally:
         await providers.close()
+
+
+def cluster_schedules(project: Project, store: SqliteStore) -> ScheduleTable:
+    """The schedules of a cluster, which its server fires."""
+    check_installed()
+    from whorl.wings.cluster.schedules import ClusterSchedules
+
+    return ClusterSchedules(store, project.settings().runtime.temporal)
 
 
 CLUSTER = Cluster(
