@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +15,6 @@ from conformance.literate import load_cases
 from waiting import PATIENCE_S
 from whorl.providers.redaction import Secret
 from whorl.wings.cluster.messages import OF_FOLDERS
-from whorl.wings.cluster.values import new_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +55,7 @@ def test_cases_mean_the_same(part: int, server: Server, tmp_path: Path) -> None:
         more["heartbeat_s"] = 60.0
         more |= {
             "queues": dict.fromkeys((*OF_FOLDERS, "ask"), mirror.name),
-            "encrypt_with": Secret(new_key()),
+            "encrypt_with": Secret(token_urlsafe()),
         }
         async with server.runtime(mirror, workers, **more) as runtime:
             await asyncio.gather(*(attempt(runtime, case) for case in cases))

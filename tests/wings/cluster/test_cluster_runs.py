@@ -8,6 +8,7 @@ import signal
 from dataclasses import replace
 from functools import partial
 from itertools import cycle
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,7 +34,6 @@ from whorl.wings.cluster import runtime as module
 from whorl.wings.cluster.messages import INTENTS_MAX, check_runnable
 from whorl.wings.cluster.mirror import Mirror
 from whorl.wings.cluster.runtime import Following, _new_part
-from whorl.wings.cluster.values import new_key
 from whorl.wings.cluster.worker import working
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ def test_large_values_lie_in_a_folder_and_are_encrypted(
     server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither the server's database nor the folder has a readable word of them."""
-    large, folder, key = "plainly readable " * 1_200_000, tmp_path / "values", new_key()
+    large, folder, key = "plainly readable " * 1_200_000, tmp_path / "values", token_urlsafe()
     more = {"values": str(folder), "encrypt_with": Secret(key)}
 
     async def go() -> RunId:
@@ -260,7 +260,7 @@ def test_large_values_lie_in_a_folder_and_are_encrypted(
                 with pytest.raises(StoreError, match="it is encrypted"):
                     await plain.refresh(run)
 
-            other = {**more, "encrypt_with": Secret(new_key())}
+            other = {**more, "encrypt_with": Secret(token_urlsafe())}
             async with server.runtime(tmp_path / "other.db", queue="large.db", **other) as stranger:
                 with pytest.raises(StoreError, match="another key"):
                     await stranger.refresh(run)

@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack
 from datetime import timedelta
 from itertools import pairwise
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +21,6 @@ from whorl.dialects import read_workflow
 from whorl.interpreter.events import Event
 from whorl.runtimes.start_options import Start
 from whorl.wings.automation.webhooks import standard_signature
-from whorl.wings.cluster.values import new_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,7 +74,7 @@ outputs: {text: "{{ show.stdout }}"}
 
 def make_cluster_project(folder: Path, server: Server, queue: str) -> Path:
     config = CONFIG.replace('["sh"]', '["sh", "printf"]')
-    config += CLUSTER.format(address=server.address, queue=queue, key=new_key())
+    config += CLUSTER.format(address=server.address, queue=queue, key=token_urlsafe())
     (folder / "whorl.toml").write_text(config)
     (folder / "polish.yaml").write_text(POLISH)
     (folder / "secret.yaml").write_text(SECRET)

@@ -11,6 +11,7 @@ import time
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
 
@@ -24,7 +25,7 @@ from whorl.errors import StoreError
 from whorl.providers.redaction import Secret
 from whorl.runtimes.start_options import Start
 from whorl.wings.cluster.messages import ASK
-from whorl.wings.cluster.values import Folder, bound_to, converter, new_key, place_of
+from whorl.wings.cluster.values import Folder, bound_to, converter, place_of
 from whorl.wings.cluster.worker import findings
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def test_a_value_that_was_changed_in_the_bucket_is_not_taken(
 def test_what_is_not_encrypted_does_not_reach_a_run(server: Server, tmp_path: Path) -> None:
     """Somebody who may write to the namespace, but has not the key, cannot answer for a person."""
     gate = "whorl: 1\nname: g\nsteps: {g: {approve: Pay?}}\noutputs: {ok: '{{ g.approved }}'}\n"
-    more = {"encrypt_with": Secret(new_key())}
+    more = {"encrypt_with": Secret(token_urlsafe())}
     forged = {"kind": "gate.decided", "address": "g", "body": {"approved": True, "feedback": ""}}
 
     async def go() -> None:
@@ -142,7 +143,7 @@ def test_what_is_not_encrypted_does_not_reach_a_run(server: Server, tmp_path: Pa
 
 @pytest.mark.threat(row="T22")
 def test_a_value_belongs_to_its_run_and_its_call(tmp_path: Path) -> None:
-    ours = converter(Folder(tmp_path), new_key())
+    ours = converter(Folder(tmp_path), token_urlsafe())
     large = _payload(json.dumps("x" * 70_000))
 
     async def read(payload: Payload, *place: str) -> Payload:

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,15 +18,16 @@ from whorl.errors import UsageError, WhorlError
 from whorl.interfaces.cli.options import located
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.cli.trust import ask_for_trust
-from whorl.lazily import dataclass
 from whorl.services.serving.triggers import starts_of
 from whorl.wings.automation import firing
 from whorl.wings.automation.registry import prepared
 from whorl.wings.automation.rules import key_of
 from whorl.wings.automation.table import Schedule
+from whorl.wings.cluster.service import check_installed
 
 if TYPE_CHECKING:
     from whorl.providers.registry import Providers
+    from whorl.providers.settings import TemporalSettings
     from whorl.runtimes.performing import Workers
     from whorl.services.project import Project
 
@@ -58,72 +60,95 @@ def worker(project: Project, *, queue: str, calls_only: bool, setup: bool) -> No
         words = "runs are driven by the processes that start them: there is nothing for a worker"
         line = line_below("runtime", 'kind = "temporal"')
         raise UsageError(words, help=f"write {line}", code="W920")
+    check_installed()
     if setup:
-        from whorl.wings.cluster.service import set_up_cluster
+        asyncio.run(_set_up(settings.runtime.temporal))
+    else:
+        asyncio.run(_work(project, Providers(settings), queue, calls_only=calls_only))
 
-        made = asyncio.run(set_up_cluster(settings.runtime.temporal))
-        say(f"made: {', '.join(made)}" if made else "the namespace has all that it needs")
-        return
-    asyncio.run(_work(project, Providers(settings), queue, calls_only=calls_only))
+
+async def _set_up(settings: TemporalSettings) -> None:
+    from whorl.wings.cluster.connection import answering, connect
+    from whorl.wings.cluster.worker import set_up
+
+    with answering(settings):
+        made = await set_up(await connect(settings))
+    say(f"made: {', '.join(made)}" if made else "the namespace has all that it needs")
 
 
 async def _work(project: Project, providers: Providers, queue: str, *, calls_only: bool) -> None:
-    from whorl.providers.tools.tool_cache import FILE_NAME
+    from temporalio.service import RPCError
+
+    from whorl.providers.tools.tool_cache import FILE_NAME, KnownTools
+    from whorl.runtimes.time_slices import CPU_MAX_S
     from whorl.services.runs import ProviderWorkers
-    from whorl.wings.cluster.service import open_worker
+    from whorl.wings.cluster.connection import connect
+    from whorl.wings.cluster.memory import ClusterMemories
+    from whorl.wings.cluster.worker import set_up, tool_pins, working
 
     loop, left = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, left.set)
-    temporal = providers.settings.runtime.temporal
+    settings = providers.settings.runtime.temporal
     workers = ProviderWorkers(providers)
-    tools = project.store.with_name(FILE_NAME)
-    fired = ScheduleStarts(project, providers, workers)
-    async with open_worker(providers, workers, tools, fired, queue=queue, calls_only=calls_only):
-        say(f"working on queue {queue or temporal.queue!r} of {temporal.address}; end with Ctrl-C")
-        await left.wait()
-        say(f"stopping, once the calls under way have ended, within {temporal.grace_s:g} s")
+    providers.tool_pins = tool_pins
+    providers.known_tools = KnownTools(project.store.with_name(FILE_NAME), providers.secrets)
+    client = await connect(settings)
+    providers.memories = ClusterMemories(client, settings)
+    with suppress(RPCError):  # who may not set up the namespace has it set up by others
+        await set_up(client)
+    try:
+        async with working(
+            client,
+            settings,
+            workers,
+            queue=queue,
+            calls_only=calls_only,
+            fired=partial(_due_runs, project, providers, workers),
+            cpu_max_s=providers.settings.limits.get("cpu", CPU_MAX_S),
+        ):
+            place = f"queue {queue or settings.queue!r} of {settings.address}"
+            say(f"working on {place}; end with Ctrl-C")
+            await left.wait()
+            calls = "once the calls under way have ended"
+            say(f"stopping, {calls}, within {settings.grace_s:g} s")
+    finally:
+        await providers.close()
 
 
-# What a worker of a cluster starts when the server of the cluster says that a schedule is due.
+def _due_runs(
+    project: Project,
+    providers: Providers,
+    workers: Workers,
+    value: dict[str, Any],
+    due: float,
+) -> dict[str, Any]:
+    """What a schedule starts at a time, by its file as it is here."""
+    from whorl.services.runs import USUAL_URL
+    from whorl.wings.cluster.messages import id_of, new_beginning
 
-
-@dataclass(frozen=True, slots=True)
-class ScheduleStarts:
-    """On a cluster, makes of a schedule and a time what a worker starts, as files are there."""
-
-    project: Project
-    providers: Providers
-    workers: Workers
-
-    def __call__(self, value: dict[str, Any], due: float) -> dict[str, Any]:
-        from whorl.services.runs import USUAL_URL
-        from whorl.wings.cluster.messages import id_of, new_beginning
-
-        schedule = Schedule(**value)
-        # The project may lie elsewhere on the machine of a worker.
-        inside = os.path.relpath(schedule.file, schedule.root)
-        if not inside.startswith(os.pardir):
-            schedule = replace(schedule, file=str(self.project.root / inside))
-        settings, key = self.providers.settings, key_of(schedule, due)
-        try:
-            workflow, start = prepared(self.project, self.providers, schedule, key)
-            starts = starts_of(
-                workflow, firing.windowed(workflow, schedule, start, due), time.time()
-            )
-            begun = [
-                new_beginning(
-                    id_of(each.key),
-                    workflow,
-                    each,
-                    settings.runtime.temporal,
-                    redacted=self.workers.redacted,
-                    url=settings.server.url or USUAL_URL,
-                    origin="server",
-                ).to_json()
-                for each in starts.each
-            ]
-        except WhorlError as fault:
-            return {"state": "failed", "reason": str(fault), "runs": []}
-        state = "started" if begun else "skipped"
-        return {"state": state, "reason": starts.reason, "runs": begun}
+    schedule = Schedule(**value)
+    # The project may lie elsewhere on the machine of a worker.
+    inside = os.path.relpath(schedule.file, schedule.root)
+    if not inside.startswith(os.pardir):
+        schedule = replace(schedule, file=str(project.root / inside))
+    try:
+        workflow, start = prepared(project, providers, schedule, key_of(schedule, due))
+        start = firing.windowed(workflow, schedule, start, due)
+        starts = starts_of(workflow, start, time.time())
+        begun = [
+            new_beginning(
+                id_of(each.key),
+                workflow,
+                each,
+                providers.settings.runtime.temporal,
+                redacted=workers.redacted,
+                url=providers.settings.server.url or USUAL_URL,
+                origin="server",
+            ).to_json()
+            for each in starts.each
+        ]
+    except WhorlError as fault:
+        return {"state": "failed", "reason": str(fault), "runs": []}
+    state = "started" if begun else "skipped"
+    return {"state": state, "reason": starts.reason, "runs": begun}

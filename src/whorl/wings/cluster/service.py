@@ -1,12 +1,12 @@
-"""The cluster of a project: its runtime with the mirror, and the worker that it has here."""
+"""The cluster of a project: its runtime with the mirror, its memories, what it lacks."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from contextlib import asynccontextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from whorl.errors import StoreError, UsageError
 from whorl.runtimes.runtime import Cluster
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings, TemporalSettings
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.journal.keys import Registry
-    from whorl.runtimes.performing import Workers
     from whorl.runtimes.runtime import Runtime, Watcher
     from whorl.runtimes.sqlite import MemoryRow, SqliteStore
     from whorl.services.project import Project
@@ -69,16 +68,13 @@ async def open_cluster(
         origin=origin,
         url=url,
     )
-    if origin != "server":
-        yield runtime
-        return
-    following = asyncio.create_task(runtime.follow_all())
+    following = asyncio.create_task(runtime.follow_all()) if origin == "server" else None
     try:
         yield runtime
     finally:
-        following.cancel()
-        with suppress(asyncio.CancelledError):
-            await following
+        if following is not None:
+            following.cancel()
+            await asyncio.wait({following})
 
 
 def refresh_mirror(project: Settings, path: Path, registry: Registry) -> None:
@@ -111,58 +107,29 @@ def _with_mirror(
             with answering(settings):
                 return await work(Mirror(server, store, redacted=lambda v: redact(v, secrets)))
 
-    found: list[T] = []
-    faults: list[Exception] = []
-
-    def go() -> None:
-        try:
-            found.append(asyncio.run(done()))
-        except Exception as fault:  # noqa: BLE001 - it is raised below
-            faults.append(fault)
-
     # Those who look may do so in the midst of an event loop.
-    thread = threading.Thread(target=go)
-    thread.start()
-    thread.join()
-    if faults:
-        raise faults[0]
-    return found[0]
-
-
-async def set_up_cluster(settings: TemporalSettings) -> list[str]:
-    """Makes what a namespace lacks; gives what that was. Raises StoreError R922."""
-    check_installed()
-    from whorl.wings.cluster.connection import answering, connect
-    from whorl.wings.cluster.worker import set_up
-
-    with answering(settings):
-        return await set_up(await connect(settings), is_needed=True)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, done()).result()
 
 
 def cluster_memory(settings: TemporalSettings) -> list[tuple[MemoryRow, list[Json]]]:
     """What runs of a cluster remember under each key, and the newest record of each."""
-
-    async def listed() -> list[tuple[MemoryRow, list[Json]]]:
-        return await (await _memories(settings)).all()
-
-    return asyncio.run(listed())
+    return asyncio.run(_with_memories(settings, lambda memories: memories.all()))
 
 
 def forget_on_cluster(settings: TemporalSettings, key: str) -> int:
     """Deletes what runs of a cluster remember under a key; gives how many records there were."""
-
-    async def forgotten() -> int:
-        return await (await _memories(settings)).forget(key)
-
-    return asyncio.run(forgotten())
+    return asyncio.run(_with_memories(settings, lambda memories: memories.forget(key)))
 
 
-async def _memories(settings: TemporalSettings) -> ClusterMemories:
+async def _with_memories(
+    settings: TemporalSettings, work: Callable[[ClusterMemories], Awaitable[T]]
+) -> T:
     check_installed()
     from whorl.wings.cluster.connection import connect
     from whorl.wings.cluster.memory import ClusterMemories
 
-    return ClusterMemories(await connect(settings), settings)
+    return await work(ClusterMemories(await connect(settings), settings))
 
 
 async def cluster_findings(settings: TemporalSettings) -> list[tuple[str, bool, str]]:
@@ -174,48 +141,6 @@ async def cluster_findings(settings: TemporalSettings) -> list[tuple[str, bool, 
         return [finding async for finding in findings(settings)]
     except (UsageError, StoreError) as fault:
         return [("Temporal", False, f"{fault}; {fault.help}")]
-
-
-@asynccontextmanager
-async def open_worker(
-    providers: Providers,
-    workers: Workers,
-    known_tools: Path,
-    fired: Callable[[dict[str, Any], float], dict[str, Any]],
-    *,
-    queue: str,
-    calls_only: bool,
-) -> AsyncIterator[None]:
-    """A worker with the providers of a project; when it is left, it waits for its calls.
-
-    `fired` makes of a schedule and a time what is to be started.
-    """
-    check_installed()
-    from whorl.providers.tools.tool_cache import KnownTools
-    from whorl.runtimes.time_slices import CPU_MAX_S
-    from whorl.wings.cluster.connection import connect
-    from whorl.wings.cluster.memory import ClusterMemories
-    from whorl.wings.cluster.worker import set_up, tool_pins, working
-
-    settings = providers.settings.runtime.temporal
-    providers.tool_pins = tool_pins
-    providers.known_tools = KnownTools(known_tools, providers.secrets)
-    client = await connect(settings)
-    providers.memories = ClusterMemories(client, settings)
-    await set_up(client)
-    try:
-        async with working(
-            client,
-            settings,
-            workers,
-            queue=queue,
-            calls_only=calls_only,
-            fired=fired,
-            cpu_max_s=providers.settings.limits.get("cpu", CPU_MAX_S),
-        ):
-            yield
-    finally:
-        await providers.close()
 
 
 def cluster_schedules(project: Project, store: SqliteStore) -> ScheduleTable:

@@ -14,13 +14,12 @@ import json
 import os
 import re
 import secrets
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import contextmanager
 from copy import copy
 from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -54,8 +53,11 @@ _NONCE = 12
 _NAME = re.compile(rb"[0-9a-f]{64}")
 # What Temporal adds to the id of a workflow that a schedule starts.
 _FIRED_AT = re.compile(r"-\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
-_NO_KEY = ("it is encrypted", "set `encrypt_with`")
-_NO_PLACE = ("it is large, and is stored elsewhere", "set `values`")
+_LACKING = "it is encrypted, or stored elsewhere"
+_ADVICE = (
+    "set `values` and `encrypt_with` in [runtime.temporal] as workers have them; "
+    "if they are the same, check who else writes to the namespace and to `values`"
+)
 
 
 class _OrderedJson(EncodingPayloadConverter):
@@ -76,8 +78,8 @@ class _OrderedJson(EncodingPayloadConverter):
 class _Closed(EncodingPayloadConverter):
     """What only a codec can open: whoever meets it here has none. Raises StoreError R920."""
 
-    def __init__(self, encoding: bytes, why: str, advice: str) -> None:
-        self._encoding, self._refusal = encoding.decode(), (why, advice)
+    def __init__(self, encoding: bytes) -> None:
+        self._encoding = encoding.decode()
 
     @property
     def encoding(self) -> str:
@@ -87,14 +89,14 @@ class _Closed(EncodingPayloadConverter):
         return None
 
     def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
-        raise _unreadable(*self._refusal)
+        raise _unreadable(_LACKING)
 
 
 class _Converter(CompositePayloadConverter):
     def __init__(self) -> None:
         usual = DefaultPayloadConverter().converters.values()
         ours = (_OrderedJson() if c.encoding == _JSON else c for c in usual)
-        super().__init__(*ours, _Closed(_ENCRYPTED, *_NO_KEY), _Closed(_ELSEWHERE, *_NO_PLACE))
+        super().__init__(*ours, _Closed(_ENCRYPTED), _Closed(_ELSEWHERE))
 
 
 class Codec(PayloadCodec, WithSerializationContext):
@@ -105,7 +107,7 @@ class Codec(PayloadCodec, WithSerializationContext):
 
     def __init__(self, place: Place | None = None, key: str = "") -> None:
         self._place = place
-        self._cipher = AESGCM(_key(key)) if key else None
+        self._cipher = AESGCM(hashlib.sha256(key.encode()).digest()) if key else None
         self._bound = b""
 
     def with_context(self, context: SerializationContext) -> Self:
@@ -140,33 +142,26 @@ class Codec(PayloadCodec, WithSerializationContext):
         return Payload(metadata={"encoding": _ELSEWHERE}, data=name.encode())
 
     async def _decoded(self, payload: Payload) -> Payload:
-        if payload.metadata.get("encoding") == _ELSEWHERE:
-            if self._place is None:
-                raise _unreadable(*_NO_PLACE)
+        if payload.metadata.get("encoding") == _ELSEWHERE and self._place is not None:
             payload = Payload.FromString(await self._kept(self._place, payload.data))
-        is_encrypted = payload.metadata.get("encoding") == _ENCRYPTED
         if self._cipher is None:
-            if is_encrypted:
-                raise _unreadable(*_NO_KEY)
             return payload
-        if not is_encrypted:
-            raise _unreadable("it is not encrypted", "set the same `encrypt_with` everywhere")
+        if payload.metadata.get("encoding") != _ENCRYPTED:
+            raise _unreadable("it is not encrypted")
         nonce, text = payload.data[:_NONCE], payload.data[_NONCE:]
-        clear = Payload()
         try:
-            clear.ParseFromString(self._cipher.decrypt(nonce, text, self._bound))
+            return Payload.FromString(self._cipher.decrypt(nonce, text, self._bound))
         except InvalidTag:
             why = "it was encrypted with another key, or for another run or call"
-            raise _unreadable(why, "check `encrypt_with`") from None
-        return clear
+            raise _unreadable(why) from None
 
     async def _kept(self, place: Place, name: bytes) -> bytes:
         """What was put into a place: its name is the hash of it."""
         if not _NAME.fullmatch(name):
-            raise _unreadable("its name is not a hash", "check who writes to the namespace")
+            raise _unreadable("its name is not a hash")
         data = await place.get(name.decode())
         if hashlib.sha256(data).hexdigest() != name.decode():
-            raise _unreadable("it was changed where it is stored", "check who writes to `values`")
+            raise _unreadable("it was changed where it is stored")
         return data
 
 
@@ -197,23 +192,8 @@ def converter(place: Place | None = None, key: str = "") -> DataConverter:
     return ours
 
 
-def new_key() -> str:
-    return urlsafe_b64encode(secrets.token_bytes(32)).decode()
-
-
-def _key(text: str) -> bytes:
-    """The key in a text; one that is no key of ours is made into one."""
-    try:
-        key = urlsafe_b64decode(text)
-    except ValueError:
-        key = b""
-    return key if len(key) == 32 else hashlib.sha256(text.encode()).digest()
-
-
-def _unreadable(why: str, advice: str) -> StoreError:
-    words = f"a value of a run cannot be read: {why}"
-    place = "" if advice.startswith("check who") else " in [runtime.temporal] as workers have it"
-    return StoreError(words, code="R920", help=advice + place)
+def _unreadable(why: str) -> StoreError:
+    return StoreError(f"a value of a run cannot be read: {why}", code="R920", help=_ADVICE)
 
 
 # Where large values lie: a folder that all machines share, or a bucket that speaks S3.
@@ -223,16 +203,6 @@ INSTALL = "install it with `pip install 'whorl[s3]'`"
 # A bucket that does not answer is asked again for so long; who waits for it is told then.
 PATIENCE_S = 30
 _PROBE = "whorl-probe"
-
-
-class Place(Protocol):
-    """Values by name; a name is the hash of its value. Raises StoreError R920."""
-
-    async def put(self, name: str, data: bytes) -> None:
-        """Keeps a value, whole or not at all."""
-
-    async def get(self, name: str) -> bytes:
-        """The value of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +253,10 @@ class Bucket:
             return bytes(await found.bytes_async())
 
 
+# Values by name; a name is the hash of its value. Raises StoreError R920.
+Place: TypeAlias = Folder | Bucket
+
+
 def place_of(settings: TemporalSettings) -> Place | None:
     """Where large values lie, if anywhere. Raises UsageError W920 without the package for it."""
     if not settings.values.startswith(BUCKET):
@@ -308,12 +282,14 @@ def place_of(settings: TemporalSettings) -> Place | None:
     return Bucket(settings.values, store)
 
 
-async def check_place(settings: TemporalSettings) -> None:
-    """Writes a value and reads it again. Raises StoreError R920, UsageError W920."""
-    place = place_of(settings)
-    if place is not None:
+async def place_finding(place: Place, where: str) -> tuple[bool, str]:
+    """Whether a large value can be kept, and read again."""
+    try:
         await place.put(_PROBE, _PROBE.encode())
         await place.get(_PROBE)
+    except StoreError as fault:
+        return False, f"{fault}; {fault.help}"
+    return True, f"{where} can be written and read"
 
 
 @contextmanager
@@ -324,7 +300,4 @@ def _reported(where: str, what: str) -> Iterator[None]:
     except Exception as fault:
         lines = str(fault).splitlines() or [type(fault).__name__]
         words = f"a value of a run cannot be {what} at {where}: {lines[0]}"
-        advice = (
-            "check `values` and its keys in [runtime.temporal]; the workers have the right ones"
-        )
-        raise StoreError(words, code="R920", help=advice) from fault
+        raise StoreError(words, code="R920", help=_ADVICE) from fault

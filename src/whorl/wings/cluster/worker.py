@@ -23,7 +23,6 @@ from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, Register
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from whorl.errors import StoreError
 from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event, Perform
 from whorl.runtimes.journal.journal import RunId
@@ -35,7 +34,7 @@ from whorl.wings.cluster.connection import answering, connect
 from whorl.wings.cluster.memory import ClusterMemories, Memory
 from whorl.wings.cluster.messages import Beginning
 from whorl.wings.cluster.schedules import Fire
-from whorl.wings.cluster.values import check_place
+from whorl.wings.cluster.values import place_finding, place_of
 from whorl.wings.cluster.workflow import PARENT, STATUS, WORKFLOW, ConcurrencyQueue, Run
 
 if TYPE_CHECKING:
@@ -65,20 +64,8 @@ STICKY_S = 2.0
 THROTTLE_S = 0.3
 
 
-async def set_up(client: Client, *, is_needed: bool = False) -> list[str]:
-    """Adds the search attributes of runs to the namespace, where it lacks them; gives what it did.
-
-    A namespace that is not there is made. Unless it `is_needed`, who may not do so leaves it.
-    """
-    try:
-        return await _set_up(client)
-    except RPCError:
-        if is_needed:
-            raise
-        return []
-
-
-async def _set_up(client: Client) -> list[str]:
+async def set_up(client: Client) -> list[str]:
+    """Makes what runs need and the server lacks: the namespace, search attributes; says what."""
     made = []
     try:
         missing = await missing_attributes(client)
@@ -138,8 +125,8 @@ async def findings(settings: TemporalSettings) -> AsyncIterator[tuple[str, bool,
         yield "Temporal", True, place
         words = f"{', '.join(missing)} missing: `whorl worker --setup`" if missing else "are there"
         yield "search attributes", not missing, words
-        if settings.values:
-            yield "values", *await _place_finding(settings)
+        if (place := place_of(settings)) is not None:
+            yield "values", *await place_finding(place, settings.values)
         runs = messages.run_queue(settings.queue)
         queues = [(runs, False)] + [(each, True) for each in (runs, *settings.queues.values())]
         for queue, is_of_calls in dict.fromkeys(queues):
@@ -148,15 +135,6 @@ async def findings(settings: TemporalSettings) -> AsyncIterator[tuple[str, bool,
             option = "" if queue in (runs, settings.queue) else f" --queue {queue} --calls-only"
             words = "workers poll it" if has_any else f"start a worker: `whorl worker{option}`"
             yield f"queue {queue}", has_any, f"{what}: {words}"
-
-
-async def _place_finding(settings: TemporalSettings) -> tuple[bool, str]:
-    """Whether a large value can be kept, and read again."""
-    try:
-        await check_place(settings)
-    except StoreError as fault:
-        return False, f"{fault}; {fault.help}"
-    return True, f"{settings.values} can be written and read"
 
 
 @asynccontextmanager
