@@ -135,7 +135,7 @@ def test_inputs_that_do_not_fit_fail_the_test(tests: Path, whorl: Whorl) -> None
     whorl("test polish.yaml").ends(1).prints("task")
 
 
-def test_coverage_lists_what_no_test_has_reached(tests: Path, whorl: Whorl) -> None:
+def test_coverage_lists_the_steps_that_no_test_reaches(tests: Path, whorl: Whorl) -> None:
     (tests.parent / "choosing.yaml").write_text(
         "whorl: 1\nname: choosing\ninputs: {n: number}\nsteps:\n  pick:\n    if: n > 1\n"
         "    then: {big: {value: 1}}\n    else: {small: {value: 2}}\n"
@@ -143,24 +143,20 @@ def test_coverage_lists_what_no_test_has_reached(tests: Path, whorl: Whorl) -> N
     done = whorl("test", "polish.yaml", "choosing.yaml", "--coverage")
 
     assert done.code == 0
-    assert "polish.yaml: 7 of 8 reached (88 %)\n" in done.out
-    assert "  not reached  polish.yaml:6  polish: exit by score\n" in done.out
-    assert "choosing.yaml: 0 of 5 reached (0 %)" in done.out
+    assert "polish.yaml: 5 of 5 steps reached (100 %)\n" in done.out
+    assert "choosing.yaml: 0 of 3 steps reached (0 %)" in done.out
     assert "  not reached  choosing.yaml:7  pick/then/big\n" in done.out
     (tests.parent / "choosing.test.yaml").write_text(
         "whorl_tests: 1\ntests:\n  big: {inputs: {n: 2}, expect: {output: {big: 1}}}\n"
     )
     done = whorl("test", "choosing.yaml", "--coverage", "--fail-under", "70")
     assert done.code == 1, done.out
-    assert "choosing.yaml: 3 of 5 reached (60 %)" in done.out
-    assert "not reached  choosing.yaml:5  pick: case else" in done.out
-    assert "reached 60 %, which is less than 70 %" in done.out
+    assert "choosing.yaml: 2 of 3 steps reached (67 %)" in done.out
+    assert "not reached  choosing.yaml:8  pick/else/small" in done.out
+    assert "reached 67 %, which is less than 70 %" in done.out
     assert whorl("test", "choosing.yaml", "--fail-under", "60").code == 0
     told = json.loads(whorl("test", "choosing.yaml", "--coverage", "--json").out)
-    assert [goal["path"] for goal in told["coverage"][0]["missed"]] == [
-        "pick",
-        "pick@default/small",
-    ]
+    assert told["coverage"][0]["missed"] == [{"path": "pick@default/small", "line": 8}]
 
 
 def test_a_run_becomes_a_test(project: Path, whorl: Whorl) -> None:
@@ -179,24 +175,6 @@ def test_a_run_becomes_a_test(project: Path, whorl: Whorl) -> None:
         (project / "polish.yaml").read_text().replace("review.approved", "review.score > 2")
     )
     assert "the 3 answers of the mock 'write' are used up" in whorl("test", "polish.yaml").out
-
-
-def test_saving_says_that_the_file_has_changed_since(project: Path, whorl: Whorl) -> None:
-    says = "polish.yaml has changed since run"
-    assert whorl("run", "polish.yaml", "a haiku").code == 0
-    assert says not in whorl("test", "polish.yaml", "--save", "same.test.yaml").err
-    (project / "polish.yaml").write_text((project / "polish.yaml").read_text() + "# edited\n")
-
-    for name in ("a.test.yaml", "a.json"):
-        whorl("test", "polish.yaml", "--save", name).ends(0, says)
-
-
-def test_a_file_without_a_run_is_advised_with_the_inputs_it_needs(whorl: Whorl) -> None:
-    advised = "`whorl run polish.yaml -i task=VALUE`"
-    assert advised in whorl("test", "polish.yaml").err
-    assert whorl("run", "gated.yaml").code != 0
-    assert advised in whorl("test", "polish.yaml").err
-    assert whorl("run", "polish.yaml", "-i", "task=VALUE").code == 0
 
 
 def test_decisions_judges_and_failures_are_saved(project: Path, whorl: Whorl) -> None:

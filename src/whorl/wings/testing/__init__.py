@@ -1,12 +1,10 @@
 """Tests of workflows: mocks by the names of steps, in virtual time; nothing is called.
 
-places    which steps a key such as `polish[2]/review` means
-mocks     what a mock says, and which answer a call gets
+format    what may stand in a test file
+mocks     what a mock says, which steps its key means, and which answer a call gets
 running   a run of a workflow with mocks, and what came of it
-files     the test files beside a workflow
-checking  what a test expects against what came of its run
-coverage  which steps, branches and exits were reached
-saving    a test file that is made from a run
+files     the test files beside a workflow, what they expect, and those that are made from runs
+api       `whorl.testing`
 """
 
 from whorl.plugins import FileKind, Wing

@@ -81,9 +81,7 @@ class Outcome(Result):
 
     def why(self) -> str:
         """Why the loops ended, with the conditions and their values in each iteration."""
-        from whorl.wings.testing.words import why_lines
-
-        return "\n".join(why_lines(self._tested))
+        return "\n".join(self._tested.why())
 
     def _key(self, text: str) -> Key:
         mocks = self._tested.mocks

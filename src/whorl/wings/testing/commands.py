@@ -1,4 +1,4 @@
-"""What tests workflow files: `test` runs the tests beside them, or replays a recorded run."""
+"""`whorl test`: runs the tests of workflow files, or replays a recorded run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from contextlib import closing
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError, plural, safe
+from whorl.errors import InvalidWorkflow, UsageError, plural, safe
+from whorl.errors import as_json as diagnostic_json
+from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import (
     json_option,
     located,
@@ -24,12 +26,31 @@ from whorl.interfaces.cli.options import (
     workflow_option,
     write_file,
 )
-from whorl.interfaces.cli.terminal import echo, print_lines, say
+from whorl.interfaces.cli.terminal import echo, paint, print_lines, say
+from whorl.ir.walk import index_nodes
+from whorl.services.discovery import candidates
+from whorl.services.inspecting.results import result_of
+from whorl.services.replay import (
+    cassette_from_run,
+    cassette_from_text,
+    check_secrets,
+    replay,
+    steered,
+)
+from whorl.services.runs import find_run
 from whorl.source.paths import open_file
-from whorl.wings.testing.files import read_test_file
+from whorl.wings.testing.files import (
+    CASSETTE_BYTES_MAX,
+    REPETITIONS,
+    is_test_file,
+    read_test_file,
+    run_tests,
+    saved_test,
+    tests_beside,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from whorl.errors import Diagnostic
     from whorl.ir import Workflow
@@ -38,17 +59,17 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.services.replay import Cassette, Replayed
+    from whorl.wings.testing.files import Suite, Tested
+    from whorl.wings.testing.running import Outcome
 
-
-CASSETTE_BYTES_MAX = 50_000_000
 _LISTED_MAX = 20
 
 
 @click.command()
 @click.argument("files", metavar="[FILE]...", nargs=-1)
-@click.option("--coverage", is_flag=True, help="List the steps, branches and exits not reached.")
+@click.option("--coverage", is_flag=True, help="List the steps that no test reaches.")
 @click.option("--fail-under", type=click.FloatRange(0, 100), metavar="PERCENT",
-              help="Fail where less was reached.")  # fmt: skip
+              help="Fail where fewer steps are reached.")  # fmt: skip
 @click.option("--run", metavar="RUN", help="The run to replay. [default: the newest of FILE]")
 @click.option("--cassette", metavar="PATH", help="Replay a saved cassette instead of a run.")
 @click.option("--save", metavar="PATH",
@@ -92,149 +113,224 @@ def test(
     that was never recorded is a miss. The exit code is 0 when nothing has changed. A recording
     holds no secrets: `***` stands for each, unless -i gives it again.
     """
-    from whorl.wings.testing.words import find_tests, test_files
-
     if run is not None and cassette is not None:
         raise UsageError("--run and --cassette exclude each other", help="leave one of them out")
-    is_replayed = bool(run or cassette or save)
-    tests = {} if is_replayed else find_tests(project, files)
-    if not is_replayed and (not files or coverage or fail_under is not None or any(tests.values())):
-        return test_files(project, tests, coverage=coverage, fail_under=fail_under, as_json=as_json)
+    is_covered = coverage or fail_under is not None
+    if not (run or cassette or save):
+        tests = _find_tests(project, files)
+        if not files or is_covered or any(tests.values()):
+            least = fail_under or 0.0
+            return _test_files(project, tests, is_covered=is_covered, least=least, as_json=as_json)
     if len(files) != 1:
         raise UsageError("a replay is of one FILE", help="whorl test FILE")
-    which = (project.locate(files[0]), workflow)
-    return _replayed(project, which, inputs, (run, cassette, save), as_json=as_json)
+    file = project.locate(files[0])
+    read = project.read(file, workflow).workflow
+    if cassette is not None:
+        recorded = cassette_from_text(open_file(cassette, size_max=CASSETTE_BYTES_MAX), cassette)
+    else:
+        if not project.has_runs():
+            raise _no_run(file)
+        with closing(project.open_store()) as store:
+            chosen = find_run(store, run) if run else _newest(store, file, workflow)
+            if how := steered(store, chosen):
+                say(f"run {chosen} was {how}, which a replay does not do again")
+            if save and save.endswith((".yaml", ".yml")):
+                return _save_test(store, chosen, file, save)
+            recorded = cassette_from_run(store, chosen, result_of(store, chosen))
+    if save:
+        return _save_cassette(recorded, save, as_json=as_json)
+    return _replay(project, file, read, recorded, inputs, as_json=as_json)
 
 
-def _replayed(
+def _find_tests(project: Project, files: tuple[str, ...]) -> dict[str, list[str]]:
+    """The test files that are meant, by what was named; without a name, those of the project."""
+    if files:
+        named = {file: [file] if is_test_file(file) else [] for file in files}
+        return {file: tests or tests_beside(project.locate(file)) for file, tests in named.items()}
+    paths = sorted(path for path, _ in candidates(str(project.root)) if is_test_file(path))
+    if not paths:
+        advice = "write NAME.test.yaml beside NAME.yaml, or `whorl test FILE --save NAME.test.yaml`"
+        raise UsageError("there are no tests in this project", help=advice)
+    return {path: [path] for path in map(os.path.relpath, paths)}
+
+
+def _test_files(
     project: Project,
-    which: tuple[str, str],
-    inputs: tuple[str, ...],
-    chosen: tuple[str | None, str | None, str | None],
+    tests: dict[str, list[str]],
     *,
+    is_covered: bool,
+    least: float,
     as_json: bool,
 ) -> int:
-    """Replays the chosen run or cassette of a file and the workflow meant in it, or saves it."""
-    from whorl.services.replay import cassette_from_text, check_secrets, replay
-
-    run, cassette, save = chosen
-    workflow = project.read(*which).workflow
-    if save is not None and save.endswith((".yaml", ".yml")):
-        return _save_test(project, which, run, workflow, save)
-    if cassette is not None:
-        text = open_file(cassette, size_max=CASSETTE_BYTES_MAX)
-        recorded = cassette_from_text(text, cassette)
-    else:
-        recorded = _recorded(project, which, run, workflow, is_saved=save is not None)
-    if save is not None:
-        advice = "name a file: --save tests/NAME.json"
-        write_file(save, recorded.to_text(), advice=advice, makes_folder=True, is_private=True)
-        if as_json:
-            print_json({"saved": save, "calls": len(recorded.calls)})
-        else:
-            echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
-        return 0
-    given = with_paths(project, workflow, read_inputs(workflow, inputs))
-    check_secrets(workflow, recorded, given)
-    replayed = replay(workflow, recorded, given)
+    """Runs test files; gives the exit code: 2 for mistakes, 1 where a test fails."""
+    suites: list[Suite] = []
+    mistakes: list[Any] = []
+    for file in dict.fromkeys(file for each in tests.values() for file in each):
+        try:
+            suite = read_test_file(project, file)
+        except InvalidWorkflow as fault:
+            mistakes += map(diagnostic_json, fault.diagnostics)
+            if not as_json:
+                show_diagnostics(fault.diagnostics, project.texts(fault.diagnostics))
+            continue
+        suites.append(suite)
+        for at, tested in enumerate(run_tests(project, suite)):
+            if not as_json:
+                print_lines(_test_lines(tested, is_first=at == 0))
+    covered = list(_coverage(project, tests, suites)) if is_covered else []
+    is_under = is_covered and _percent(covered) < least
+    all_tested = [tested for suite in suites for tested in suite.tested]
+    has_failed = any(tested.failures for tested in all_tested)
     if as_json:
-        print_json(asdict(replayed) | {"same": replayed.is_same})
+        rows = [
+            {"file": each.file, "name": each.name, "ok": not each.failures,
+             "failures": each.failures}
+            for each in all_tested
+        ]  # fmt: skip
+        ok = not mistakes and not has_failed
+        print_json({"ok": ok, "tests": rows, "coverage": covered, "diagnostics": mistakes})
     else:
-        print_lines(_replay_lines(which[0], recorded, replayed))
-    return 0 if replayed.is_same else 1
+        print_lines(_summary_lines(all_tested, covered))
+        if is_under:
+            echo(f"reached {_percent(covered):.0f} %, which is less than {least:g} %")
+    return 2 if mistakes else int(is_under or has_failed)
 
 
-def _save_test(
-    project: Project, which: tuple[str, str], run: str | None, workflow: Workflow, save: str
-) -> int:
-    """Writes a test file with mocks by name; one that is there may hold what people wrote."""
-    from whorl.wings.testing.files import saved_test
-
-    if Path(save).exists():
-        raise UsageError(f"{save!r} exists", help="name another file")
-    with closing(_opened(project, which, workflow)) as store:
-        chosen = _chosen(store, which, run, workflow)
-        _say_changed(store, chosen)
-        beside = os.path.relpath(which[0], os.path.dirname(save) or ".")
-        text = saved_test(store, chosen, beside.replace(os.sep, "/"), f"as in run {chosen}")
-    advice = "name a file: --save NAME.test.yaml"
-    write_file(save, text, advice=advice, makes_folder=True, is_private=True)
-    say(f"saved run {chosen} as a test to {save}")
-    echo(f"whorl test {save}")
-    return 0
+def _test_lines(tested: Tested, *, is_first: bool) -> Iterator[str]:
+    if is_first:
+        yield safe(tested.file)
+    mark = paint("✗", "red") if tested.failures else paint("✓", "green")
+    yield f"  {mark} {safe(tested.name)}"
+    yield from (f"      {safe(line)}" for line in tested.failures)
+    if tested.failures and tested.outcome is not None:
+        yield from (f"      | {line}" for line in tested.outcome.why())
 
 
-def _opened(project: Project, which: tuple[str, str], workflow: Workflow) -> SqliteStore:
-    """The store of the runs; there has to be one."""
-    if not project.has_runs():
-        raise _no_run(which, workflow)
-    return project.open_store()
+def _summary_lines(tested: list[Tested], covered: list[dict[str, Any]]) -> Iterator[str]:
+    failed = sum(bool(each.failures) for each in tested)
+    if tested:
+        yield f"{plural(len(tested), 'test')}, {f'{failed} failed' if failed else 'all passed'}"
+    for each in covered:
+        reached, missed = each["reached"], each["missed"]
+        total = plural(len(reached) + len(missed), "step")
+        yield ""
+        yield f"{safe(each['file'])}: {len(reached)} of {total} reached ({each['percent']:.0f} %)"
+        for step in missed:
+            # A called workflow is named in the path of its steps.
+            file, _, path = step["path"].rpartition(":")
+            line = "" if step["line"] is None else f":{step['line']}"
+            place = f"{file or os.path.basename(each['file'])}{line}"
+            path = path.replace("@case.", "/").replace("@default", "/else")
+            yield f"  not reached  {safe(place)}  {safe(path)}"
 
 
-def _no_run(which: tuple[str, str], workflow: Workflow) -> UsageError:
-    """Nothing of a file can be replayed yet: it says how to run it, with the inputs it needs."""
-    needed = [port.name for port in workflow.inputs if port.required and port.default is None]
-    file, name = which
-    command = shlex.join(["whorl", "run", file, *(["--workflow", name] if name else [])])
-    command += "".join(f" -i {each}=VALUE" for each in needed)
+def _coverage(
+    project: Project, tests: dict[str, list[str]], suites: list[Suite]
+) -> Iterator[dict[str, Any]]:
+    """Which steps of each workflow were reached, also of one that has no tests."""
+    by_file: dict[str, list[Suite]] = {}
+    for suite in suites:
+        by_file.setdefault(os.path.relpath(suite.workflow), []).append(suite)
+    for file, each in by_file.items():
+        outcomes = (tested.outcome for suite in each for tested in suite.tested)
+        yield _covered(file, each[0].reading.workflow, filter(None, outcomes))
+    for file in (file for file, each in tests.items() if not each):
+        yield _covered(file, project.read(file).workflow, ())
+
+
+def _covered(file: str, workflow: Workflow, outcomes: Iterable[Outcome]) -> dict[str, Any]:
+    """The steps of a workflow and of those that it calls, by whether runs have reached them."""
+    seen = {
+        record["path"]
+        for outcome in outcomes
+        for record in outcome.records()
+        if record["kind"] not in REPETITIONS and record["status"] != "skipped"
+    }
+    nodes = index_nodes(workflow)
+    # What has no place in a file, where others have one, its reader has added.
+    has_places = any(node.place for node in nodes.values())
+    steps = [
+        {"path": path, "line": int(node.place.partition(":")[0]) if node.place else None}
+        for path, node in nodes.items()
+        if node.place or not has_places
+    ]
+    reached = [step for step in steps if step["path"] in seen]
+    missed = [step for step in steps if step["path"] not in seen]
+    covered = {"file": file, "reached": reached, "missed": missed}
+    return covered | {"percent": round(_percent([covered]), 1)}
+
+
+def _percent(covered: list[dict[str, Any]]) -> float:
+    reached = sum(len(each["reached"]) for each in covered)
+    total = reached + sum(len(each["missed"]) for each in covered)
+    return 100 * reached / total if total else 100.0
+
+
+def _no_run(file: str) -> UsageError:
+    command = shlex.join(["whorl", "run", file])
     return UsageError(
         f"no run of {file!r} has succeeded yet, so there is nothing to replay",
         help=f"run it once: `{command}`; or name a run with --run",
     )
 
 
-def _say_changed(store: SqliteStore, run: RunId) -> None:
-    """What is saved is what the run did, which may not be what its file says by now."""
-    from whorl.services.files.versions import changed_file
-
-    if file := changed_file(store, run):
-        changed = f"{safe(os.path.relpath(file))} has changed since run {run} began"
-        say(f"{changed}: what is saved is what the earlier version did")
-
-
-def _recorded(
-    project: Project,
-    which: tuple[str, str],
-    run: str | None,
-    workflow: Workflow,
-    *,
-    is_saved: bool,
-) -> Cassette:
-    """The recording of a run, or else of the newest run of the file that nobody steered."""
-    from whorl.services.inspecting.results import result_of
-    from whorl.services.replay import cassette_from_run
-
-    with closing(_opened(project, which, workflow)) as store:
-        chosen = _chosen(store, which, run, workflow)
-        if is_saved:
-            _say_changed(store, chosen)
-        return cassette_from_run(store, chosen, result_of(store, chosen))
-
-
-def _chosen(
-    store: SqliteStore, which: tuple[str, str], run: str | None, workflow: Workflow
-) -> RunId:
-    from whorl.services.replay import steered
-    from whorl.services.runs import find_run
-
-    if run is not None:
-        chosen = find_run(store, run)
-    else:
-        file, name = which
-        path = Path(file).resolve()
-        # Of a file with several workflows, runs of the one that is meant.
-        rows = [row for row in store.runs(limit=1_000) if row.file]
-        rows = [row for row in rows if not name or row.name.lower() == name.lower()]
-        ended = [row for row in rows if row.status == "succeeded"]
-        runs = [row.id for row in ended if Path(row.file).resolve() == path]
-        if not runs:
-            raise _no_run(which, workflow)
-        chosen = next((run for run in runs if not steered(store, run)), runs[0])
-        if chosen != runs[0]:
-            say(f"replaying run {chosen}: newer ones were steered by a person")
-    if how := steered(store, chosen):
-        say(f"run {chosen} was {how}, which a replay does not do again")
+def _newest(store: SqliteStore, file: str, name: str) -> RunId:
+    """The newest run of a file, and of one of its workflows, that ended well; best, by itself."""
+    path = Path(file).resolve()
+    runs = [
+        row.id
+        for row in store.runs(limit=1_000)
+        if row.status == "succeeded" and row.file and Path(row.file).resolve() == path
+        if not name or row.name.lower() == name.lower()
+    ]
+    if not runs:
+        raise _no_run(file)
+    chosen = next((run for run in runs if not steered(store, run)), runs[0])
+    if chosen != runs[0]:
+        say(f"replaying run {chosen}: newer ones were steered by a person")
     return chosen
+
+
+def _save_test(store: SqliteStore, run: RunId, file: str, save: str) -> int:
+    """Writes a test file with mocks by name; one that is there may hold what people wrote."""
+    if Path(save).exists():
+        raise UsageError(f"{save!r} exists", help="name another file")
+    beside = os.path.relpath(file, os.path.dirname(save) or ".").replace(os.sep, "/")
+    text = saved_test(store, run, beside, f"as in run {run}")
+    advice = "name a file: --save NAME.test.yaml"
+    write_file(save, text, advice=advice, makes_folder=True, is_private=True)
+    say(f"saved run {run} as a test to {save}")
+    echo(f"whorl test {save}")
+    return 0
+
+
+def _save_cassette(recorded: Cassette, save: str, *, as_json: bool) -> int:
+    advice = "name a file: --save tests/NAME.json"
+    write_file(save, recorded.to_text(), advice=advice, makes_folder=True, is_private=True)
+    if as_json:
+        print_json({"saved": save, "calls": len(recorded.calls)})
+    else:
+        echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
+    return 0
+
+
+def _replay(
+    project: Project,
+    file: str,
+    workflow: Workflow,
+    recorded: Cassette,
+    inputs: tuple[str, ...],
+    *,
+    as_json: bool,
+) -> int:
+    given = with_paths(project, workflow, read_inputs(workflow, inputs))
+    check_secrets(workflow, recorded, given)
+    replayed = replay(workflow, recorded, given)
+    if as_json:
+        print_json(asdict(replayed) | {"same": replayed.is_same})
+    else:
+        print_lines(_replay_lines(file, recorded, replayed))
+    return 0 if replayed.is_same else 1
 
 
 def _replay_lines(file: str, cassette: Cassette, replayed: Replayed) -> Iterator[str]:

@@ -217,7 +217,7 @@ def _check_trusted(project: Project, file: str, test: str) -> None:
 # stands for any text or list that holds so much.
 
 _SHOWN_MAX = 300
-_REPETITIONS = ("iteration", "item")
+REPETITIONS = ("iteration", "item")
 # The kinds of records of what the engine does by itself.
 COMPUTING = (
     *("compute", "assign", "branch", "group", "foreach", "item", "loop", "iteration"),
@@ -269,7 +269,7 @@ def _step_faults(
     outcome: Outcome, records: list[dict[str, Any]], text: str, wanted: dict[str, Any]
 ) -> Iterator[str]:
     key = key_of(text, outcome.mocks.steps)
-    meant = [r for r in records if key.fits(r["address"]) and r["kind"] not in _REPETITIONS]
+    meant = [r for r in records if key.fits(r["address"]) and r["kind"] not in REPETITIONS]
     # What calls nobody counts as often as it ran.
     ran = sum(r["kind"] in COMPUTING and r["status"] != "skipped" for r in meant)
     count = sum(key.fits(call.address) for call in outcome.calls) or ran

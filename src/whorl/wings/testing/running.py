@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from whorl import ir
 from whorl.dialects.mocking import mock_words
 from whorl.errors import ProviderError, UsageError
+from whorl.interfaces.advice import with_help
 from whorl.interpreter.events import split_iteration
 from whorl.lazily import dataclass
 from whorl.providers.asking import judged_value
@@ -25,6 +26,7 @@ from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.journal import IterationRow
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
 from whorl.services.files.preflight import check_given, refusal
+from whorl.services.inspecting.results import status_words
 from whorl.services.records import document, records_of
 from whorl.services.replay import OneKind, Playing, simulate
 from whorl.wings.testing.mocks import Answer, Mock, Mocks, decision
@@ -87,6 +89,18 @@ class Outcome:
                 facts = (note["status"], note.get("score"), entry.seq, entry.event.at, note)
                 rows.append(IterationRow(address, number or 0, *facts))
         return rows
+
+    def why(self) -> Iterator[str]:
+        """The same as `whorl why` tells of a run: its loops, its failure, what it waits for."""
+        from whorl.interfaces.cli.summary import error_lines, loop_lines
+
+        result, machine = with_help(self.result, is_kept=False), self.machine()
+        yield f"the run of {self.workflow.name} {status_words(str(result['status']))}"
+        for row in self.journal.loops(self.run):
+            rows = self.iterations(row)
+            yield from loop_lines(row, rows, workflow=self.workflow, machine=machine)
+        if result["error"]:
+            yield from error_lines(result["error"])
 
 
 def run_test(mocks: Mocks, setup: Setup) -> Outcome:
