@@ -18,8 +18,6 @@ from whorl.services.replay import rehearse
 if TYPE_CHECKING:
     from pathlib import Path
 
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
-
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -37,7 +35,7 @@ def shell(fields: str) -> str:
     return f"  - {{id: work, data: {{nodeType: shell, {fields}}}}}\n"
 
 
-SCRIPT, PORT = "nodeType: script, scriptFile:", "type: string, default:"
+PORT = "type: string, default:"
 
 
 @pytest.mark.parametrize(
@@ -48,16 +46,9 @@ SCRIPT, PORT = "nodeType: script, scriptFile:", "type: string, default:"
         ({"first.sh": "echo first '{{ inputs.x }}'\nexit 0\n"},
          "nodeType: shell, scriptFiles: [first.sh], script: echo last",
          "first {{ inputs.x }}\nlast"),
-        ({"hello.sh": 'echo "$# $1"\n'}, f"{SCRIPT} hello.sh, scriptArgs: '{{{{ who }}}} b', "
-         f"inputs: [{{name: who, {PORT} 'A $(date) C'}}]", "2 A $(date) C"),
-        # A value may name the file, also one whose name begins as an option does.
-        ({"-c.sh": "echo it is\n"},
-         f"{SCRIPT} '{{{{ name }}}}.sh', inputs: [{{name: name, {PORT} '-c'}}]", "it is"),
         # A program with options that run commands gets its value.
         ({"a.txt": "b\na\n"}, "nodeType: shell, script: 'sort {{ name }}', "
          f"inputs: [{{name: name, {PORT} 'a.txt'}}]", "a\nb"),
-        pytest.param({"hello.js": "console.log('hi ' + process.argv[2])\n"},
-         f"{SCRIPT} hello.js, scriptArgs: ho", "hi ho", marks=needs_node),
     ],
 )  # fmt: skip
 def test_what_scripts_print(

@@ -171,7 +171,6 @@ NODES_MAX = 2_000
 FIELDS = {
     "trigger": words("triggerType cron idleMinutes"),
     "shell": words("script commands scriptFiles path timeout"),
-    "script": words("scriptFile scriptArgs path timeout"),
     "agent": words("runner model prompt promptFiles outputSchema path timeout"),
     "constant": words("valueType value"),
     "function": words("code file timeout"),

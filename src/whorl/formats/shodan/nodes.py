@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -181,7 +180,6 @@ def _lacks_input(level: Level, node: GraphNode, place: Placeholder) -> bool:
     return True
 
 
-PROGRAMS = {".sh": "bash", ".js": "node", ".mjs": "node", ".ts": "node"}
 AGENTS = {"claude-code": "claude", "gemini-cli": "gemini"}
 AGENTS |= {name: name for name in ("claude", "codex", "gemini")}
 _SCHEMA_TYPES = ("string", "number", "boolean", "array", "object")
@@ -252,30 +250,6 @@ def _read_shell_node(level: Level, node: GraphNode) -> ir.Node:
         script, variables = read_shell(level, node, written)
         scripts.append(script)
     return _run_scripts(level, node, scripts, variables)
-
-
-def _read_script_node(level: Level, node: GraphNode) -> ir.Node:
-    """Runs a file by the program that its ending stands for; the shell parts the arguments."""
-    file, arguments = (node.fields.get(name) for name in ("scriptFile", "scriptArgs"))
-    name = text_of(file).strip()
-    program = next((program for end, program in PROGRAMS.items() if name.endswith(end)), "")
-    if file is None or not program:
-        message = (
-            f"script {node.id!r} is the file {name[:60]!r}, and no program is known for such files"
-        )
-        code, label = "W009", "unknown ending"
-        if not name:
-            message = f"script {node.id!r} lacks its 'scriptFile'"
-            code, label = "W006", "no file"
-        advice = f"name a file that ends with {', '.join(PROGRAMS)}"
-        span = span_of(node.fields, "scriptFile")
-        level.context.report(code, message, span, label=label, help=advice)
-        return _run_scripts(level, node, [], [])
-    # A name that a value begins must not be an option.
-    path = f'-- "{name}"' if "{{" in name else shlex.quote(name)
-    line = Scalar(f"{program} {path} {text_of(arguments)}".strip(), file.span)
-    script, variables = read_shell(level, node, line)
-    return _run_scripts(level, node, [script], variables)
 
 
 def _run_scripts(level: Level, node: GraphNode, scripts: list[str], variables: Entries) -> ir.Node:
@@ -445,7 +419,6 @@ def _check_session(level: Level, node: GraphNode, runner: str) -> None:
 NODE_READERS: dict[str, Callable[[Level, GraphNode], ir.Node]] = {
     "trigger": _read_trigger,
     "shell": _read_shell_node,
-    "script": _read_script_node,
     "agent": _read_agent,
     "constant": _read_constant,
     "function": _read_function,

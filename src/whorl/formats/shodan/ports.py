@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 SESSION = "sessionId"
 # What every agent takes beside what its prompt names.
 TAKEN = ("prompt", SESSION)
-_PRINTED = ("output", "stdout", "stderr", "exitCode")
 # Outputs that nodes have without declaring them.
 USUAL = {
-    "shell": _PRINTED,
-    "script": _PRINTED,
+    "shell": ("output", "stdout", "stderr", "exitCode"),
     "agent": ("output", SESSION, "exitCode"),
     "constant": ("value",),
     "wire": ("value",),

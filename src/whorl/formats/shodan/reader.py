@@ -33,7 +33,7 @@ CONCURRENCY = 3
 LOOPS_DEEP_MAX = 16
 # A list of files may come as one file.
 _PORT_TYPES = {"files": "any", "array": "list", "object": "json"}
-_CHECKED = ("shell", "script", "agent", "function", "wire")
+_CHECKED = ("shell", "agent", "function", "wire")
 _EVENTS: dict[str, tuple[str, dict[str, Json]]] = {
     "node_started": ("node-start", {"nodeId": "node"}),
     "node_finished": ("node-complete", {"nodeId": "node", "result": "preview"}),
