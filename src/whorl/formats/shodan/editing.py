@@ -10,7 +10,7 @@ from whorl.dialects.reading.fields import text_of
 from whorl.formats.shodan.functions import TYPES
 from whorl.formats.shodan.graph import COUNT, FIELDS
 from whorl.formats.shodan.ports import USUAL
-from whorl.formats.shodan.rims import INLINE, Dock, LoopPorts, draw, frame
+from whorl.formats.shodan.rims import INLINE, LoopPorts, draw, frame
 from whorl.source import Sequence
 from whorl.source.editing.text import TAKEN, UNKNOWN
 from whorl.wings.editor.kit.canvas import PLACE, CanvasChanges, Row, data_field
@@ -20,7 +20,7 @@ from whorl.wings.editor.kit.sketch import Keys, Sketch, SketchNode, at, joined, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.source import Document, Json
+    from whorl.source import Document, Json, Value
     from whorl.wings.editor.kit.changes import FormField
 
 
@@ -390,6 +390,8 @@ def form_of(kind: str) -> list[FormField]:
 
 
 _OUTPUT = re.compile(r"[\w-]+\.[\w-]+")
+# The mark of a port of a loop that is meant as its own nodes see it.
+_INTERNAL = ":internal"
 
 
 class ShodanChanges(CanvasChanges):
@@ -482,10 +484,7 @@ class ShodanChanges(CanvasChanges):
             found = PortName(self, node, side, name).rename(operation.get("name"))
             self.list_readers(found)
 
-        if self.rewires:
-            self.checked(change, is_strict=True)
-        else:
-            change()
+        self.soundly(change, is_strict=True)
         self.outcome.select = [node.path]
 
     def make_add(self, operation: Operation) -> None:
@@ -556,10 +555,15 @@ class ShodanChanges(CanvasChanges):
             rim = LoopPorts(self, self.level(loop), self.id_of(loop))
             (rim.enter if inwards else rim.leave)(names)
             return
+        if not inwards:
+            # They stand in the loop that is around it then, if there is one.
+            around, more = self.sketch.node(loop.parent), {}
+            if around is not None and level == self.level(around):
+                more = self._inside(around)[1]
         for name in names:
             where = (*level, "nodes", self.ids(level).index(name))
             for field in ("parentId", "extent"):
-                if inwards and field in more:
+                if field in more:
                     self.editor.set([*where, field], more[field])
                 elif at(self.editor.now.root, *where, field) is not None:
                     self.editor.unset([*where, field], keeps=len(where))
@@ -590,10 +594,10 @@ class ShodanChanges(CanvasChanges):
             self.append(level, "nodes", loop)
             LoopPorts(self, level, name).enter(names)
 
-        def change_dock() -> None:
+        def change_members() -> None:
+            # Edges may cross such a rim: they stay as they are.
             first = min(self.ids(level).index(each) for each in names)
             self.append(level, "nodes", loop, first)
-            Dock(self, level, name).enter(names)
             self._cross(self.node(joined(parent, name)), names, inwards=True)
 
         if any(node.body == "members" for node in self.sketch.nodes if node.kind == "loop"):
@@ -604,7 +608,7 @@ class ShodanChanges(CanvasChanges):
                 loop["position"], loop["style"] = frame(nodes)
             if parent:
                 loop |= self._inside(self.node(parent))[1]
-            self.soundly(change_dock)
+            self.soundly(change_members, is_strict=True)
         else:
             if points and "position" in loop:
                 loop["position"] = {"x": min(x for x, _ in points), "y": min(y for _, y in points)}
@@ -642,20 +646,15 @@ class ShodanChanges(CanvasChanges):
             if is_inline:
                 LoopPorts(self, level, name).leave(names)
             else:
-                Dock(self, level, name).open()
-                self._cross(self.node(loop.path), names, inwards=False)
-                self._hand_on(loop, names)
+                self.join(level, name, _same_port)
+                self._cross(loop, names, inwards=False)
             self.cut_nodes(level, {name})
 
         self.soundly(change)
         self.outcome.select = [joined(loop.parent, each) for each in names]
 
-    def _hand_on(self, loop: SketchNode, names: set[str]) -> None:
-        """Nodes that leave a loop stand in the one that is around it."""
-        if loop.parent:
-            around = self.node(loop.parent)
-            level, more = self._inside(around)
-            for name in names if level == self.level(loop) else ():
-                for field, value in more.items():
-                    where = (*level, "nodes", self.ids(level).index(name), field)
-                    self.editor.set(list(where), value)
+
+def _same_port(before: Value, behind: Value) -> bool:
+    """Whether an edge leads to the port of a rim that another one goes on from."""
+    inward, onward = text_of(at(before, "targetHandle")), text_of(at(behind, "sourceHandle"))
+    return bool(inward) and inward.removesuffix(_INTERNAL) == onward.removesuffix(_INTERNAL)

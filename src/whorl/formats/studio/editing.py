@@ -501,24 +501,15 @@ class StudioChanges(CanvasChanges):
             self.refuse_at(UNKNOWN, f"{opening!r} is not a container", node.where)
 
         def change() -> None:
-            self._join(opening, closing)
-            self._join(closing, opening)
+            for name in (opening, closing):
+                self.join(
+                    (),
+                    name,
+                    lambda before, behind: (
+                        not {opening, closing}
+                        & {text_of(at(before, "source")), text_of(at(behind, "target"))}
+                    ),
+                )
             self.cut_nodes((), {opening, closing})
 
         self.soundly(change)
-
-    def _join(self, name: str, other: str) -> None:
-        """Connects what comes into a node with what it leads to, past the other end."""
-        items, links = self.items((), "edges"), self._links()
-        befores = [items[index] for index, source, target in links if target == name != source]
-        behinds = [items[index] for index, source, target in links if source == name != target]
-        for before in befores:
-            for behind in behinds:
-                ends = {"source": text_of(at(before, "source")),
-                        "target": text_of(at(behind, "target"))}  # fmt: skip
-                if other in ends.values():
-                    continue
-                handles = {"sourceHandle": text_of(at(before, "sourceHandle")),
-                           "targetHandle": text_of(at(behind, "targetHandle"))}  # fmt: skip
-                kept = {field: text for field, text in handles.items() if text}
-                self._add_edge({**ends, **kept})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from whorl.dialects.reading.fields import text_of
@@ -22,7 +23,7 @@ from whorl.wings.editor.kit.sketch import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from whorl.source import Json, Value
     from whorl.wings.editor.kit.changes import Widget
@@ -42,6 +43,10 @@ def data_field(name: str, row: Row, *, words: str = "", is_rare: bool = False) -
     typed: Widget = "choice" if isinstance(widget, tuple) else widget
     group = "more" if is_rare else ""
     return FormField(("data", name), typed, words, choices, False, label, default, group)
+
+
+def _ends(edge: Value) -> tuple[str, str]:
+    return text_of(at(edge, "source")), text_of(at(edge, "target"))
 
 
 class CanvasChanges(Changes):
@@ -75,9 +80,9 @@ class CanvasChanges(Changes):
         """The edges that touch a node, the last one first: index, source and target."""
         items = self.items(level, "edges")
         for index in reversed(range(len(items))):
-            ends = [text_of(at(items[index], end)) for end in ("source", "target")]
+            ends = _ends(items[index])
             if name in ends:
-                yield index, ends[0], ends[1]
+                yield index, *ends
 
     # What a dialect says of its nodes: what comes into one and what it gives, as texts name it and
     # with types; whom a placeholder names, and where in it; how an edge names a port.
@@ -207,12 +212,12 @@ class CanvasChanges(Changes):
         """Refuses an edge that would lead back."""
         reached, queue = {ends[1]}, [ends[1]]
         links: dict[str, set[str]] = {}
-        for item in self.items(level, "edges"):
-            links.setdefault(text_of(at(item, "source")), set()).add(text_of(at(item, "target")))
+        for source, onward in map(_ends, self.items(level, "edges")):
+            links.setdefault(source, set()).add(onward)
         while queue:
-            onward = links.get(queue.pop(), set()) - reached
-            reached |= onward
-            queue += onward
+            fresh = links.get(queue.pop(), set()) - reached
+            reached |= fresh
+            queue += fresh
         if ends[0] in reached:
             message = f"{ends[1]!r} leads to {ends[0]!r} already; an edge back would make a cycle"
             advice = "end the path here: what arrives at the end is the next input of the loop"
@@ -284,14 +289,23 @@ class CanvasChanges(Changes):
         before = [(i, s) for i, s, t in touching if t == name]
         behind = [(i, t) for i, s, t in touching if s == name]
         if len(before) == 1 and len(behind) == 1:
-            items = self.items(level, "edges")
-            edge = self.new_edge(level, (before[0][1], behind[0][1]), ("", ""))
-            for handle, (index, _) in (("sourceHandle", before[0]), ("targetHandle", behind[0])):
-                if port := text_of(at(items[index], handle)):
-                    edge[handle] = port
-            self.append(level, "edges", edge)
+            self.join(level, name, lambda before, behind: True)
         for index, _, _ in touching:
             self.cut_item(level, "edges", index)
+
+    def join(self, level: Keys, name: str, fits: Callable[[Value, Value], bool]) -> None:
+        """Connects what leads to a node with what leads on from it, where two edges fit."""
+        items = self.items(level, "edges")
+        befores = [item for item in items if _ends(item)[1] == name != _ends(item)[0]]
+        behinds = [item for item in items if _ends(item)[0] == name != _ends(item)[1]]
+        for before, behind in product(befores, behinds):
+            if fits(before, behind):
+                ends = _ends(before)[0], _ends(behind)[1]
+                edge = self.new_edge(level, ends, ("", ""))
+                for handle, item in (("sourceHandle", before), ("targetHandle", behind)):
+                    if port := text_of(at(item, handle)):
+                        edge[handle] = port
+                self.append(level, "edges", edge)
 
     def make_rename(self, operation: Operation) -> None:
         node, name = self.node(operation.at[0]), operation.get("name")
@@ -308,10 +322,7 @@ class CanvasChanges(Changes):
                 self.respell((where, at, at + len(old), name) for _, where, at, _ in readers)
             self.list_readers((one[0], one[1]) for one in readers)
 
-        if self.rewires:
-            self.checked(change, is_strict=True)
-        else:
-            change()
+        self.soundly(change, is_strict=True)
         self.outcome.select = [joined(node.parent, name)]
 
     def _id_places(self, level: Keys, name: str) -> list[Keys]:

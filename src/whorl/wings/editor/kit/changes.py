@@ -241,10 +241,10 @@ class Changes:
             name, number = f"{wanted}_{number}", number + 1
         return name
 
-    def soundly(self, change: Callable[[], None]) -> None:
+    def soundly(self, change: Callable[[], None], *, is_strict: bool = False) -> None:
         """A change that may add no mistake, unless readers are to be left alone."""
         if self.rewires:
-            self.checked(change)
+            self.checked(change, is_strict=is_strict)
         else:
             change()
 
