@@ -92,13 +92,13 @@ edges:
     ("kind", "place", "wanted"),
     [
         # On the edge between two nodes: below all that its rim would cover.
-        ("loop", {"x": 120, "y": 0}, (120, 196)),
+        ("loop", {"x": 120, "y": 0}, (120, 640)),
         # Over the inside of another loop, which is wider than the node says.
-        ("loop", {"x": 400, "y": 420}, (400, 570)),
+        ("loop", {"x": 400, "y": 420}, (400, 640)),
         # Where there is room it stays.
         ("loop", {"x": 600, "y": 0}, (600, 0)),
         # Without a place it stands right of wide loops.
-        ("agent", None, (548, 400)),
+        ("agent", None, (580, 400)),
     ],
 )
 def test_a_new_node_covers_no_other_one(kind: str, place: Any, wanted: Any) -> None:

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 # A field of a form: its label, its widget or its choices, and what it is by default.
 Row: TypeAlias = "tuple[str, Widget | tuple[str, ...], Json]"
 PLACE = re.compile(r"\{\{([^{}]*)\}\}")
-# What a node takes on a canvas, with the space around it.
-_NODE = (240, 200)
+# What a node takes on a canvas, with the space around it, and that space alone.
+_NODE: tuple[float, float] = (240, 200)
+_GAP = 40
 _ID = re.compile(r"[^\s{}\[\]|/]{1,128}")
 
 
@@ -350,23 +351,36 @@ class CanvasChanges(Changes):
         node["data"] = {**self.new[kind], **operation.get("fields", {})}
         return node
 
-    def _positions(self, level: Keys) -> list[tuple[float, float]]:
-        nodes = (node for node in self.sketch.nodes if self.level(node) == level)
-        return [node.position for node in nodes if node.position]
+    def _boxes(self, level: Keys) -> list[tuple[float, float, float, float]]:
+        """What the nodes of a level cover, upper ones first: top, left, bottom and right."""
+        nodes = [node for node in self.sketch.nodes if self.level(node) == level]
+        free = [(n, *n.position) for n in nodes if n.position and at(n.value, "parentId") is None]
+        rooms = [(x, y, *self._room(node)) for node, x, y in free]
+        return sorted((y, x, y + height, x + width) for x, y, width, height in rooms)
 
-    def below_others(self, level: Keys, x: float, y: float, width: float) -> float:
+    def _room(self, node: SketchNode) -> tuple[float, float]:
+        """The width and height that a node takes, with what it holds in a level of its own."""
+        rooms = [_NODE]
+        if node.size:
+            rooms.append((node.size[0] + _GAP, node.size[1] + _GAP))
+        for each in self.sketch.inside(node.path):
+            if each.position and self.level(each) != self.level(node):
+                (x, y), (width, height) = each.position, self._room(each)
+                rooms.append((x + width + _GAP, y + height + _GAP))
+        return max(width for width, _ in rooms), max(height for _, height in rooms)
+
+    def below_others(self, level: Keys, x: float, y: float, width: float = _NODE[0]) -> float:
         """How far down something wide has to stand so that it covers no other node."""
-        beside = (top for left, top in self._positions(level) if x - _NODE[0] < left < x + width)
-        for top in sorted(beside):
-            if top - _NODE[1] < y < top + _NODE[1]:
-                y = top + _NODE[1]
+        for top, left, bottom, right in self._boxes(level):
+            if left < x + width and x < right and top < y + _NODE[1] and y < bottom:
+                y = bottom
         return y
 
     def free_position(self, level: Keys) -> dict[str, Json]:
         """A place right of all others."""
-        positions = self._positions(level)
-        right = max((left for left, _ in positions), default=-240)
-        return {"x": right + 240, "y": max((top for _, top in positions), default=0)}
+        boxes = self._boxes(level)
+        right = max((right for *_, right in boxes), default=0)
+        return {"x": right, "y": max((top for top, *_ in boxes), default=0)}
 
     def split(self, level: Keys, edge: dict[str, Any], name: str, last: str) -> None:
         """Leads an edge through a node: its first end to `name`, `last` to its other end."""
