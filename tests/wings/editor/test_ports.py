@@ -90,8 +90,8 @@ def test_a_port_is_renamed_in_mappings_conditions_edges_and_texts(
     assert read_workflow(edited.text, "a.yaml", NoFiles()).workflow
     if name == "draft":
         assert [(one.path, one.field, one.line) for one in edited.rewired] == [
-            ("review-loop", "data.outputMappings.0.source.output", 29),
             ("review-loop/review", "data.prompt", 53),
+            ("review-loop", "data.outputMappings.0.source.output", 29),
         ]
 
 

@@ -7,7 +7,7 @@ and a mapping; out again, the mapping becomes an edge.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.dialects.reading.fields import text_of
 from whorl.lazily import dataclass
@@ -22,15 +22,52 @@ from whorl.wings.editor.kit.sketch import (
     at,
     joined,
     number_pair,
+    text_at,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whorl.source import Document, Json, Value
     from whorl.wings.editor.kit.canvas import CanvasChanges
     from whorl.wings.editor.kit.sketch import Body, EdgeKind
 
+# The keys of a text, and from where to where in it.
+Stretch: TypeAlias = "tuple[Keys, int, int]"
 _MEMBER = re.compile(r"\.([\w-]+)")
 _LEAVE = "change the reader first, or use `readers: leave`"
+
+
+@dataclass(frozen=True, slots=True)
+class PortPlace:
+    """Where a text, or the loop around a node, names the node and one of its ports.
+
+    `is_source` says whether that is an output; an empty port stands for all that the node gives.
+    """
+
+    reader: SketchNode
+    name: str
+    at_name: Stretch
+    at_port: Stretch
+    port: str
+    is_source: bool
+    is_text: bool
+
+
+def port_places(changes: CanvasChanges, level: Keys, names: set[str]) -> Iterator[PortPlace]:
+    """Where nodes of a level are named with a port, edges aside."""
+    root = changes.editor.now.root
+    for reader, where, offset, name in changes.reading(level, names):
+        end, own, is_source = offset + len(name), where, True
+        member = _MEMBER.match(text_at(root, *where), end)
+        port, start = (member[1], member.start(1)) if member else ("", end)
+        if where[-1] == "node":
+            is_source = where[-2] == "source"
+            own, start = (*where[:-1], "output" if is_source else "input"), 0
+            port = text_at(root, *own)
+        at_port = own, start, start + len(port)
+        is_text = where[-1] not in ("node", "output")
+        yield PortPlace(reader, name, (where, offset, end), at_port, port, is_source, is_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +81,23 @@ class _Edge:
     into: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Mapping:
+    """A row of `inputMappings` or `outputMappings`: a port inside, and the one of the loop.
+
+    `before` is the node whose previous output is mapped, `when` says for which iterations.
+    """
+
+    index: int
+    node: str
+    port: str
+    outer: str
+    before: str
+    when: str
+
+
 def _port(item: Value, end: str) -> str:
-    kind, mark, port = text_of(at(item, f"{end}Handle")).partition(":")
+    kind, mark, port = text_at(item, f"{end}Handle").partition(":")
     if kind == "dock":
         reason = "edges at the dock slots of a loop cannot be moved into or out of another loop"
         raise refuse(CONNECTED, reason)
@@ -71,8 +123,7 @@ class LoopPorts:
         return (*self._where, *INLINE)
 
     def _listed(self, name: str) -> list[Value]:
-        listed = at(self._editor.now.root, *self._where, "data", name)
-        return list(listed.items) if isinstance(listed, Sequence) else []
+        return _items(at(self._editor.now.root, *self._where, "data", name))
 
     def _push(self, name: str, value: Json) -> None:
         where = (*self._where, "data", name)
@@ -84,44 +135,59 @@ class LoopPorts:
     def _drop(self, name: str, index: int) -> None:
         self._editor.cut(self._changes.path((*self._where, "data", name, index)))
 
+    def _drop_port(self, side: str, name: str) -> None:
+        for index, item in reversed(list(enumerate(self._listed(side)))):
+            if text_at(item, "name") == name:
+                self._drop(side, index)
+
+    def _mappings(self, side: str) -> list[_Mapping]:
+        """The mappings of a side of the loop, the last one first."""
+        rows = []
+        for index, item in enumerate(self._listed(f"{side}Mappings")):
+            source, target = at(item, "source"), at(item, "target")
+            if side == "output":
+                ends = text_at(source, "node"), text_at(source, "output"), text_of(target)
+                rows.append(_Mapping(index, *ends, "", text_at(item, "take") or "last"))
+                continue
+            outer = text_at(source, "name") if text_at(source, "type") == "outer" else ""
+            ends = text_at(target, "node"), text_at(target, "input"), outer
+            when = text_at(item, "iterations") or "all"
+            rows.append(_Mapping(index, *ends, text_at(source, "node"), when))
+        return rows[::-1]
+
     def _edges(self, level: Keys, names: set[str]) -> list[_Edge]:
         """The edges that touch nodes, the last one first."""
         found = []
         for index, item in reversed(list(enumerate(self._changes.items(level, "edges")))):
-            ends = [text_of(at(item, end)) for end in ("source", "target")]
+            ends = [text_at(item, end) for end in ("source", "target")]
             if names & set(ends):
                 ports = [_port(item, end) for end in ("source", "target")]
                 found.append(_Edge(index, *ends, *ports))
         return found
 
-    def _type(self, level: Keys, node: str, side: str, port: str) -> str:
-        index = self._changes.ids(level).index(node)
-        listed = at(self._editor.now.root, *level, "nodes", index, "data", side)
-        for item in listed.items if isinstance(listed, Sequence) else ():
-            if text_of(at(item, "name")) == port:
-                return text_of(at(item, "type")) or "any"
-        return "any"
-
-    def _new_port(self, side: str, wanted: str, kind: str) -> str:
-        taken = {text_of(at(item, "name")) for item in self._listed(side)}
+    def _new_port(self, level: Keys, node: str, side: str, wanted: str) -> str:
+        """A new port of the loop for one of a node, with its type."""
+        own = at(self._editor.now.root, *level, "nodes", self._changes.ids(level).index(node))
+        listed = _items(at(own, "data", side))
+        kinds = (at(port, "type") for port in listed if text_at(port, "name") == wanted)
+        taken = {text_at(item, "name") for item in self._listed(side)}
         name = self._changes.free_name(wanted, taken)
-        self._push(side, {"name": name, "type": kind})
+        self._push(side, {"name": name, "type": text_of(next(kinds, None)) or "any"})
         return name
 
     def _give(self, level: Keys, node: str, output: str) -> str:
         """The output of the loop that an output of a node goes out by; made where it is missing."""
-        for item in self._listed("outputMappings"):
-            pair = text_of(at(item, "source", "node")), text_of(at(item, "source", "output"))
-            if pair == (node, output) and text_of(at(item, "take")) in ("", "last"):
-                return text_of(at(item, "target"))
-        port = self._new_port("outputs", output, self._type(level, node, "outputs", output))
+        for row in self._mappings("output"):
+            if (row.node, row.port, row.when) == (node, output, "last"):
+                return row.outer
+        port = self._new_port(level, node, "outputs", output)
         source: Json = {"node": node, "output": output}
         self._push("outputMappings", {"source": source, "target": port, "take": "last"})
         return port
 
     def _take(self, level: Keys, node: str, into: str) -> str:
         """A new input of the loop that leads to an input of a node."""
-        port = self._new_port("inputs", into, self._type(level, node, "inputs", into))
+        port = self._new_port(level, node, "inputs", into)
         source: Json = {"type": "outer", "name": port}
         target: Json = {"node": node, "input": into}
         self._push("inputMappings", {"source": source, "target": target, "iterations": "all"})
@@ -133,9 +199,9 @@ class LoopPorts:
         if (*source, *target) not in same:
             self._changes.append(level, "edges", self._changes.new_edge(level, ends, ports))
 
-    def _turn(self, level: Keys, edge: _Edge, end: str, node: str, port: str) -> None:
-        """Leads one end of an edge to another node."""
-        where = (*level, "edges", edge.index)
+    def _turn(self, edge: _Edge, end: str, node: str, port: str) -> None:
+        """Leads one end of an edge outside of the loop to another node."""
+        where = (*self._level, "edges", edge.index)
         self._editor.set([*where, end], node)
         handle = f"{'output' if end == 'source' else 'input'}:{port}"
         if port:
@@ -164,9 +230,26 @@ class LoopPorts:
             source = self._level if inwards else self.inside
             self._carry("nodes", changes.ids(source).index(name), inwards=inwards)
 
+    def _places(self, names: set[str]) -> list[PortPlace]:
+        """Where the outside of the loop names nodes of its level, but for nodes among them."""
+        ids = enumerate(self._changes.ids(self._level))
+        nodes = [(*self._level, "nodes", at_) for at_, name in ids if name in {*names, self._loop}]
+        found = []
+        for place in port_places(self._changes, self._level, names):
+            where = place.at_name[0]
+            is_within = any(where[: len(own)] == own for own in nodes)
+            if place.is_text and (is_within or not self._changes.rewires):
+                continue
+            if place.is_text and not place.port:
+                words = f"{place.reader.path} reads all of {place.name}, "
+                words += f"and cannot see into {self._loop}"
+                self._changes.refuse_at(READ, words, where, _LEAVE)
+            found.append(place)
+        return found
+
     def enter(self, names: set[str]) -> None:
         """Nodes of the level of the loop go into it, with the edges among themselves."""
-        readers = self._outside_readers(names)
+        places = self._places(names)
         for edge in self._edges(self._level, names):
             if edge.source in names and edge.target in names:
                 self._carry("edges", edge.index, inwards=True)
@@ -174,69 +257,33 @@ class LoopPorts:
                 self._join(edge)
             elif edge.target in names:
                 port = edge.into and self._take(self._level, edge.target, edge.into)
-                self._turn(self._level, edge, "target", self._loop, port)
+                self._turn(edge, "target", self._loop, port)
             else:
                 port = edge.out and self._give(self._level, edge.source, edge.out)
-                self._turn(self._level, edge, "source", self._loop, port)
-        for where, offset, name, output in readers:
-            port = self._give(self._level, name, output)
-            self._respell(where, offset, (name, output), (self._loop, port))
-        for name in names:
-            for where, port, is_source in self._mentions(name):
-                own = self._give if is_source else self._take
-                self._name(where, self._loop, own(self._level, name, port))
+                self._turn(edge, "source", self._loop, port)
+        spellings = []
+        for place in places:
+            own = self._give if place.is_source else self._take
+            port = own(self._level, place.name, place.port)
+            spellings += [(*place.at_name, self._loop), (*place.at_port, port)]
+        self._changes.respell(spellings)
         self._carry_nodes(names, inwards=True)
-
-    def _mentions(self, name: str) -> list[tuple[Keys, str, bool]]:
-        """What the loop around this one says of a node: where, of which port, if it reads it."""
-        found, root = [], self._editor.now.root
-        around = self._level[: -len(INLINE)]
-        node = self._changes.sketch.at(around) if around else None
-        for where in () if node is None else self._changes.mentions(self._level, node):
-            text = text_of(at(root, *where))
-            if where[-1] == "output" and text.partition(".")[0] == name:
-                found.append((where, text.partition(".")[2], True))
-            elif where[-1] == "node" and text == name:
-                is_source = where[-2] == "source"
-                field = "output" if is_source else "input"
-                found.append((where, text_of(at(root, *where[:-1], field)), is_source))
-        return found
-
-    def _name(self, where: Keys, node: str, port: str) -> None:
-        """Writes another node with its port where the loop around this one names one."""
-        if where[-1] == "output":
-            self._editor.set(list(where), f"{node}.{port}")
-            return
-        self._editor.set(list(where), node)
-        field = "output" if where[-2] == "source" else "input"
-        self._editor.set([*where[:-1], field], port)
 
     def _join(self, edge: _Edge) -> None:
         """An edge to or from the loop becomes one inside of it, by what its mappings say."""
         self._changes.cut_item(self._level, "edges", edge.index)
         if edge.source == self._loop:
-            for item in self._listed("outputMappings") if edge.out else ():
-                source = at(item, "source")
-                if text_of(at(item, "target")) == edge.out and text_of(at(source, "node")):
-                    pair = text_of(at(source, "node")), text_of(at(source, "output"))
-                    self._connect(self.inside, pair, (edge.target, edge.into))
+            for row in self._mappings("output") if edge.out else ():
+                if row.outer == edge.out and row.node:
+                    self._connect(self.inside, (row.node, row.port), (edge.target, edge.into))
             return
-        mappings = self._listed("inputMappings") if edge.into else []
-        for index in reversed(range(len(mappings))):
-            source, target = (at(mappings[index], side) for side in ("source", "target"))
-            is_outer = text_of(at(source, "type")) == "outer"
-            if is_outer and text_of(at(source, "name")) == edge.into:
-                pair = text_of(at(target, "node")), text_of(at(target, "input"))
-                if text_of(at(mappings[index], "iterations")) not in ("", "all"):
+        for row in self._mappings("input") if edge.into else ():
+            if row.outer == edge.into:
+                if row.when != "all":
                     self._refuse(f"{edge.into!r} is given only in some iterations")
-                self._drop("inputMappings", index)
-                self._connect(self.inside, (edge.source, edge.out), pair)
+                self._drop("inputMappings", row.index)
+                self._connect(self.inside, (edge.source, edge.out), (row.node, row.port))
         self._drop_port("inputs", edge.into)
-
-    def _drop_port(self, side: str, name: str) -> None:
-        for index, item in reversed(list(enumerate(self._listed(side)))):
-            if text_of(at(item, "name")) == name:
-                self._drop(side, index)
 
     def leave(self, names: set[str]) -> None:
         """Nodes inside of the loop go to its own level."""
@@ -254,114 +301,79 @@ class LoopPorts:
         self._open_inputs(names, is_whole=is_whole)
         self._open_outputs(names)
         for edge in reversed(across):
-            self._map(edge, names)
+            if edge.source in names:
+                port = edge.into and self._take(self.inside, edge.target, edge.into)
+                self._connect(self._level, (edge.source, edge.out), (self._loop, port))
+            else:
+                port = edge.out and self._give(self.inside, edge.source, edge.out)
+                self._connect(self._level, (self._loop, port), (edge.target, edge.into))
         self._carry_nodes(names, inwards=False)
-
-    def _map(self, edge: _Edge, names: set[str]) -> None:
-        """An edge inside of the loop leads through the rim."""
-        if edge.source in names:
-            port = edge.into and self._take(self.inside, edge.target, edge.into)
-            self._connect(self._level, (edge.source, edge.out), (self._loop, port))
-        else:
-            port = edge.out and self._give(self.inside, edge.source, edge.out)
-            self._connect(self._level, (self._loop, port), (edge.target, edge.into))
 
     def _check_named(self, names: set[str], *, is_whole: bool) -> None:
         """Refuses nodes by which the loop decides, or which feed its next iteration."""
         root, data = self._editor.now.root, (*self._where, "data")
-        kinds = (text_of(at(item, "type")) for item in self._changes.items(self.inside, "nodes"))
-        if is_whole and any(kind.startswith("interface-") for kind in kinds):
-            self._refuse("the loop has interface nodes")
+        kinds = (text_at(item, "type") for item in self._changes.items(self.inside, "nodes"))
         if is_whole:
+            if any(kind.startswith("interface-") for kind in kinds):
+                self._refuse("the loop has interface nodes")
             return
         for field in ("continueWhile", "exitWhen"):
-            if text_of(at(root, *data, field, "output")).partition(".")[0] in names:
+            if text_at(root, *data, field, "output").partition(".")[0] in names:
                 self._refuse(f"{field!r} of the loop names it")
-        for item in self._listed("inputMappings"):
-            ends = {text_of(at(item, side, "node")) for side in ("source", "target")} - {""}
-            if text_of(at(item, "source", "type")) == "previous" and ends & names:
-                self._refuse("it gives or gets a value of the previous iteration")
+        if any(row.before and {row.node, row.before} & names for row in self._mappings("input")):
+            self._refuse("it gives or gets a value of the previous iteration")
 
     def _open_inputs(self, names: set[str], *, is_whole: bool) -> None:
         """What is mapped to the nodes is brought to them by edges."""
-        for index, item in reversed(list(enumerate(self._listed("inputMappings")))):
-            node, port = (text_of(at(item, "target", part)) for part in ("node", "input"))
-            if node not in names:
+        for row in self._mappings("input"):
+            if row.node not in names:
                 continue
-            when, outer = text_of(at(item, "iterations")), text_of(at(item, "source", "name"))
-            if text_of(at(item, "source", "type")) == "outer" and when != "subsequent":
-                if when == "first" and not is_whole:
-                    self._refuse(f"{port!r} is given in the first iteration only")
-                self._bring(outer, node, port)
-            self._drop("inputMappings", index)
-            left = self._listed("inputMappings")
-            if outer and outer not in [text_of(at(each, "source", "name")) for each in left]:
-                for edge in self._feeding(outer):
+            if row.outer and row.when != "subsequent":
+                if row.when == "first" and not is_whole:
+                    self._refuse(f"{row.port!r} is given in the first iteration only")
+                self._bring(row)
+            self._drop("inputMappings", row.index)
+            if row.outer and row.outer not in [left.outer for left in self._mappings("input")]:
+                for edge in self._feeding(row.outer):
                     self._changes.cut_item(self._level, "edges", edge.index)
-                self._drop_port("inputs", outer)
+                self._drop_port("inputs", row.outer)
 
-    def _bring(self, outer: str, node: str, port: str) -> None:
-        feeding = self._feeding(outer)
-        mentions = [where for where, own, is_source in self._mentions(self._loop)
-                    if not is_source and own == outer]  # fmt: skip
-        for where in mentions:
-            self._name(where, node, port)
-        if not feeding and not mentions and outer != port:
+    def _bring(self, row: _Mapping) -> None:
+        feeding = self._feeding(row.outer)
+        is_named = self._rename_port(row.outer, row, is_source=False)
+        if not feeding and not is_named and row.outer != row.port:
             # What nobody feeds is an input of the workflow, by its own name.
-            self._refuse(f"its input {port!r} is the input {outer!r} of the workflow")
+            self._refuse(f"its input {row.port!r} is the input {row.outer!r} of the workflow")
         for edge in feeding:
-            self._connect(self._level, (edge.source, edge.out), (node, port))
+            self._connect(self._level, (edge.source, edge.out), (row.node, row.port))
+
+    def _rename_port(self, port: str, row: _Mapping, *, is_source: bool) -> bool:
+        """Names the node inside in the place of the loop, wherever that port of it is named."""
+        spellings = []
+        for place in self._places({self._loop}):
+            if (place.port, place.is_source) == (port, is_source):
+                spellings += [(*place.at_name, row.node), (*place.at_port, row.port)]
+        self._changes.respell(spellings)
+        return bool(spellings)
 
     def _open_outputs(self, names: set[str]) -> None:
         """What is mapped from the nodes leads from them."""
-        for index, item in reversed(list(enumerate(self._listed("outputMappings")))):
-            node, output = (text_of(at(item, "source", part)) for part in ("node", "output"))
-            if node not in names:
+        for row in self._mappings("output"):
+            if row.node not in names:
                 continue
-            target = text_of(at(item, "target"))
-            if text_of(at(item, "take")) not in ("", "last"):
-                self._refuse(f"its output {output!r} is collected from several iterations")
+            if row.when != "last":
+                self._refuse(f"its output {row.port!r} is collected from several iterations")
             for edge in self._edges(self._level, {self._loop}):
-                if edge.source == self._loop and edge.out == target:
-                    self._turn(self._level, edge, "source", node, output)
-            for where, port, is_source in self._mentions(self._loop):
-                if is_source and port == target:
-                    self._name(where, node, output)
-            for where, offset, name, port in self._outside_readers({self._loop}):
-                if port == target:
-                    self._respell(where, offset, (name, port), (node, output))
-            self._drop("outputMappings", index)
-            self._drop_port("outputs", target)
+                if edge.source == self._loop and edge.out == row.outer:
+                    self._turn(edge, "source", row.node, row.port)
+            self._rename_port(row.outer, row, is_source=True)
+            self._drop("outputMappings", row.index)
+            self._drop_port("outputs", row.outer)
 
     def _feeding(self, port: str) -> list[_Edge]:
         """The edges that lead to an input of the loop, the last one first."""
         edges = self._edges(self._level, {self._loop})
         return [edge for edge in edges if edge.target == self._loop and edge.into == port]
-
-    def _outside_readers(self, names: set[str]) -> list[tuple[Keys, int, str, str]]:
-        """The texts outside that read nodes, the last place first: where, whom and which output."""
-        found, ids = [], enumerate(self._changes.ids(self._level))
-        moved = {(*self._level, "nodes", index) for index, each in ids if each in names}
-        for node, where, offset, name in self._changes.reading(self._level, names):
-            is_text = where[len(node.where) :][-1:] not in (("node",), ("output",))
-            is_inside = where[: len(self._where)] == self._where
-            is_moved = where[: len(self._level) + 2] in moved
-            if not self._changes.rewires or is_inside or is_moved or not is_text:
-                continue
-            text = text_of(at(self._editor.now.root, *where))
-            member = _MEMBER.match(text, offset + len(name))
-            if member is None:
-                words = f"{node.path} reads all of {name}, and cannot see into {self._loop}"
-                self._changes.refuse_at(READ, words, where, _LEAVE)
-            found.append((where, offset, name, member[1]))
-        return sorted(found, key=lambda one: (str(one[0]), one[1]), reverse=True)
-
-    def _respell(
-        self, where: Keys, offset: int, old: tuple[str, str], new: tuple[str, str]
-    ) -> None:
-        text = text_of(at(self._editor.now.root, *where))
-        end = offset + len(".".join(old))
-        self._editor.set(list(where), text[:offset] + ".".join(new) + text[end:])
 
     def _refuse(self, why: str) -> None:
         message = f"this cannot be moved into or out of the loop {self._loop!r}: {why}"
@@ -406,7 +418,7 @@ class _Drawing:
         """Draws the nodes of a file or of an inline workflow, outer ones before inner ones."""
         items: dict[str, tuple[int, Value]] = {}
         for index, item in enumerate(_items(at(self._root, *where, "nodes"))):
-            items.setdefault(text_of(at(item, "id")), (index, item))
+            items.setdefault(text_at(item, "id"), (index, item))
         items.pop("", None)
         paths = {name: self._path(items, name, parent) for name in items}
         for name in sorted(items, key=lambda name: paths[name].count("/")):
@@ -420,17 +432,17 @@ class _Drawing:
                     self.level((*where, "nodes", index, *INLINE), paths[name], depth + 1)
 
     def _path(self, items: dict[str, tuple[int, Value]], name: str, parent: str) -> str:
-        chain, holder = [name], text_of(at(items[name][1], "parentId"))
+        chain, holder = [name], text_at(items[name][1], "parentId")
         while holder in items and holder not in chain and _kind(items[holder][1]) == "loop":
             chain.append(holder)
-            holder = text_of(at(items[holder][1], "parentId"))
+            holder = text_at(items[holder][1], "parentId")
         for each in reversed(chain):
             parent = joined(parent, each)
         return parent
 
     def _node(self, item: Value, where: Keys, path: str) -> None:
         kind = _kind(item)
-        file = text_of(at(item, "data", "workflowRef" if kind == "loop" else "workflowPath"))
+        file = text_at(item, "data", "workflowRef" if kind == "loop" else "workflowPath")
         body: Body = "file" if file else "none"
         if kind == "loop" and not file:
             body = "inline" if at(item, *INLINE) is not None else "members"
@@ -441,7 +453,7 @@ class _Drawing:
                 kind,
                 where,
                 parent=path.rpartition("/")[0],
-                title=text_of(at(item, "data", "label")),
+                title=text_at(item, "data", "label"),
                 body=body,
                 file=file,
                 position=number_pair(at(item, "position"), "x", "y"),
@@ -454,10 +466,10 @@ class _Drawing:
         )
 
     def _edge(self, item: Value, where: Keys, paths: dict[str, str]) -> None:
-        ends = [text_of(at(item, end)) for end in ("source", "target")]
+        ends = [text_at(item, end) for end in ("source", "target")]
         if not all(end in paths for end in ends):
             return
-        handles = [text_of(at(item, f"{end}Handle")) for end in ("source", "target")]
+        handles = [text_at(item, f"{end}Handle") for end in ("source", "target")]
         kind: EdgeKind = "feedback" if handles[1].startswith("dock:") else "data"
         ports = [handle.partition(":")[2] if handle.startswith(("output:", "input:")) else handle
                  for handle in handles]  # fmt: skip
@@ -466,9 +478,9 @@ class _Drawing:
 
 
 def _kind(item: Value) -> str:
-    return text_of(at(item, "data", "nodeType")) or text_of(at(item, "type"))
+    return text_at(item, "data", "nodeType") or text_at(item, "type")
 
 
 def _ports(item: Value, side: str) -> tuple[str, ...]:
-    names = (text_of(at(port, "name")) for port in _items(at(item, "data", side)))
+    names = (text_at(port, "name") for port in _items(at(item, "data", side)))
     return tuple(name for name in names if name)

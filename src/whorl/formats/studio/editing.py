@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from whorl.dialects.files import NoFiles
 from whorl.dialects.reader import files_beside
 from whorl.dialects.reading import ReadContext
-from whorl.dialects.reading.fields import text_of
 from whorl.errors import InvalidWorkflow
 from whorl.formats.studio.canvas import CLOSED_BY, LOOP_PORTS, RESULTS, fields_of_type, read_drawn
 from whorl.formats.studio.texts import heads
@@ -15,7 +14,15 @@ from whorl.source import Mapping, Sequence
 from whorl.source.editing.text import UNKNOWN
 from whorl.wings.editor.kit.canvas import CanvasChanges, Row, data_field
 from whorl.wings.editor.kit.operations import CONNECTED, Operation, refuse
-from whorl.wings.editor.kit.sketch import Sketch, SketchEdge, SketchNode, at, joined, number_pair
+from whorl.wings.editor.kit.sketch import (
+    Sketch,
+    SketchEdge,
+    SketchNode,
+    at,
+    joined,
+    number_pair,
+    text_at,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,19 +66,19 @@ def _nodes(
 ) -> list[SketchNode]:
     found: dict[str, SketchNode] = {}
     for index, item in enumerate(items):
-        name = text_of(at(item, "id"))
+        name = text_at(item, "id")
         node = canvas.nodes.get(name)
         if node is None or paths[name] in found:
             continue
         around = regions.around.get(name)
         region = regions.by_start.get(name)
-        kind = text_of(at(item, "type"))
+        kind = text_at(item, "type")
         found[paths[name]] = SketchNode(
             paths[name],
             kind,
             ("nodes", index),
             parent=paths[around.start] if around is not None else "",
-            title=text_of(at(item, "data", "label")) or name,
+            title=text_at(item, "data", "label") or name,
             body="members" if region is not None else "file" if kind == "subworkflow" else "none",
             file=_file(item) if kind == "subworkflow" else "",
             position=number_pair(at(item, "position"), "x", "y"),
@@ -86,7 +93,7 @@ def _nodes(
 
 def _file(item: Value) -> str:
     """The file that a node calls, by the rule of the reader."""
-    name = text_of(at(item, "data", "workflowId")) or text_of(at(item, "data", "workflowName"))
+    name = text_at(item, "data", "workflowId") or text_at(item, "data", "workflowName")
     return name if not name or name.endswith((".json", ".yaml", ".yml")) else f"{name}.json"
 
 
@@ -336,7 +343,7 @@ class StudioChanges(CanvasChanges):
         yield "input", "any"
         for each in self.sketch.nodes:
             if each.kind == "input":
-                name = text_of(at(self.editor.now.root, *each.where, "data", "name"))
+                name = text_at(self.editor.now.root, *each.where, "data", "name")
                 yield f"inputs.{name or self.id_of(each)}", "any"
         if node.parent:
             around = self.node(node.parent)
@@ -461,7 +468,7 @@ class StudioChanges(CanvasChanges):
     def _turn(self, index: int, end: str, name: str) -> dict[str, Json]:
         """Leads one end of an edge to another node; gives the handle that it had there."""
         field = f"{end}Handle"
-        handle = text_of(at(self.editor.now.root, "edges", index, field))
+        handle = text_at(self.editor.now.root, "edges", index, field)
         self.editor.set(["edges", index, end], name)
         if not handle:
             return {}
@@ -470,7 +477,7 @@ class StudioChanges(CanvasChanges):
 
     def _links(self) -> list[_Link]:
         return [
-            (index, text_of(at(item, "source")), text_of(at(item, "target")))
+            (index, text_at(item, "source"), text_at(item, "target"))
             for index, item in enumerate(self.items((), "edges"))
         ]
 
@@ -507,7 +514,7 @@ class StudioChanges(CanvasChanges):
                     name,
                     lambda before, behind: (
                         not {opening, closing}
-                        & {text_of(at(before, "source")), text_of(at(behind, "target"))}
+                        & {text_at(before, "source"), text_at(behind, "target")}
                     ),
                 )
             self.cut_nodes((), {opening, closing})

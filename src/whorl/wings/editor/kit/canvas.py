@@ -6,7 +6,6 @@ import re
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from whorl.dialects.reading.fields import text_of
 from whorl.source import Mapping, Scalar, Sequence
 from whorl.source.editing.text import TAKEN, UNKNOWN
 from whorl.wings.editor.kit.changes import AS_TEXT, Changes, FormField
@@ -20,6 +19,7 @@ from whorl.wings.editor.kit.sketch import (
     is_in,
     joined,
     scalars,
+    text_at,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def data_field(name: str, row: Row, *, words: str = "", is_rare: bool = False) -
 
 
 def _ends(edge: Value) -> tuple[str, str]:
-    return text_of(at(edge, "source")), text_of(at(edge, "target"))
+    return text_at(edge, "source"), text_at(edge, "target")
 
 
 class CanvasChanges(Changes):
@@ -67,14 +67,14 @@ class CanvasChanges(Changes):
         return list(listed.items) if isinstance(listed, Sequence) else []
 
     def id_of(self, node: SketchNode) -> str:
-        return text_of(at(self.editor.now.root, *node.where, "id"))
+        return text_at(self.editor.now.root, *node.where, "id")
 
     def ids(self, level: Keys) -> list[str]:
         if self._ids[0] is not self.editor.now:
             self._ids = (self.editor.now, {})
         known = self._ids[1]
         if level not in known:
-            known[level] = [text_of(at(item, "id")) for item in self.items(level, "nodes")]
+            known[level] = [text_at(item, "id") for item in self.items(level, "nodes")]
         return known[level]
 
     def edges_at(self, level: Keys, name: str) -> Iterator[tuple[int, str, str]]:
@@ -150,7 +150,7 @@ class CanvasChanges(Changes):
                         yield node, where, match.start(1) + found[0], found[1]
         for node in self.sketch.nodes:
             for where in self.mentions(level, node):
-                head = text_of(at(self.editor.now.root, *where)).partition(".")[0]
+                head = text_at(self.editor.now.root, *where).partition(".")[0]
                 if head in names:
                     yield node, where, 0, head
 
@@ -183,7 +183,7 @@ class CanvasChanges(Changes):
     def new_edge(
         self, level: Keys, ends: tuple[str, str], ports: tuple[str, str]
     ) -> dict[str, Json]:
-        taken = {text_of(at(item, "id")) for item in self.items(level, "edges")}
+        taken = {text_at(item, "id") for item in self.items(level, "edges")}
         edge: dict[str, Json] = {"id": self.free_name(f"{ends[0]}-{ends[1]}", taken)}
         edge |= {"source": ends[0], "target": ends[1]}
         for end, port in zip(("source", "target"), ports, strict=True):
@@ -304,7 +304,7 @@ class CanvasChanges(Changes):
                 ends = _ends(before)[0], _ends(behind)[1]
                 edge = self.new_edge(level, ends, ("", ""))
                 for handle, item in (("sourceHandle", before), ("targetHandle", behind)):
-                    if port := text_of(at(item, handle)):
+                    if port := text_at(item, handle):
                         edge[handle] = port
                 self.append(level, "edges", edge)
 
@@ -331,7 +331,7 @@ class CanvasChanges(Changes):
         found: list[Keys] = []
         for kind, fields in (("nodes", ("id", "parentId")), ("edges", ("source", "target"))):
             for index, item in enumerate(self.items(level, kind)):
-                named = (field for field in fields if text_of(at(item, field)) == name)
+                named = (field for field in fields if text_at(item, field) == name)
                 found += [(*level, kind, index, field) for field in named]
         return found
 
@@ -386,7 +386,7 @@ class CanvasChanges(Changes):
         """Leads an edge through a node: its first end to `name`, `last` to its other end."""
         where = self._edge_keys(Operation("connect", edge))
         old = at(self.editor.now.root, *where)
-        target, handle = text_of(at(old, "target")), text_of(at(old, "targetHandle"))
+        target, handle = text_at(old, "target"), text_at(old, "targetHandle")
         self.editor.set([*where, "target"], name)
         if handle:
             self.editor.unset([*where, "targetHandle"], keeps=len(where))

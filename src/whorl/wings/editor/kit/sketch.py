@@ -6,6 +6,7 @@ import re
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from whorl.dialects.reading.fields import text_of
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, Value, plain
 
@@ -137,6 +138,11 @@ def at(value: Value | None, *keys: str | int) -> Value | None:
         else:
             return None
     return value
+
+
+def text_at(value: Value | None, *keys: str | int) -> str:
+    """The text that keys lead to; empty where there is none."""
+    return text_of(at(value, *keys))
 
 
 def scalars(value: Value | None, where: Keys = ()) -> Iterator[tuple[Keys, Scalar]]:
