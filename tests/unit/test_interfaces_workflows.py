@@ -100,8 +100,8 @@ def test_forecast_says_at_most_only_where_something_bounds_the_cost() -> None:
     limited = _words("steps: {a: {ask: x, max_tokens: 1000, retry: 0}}")
     loop = "steps: {l: {repeat: {at_most: {iterations: 9, cost: 0.25}, steps: {a: {ask: x}}}}}"
 
-    assert open_ended.endswith(", an estimate: answers may be longer than 1,024 tokens")
-    assert growing.endswith(", an estimate: prompts may be longer than they are in the file")
+    assert open_ended.endswith(", an estimate")
+    assert growing.endswith(", an estimate")
     assert ", about $" in open_ended
     assert ", about $" in growing
     assert "at most $" in limited

@@ -227,10 +227,7 @@ def _cost_words(forecast: Forecast) -> str:
         return f", at most {dollars_at_most(bound)}" if bound else ""
     if not cost:
         return ""
-    why = "prompts may be longer than they are in the file"
-    if forecast.answer_tokens:
-        why = f"answers may be longer than {forecast.answer_tokens:,} tokens"
-    return f"{about}, an estimate: {why}"
+    return f"{about}, an estimate"
 
 
 def calls_words(calls: int | None, usual: int | None) -> str:

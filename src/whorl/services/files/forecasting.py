@@ -6,13 +6,14 @@ import os
 import re
 import shlex
 import shutil
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError, UsageError
-from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task, from_json, to_json
+from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task
 from whorl.ir.expressions import conditions_in, expressions_in
-from whorl.ir.walk import walk, workflows_of
+from whorl.ir.walk import walk, with_all_nodes, workflows_of
 from whorl.ir.worst_case import PRICED, Priced, worst_case
 from whorl.lazily import dataclass, regex
 
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
     from whorl.ir import Node, Value, Workflow
     from whorl.language import Json
+    from whorl.providers.models.conversation import Candidate
     from whorl.providers.registry import Providers
-    from whorl.providers.settings import Settings
+    from whorl.providers.settings import AgentSettings, Settings
     from whorl.providers.task import Request
 
 
@@ -30,11 +32,6 @@ if TYPE_CHECKING:
 
 COMMANDS = frozenset({"run", "agent", "javascript"})
 _MAKE_NO_FILES = frozenset({"ask", "judge", "http", "file_read", "file_glob", "memory"})
-COMPUTED_PATH = "a path that is computed"
-COMPUTED_FILES = "files whose names are computed"
-OWN_PATH = "the workspace of its run"
-COMPUTED_PROGRAM = "a program that is computed"
-COMPUTED_HOST = "an address that is computed"
 _LENGTH_MAX = 80
 # The host of a text that is an address up to its first computed part.
 _HOST = regex(r"https?://[^/?#{}\s]+(?=[/?#]|$)", re.IGNORECASE)
@@ -59,32 +56,27 @@ def effects_of(
     reads = dict.fromkeys(included)
     writes: dict[str, None] = {}
     runs: dict[str, None] = {}
-    calls = dict.fromkeys(host for request in asked for host in _asked_hosts(request, settings))
-    for _, _, task in nodes_of(workflow):
-        if not isinstance(task, Task):
-            continue
-        reads |= dict.fromkeys(name or COMPUTED_FILES for name in _read_by(task))
+    models = _models(settings, (each for each in asked if each.kind in MODELS))
+    calls = dict.fromkeys(filter(None, (_host(model.provider.base_url) for model in models)))
+    for _, task in tasks_of(workflow):
+        reads |= dict.fromkeys(name or "files whose names are computed" for name in _read_by(task))
         if task.kind == "file_write":
             writes[_written(task)] = None
         runs |= dict.fromkeys(_programs(task, settings))
         calls |= dict.fromkeys(_hosts(task, settings))
-        calls |= dict.fromkeys(_requested(task.unsubscribe, settings))
-    for _, part in workflows_of(workflow):
-        if trigger := part.trigger:
-            for request in (trigger.poll, trigger.subscribe, trigger.unsubscribe):
-                calls |= dict.fromkeys(_requested(request, settings))
+    for task in _beside_steps(workflow):
+        calls |= dict.fromkeys(_hosts(task, settings))
     return Effects(tuple(reads), tuple(writes), tuple(runs), tuple(calls))
 
 
 def refused_writes(task: Task, settings: Settings) -> str:
     """Why a task may not write the file that it names; nothing where it may, or a value decides."""
-    written = _known(task, "path") if task.kind == "file_write" else ""
-    if not written:
-        return ""
     from whorl.providers.files.rights import FileRights
 
+    written = _known(task, "path") if task.kind == "file_write" else ""
     try:
-        FileRights.of(settings).resolve(written, "write")
+        if written:
+            FileRights.of(settings).resolve(written, "write")
     except ProviderError as fault:
         return str(fault)
     return ""
@@ -92,8 +84,7 @@ def refused_writes(task: Task, settings: Settings) -> str:
 
 def may_make_files(workflow: Workflow) -> bool:
     """Whether a step could make a file that another one reads."""
-    kinds = {task.kind for _, _, task in nodes_of(workflow) if isinstance(task, Task)}
-    return not kinds <= _MAKE_NO_FILES
+    return any(task.kind not in _MAKE_NO_FILES for _, task in tasks_of(workflow))
 
 
 def refused_reads(
@@ -149,30 +140,44 @@ def missing_programs(task: Task, settings: Settings) -> Iterator[str]:
             yield program
 
 
-def nodes_of(workflow: Workflow) -> Iterator[tuple[Workflow, str, Node]]:
+def tasks_of(workflow: Workflow) -> Iterator[tuple[str, Task]]:
+    """The tasks of a workflow and of those that it calls, with their paths."""
     for _, part in workflows_of(workflow):
-        for path, node in walk(part.body):
-            yield part, path, node
+        yield from ((path, node) for path, node in walk(part.body) if isinstance(node, Task))
 
 
-def plain(value: Value) -> Json:
+def _beside_steps(workflow: Workflow) -> Iterator[Task]:
+    """What is asked beside the steps: for triggers, and to take back what steps subscribed to."""
+    requests = [task.unsubscribe for _, task in tasks_of(workflow)]
+    for _, part in workflows_of(workflow):
+        if trigger := part.trigger:
+            requests += [trigger.poll, trigger.subscribe, trigger.unsubscribe]
+    for request in requests:
+        fields = dict(request.entries) if isinstance(request, Fields) else {}
+        kind, inputs = fields.get("kind"), fields.get("inputs")
+        if isinstance(kind, Constant) and isinstance(inputs, Fields):
+            yield Task(name="", kind=str(kind.value), inputs=inputs)
+
+
+def _plain(value: Value | None) -> Json:
     """A value as far as it is known before the run; a template stands for its own text."""
     match value:
+        case None:
+            return None
         case Constant():
             return value.value
         case Expression():
             return value.source
         case Items():
-            return [plain(item) for item in value.items]
+            return [_plain(item) for item in value.items]
         case Fields():
-            return {k: plain(v) for k, v in value.entries if isinstance(k, str)}
+            return {k: _plain(v) for k, v in value.entries if isinstance(k, str)}
 
 
 def _servers(task: Task, settings: Settings) -> list[str]:
     """The MCP servers that a task uses, as far as that is known before the run."""
     inputs = dict(task.inputs.entries)
-    named: Any = {"tool": inputs.get("server"), "ask": inputs.get("tools")}.get(task.kind)
-    names = None if named is None else plain(named)
+    names = _plain({"tool": inputs.get("server"), "ask": inputs.get("tools")}.get(task.kind))
     texts = [n for n in (names if isinstance(names, list) else [names]) if isinstance(n, str)]
     servers = [name.partition("/")[0] for name in texts if name not in settings.tasks]
     return [name for name in dict.fromkeys(servers) if name in settings.mcp]
@@ -181,7 +186,8 @@ def _servers(task: Task, settings: Settings) -> list[str]:
 def _programs(task: Task, settings: Settings) -> Iterator[str]:
     """The programs of a task in words: a command line, a script, an agent, a function."""
     if task.kind in COMMANDS:
-        yield _shown(_command_words(task) or _program(task, settings) or COMPUTED_PROGRAM)
+        words = _command_words(task) or _program(task, settings) or "a program that is computed"
+        yield _shown(words)
     for name in _servers(task, settings):
         if command := settings.mcp[name].command:
             yield _shown(shlex.join(command))
@@ -191,65 +197,41 @@ def _programs(task: Task, settings: Settings) -> Iterator[str]:
 
 
 def _command_words(task: Task) -> str:
-    inputs = dict(task.inputs.entries)
-    argv, script = inputs.get("argv"), inputs.get("script")
-    if argv is not None:
-        words = plain(argv)
-        return " ".join(map(str, words)) if isinstance(words, list) else ""
-    return str(plain(script)) if isinstance(script, Constant) else ""
+    words = _plain(dict(task.inputs.entries).get("argv"))
+    return " ".join(map(str, words)) if isinstance(words, list) else _known(task, "script")
 
 
 def address_in(task: Task) -> str:
     """The address of an HTTP call up to its host; empty where a value decides that."""
-    url = plain(dict(task.inputs.entries).get("url", Constant("")))
+    return _up_to_host(_plain(dict(task.inputs.entries).get("url")))
+
+
+def _up_to_host(url: Json) -> str:
     host = _HOST.match(url.strip()) if isinstance(url, str) else None
     return host[0] if host else ""
 
 
 def _hosts(task: Task, settings: Settings) -> Iterator[str]:
-    if task.kind == "http":
-        url = dict(task.inputs.entries).get("url", Constant(""))
-        yield _host(plain(url)) or COMPUTED_HOST
-    elif task.kind == "use":
-        place = settings.tasks.get(_known(task, "task"), "")
-        yield from filter(None, [_host(place)])
+    if task.kind == "use":
+        yield from filter(None, [_host(settings.tasks.get(_known(task, "task")))])
     elif task.kind == "connector" and settings.connectors.url:
         yield _host(settings.connectors.url)
-    elif task.kind == "connector" and isinstance(
-        call := dict(task.inputs.entries).get("call"), Fields
-    ):
-        yield _host(plain(dict(call.entries)["url"])) or COMPUTED_HOST
+    elif task.kind in ("http", "connector"):
+        asked: Json = _plain(task.inputs)
+        if task.kind == "connector":
+            asked = asked.get("call") if isinstance(asked, dict) else None
+        if isinstance(asked, dict):
+            yield _host(asked.get("url")) or "an address that is computed"
     for name in _servers(task, settings):
         yield from filter(None, [_host(settings.mcp[name].url)])
-
-
-def _requested(request: Value | None, settings: Settings) -> Iterator[str]:
-    """The hosts of what is asked beside the steps: an object of the kind and inputs of a task."""
-    fields = dict(request.entries) if isinstance(request, Fields) else {}
-    kind, inputs = fields.get("kind"), fields.get("inputs")
-    if isinstance(kind, Constant) and isinstance(inputs, Fields):
-        yield from _hosts(Task(name="", kind=str(kind.value), inputs=inputs), settings)
-
-
-def _asked_hosts(request: Request, settings: Settings) -> Iterator[str]:
-    from whorl.providers.models.selection import choose_models
-
-    if request.kind not in ("ask", "judge"):
-        return
-    try:
-        candidates = choose_models(settings, request.inputs).candidates
-    except ProviderError:
-        return
-    yield from filter(None, (_host(candidate.provider.base_url) for candidate in candidates))
 
 
 def _host(url: Json) -> str:
     """The host that an address names, with its port unless it is the usual one."""
     from whorl.providers.outbound.addresses import target_of
 
-    host = _HOST.match(url.strip()) if isinstance(url, str) else None
     try:
-        return target_of(host[0]).authority if host else ""
+        return target_of(address).authority if (address := _up_to_host(url)) else ""
     except ProviderError:
         return ""
 
@@ -257,8 +239,8 @@ def _host(url: Json) -> str:
 def _written(task: Task) -> str:
     """The file that a task writes, in words where a value decides."""
     if _is_own(dict(task.inputs.entries).get("path")):
-        return OWN_PATH
-    return _known(task, "path") or COMPUTED_PATH
+        return "the workspace of its run"
+    return _known(task, "path") or "a path that is computed"
 
 
 def _is_own(path: Value | None) -> bool:
@@ -277,25 +259,25 @@ def _shown(words: str) -> str:
 
 def _program(task: Task, settings: Settings) -> str:
     """The program that a command step starts; empty where a value decides."""
-    inputs = dict(task.inputs.entries)
     if task.kind == "javascript":
         return "node"
     if task.kind == "agent":
-        from whorl.providers.settings.sections import agents_from
+        agent = agents_of(settings).get(_known(task, "agent"))
+        return "" if agent is None else agent.program
+    inputs = dict(task.inputs.entries)
+    match inputs.get("argv"):
+        case None:
+            return _known(task, "shell") if "shell" in inputs else "sh"
+        case Constant(value=[str(program), *_]) | Items(items=[Constant(value=str(program)), *_]):
+            return program
+    return ""
 
-        agent = inputs.get("agent")
-        name = agent.value if isinstance(agent, Constant) else None
-        agents = {**agents_from({}, {}), **settings.agents}
-        return agents[name].program if isinstance(name, str) and name in agents else ""
-    argv = inputs.get("argv")
-    first: Any = inputs.get("shell", Constant("sh"))
-    if argv is not None:
-        items: Any = argv.value if isinstance(argv, Constant) else ()
-        items = argv.items if isinstance(argv, Items) else items
-        first = items[0] if isinstance(items, list | tuple) and items else None
-    if isinstance(first, Constant):
-        first = first.value
-    return first if isinstance(first, str) else ""
+
+def agents_of(settings: Settings) -> dict[str, AgentSettings]:
+    """The agents that the operator has configured, and those that are known by name alone."""
+    from whorl.providers.settings.sections import agents_from
+
+    return {**agents_from({}, {}), **settings.agents}
 
 
 MODELS = frozenset({"ask", "judge"})
@@ -308,8 +290,7 @@ class Forecast:
 
     `calls` is the most, `usual` has each call once, without any that is tried again. `cost_usd` is
     expected; `bound_usd` is the most, where something bounds it: a budget, or limits of all that
-    is sent. `answer_tokens` is how long answers are reckoned whose length is open.
-    `effects` names what it would read, write, run and call.
+    is sent. `effects` names what it would read, write, run and call.
     """
 
     calls: int | None
@@ -319,7 +300,6 @@ class Forecast:
     is_priced: bool = True
     has_tools: bool = False
     bound_usd: float | None = None
-    answer_tokens: int = 0
     effects: Effects = Effects()
 
 
@@ -332,8 +312,7 @@ def forecast(
     included: Iterable[str] = (),
 ) -> Forecast:
     if iterations is not None:
-        limited = from_json(_limit(to_json(workflow), iterations))
-        workflow = replace(limited, name=workflow.name)
+        workflow = with_all_nodes(workflow, lambda node: _limited(node, iterations))
     budget = budget_usd if budget_usd is not None else workflow.limits.cost_usd
     asked = [request for request, _ in asked_in(workflow)]
     prices = _Prices(providers)
@@ -350,7 +329,6 @@ def forecast(
         is_priced=prices.all_known,
         has_tools=any("tools" in task.inputs for task in asked),
         bound_usd=bound,
-        answer_tokens=prices.answer_tokens,
         # Whom the models of a file that is not trusted would ask is not known without it.
         effects=effects_of(
             workflow, providers.settings, () if providers.settings.untrusted else asked, included
@@ -363,7 +341,6 @@ class _Prices:
 
     def __init__(self, providers: Providers) -> None:
         self.all_known = True
-        self.answer_tokens = 0
         self._providers = providers
 
     def of(self, workflow: Workflow, node: Task | Judge) -> Priced:
@@ -374,8 +351,6 @@ class _Prices:
             self.all_known = False
             return Priced()
         self.all_known &= estimate.cost_usd is not None
-        if estimate.cap is not None and estimate.cost_usd:
-            self.answer_tokens = max(self.answer_tokens, estimate.cap.least)
         is_fixed = False
         if isinstance(node, Task):
             # All that is sent is known before the run, and an agent's cost is limited.
@@ -394,12 +369,13 @@ def asks_models(workflow: Workflow) -> bool:
 
 def asked_in(workflow: Workflow) -> Iterator[tuple[Request, bool]]:
     """All that models, agents and judges are asked, and whether who that is is known before."""
-    for part, path, node in nodes_of(workflow):
-        if isinstance(node, Loop):
-            judges = (c for c in conditions_in(node.until) if isinstance(c, Judge))
-            yield from (_asked_of(part, path, judge) for judge in judges)
-        elif isinstance(node, Task) and node.kind in PRICED:
-            yield _asked_of(part, path, node)
+    for _, part in workflows_of(workflow):
+        for path, node in walk(part.body):
+            if isinstance(node, Loop):
+                judges = (c for c in conditions_in(node.until) if isinstance(c, Judge))
+                yield from (_asked_of(part, path, judge) for judge in judges)
+            elif isinstance(node, Task) and node.kind in PRICED:
+                yield _asked_of(part, path, node)
 
 
 def _asked_of(workflow: Workflow, path: str, node: Task | Judge) -> tuple[Request, bool]:
@@ -409,11 +385,11 @@ def _asked_of(workflow: Workflow, path: str, node: Task | Judge) -> tuple[Reques
     kind = node.kind if isinstance(node, Task) else "judge"
     given: dict[str, Json] = {}
     for fields in (*(usual for name, usual in workflow.defaults if name == kind), node.inputs):
-        values = plain(fields)
+        values = _plain(fields)
         given |= values if isinstance(values, dict) else {}
     if isinstance(node, Judge):
         given |= {"model": list(node.model)} if node.model else {}
-        given |= {"question": plain(node.question), "text": ""}
+        given |= {"question": _plain(node.question), "text": ""}
         given |= {"reason": node.reason, "evidence": node.evidence}
         return Request("", path, kind, given), True
     chosen = (value for name, value in node.inputs.entries if name in _CHOOSING)
@@ -423,49 +399,46 @@ def _asked_of(workflow: Workflow, path: str, node: Task | Judge) -> tuple[Reques
 
 def models_of(workflow: Workflow, settings: Settings) -> list[str]:
     """The models that the steps of a workflow ask, as far as that is known before a run."""
-    from whorl.providers.models.selection import choose_models
-
-    names: set[str] = set()
-    for request, is_decided in asked_in(workflow):
-        if request.kind in MODELS and is_decided:
-            try:
-                chosen = choose_models(settings, request.inputs).candidates
-            except ProviderError:
-                continue
-            names |= {f"{one.provider.name}/{one.model}" for one in chosen}
-    return sorted(names)
+    decided = (each for each, is_decided in asked_in(workflow) if is_decided)
+    models = _models(settings, (each for each in decided if each.kind in MODELS))
+    return sorted({f"{model.provider.name}/{model.model}" for model in models})
 
 
 def unpriced_models(workflow: Workflow, providers: Providers) -> list[str]:
     """The models that the steps of a workflow ask and that have no known price."""
+    asked = (each for each, _ in asked_in(workflow) if _is_unpriced(each, providers))
+    models = _models(providers.settings, asked)
+    return sorted({f"{model.provider.name}/{model.model}" for model in models})
+
+
+def _is_unpriced(request: Request, providers: Providers) -> bool:
+    try:
+        return providers.kind(request.kind).estimate(request).cost_usd is None
+    except (ProviderError, UsageError):
+        return False
+
+
+def _models(settings: Settings, asked: Iterable[Request]) -> Iterator[Candidate]:
+    """The models that requests may be sent to; none of one that cannot be sent."""
     from whorl.providers.models.selection import choose_models
 
-    names: set[str] = set()
-    for request, _ in asked_in(workflow):
-        try:
-            if providers.kind(request.kind).estimate(request).cost_usd is None:
-                chosen = choose_models(providers.settings, request.inputs).candidates
-                names |= {f"{one.provider.name}/{one.model}" for one in chosen}
-        except (ProviderError, UsageError):
-            continue
-    return sorted(names)
+    for request in asked:
+        with suppress(ProviderError):
+            yield from choose_models(settings, request.inputs).candidates
 
 
 def raises_limits(workflow: Workflow, budget_usd: float | None, iterations: int | None) -> bool:
     """Whether a run would get more dollars, or a loop more iterations, than the file gives it."""
     own = workflow.limits.cost_usd
-    limits = (node.limits.iterations for _, _, node in nodes_of(workflow) if isinstance(node, Loop))
+    nodes = (node for _, part in workflows_of(workflow) for _, node in walk(part.body))
+    limits = (node.limits.iterations for node in nodes if isinstance(node, Loop))
     # What is computed in the run is not known yet.
     most = min((n if isinstance(n, int) else 0 for n in limits), default=iterations or 0)
     return (iterations or 0) > most or (own is not None and (budget_usd or 0) > own)
 
 
-def _limit(part: Json, iterations: int) -> Json:
-    """A workflow, or a part of one, with another limit of iterations in all its loops."""
-    if isinstance(part, list):
-        return [_limit(item, iterations) for item in part]
-    if not isinstance(part, dict):
-        return part
-    if part.get("is") == "LoopLimits":
-        return part | {"iterations": iterations}
-    return {key: _limit(item, iterations) for key, item in part.items()}
+def _limited(node: Node, iterations: int) -> Node:
+    """A node; a loop with another limit of iterations."""
+    if not isinstance(node, Loop):
+        return node
+    return replace(node, limits=replace(node.limits, iterations=iterations))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from whorl.errors import Diagnostic, InvalidWorkflow, ProviderError, UsageError, did_you_mean, safe
-from whorl.ir import Constant, Loop, Task
+from whorl.errors import Diagnostic, InvalidWorkflow, ProviderError, UsageError, did_you_mean
+from whorl.ir import Constant, Loop
 from whorl.ir.checks.structure import session_faults
 from whorl.ir.walk import walk, workflows_of
 from whorl.lazily import dataclass, regex
@@ -15,23 +15,24 @@ from whorl.services.configuration.trust import check_trusted
 from whorl.services.files.forecasting import (
     MODELS,
     address_in,
+    agents_of,
     asked_in,
     may_make_files,
     missing_programs,
-    nodes_of,
     refused_reads,
     refused_writes,
     started,
+    tasks_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from whorl.errors import Span
-    from whorl.ir import Workflow
+    from whorl.ir import Task, Workflow
     from whorl.language import Json
     from whorl.providers.registry import Providers
-    from whorl.providers.settings import AgentSettings, Settings
+    from whorl.providers.settings import Settings
     from whorl.providers.task import Request
     from whorl.runtimes.start_options import Start
 
@@ -42,7 +43,6 @@ TOY = (
 )
 SCRIPTED = "no model is asked: the replies are scripted"
 _NO_PROVIDER = "P110"
-_NO_KEY = "add [keys.NAME] with its url and token to whorl.toml"
 LESS = "give less of it; a step can read a larger file of the project"
 LABELS_MAX = 20
 MISSING_SHOWN = 10
@@ -91,41 +91,31 @@ def check_size(given: dict[str, Json]) -> None:
 
 def check_labels(labels: dict[str, str]) -> dict[str, str]:
     """The labels that a person gives a run; refuses names that are none, and those we give."""
-    advice = "write NAME=VALUE, such as team=red"
+    advice = "NAME=VALUE: a name of 1 to 60 letters, digits, '-', '_', '.', and a line of 1 to "
+    advice += f"{LABEL_LENGTH_MAX} characters, such as team=red"
     if len(labels) > LABELS_MAX:
         raise UsageError(f"a run has at most {LABELS_MAX} labels, not {len(labels)}")
     for name, value in labels.items():
-        if _LABEL.fullmatch(name) is None:
-            words = (
-                f"{name[:80]!r} is not a name for a label: 1 to 60 letters, digits, '-', '_', '.'"
-            )
-            raise UsageError(words, help=advice)
-        if not 0 < len(value) <= LABEL_LENGTH_MAX or not value.isprintable():
-            words = f"label {name!r} has 1 to {LABEL_LENGTH_MAX} characters, in one line"
-            raise UsageError(words, help=advice)
+        is_line = 0 < len(value) <= LABEL_LENGTH_MAX and value.isprintable()
+        if _LABEL.fullmatch(name) is None or not is_line:
+            raise UsageError(f"{name[:80]!r} is not a label of a run", help=advice)
         if name in EXPERIMENT_LABELS:
-            words = f"the label {name!r} is only for runs of experiments"
-            raise UsageError(words, help="choose another name")
+            raise UsageError(f"the label {name!r} is only for runs of experiments")
     return labels
 
 
 def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
     """Why the run may not start: a step runs a command, and the operator gave no permission."""
-    return next(refusals(workflow, settings), None)
-
-
-def refusals(workflow: Workflow, settings: Settings) -> Iterator[dict[str, Json]]:
-    """Why each permission that is missing is needed: what a run is refused with."""
-    for unknown in missing_permissions(workflow, settings):
-        yield {"code": unknown.code, "message": unknown.message, "path": unknown.path}
+    missing = next(missing_permissions(workflow, settings), None)
+    if missing is None:
+        return None
+    return {"code": missing.code, "message": missing.message, "path": missing.path}
 
 
 def missing_permissions(workflow: Workflow, settings: Settings) -> Iterator[Unknown]:
     """Every permission that is missing; a line that permits a program has those before it, too."""
     allow, closed = settings.allow, set[str]()
-    for _, path, task in nodes_of(workflow):
-        if not isinstance(task, Task):
-            continue
+    for path, task in tasks_of(workflow):
         address = address_in(task) if task.kind == "http" else ""
         for each in _closed_address(path, "calls", address, settings, closed):
             words = "calls an address that is not permitted" if task.secure else each.message
@@ -138,8 +128,6 @@ def missing_permissions(workflow: Workflow, settings: Settings) -> Iterator[Unkn
                 f"commands are not allowed: step {task.name!r} would {what}; read the file, then "
                 f"write {permit_command(allow, program)}"
             )
-            if program == "sh" and "argv" not in dict(task.inputs.entries):
-                message += "; a command that is one text is run by the shell, a list needs none"
             yield Unknown(path, "R110", message, f"command {program or 'of any name'}")
             known = allowed if isinstance(allowed, tuple) else ()
             allow = replace(allow, commands=(*known, program) if program else True)
@@ -157,13 +145,12 @@ def check_allowed(workflow: Workflow, providers: Providers) -> None:
 
 def check_performable(workflow: Workflow, providers: Providers) -> None:
     """Refuses to take up a run that needs a task, a model or a permission that is missing."""
-    for _, path, node in nodes_of(workflow):
-        if isinstance(node, Task):
-            try:
-                providers.kind(node.kind)
-            except UsageError as fault:
-                words = f"step {path!r}: {fault}"
-                raise UsageError(words, help=fault.help, code=fault.code) from fault
+    for path, task in tasks_of(workflow):
+        try:
+            providers.kind(task.kind)
+        except UsageError as fault:
+            words = f"step {path!r}: {fault}"
+            raise UsageError(words, help=fault.help, code=fault.code) from fault
     check_allowed(workflow, providers)
 
 
@@ -210,25 +197,18 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
         if asked.kind == "ask":
             yield from _unknown_tools(asked, providers)
     settings = providers.settings
-    kinds = {name: agent.kind for name, agent in _agents(settings).items()}
+    kinds = {name: agent.kind for name, agent in agents_of(settings).items()}
     for _, part in workflows_of(workflow):
         for path, words, _ in session_faults(part.body, kinds):
             yield Unknown(path, "W022", words, "a session that can go on")
-    for _, path, node in nodes_of(workflow):
-        if not isinstance(node, Task):
-            continue
-        for program in missing_programs(node, settings):
+    for path, task in tasks_of(workflow):
+        for program in missing_programs(task, settings):
             words = f"starts the program {program!r}, which is not installed here"
             # The workers of a cluster have programs of their own.
             is_doubt = settings.runtime.kind != "local"
             yield Unknown(path, "P109", words, f"program {program}", is_doubt=is_doubt)
-        if node.kind in ("use", "http"):
-            yield from _unknown_task_or_key(path, node, providers)
-        if node.kind == "tool":
-            yield from _unknown_server(path, node, providers.settings)
-        if node.kind == "agent":
-            yield from _unknown_agent(path, node, providers.settings)
-        for code, why in refused_reads(node, providers.settings, is_final=is_final):
+        yield from _unknown_name(path, task, providers)
+        for code, why in refused_reads(task, settings, is_final=is_final):
             yield Unknown(path, code, f"cannot read what it names: {why}", "a file")
 
 
@@ -239,48 +219,43 @@ def doubts(workflow: Workflow, providers: Providers) -> Iterator[tuple[str, str]
             yield unknown.code, f"step {unknown.path!r} {unknown.message}"
 
 
-def _agents(settings: Settings) -> dict[str, AgentSettings]:
-    from whorl.providers.settings.sections import agents_from
-
-    return {**agents_from({}, {}), **settings.agents}
-
-
-def _unknown_agent(path: str, node: Task, settings: Settings) -> Iterator[Unknown]:
-    named = dict(node.inputs.entries).get("agent")
-    name = named.value if isinstance(named, Constant) else None
-    agents = _agents(settings)
-    if isinstance(name, str) and name not in agents:
-        near = did_you_mean(name, agents) or f"known: {', '.join(agents)}"
-        words = f"starts the agent {name!r}, which is not known ({near}); others are configured as "
-        yield Unknown(path, "P113", f"{words}[agents.NAME] in whorl.toml", f"agent {name}")
-
-
-def _unknown_task_or_key(path: str, node: Task, providers: Providers) -> Iterator[Unknown]:
+def _unknown_name(path: str, task: Task, providers: Providers) -> Iterator[Unknown]:
+    """What a task names and nobody has configured: an agent, a function, a key, a server."""
     from whorl.providers.functions import has_module, how_to_give
 
-    context, is_task = providers.context, node.kind == "use"
-    field, code, names = "key", "P116", [*context.settings.keys]
-    if is_task:
-        names = [*context.functions.names(), *context.settings.tasks]
-        field, code = "task", "P114"
-    named = dict(node.inputs.entries).get(field)
-    name = named.value if isinstance(named, Constant) else None
-    if not isinstance(name, str) or (is_task and context.plugin(name)):
+    settings, functions = providers.settings, providers.context.functions
+    fields = {"agent": "agent", "use": "task", "http": "key", "tool": "server"}
+    value = dict(task.inputs.entries).get(fields.get(task.kind, ""))
+    name = value.value if isinstance(value, Constant) else None
+    if not isinstance(name, str) or (task.kind == "use" and providers.context.plugin(name)):
         return
-    if not is_task and name in names and not context.settings.keys[name].headers:
-        why = f"uses the key {name!r}, which is empty: the variable that it names is not set"
-        yield Unknown(path, code, why, f"key {name}")
-    if name in names:
-        place = context.settings.tasks.get(name, "") if is_task else ""
-        if place.startswith("python:") and not has_module(place, context.settings):
-            why = f"uses the task {name!r}, whose module is not there: {place!r}"
-            is_doubt = context.settings.runtime.kind != "local"
-            yield Unknown(path, code, why, f"task {name}", is_doubt=is_doubt)
-        return
-    near = did_you_mean(name, names)
-    advice = how_to_give(name) if is_task else _NO_KEY
-    message = f"uses the {field} {name!r}, which is not known; {advice}"
-    yield Unknown(path, code, f"{message}; {near}" if near else message, f"{field} {name}")
+    known: Collection[str]
+    match task.kind:
+        case "agent":
+            known, code, needs = agents_of(settings), "P113", f"agent {name}"
+            advice = f"add [agents.{name}] to whorl.toml"
+        case "use":
+            known, code, needs = [*functions.names(), *settings.tasks], "P114", f"task {name}"
+            advice = how_to_give(name)
+            place = settings.tasks.get(name, "")
+            if place.startswith("python:") and not has_module(place, settings):
+                words = f"uses the task {name!r}, whose module is not there: {place!r}"
+                is_doubt = settings.runtime.kind != "local"
+                yield Unknown(path, code, words, needs, is_doubt=is_doubt)
+        case "http":
+            known, code, needs = settings.keys, "P116", f"key {name}"
+            advice = "add [keys.NAME] with its url and token to whorl.toml"
+            if name in known and not settings.keys[name].headers:
+                words = f"uses the key {name!r}, which is empty: the variable that it names is not "
+                yield Unknown(path, code, f"{words}set", needs)
+        case _:
+            known, code, needs = settings.mcp, "P120", f"MCP server {name}"
+            advice = f"add [mcp.{name}] to whorl.toml"
+    if name not in known:
+        what = "MCP server" if task.kind == "tool" else fields[task.kind]
+        near = did_you_mean(name, known)
+        words = f"uses the {what} {name!r}, which is not known; {advice}"
+        yield Unknown(path, code, f"{words}; {near}" if near else words, needs)
 
 
 def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
@@ -292,16 +267,12 @@ def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
             message = f"has no model to ask: {fault}"
             yield Unknown(asked.address, fault.code, message, "a model", is_named=named)
         return
-    from whorl.providers.models.selection import choose_models, misspelt
+    from whorl.providers.models.selection import misspelt
 
     models = asked.inputs.get("model")
     for model in models if isinstance(models, list) else [models]:
         if isinstance(model, str) and (near := misspelt(providers.settings, model)):
             message = f"asks the default provider for the model {model!r}: {near}"
-            try:
-                choose_models(providers.settings, {"model": model})
-            except ProviderError as fault:
-                message = f"passes over the model {model!r}: {fault}"
             yield Unknown(asked.address, _NO_PROVIDER, message, "a model", is_doubt=True)
 
 
@@ -326,17 +297,6 @@ def _closed_address(
         policy.check(target.scheme, target.host, target.port, [address] if address else [])
     except ProviderError as fault:
         yield Unknown(path, fault.code, f"{what} {url!r}: {fault}", f"address {url}")
-
-
-def _unknown_server(path: str, node: Task, settings: Settings) -> Iterator[Unknown]:
-    named = dict(node.inputs.entries).get("server")
-    name = named.value if isinstance(named, Constant) else None
-    if isinstance(name, str) and name not in settings.mcp:
-        near = did_you_mean(name, settings.mcp)
-        words = f"calls a tool of the MCP server {name!r}, which is not configured; add "
-        words += f"[mcp.{name}] to whorl.toml"
-        words = f"{words}; {near}" if near else words
-        yield Unknown(path, "P120", words, f"MCP server {name}")
 
 
 def _unknown_tools(asked: Request, providers: Providers) -> Iterator[Unknown]:
@@ -401,16 +361,14 @@ def stand_in(workflow: Workflow, settings: Settings) -> str:
         return TOY if asked and not settings.providers else ""
     from whorl.providers.models.selection import choose_models
 
-    names: set[str] = set()
+    kinds: set[str] = set()
     for request, is_decided in asked:
         named = request.inputs
         if request.kind == "judge" and not named.get("model"):
             named = {"model": settings.judge_model}
         chosen = choose_models(settings, named).candidates if is_decided else ()
-        if not chosen or any(one.provider.kind != "scripted" for one in chosen):
-            return ""
-        names |= {repr(safe(one.provider.name)) for one in chosen}
-    return f"{SCRIPTED} (provider {', '.join(sorted(names))})"
+        kinds |= {one.provider.kind for one in chosen} or {""}
+    return SCRIPTED if kinds == {"scripted"} else ""
 
 
 def loops_of(workflow: Workflow) -> Iterator[tuple[str, Loop]]:
