@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -76,7 +73,7 @@ def test_code_is_not_imported_without_permission(
     assert not (folder / "imported").exists()
 
 
-def test_a_run_waits_for_its_functions_and_the_advice_helps(folder: Path, whorl: Whorl) -> None:
+def test_a_run_waits_for_its_functions(folder: Path, whorl: Whorl) -> None:
     whorl("run twice_flow:twice -i number:=4 --json")
     (folder / "whorl.toml").unlink()
     before = whorl("watch last --events").out
@@ -84,11 +81,4 @@ def test_a_run_waits_for_its_functions_and_the_advice_helps(folder: Path, whorl:
     refused = whorl("approve last").ends(2, "error[P114]").err
 
     assert whorl("watch last --events").out == before
-    program, line = re.findall(r'`python -c "(.*?)"`|`(python = .*?)` below \[workflows\]', refused)
-    # It goes on, and waits for the answer again.
-    path = os.pathsep.join(filter(None, sys.path))
-    subprocess.run(
-        [sys.executable, "-c", program[0]], check=True, env=os.environ | {"PYTHONPATH": path}
-    )
-    (folder / "whorl.toml").write_text(f"[workflows]\n{line[1]}\n[limits]\n")
-    assert whorl("approve last --json").ends(0).json["output"] == 8
+    assert "functions of 'twice_flow:twice'" in refused

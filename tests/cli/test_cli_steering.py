@@ -118,7 +118,7 @@ def test_accept_takes_an_earlier_iteration_once(whorl: Whorl) -> None:
     loop = done["loops"][0]
     assert (loop["exit_reason"], loop["returned_iteration"]) == ("accepted", 2)
     assert loop["score"] == 0.63
-    assert whorl("accept last --iteration 2 --json").says("accepted already").json == done
+    whorl("accept last --iteration 2 --json").ends(2, "accepted already")
 
 
 def test_fork_keeps_the_iterations_before_and_the_old_run(whorl: Whorl) -> None:
@@ -182,7 +182,6 @@ def test_loop_that_was_explored_goes_on_in_a_fork(whorl: Whorl, project: Path) -
         whorl(command, run).prints("3 to 5 were explored after the loop had ended")
     refused = whorl(f"continue {run} --iterations 1")
     refused.ends(2, f"whorl fork {run} --at 'count[3]'")
-    assert "goes on after" not in refused.err
     forked = whorl(f"fork {run} --at count[3] --json").json
     assert (forked["output"], forked["loops"][0]["iterations"]) == (3, 3)
     whorl(f"fork {run} --at count[6]").ends(2)

@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interpreter.constructs.loops.exploring import went_past
-from whorl.interpreter.events import Event, split_iteration
+from whorl.interpreter.events import Event, numbered, split_iteration
 from whorl.interpreter.requests import (
     Refused,
-    check_continued,
     chosen_loop,
     objection,
-    to_continue,
 )
+from whorl.ir import Constant, Expression, Fields, Task, to_json
+from whorl.ir.walk import walk, with_nodes
+from whorl.language import LanguageError, parse
 from whorl.lazily import dataclass
-from whorl.providers.settings import line_below, with_entry
 from whorl.runtimes.journal.folding import check_key, fold
+from whorl.runtimes.journal.sealed_secrets import opened
 from whorl.services.configuration.trust import ENDING
-from whorl.services.files.preflight import check_performable, unknown_names
+from whorl.services.files.preflight import check_allowed, check_performable, unknown_names
 from whorl.services.inspecting import results
-from whorl.services.inspecting.places import loops_meant, some
-from whorl.services.inspecting.results import workflow_of
+from whorl.services.inspecting.places import loop_around, loops_meant, some
+from whorl.services.inspecting.results import loop_node, workflow_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from whorl.ir import Node, Value, Workflow
     from whorl.language import Json
     from whorl.providers.registry import Providers
+    from whorl.runtimes.journal.forking import Fork
     from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.runtime import Runtime
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.inspecting.results import Gate
 
@@ -134,35 +139,6 @@ def resumed(more: More | None = None) -> Event:
     return asked("run.resumed", more.amounts() if more else {})
 
 
-def what_continues(store: SqliteStore, run: RunId, body: dict[str, Json]) -> list[str] | None:
-    """What will happen when a run is continued so, a line for each loop that had ended.
-
-    None where that will be refused.
-    """
-    machine = fold(store, run).machine
-    try:
-        keys = to_continue(machine, body)
-        check_continued(machine, body)
-    except Refused:
-        return None
-    rows = {row.address: row for row in store.loops(run)}
-    lines = []
-    for key in keys:
-        frame = machine.loop_frames[key]
-        row = rows.get(frame["address"])
-        if row is None or "ended" not in frame:
-            continue
-        more = body.get("iterations")
-        words = f"{row.address!r} goes on after {_iterations(row.iterations)}"
-        if row.exit_reason == "budget" and "suspended" in frame:
-            words = f"{row.address!r} goes on in iteration {row.iterations}, where it was stopped"
-        limit = f" for at most {_iterations(int(str(more)), 'more ')}" if more else ""
-        is_met = row.exit_reason == "condition_met"
-        again = "; its condition was met, so it stops when it is met again" if is_met else ""
-        lines.append(f"{words}{limit}{again}")
-    return lines
-
-
 def cancelled(feedback: str = "") -> Event:
     return asked("run.cancelled", {"feedback": feedback} if feedback else {})
 
@@ -197,23 +173,14 @@ def _no_loop(store: SqliteStore, run: RunId, wanted: str, open_ones: list[str]) 
     return UsageError(words, help=advice, code="W907")
 
 
-def is_accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> bool:
-    """Whether the loop has ended with this iteration because a person said so."""
-    frame = results.loop_frame(fold(store, run).machine, loop)
-    return bool(frame.get("accepted_number") == number)
-
-
-def chosen(store: SqliteStore, run: RunId, at: str, number: int) -> Event:
-    """The same as `accepted`, for the loop that is meant, and once."""
-    loop = loop_at(store, run, at)
-    if is_accepted(store, run, loop, number):
-        raise UsageError(f"iteration {number} of {loop!r} is accepted already")
-    return accepted(store, run, loop, number)
-
-
-def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
+def accepted(store: SqliteStore, run: RunId, at: str, number: int) -> Event:
+    """The loop that is meant ends with the result of an iteration."""
     from whorl.services.inspecting.iterations import iteration_results
 
+    loop = loop_at(store, run, at)
+    frame: Any = results.loop_frame(fold(store, run).machine, loop)
+    if frame.get("accepted_number") == number:
+        raise UsageError(f"iteration {number} of {loop!r} is accepted already")
     result = iteration_results(store, run, loop, (number,), to_drive=True).get(number)
     if result is None:
         rows = store.newest_iterations(run, loop, 20)
@@ -222,7 +189,6 @@ def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
         words = f"{loop!r} has no iteration {number} with a result; it has {numbers}"
         raise UsageError(words, code="W907")
     body = {"at": loop, "iteration": number, **result}
-    frame: Any = results.loop_frame(fold(store, run).machine, loop)
     if went_past(frame):
         body["explored"] = True
     return asked("run.accepted", body)
@@ -231,10 +197,6 @@ def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
 def stopped(store: SqliteStore, run: RunId, at: str) -> Event:
     """No iteration of the loop that is meant begins after the one that is under way."""
     return asked("run.accepted", {"at": loop_at(store, run, at)})
-
-
-def _iterations(count: int, more: str = "") -> str:
-    return plural(count, f"{more}iteration")
 
 
 def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
@@ -269,9 +231,6 @@ def _decided_last(store: SqliteStore, run: RunId, at: str) -> str:
 
 
 # What runs need to go on that may not be here: functions, models, permissions.
-
-# The program that defined the workflow was no module, but what was started.
-_MAIN = "__main__"
 
 
 def program_of(store: SqliteStore, run: RunId) -> str:
@@ -310,16 +269,107 @@ def check_drivable(
 def check_functions(store: SqliteStore, providers: Providers, run: RunId) -> None:
     """Refuses to go on with a run whose functions a command may not import; says what to do."""
     place = program_of(store, run)
-    if not place or not is_lacking(store, providers, run):
-        return
-    module = place.partition(":")[0]
-    resume = f"whorl.resume('{run}')"
-    if module == _MAIN:
-        advice = f"in the program that defines it, call `asyncio.run({resume})`"
-    else:
-        advice = f'`python -c "import asyncio, {module}, whorl; asyncio.run({resume})"` goes on '
-        line = f"python = {with_entry(providers.settings.programs, place)}"
-        advice += f"with it; so does this command, with {line_below('workflows', line)}, after "
-        advice += "`whorl trust`"
-    words = f"run {run} needs the functions of {place!r}, which commands have no permission to "
-    raise UsageError(f"{words}import", help=advice, code="P114")
+    if place and is_lacking(store, providers, run):
+        words = f"run {run} needs the functions of {place!r}, which commands have no permission to "
+        advice = f"go on in the program that has them: `asyncio.run(whorl.resume('{run}'))`"
+        raise UsageError(f"{words}import", help=advice, code="P114")
+
+
+# A fork of a run, made ready: which iteration is redone, and what is changed for it.
+
+
+def with_steps(workflow: Workflow, steps: Mapping[str, Mapping[str, str]]) -> Workflow:
+    """The workflow with another model or prompt in steps that ask, by their paths or names."""
+    asking = {p: n for p, n in walk(workflow.body) if isinstance(n, Task) and n.kind == "ask"}
+    changed: dict[int, Node] = {}
+    for name, fields in steps.items():
+        found = [node for path, node in asking.items() if name in (path, node.name)]
+        if len(found) != 1:
+            words = f"{len(found) or 'no'} steps that ask a model have the name {name!r}"
+            advice = did_you_mean(name, asking) or f"there are: {some(asking)}"
+            raise UsageError(words, help=advice, code="W907")
+        others = [entry for entry in found[0].inputs.entries if entry[0] not in fields]
+        written = dict(found[0].inputs.entries)
+        values = [(field, _rewritten(written.get(field), text)) for field, text in fields.items()]
+        changed[id(found[0])] = replace(found[0], inputs=Fields((*others, *values)))
+    return replace(workflow, body=with_nodes(workflow.body, lambda n: changed.get(id(n), n)))
+
+
+def _rewritten(written: Value | None, text: str) -> Value:
+    """Another text in the place of one, in the same syntax."""
+    if not isinstance(written, Expression):
+        return Expression("jinja", text) if "{{" in text else Constant(text)
+    expression = replace(written, source=text)
+    try:
+        parse(expression)
+    except LanguageError as fault:
+        raise UsageError(f"the text cannot be read: {fault}", code="W903") from fault
+    return expression
+
+
+async def new_fork(
+    runtime: Runtime, providers: Providers, source: RunId, fork: Fork
+) -> tuple[RunId, bool]:
+    """Makes a run that redoes an iteration of another one; whoever asks for it drives it.
+
+    False: a run with the fork's key exists already.
+    """
+    store = runtime.store
+    fork = await asyncio.to_thread(_checked_fork, store, providers, source, fork)
+    run, is_new = await runtime.fork(source, fork)
+    if not is_new:
+        await asyncio.to_thread(_check_key, store, run, source, fork)
+    return run, is_new
+
+
+def _check_key(store: SqliteStore, run: RunId, source: RunId, fork: Fork) -> None:
+    """Refuses a key whose run was forked elsewhere, or otherwise: it is another request."""
+    forked = None
+    for entry in store.read(run):
+        if entry.event.kind == "run.forked":
+            forked = entry.event
+    body = {} if forked is None else opened(forked, run, store.seals).body
+    known = [body.get("source"), body.get("at"), body.get("set"), to_json(workflow_of(store, run))]
+    workflow = fork.workflow or workflow_of(store, source)
+    if known != [source, fork.at, fork.values, to_json(workflow)]:
+        words = f"the key {fork.key!r} belongs to run {run}, which is not this fork of {source}"
+        advice = f"choose another key, or look at that run: `whorl show {run}`"
+        raise UsageError(words, help=advice, code="W905")
+
+
+def _checked_fork(store: SqliteStore, providers: Providers, source: RunId, fork: Fork) -> Fork:
+    """The fork with the iteration that its address names or lies in."""
+    workflow = fork.workflow or workflow_of(store, source)
+    loop, number = _iteration_meant(store, source, fork.at)
+    path = next((row.path for row in store.loops(source) if row.address == loop), loop)
+    node = loop_node(workflow, path)
+    carried = [carry.name for carry in node.carry] if node is not None else []
+    names = [*carried, *(port.name for port in workflow.inputs)]
+    names += [name for name, _ in workflow.variables]
+    for name in fork.values:
+        if name not in names and not workflow.open_inputs:
+            raise UsageError(
+                f"{name!r} cannot be set: it is not an input, variable or carried value",
+                help=did_you_mean(name, names) or f"there are: {', '.join(names) or 'none'}",
+            )
+    check_allowed(workflow, providers)
+    return replace(fork, at=numbered(loop, number))
+
+
+def _iteration_meant(store: SqliteStore, run: RunId, at: str) -> tuple[str, int]:
+    rows = {row.address: row for row in store.loops(run)}
+    loop, number = loop_around(at, rows)
+    if not loop:
+        wanted = split_iteration(at)[0]
+        hint = did_you_mean(wanted, rows) or f"loops: {some(rows)}"
+        raise UsageError(f"run {run} has no loop {wanted!r}", help=hint, code="W907")
+    begun = max(rows[loop].iterations, rows[loop].explored)
+    if number is None:
+        last = f" to '{loop}[{begun}]'" if begun > 1 else ""
+        words = f"say which iteration to redo: '{loop}[1]'{last}"
+        raise UsageError(words, code="W903")
+    if not 1 <= number <= begun:
+        had = plural(begun, "iteration")
+        words = f"{loop!r} has no iteration {number}; it has begun {had}"
+        raise UsageError(words, help=f"`whorl show {run}` lists them", code="W907")
+    return loop, number

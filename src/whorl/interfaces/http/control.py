@@ -38,7 +38,6 @@ from whorl.runtimes.start_options import Start
 from whorl.services import steering
 from whorl.services.files.forecasting import forecast, raises_limits
 from whorl.services.files.preflight import check_labels, check_size
-from whorl.services.forking import new_fork, with_steps
 from whorl.services.inspecting.results import loop_frame, workflow_of
 from whorl.services.runs import check_key, is_running
 from whorl.services.serving.triggers import CODE, Starts, checked_start, starts_of
@@ -278,8 +277,8 @@ class Accept(Request):
 @router.post("/{run}/accept", status_code=202)
 async def accept(state: State, run: KnownRun, request: Accept) -> RunItem:
     """Ends a loop with the result of an iteration; later steps run (again) with it."""
-    loop, number = request.loop or "", request.iteration
-    return await _ask(state, run, request, lambda: steering.chosen(state.store, run, loop, number))
+    accepted = partial(steering.accepted, state.store, run, request.loop or "", request.iteration)
+    return await _ask(state, run, request, accepted)
 
 
 class Stop(Request):
@@ -380,7 +379,7 @@ async def fork(state: State, run: KnownRun, request: Fork, response: Response) -
     """
     steps = {name: step.model_dump(exclude_none=True) for name, step in request.steps.items()}
     try:
-        changed = with_steps(workflow_of(state.store, run), steps) if steps else None
+        changed = steering.with_steps(workflow_of(state.store, run), steps) if steps else None
     except UsageError as fault:
         raise conflict(fault) from fault
     made = ForkRequest(
@@ -392,7 +391,7 @@ async def fork(state: State, run: KnownRun, request: Fork, response: Response) -
         origin=state.runtime.origin,
     )
     try:
-        forked, created = await new_fork(state.runtime, state.providers, run, made)
+        forked, created = await steering.new_fork(state.runtime, state.providers, run, made)
     except UsageError as fault:
         if fault.code in ("R110", "R114", "P109"):
             raise conflict(fault) from fault

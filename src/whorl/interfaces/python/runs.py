@@ -20,12 +20,11 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services import steering
-from whorl.services.forking import new_fork
 from whorl.services.inspecting.live_text import folder_of
 from whorl.services.inspecting.places import unknown_place
 from whorl.services.inspecting.results import result_of, traceback_of
 from whorl.services.records import LIMIT, RunRecords, document
-from whorl.services.steering import is_lacking, program_of
+from whorl.services.steering import is_lacking, new_fork, program_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -212,7 +211,7 @@ class Run(RunHistory):
         number, loop = count(iteration, "iteration"), text(at, "at")
         if number is None:
             raise UsageError("say which iteration to accept")
-        await self._ask(lambda: steering.chosen(self._store, self._run, loop, number))
+        await self._ask(lambda: steering.accepted(self._store, self._run, loop, number))
 
     async def stop(self, *, at: str | None = None) -> None:
         """Ends a loop after the iteration that is under way, with what it returns then."""

@@ -21,7 +21,6 @@ from whorl.runtimes.journal.forking import Fork
 from whorl.services import steering
 from whorl.services.files import preflight
 from whorl.services.files.versions import changed_file
-from whorl.services.forking import new_fork, with_steps
 from whorl.services.inspecting.places import loop_around
 from whorl.services.inspecting.results import status_words, workflow_of
 from whorl.services.runs import RUNS_MAX, is_running
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from whorl.services.steering import More
 
 # How many loops are named before they go on, and runs driven at the same time by `resume --all`.
-LOOPS_MAX = 5
 _AT_ONCE = 50
 _loop_option = click.option(
     "--at", default="", metavar="LOOP", help="Which loop, where there are several."
@@ -158,11 +156,6 @@ async def continue_command(
     """
     event = steering.continued(session.store, run, at, iterations=iterations, more=more)
     session.say_toy(workflow_of(session.store, run))
-    # What will happen is said before anything does.
-    lines = steering.what_continues(session.store, run, event.body) or []
-    say(*lines[:LOOPS_MAX])
-    if len(lines) > LOOPS_MAX:
-        say(f"and {plural(len(lines) - LOOPS_MAX, 'more loop')} like these")
     return await session.steer(run, event)
 
 
@@ -182,9 +175,6 @@ async def accept(session: RunSession, run: RunId, *, number: int | None, at: str
     number = number or loop_around(at, [loop])[1]
     if number is None:
         raise UsageError("say which iteration", help=f"for example '{loop}[1]', or --iteration 1")
-    if steering.is_accepted(session.store, run, loop, number):
-        say(f"iteration {number} of {loop!r} is accepted already")
-        return session.finish(run)
     return await session.steer(run, steering.accepted(session.store, run, loop, number))
 
 
@@ -227,7 +217,7 @@ async def fork(
         for name, text in options.read_values(written, f"--{field}", options.read_stdin).items():
             steps.setdefault(name, {})[field] = str(text)
     if steps:
-        changed = with_steps(changed or workflow_of(session.store, run), steps)
+        changed = steering.with_steps(changed or workflow_of(session.store, run), steps)
     values = options.read_values(sets, "--set", options.read_stdin)
     now = changed or workflow_of(session.store, run)
     fork = Fork(
@@ -245,6 +235,6 @@ async def fork(
     words += [] if budget is None else ["--budget", f"{budget:g}"]
     if not file and (notice := changed_words(session.store, run, words)):
         say(carrying(safe(notice)))
-    new, _ = await new_fork(session.runtime, session.providers, run, fork)
+    new, _ = await steering.new_fork(session.runtime, session.providers, run, fork)
     say(f"run {new} is a fork of {run} at {at}")
     return await session.drive(new)
