@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import whorl
 from trusted import TRUSTED
 from waiting import PATIENCE_S
 from whorl.errors import StoreError, UsageError
@@ -315,20 +314,3 @@ async def test_only_servers_of_its_project_start_a_schedule(folder: Path) -> Non
         opened = server.opened
         await Scheduler(other, opened.providers, opened.driving, Catalogue(other)).look()
         assert server.states() == []
-
-
-async def test_a_program_makes_and_steers_schedules(folder: Path) -> None:
-    async with whorl.Session(trust=True) as session:
-        made = await session.schedules.add("plain.yaml", cron="0 7 * * *", zone="Europe/Berlin")
-        assert (made.name, made.when) == ("plain", "0 7 * * * (Europe/Berlin)")
-        assert made.next is not None
-        with pytest.raises(UsageError, match="there is a schedule 'plain' already"):
-            await session.schedules.add("plain.yaml", every="1h")
-        await session.schedules.pause("plain")
-        assert session.schedules.all()[0].paused
-        await session.schedules.resume("plain")
-        await session.schedules.run("plain")
-        await session.schedules.remove("plain")
-        assert session.schedules.all() == ()
-        with pytest.raises(UsageError, match="there is no schedule 'plain'"):
-            await session.schedules.remove("plain")

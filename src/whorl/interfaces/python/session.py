@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import RunRow
     from whorl.services.inspecting.costs import By, Costs
     from whorl.services.project import Project
-    from whorl.wings.automation.python import SessionSchedules
 
 
 log = logging.getLogger("whorl")
@@ -189,14 +188,6 @@ class Session:
         resumed = self.run(run)
         await resumed.resume(budget=budget)
         return resumed
-
-    @property
-    def schedules(self) -> SessionSchedules:
-        """The workflows that the clock starts, for a server of this store to fire."""
-        from whorl.plugins import needed
-
-        made: SessionSchedules = needed("schedules")(self._project, self._opened().store)
-        return made
 
     def run(self, run: str = "last") -> Run:
         """A run of the store, without touching it."""

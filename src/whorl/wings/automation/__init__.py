@@ -22,5 +22,4 @@ WING = Wing(
     ),
     jobs=("whorl.wings.automation.firing:scheduler_of",),
     checks=("whorl.wings.automation.registry:findings",),
-    offers={"schedules": "whorl.wings.automation.python:schedules_of"},
 )
