@@ -124,13 +124,6 @@ class Run(RunHistory):
             if (not kinds or isinstance(event, kinds)) and (not at or inside.match(event.address)):
                 yield event
 
-    async def view(self) -> Result:
-        """Shows the run in the cell of a notebook while it goes on, and gives its result."""
-        from whorl.interfaces.python.notebook import show
-
-        await show(self.id, self.stream())
-        return await self.result()
-
     async def result(self) -> Result:
         """Waits until the run has ended, waits for a person, or is paused."""
         await self._opened().driving.settled(self._run)
