@@ -46,9 +46,8 @@ if TYPE_CHECKING:
         Warned,
     )
     from whorl.interfaces.python.loading import build, load
-    from whorl.interfaces.python.run_once import resume, run, run_sync
     from whorl.interfaces.python.runs import Run
-    from whorl.interfaces.python.session import Session
+    from whorl.interfaces.python.session import Session, resume, run, run_sync
     from whorl.interfaces.python.values import (
         Event,
         Iteration,
@@ -161,7 +160,7 @@ __all__ = [
 
 # Where these names stand; what is light to import comes first.
 _WRITING = ("writing.workflows", "writing.loops", "writing.steps")
-_PYTHON = ("values", "loading", *_WRITING, "events", "runs", "session", "run_once")
+_PYTHON = ("values", "loading", *_WRITING, "events", "runs", "session")
 _MODULES = (
     "errors",
     *(f"interfaces.python.{name}" for name in _PYTHON),

@@ -1,18 +1,34 @@
-"""What happens in a run, typed: the events of `run.stream()`, and which entries become them."""
+"""What happens in a run, typed: the events of `run.stream()`, made of entries of its journal.
+
+Entries are read when the program is ready for them, and text that it has not taken yet is put
+together: a slow reader holds up no run, and costs no memory.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+import asyncio
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import field, fields
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from whorl.interfaces.python.values import Usage, usage_from
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.sealed_secrets import shown
+from whorl.services.inspecting.live_text import add_text, listening
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
+    from whorl.errors import StoreError
     from whorl.language import Json
-    from whorl.runtimes.journal.journal import Entry
+    from whorl.runtimes.journal.journal import Entry, RunId
+    from whorl.runtimes.sqlite import SqliteStore
+
+_POLL_S = 0.15
+_MODELS = ("ask", "agent", "judge")
+_ENDS = ("task.finished", "task.failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,63 +176,180 @@ StreamEvent: TypeAlias = (
 E = TypeVar("E", bound=StreamEvent)
 
 
-def _usage(body: dict[str, Any]) -> Usage:
-    return usage_from(body.get("usage"))
-
-
-def _iteration(known: tuple[int, str, float], body: dict[str, Any]) -> IterationFinished:
-    facts = tuple(body.get("facts") or ())
-    return IterationFinished(
-        *known,
-        number=int(body["number"]),
-        status=str(body["status"]),
-        score=body.get("score"),
-        met=bool(body.get("met")),
-        by=body.get("by"),
-        best=bool(body.get("best")),
-        verdicts=facts,
-        usage=_usage(body),
-        seconds=float(body.get("seconds") or 0.0),
-    )
-
-
-def _loop(known: tuple[int, str, float], body: dict[str, Any]) -> LoopFinished:
-    names = ("iterations", "exit_reason", "stopped_by", "score", "returned_iteration")
-    fields: dict[str, Any] = {name: body.get(name) for name in names}
-    seq, address, at = known
-    return LoopFinished(seq=seq, address=address, at=at, usage=_usage(body), **fields)
-
-
-_Make: TypeAlias = "Callable[[tuple[int, str, float], dict[str, Any]], StreamEvent]"
 # What an entry of each kind is made into; those of other kinds are for `run.events()`.
-KINDS: dict[str, _Make] = {
-    "run.started": lambda known, body: RunStarted(*known, body.get("input")),
-    "task.started": lambda known, body: StepStarted(*known, str(body["kind"]), body.get("inputs")),
-    "task.finished": lambda known, body: StepFinished(
-        *known, body.get("value"), _usage(body), body.get("model")
-    ),
-    "task.failed": lambda known, body: StepFailed(*known, body.get("error") or {}, _usage(body)),
-    "iteration.started": lambda known, body: IterationStarted(*known, int(body["number"])),
-    "iteration.finished": _iteration,
-    "loop.finished": _loop,
-    "gate.waiting": lambda known, body: GateOpened(
-        *known, str(body.get("message", "")), str(body.get("reason", "gate")), body.get("show")
-    ),
-    "gate.decided": lambda known, body: GateDecided(
-        *known, bool(body.get("approved")), str(body.get("feedback") or "")
-    ),
-    "warning": lambda known, body: Warned(
-        *known, str(body.get("code", "")), str(body.get("message", ""))
-    ),
-    "run.waiting": lambda known, body: RunWaiting(*known),
-    "run.finished": lambda known, body: RunFinished(
-        *known, str(body["status"]), body.get("output"), body.get("error"), _usage(body)
-    ),
+KINDS: Final[dict[str, type[Happened]]] = {
+    "run.started": RunStarted,
+    "task.started": StepStarted,
+    "task.finished": StepFinished,
+    "task.failed": StepFailed,
+    "iteration.started": IterationStarted,
+    "iteration.finished": IterationFinished,
+    "loop.finished": LoopFinished,
+    "gate.waiting": GateOpened,
+    "gate.decided": GateDecided,
+    "warning": Warned,
+    "run.waiting": RunWaiting,
+    "run.finished": RunFinished,
+}
+# The fields that are not as they stand in the journal, or have another value where they are not.
+_FIELDS: Final[dict[str, Callable[[dict[str, Any]], Any]]] = {
+    "usage": lambda body: usage_from(body.get("usage")),
+    "inputs": lambda body: body.get("inputs", body.get("input")),
+    "verdicts": lambda body: tuple(body.get("facts") or ()),
+    "seconds": lambda body: float(body.get("seconds") or 0.0),
+    "reason": lambda body: body.get("reason", "gate"),
+    "message": lambda body: body.get("message") or "",
+    "feedback": lambda body: body.get("feedback") or "",
+    "met": lambda body: bool(body.get("met")),
+    "best": lambda body: bool(body.get("best")),
+    "approved": lambda body: bool(body.get("approved")),
 }
 
 
 def typed(entry: Entry) -> StreamEvent | None:
     """The entry as an event with fields; None for one that says nothing to programs."""
     event = entry.event
-    make = KINDS.get(event.kind)
-    return None if make is None else make((entry.seq, event.address, event.at), shown(event))
+    kind: Any = KINDS.get(event.kind)
+    if kind is None:
+        return None
+    body = shown(event)
+    known = {"seq": entry.seq, "address": event.address, "at": event.at}
+    names = [each.name for each in fields(kind) if each.name not in known]
+    read = {name: _FIELDS[name](body) if name in _FIELDS else body.get(name) for name in names}
+    made: StreamEvent = kind(**known, **read)
+    return made
+
+
+@dataclass(slots=True, eq=False)
+class Listener:
+    """One stream: what it has not taken yet, and whether there is news."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    awake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def add(self, address: str, text: str) -> None:
+        add_text(self.texts, address, text)
+        self.awake.set()
+
+    def take(self, before: dict[str, str]) -> None:
+        """Puts what is new to what was taken before."""
+        self.awake.clear()
+        texts, self.texts = self.texts, {}
+        for address, text in texts.items():
+            add_text(before, address, text)
+
+
+class Listeners:
+    """The watcher of a session: whoever streams a run is told of its news."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, list[Listener]] = {}
+        # What steps have streamed that are under way, for late readers.
+        self._texts: dict[str, dict[str, str]] = {}
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        texts = self._texts.get(run, {})
+        for entry in entries:
+            if entry.event.kind in _ENDS:
+                texts.pop(entry.event.address, None)
+            elif entry.event.kind == "run.finished":
+                self._texts.pop(run, None)
+        for listener in self._of.get(run, ()):
+            listener.awake.set()
+
+    def text(self, run: RunId, address: str, text: str) -> None:
+        add_text(self._texts.setdefault(run, {}), address, text)
+        for listener in self._of.get(run, ()):
+            listener.add(address, text)
+
+    def trouble(self, run: RunId, fault: StoreError) -> None:
+        """Whoever drives the run raises it."""
+
+    @contextmanager
+    def listening(self, run: RunId) -> Iterator[Listener]:
+        listener = Listener(dict(self._texts.get(run, {})))
+        self._of.setdefault(run, []).append(listener)
+        try:
+            yield listener
+        finally:
+            self._of[run].remove(listener)
+            if not self._of[run]:
+                del self._of[run]
+
+
+async def stream(
+    store: SqliteStore,
+    run: RunId,
+    listeners: Listeners,
+    *,
+    folder: Path,
+    is_driven: Callable[[], bool],
+    after: int = 0,
+) -> AsyncIterator[StreamEvent]:
+    """All events of a run, until it has ended or waits for somebody.
+
+    In `folder` other processes find those who listen.
+    """
+    streamed: set[str] = set()
+    kinds: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    with (
+        listeners.listening(run) as listener,
+        _elsewhere(folder, run, listener, is_driven) as fetch,
+    ):
+        while True:
+            is_under_way = is_driven() or store.run(run).status == "running"
+            version, before = store.version(), after
+            listener.take(texts)
+            for entry in store.read(run, after=after):
+                after = entry.seq
+                if entry.event.kind in _ENDS:
+                    # What the step has streamed came before it.
+                    fetch()
+                    listener.take(texts)
+                for event in _events(entry, texts, streamed, kinds):
+                    yield event
+            for address in list(texts):
+                streamed.add(address)
+                yield Token(address, texts.pop(address))
+            if listener.awake.is_set() or after > before:
+                continue
+            if not is_under_way:
+                return
+            while not listener.awake.is_set() and store.version() == version:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(listener.awake.wait(), _POLL_S)
+                if not is_driven():
+                    break
+
+
+def _elsewhere(
+    folder: Path, run: RunId, listener: Listener, is_driven: Callable[[], bool]
+) -> AbstractContextManager[Callable[[], None]]:
+    """Has the listener told of what another process streams; what is driven here is known."""
+
+    def hear(address: str, text: str) -> None:
+        if not is_driven():
+            listener.add(address, text)
+
+    return nullcontext(lambda: None) if is_driven() else listening(folder, run, hear)
+
+
+def _events(
+    entry: Entry, texts: dict[str, str], streamed: set[str], kinds: dict[str, str]
+) -> Iterator[StreamEvent]:
+    """An entry as events; the text of a step comes before its end, in one piece if need be."""
+    event, made = entry.event, typed(entry)
+    if isinstance(made, StepStarted):
+        kinds[event.address] = made.kind
+    if isinstance(made, StepFinished | StepFailed):
+        kind = kinds.pop(event.address, "")
+        text = texts.pop(event.address, "")
+        is_text = isinstance(made, StepFinished) and isinstance(made.value, str)
+        if not text and kind in _MODELS and event.address not in streamed and is_text:
+            text = str(made.value)  # type: ignore[union-attr]
+        if text:
+            yield Token(event.address, text)
+        streamed.discard(event.address)
+    if made is not None:
+        yield made

@@ -1,19 +1,19 @@
-"""Sessions: runs of this program on one store, started or found again."""
+"""Sessions, which start runs on one store or find them again, and whole runs in one call."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from contextlib import AsyncExitStack
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec
 
 from whorl.errors import UsageError
 from whorl.interfaces.python import loading
-from whorl.interfaces.python.history import cost_of
-from whorl.interfaces.python.runs import Opened, Run
-from whorl.interfaces.python.streaming import Listeners
+from whorl.interfaces.python.events import Listeners
+from whorl.interfaces.python.runs import Opened, Run, cost_of
 from whorl.interfaces.python.values import Workflow, count, dollars, plain_table, text
 from whorl.providers.functions import ProgramTasks, Tasks
 from whorl.providers.registry import Providers
@@ -26,15 +26,16 @@ from whorl.services.serving.triggers import only_start, starts_of
 from whorl.services.steering import check_drivable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from typing import Self
 
-    from whorl.interfaces.python.values import Config, FilePath, JsonLike, Runnable, Status
+    from whorl.interfaces.python.values import Config, FilePath, JsonLike, Result, Runnable, Status
     from whorl.runtimes.journal.journal import RunRow
     from whorl.services.inspecting.costs import By, Costs
     from whorl.services.project import Project
 
 
+P = ParamSpec("P")
 log = logging.getLogger("whorl")
 
 
@@ -203,3 +204,63 @@ class Session:
     def cost(self, by: By = "model") -> Costs:
         """What all runs of the store used, by model, step, workflow, run or day."""
         return cost_of(self._opened().store, None, by)
+
+
+async def run(
+    workflow: Runnable,
+    inputs: Mapping[str, JsonLike] | None = None,
+    *,
+    config: Config | None = None,
+    store: FilePath | None = None,
+    tasks: Tasks | None = None,
+    trust: bool = False,
+    budget: float | None = None,
+    max_iterations: int | None = None,
+    key: str = "",
+) -> Result:
+    """Runs a workflow to its end (or until it waits for a person) and gives the result.
+
+    `budget` is the most that it may spend, in dollars. With a `key`, at most one run is ever
+    started for it: the one that exists goes on if it was interrupted. `trust`: the whorl.toml that
+    is found counts.
+    """
+    async with Session(config=config, store=store, tasks=tasks, trust=trust) as session:
+        started = await session.start(
+            workflow, inputs, budget=budget, max_iterations=max_iterations, key=key
+        )
+        return await started.result()
+
+
+async def resume(
+    run: str = "last",
+    *,
+    config: Config | None = None,
+    store: FilePath | None = None,
+    tasks: Tasks | None = None,
+    trust: bool = False,
+    budget: float | None = None,
+) -> Result:
+    """Resumes a run that was interrupted, paused or has failed, and gives its result.
+
+    `budget` is added to what the run may spend, in dollars.
+    """
+    async with Session(config=config, store=store, tasks=tasks, trust=trust) as session:
+        resumed = await session.resume(run, budget=budget)
+        return await resumed.result()
+
+
+def _without_loop(function: Callable[P, Coroutine[object, object, Result]]) -> Callable[P, Result]:
+    @wraps(function)
+    def run_sync(*args: P.args, **options: P.kwargs) -> Result:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(function(*args, **options))
+        raise UsageError("an event loop is running already; write `await whorl.run(...)`")
+
+    run_sync.__name__ = run_sync.__qualname__ = "run_sync"
+    run_sync.__doc__ = "The same as `run`, for programs without an event loop."
+    return run_sync
+
+
+run_sync = _without_loop(run)
