@@ -1,4 +1,4 @@
-"""Random changes of real files: nothing is ever wrong, and nearly all can be taken back."""
+"""Random changes of real files: nothing is ever wrong, and nearly all can be made."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def _check(told: dict[str, dict[str, float]]) -> None:
 
 
 @pytest.mark.slow
-def test_random_changes_of_texts_can_be_taken_back() -> None:
+def test_random_changes_of_texts_are_what_they_mean() -> None:
     _check(shares(try_changes(own_files(), Random(1), 3)))
 
 
-def test_random_operations_leave_valid_files_and_can_be_taken_back() -> None:
+def test_random_operations_leave_valid_files() -> None:
     _check(shares(try_operations(own_files(), Random(2), 3)))
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from whorl.errors import EditRefused, Span
-from whorl.lazily import dataclass
 from whorl.source import Json, Mapping, Scalar, Sequence
 from whorl.source.editing import entries, values
 from whorl.source.editing.patches import History, Patch, apply, shared_ends, trimmed
@@ -39,14 +38,6 @@ if TYPE_CHECKING:
 _AS_TEXT = "edit the text in this place"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What takes one change back: `word` names a method of the editor."""
-
-    word: str
-    arguments: tuple[Any, ...]
-
-
 class Editor:
     """A text with its changes so far. A change that cannot be made exactly raises EditRefused."""
 
@@ -65,8 +56,6 @@ class Editor:
         self.now = Text(source, parse, is_json=is_json, document=self._parse_whole(source))
         self._first = self._whole = self.now
         self._history = History(self.now.text)
-        # What takes the changes back, the last one first.
-        self.inverse: list[Step] = []
         if len(text) > BYTES_MAX or _count(self.now.shape) > VALUES_MAX:
             message = f"files above {BYTES_MAX:,} characters or {VALUES_MAX:,} values"
             self.now.refuse(UNREADABLE, f"{message} are edited as text", 0)
@@ -123,7 +112,6 @@ class Editor:
         piece, ways = entries.cut(self.now, path)
         wanted = changed_at(self.now.shape, path[:-1], lambda shape: shape.without(path[-1]))
         self._make(ways, wanted, self.now.place(path).at)
-        self.inverse.insert(0, Step("paste", (path[:-1], path[-1], piece)))
         return piece
 
     def paste(self, path: Path, index: int, piece: Piece) -> Path:
@@ -138,16 +126,8 @@ class Editor:
         def grown(shape: Shape) -> Shape:
             return shape.with_new(index, piece.name, piece.shape)
 
-        # What is empty, or begins behind a dash, is written as it was when this is taken back.
-        is_kept = is_place or (path and not index and self.now.begins_behind_dash(path))
-        spelled = values.spelled(self.now, path) if is_kept else None
-        before = self.now.shape_at(path)
         wanted = changed_at(self.now.shape, path, grown)
         self._make(entries.paste(self.now, path, index, piece), wanted, at)
-        if spelled is None:
-            self.inverse.insert(0, Step("cut", ((*path, index),)))
-        else:
-            self.inverse.insert(0, Step("put_back", (path, spelled, before)))
         return (*path, index)
 
     def insert(
@@ -177,20 +157,9 @@ class Editor:
         self.now.container(path[:-1])
         place = self.now.place(path)
         if isinstance(old, Scalar) or place.is_alias or not self._merge(path, value):
-            self._respell(path, value)
-
-    def _respell(self, path: Path, value: Json) -> None:
-        written, before = values.spelled(self.now, path), shape_of(self.now.value(path))
-        shape = shape_of_json(value)
-        wanted = changed_at(self.now.shape, path, lambda _: shape)
-        self._make(values.respell(self.now, path, value), wanted, self.now.place(path).at)
-        self.inverse.insert(0, Step("put_back", (path, written, before)))
-
-    def put_back(self, path: Path, written: str, shape: Shape) -> None:
-        """Writes a value as it was written before."""
-        wanted = changed_at(self.now.shape, path, lambda _: shape)
-        ways = [values.put_back(self.now, path, written)]
-        self._make(ways, wanted, self.now.place(path).at)
+            shape = shape_of_json(value)
+            wanted = changed_at(self.now.shape, path, lambda _: shape)
+            self._make(values.respell(self.now, path, value), wanted, place.at)
 
     def _merge(self, path: Path, value: Json) -> bool:
         """Changes a container part by part, where both are of one kind and order."""
@@ -243,18 +212,8 @@ class Editor:
         at = old.key.extent[0]
         if name in holder:
             self.now.refuse(TAKEN, f"there is a {name!r} already", at, "choose another name")
-        written = self.now.text[slice(*old.key.extent)]
         wanted = changed_at(self.now.shape, path[:-1], lambda shape: shape.renamed(path[-1], name))
         self._make(values.rename(self.now, path, name), wanted, at)
-        self.inverse.insert(0, Step("put_key", (path, written, old.name)))
-
-    def put_key(self, path: Path, written: str, name: str) -> None:
-        """Writes a key as it was written before."""
-        holder = self.now.container(path[:-1])
-        assert isinstance(holder, Mapping)
-        key = holder.entries[path[-1]].key
-        wanted = changed_at(self.now.shape, path[:-1], lambda shape: shape.renamed(path[-1], name))
-        self._make([[Patch(*key.extent, written)]], wanted, key.extent[0])
 
     def piece_of(self, written: str) -> Piece:
         """A piece from a clipboard: the text of one entry or item."""
@@ -271,14 +230,12 @@ class Editor:
     def rewrite(self, path: Path, written: str) -> None:
         """Writes the lines of one entry anew, as they were typed; nothing else may change."""
         patch = entries.rewritten(self.now, path, written)
-        old = self.now.text[patch.start : patch.end]
         changed = self.now.read_with([patch])
         wanted = self.now.shape
         shape = None if changed is None else changed.shape_at(path)
         if shape is not None:
             wanted = changed_at(wanted, path, lambda _: shape)
         self._make([[patch]], wanted, self.now.place(path).at)
-        self.inverse.insert(0, Step("rewrite", (path, old)))
 
     def open(self, path: Path) -> None:
         """Writes what stands in brackets over lines of its own; its entries stay as they are."""
@@ -288,9 +245,7 @@ class Editor:
             self.now.refuse(FLOW, message, place.at, "open the value around it first")
         if not value.layout.flow or not len(value):
             return
-        written, shape = values.spelled(self.now, path), shape_of(value)
         self._make(values.opened(self.now, path), self.now.shape, place.at)
-        self.inverse.insert(0, Step("put_back", (path, written, shape)))
 
     def set(self, keys: list[Key], value: Json, *, before: tuple[str, ...] = ()) -> None:
         """Sets what keys lead to; mappings that are missing on the way are made.
@@ -327,12 +282,6 @@ class Editor:
         while len(path) > keeps + 1 and len(self.now.container(path[:-1])) == 1:
             path = path[:-1]
         self.cut(path)
-
-    def take_back(self) -> None:
-        """Makes the opposite of all changes, by what they were and not by their texts."""
-        steps, self.inverse = self.inverse, []
-        for step in steps:
-            getattr(self, step.word)(*step.arguments)
 
 
 def _count(shape: Shape) -> int:

@@ -232,13 +232,6 @@ class Text:
             start = before
         return Own(start, end, is_compact=False)
 
-    def begins_behind_dash(self, path: Path) -> bool:
-        """Whether the first entry of a block stands in the line of a dash."""
-        value = self.value(path)
-        if isinstance(value, Scalar) or value.layout.flow or not len(value):
-            return False
-        return self.own(value, 0).is_compact
-
     @cached_property
     def indent(self) -> Indent:
         """How this text is indented, as far as it shows."""

@@ -55,26 +55,6 @@ def _placed(text: Text, path: Path, written: str) -> Iterator[list[Patch]]:
         yield [Patch(place.start, place.end, written)]
 
 
-def spelled(text: Text, path: Path) -> str:
-    """How a value is written, behind its key or dash, with a remark behind it."""
-    return text.text[slice(*_behind_key(text, path))]
-
-
-def put_back(text: Text, path: Path, written: str) -> list[Patch]:
-    """A value is written as it was, behind its key or dash."""
-    return [Patch(*_behind_key(text, path), written)]
-
-
-def _behind_key(text: Text, path: Path) -> tuple[int, int]:
-    """What stands behind a key or dash: in a block all of its lines, since a remark may move."""
-    holder, start, end = text.value(path[:-1]), text.head(path), text.place(path).end
-    assert isinstance(holder, Mapping | Sequence)
-    if not holder.layout.flow:
-        line = text.text[end : text.line_end(end)]
-        end += len(line.rstrip("\r\n"))
-    return start, end
-
-
 def _part(text: Text, old: Scalar, value: str) -> Iterator[list[Patch]]:
     """Only the characters of a text that differ."""
     before = old.text

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from whorl.dialects.files import SourceFiles
     from whorl.dialects.reader import Files, Reading
     from whorl.source import Document, Json
-    from whorl.source.editing.editor import Step
     from whorl.source.editing.patches import Patch
     from whorl.source.editing.rereading import Path
     from whorl.source.editing.text import Text
@@ -68,10 +67,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A text after operations: the patches that they came to, and what else is to be known.
-
-    `inverse` takes the operations back by their opposites, for those who hold no older text.
-    """
+    """A text after operations: the patches that they came to, and what else is to be known."""
 
     text: str
     patches: list[Patch]
@@ -81,7 +77,6 @@ class Edited:
     rewired: list[Rewired]
     select: list[str]
     others: dict[str, str]
-    inverse: tuple[Step, ...]
 
 
 class Changes:
@@ -311,7 +306,6 @@ def edit(
         outcome.rewired,
         outcome.select,
         outcome.others,
-        tuple(editor.inverse),
     )
 
 
