@@ -28,7 +28,7 @@ from whorl.source.report import SYNTAX, Report, number, open_report, shown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.source import Style
+    from whorl.source import Lines, Style
 
 # It compiles patterns as it is imported, which takes longer than all else of it: one is for a
 # reader that is not used where there is libyaml.
@@ -73,9 +73,7 @@ def read_yaml(
         events = yaml.parse(report.lines.text, Loader=loader)
         root = _Builder(report, events, repeated=repeated, joined=joined).read()
     except yaml.MarkedYAMLError as error:
-        from whorl.source.yaml_faults import explain_syntax
-
-        report.stop(explain_syntax(error, report.lines))
+        report.stop(_explained(error, report.lines))
     except yaml.YAMLError as error:
         report.fail(f"the file is not valid YAML: {error}", report.lines.span(0))
     if root is None:
@@ -328,3 +326,69 @@ def _extent(event: yaml.Event) -> tuple[int, int]:
     assert event.start_mark is not None
     assert event.end_mark is not None
     return event.start_mark.index, event.end_mark.index
+
+
+_BARE_TEMPLATE = regex(r"(?:^|[:\-,\[])\s*\{[{%]")
+# Part of what the parser says, what we say, and what to do.
+_ADVICE = (
+    (
+        "mapping values are not allowed",
+        "a ':' is not expected here",
+        "indent all lines of a mapping equally, and quote a text that contains ': '",
+    ),
+    ("unexpected end of stream", "a quoted text is not closed", "close the quote"),
+    ("unexpected document indicator", "a quoted text is not closed", "close the quote"),
+    (
+        "',' or ']'",
+        "a list in brackets is not correct here",
+        "separate its items by ',' and close it with ']'",
+    ),
+    (
+        "',' or '}'",
+        "a mapping in braces is not correct here",
+        "separate its entries by ',' and close it with '}'",
+    ),
+    (
+        "expected '-' indicator",
+        "a list item is expected here",
+        "begin each item with '- ', and indent all items equally",
+    ),
+    (
+        "expected key",
+        "a key is expected here",
+        "write 'key: value', indent all lines of a mapping equally, and quote special texts",
+    ),
+    (
+        "could not find expected ':'",
+        "a key has no ':'",
+        "write 'key: value', and indent the other lines of a long text",
+    ),
+    (
+        "unknown escape character",
+        "a text in double quotes holds an unknown escape",
+        "write '\\\\' for a backslash, or use single quotes",
+    ),
+)
+
+
+def _explained(error: yaml.MarkedYAMLError, lines: Lines) -> Diagnostic:
+    """What a message of the parser means, in plain words."""
+    mark = error.problem_mark or error.context_mark
+    index = mark.index if mark else 0
+    problem = (error.problem or "the parser gave up").strip()
+    if "cannot start any token" in problem:
+        character = lines.text[index : index + 1]
+        message = f"a text that begins with {character!r} needs quotes"
+        advice = f'write "{character}..."'
+        if character == "\t":
+            message, advice = "a tab is used for indentation", "indent with spaces"
+        return Diagnostic(SYNTAX, message, lines.span(index), "cannot stand here", advice)
+    is_scanned = (error.context or "").startswith("while scanning")
+    if error.context_mark and (is_scanned or not lines.text[index:].strip()):
+        # The broken part begins there.
+        index = error.context_mark.index
+    others = (problem, f"the file is not valid YAML: {problem}", "")
+    _, message, advice = next((row for row in _ADVICE if row[0] in problem), others)
+    if _BARE_TEMPLATE.search(lines.line_text(index)[:1000]):
+        advice = "quote a text that begins with '{{' or '{%'"
+    return Diagnostic(SYNTAX, message, lines.span(index), problem, advice)
