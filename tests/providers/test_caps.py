@@ -115,14 +115,14 @@ def test_an_answer_that_is_cut_at_the_cap_is_none(form: Format) -> None:
     fault = fault_of(form, answer, capped(3))
 
     assert (fault.code, fault.retryable, fault.answered) == ("P118", False, True)
-    said = f"cut in the middle at 3 tokens, the {field} that was sent because the step sets none"
-    assert said in str(fault)
+    assert "was cut in the middle after 3 tokens: the step sets no max_tokens" in str(fault)
+    assert f"the {field} that was sent is 3; set" in str(fault)
     assert "set max_tokens on the step, or raise the budget" in str(fault)
     assert fault.detail["partial"] == "half"
     assert fault.detail["usage"]["output_tokens"] == 3  # type: ignore[index]
     # One that is cut below what was sent needs no budget.
     below = str(fault_of(form, answer, capped(700)))
-    said = f"after 3 tokens, by a limit of the server: the {field} that was sent is 700; set"
+    said = f"after 3 tokens: the step sets no max_tokens, and the {field} that was sent is 700; set"
     assert said in below
     assert "raise the budget" not in below
 

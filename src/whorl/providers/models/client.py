@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
+from weakref import WeakKeyDictionary
 
 from whorl.errors import ProviderError, UsageError
 from whorl.lazily import dataclass
@@ -56,7 +57,9 @@ class Models:
         self.prices = Prices(settings)
         self._kinds = Plugins("whorl.providers", WIRES)
         self._wires: dict[str, Wire] = {}
-        self._rate_limits: dict[tuple[str | int | None, ...], RateLimit] = {}
+        self._rate_limits: WeakKeyDictionary[
+            asyncio.AbstractEventLoop, dict[tuple[str | int | None, ...], RateLimit]
+        ] = WeakKeyDictionary()
 
     def estimate(
         self, choice: Choice, conversation: Conversation, *, answer_tokens: int | None = None
@@ -133,14 +136,16 @@ class Models:
         # An address in a file may share a provider's name, but not its limits.
         rates = (provider.requests_per_minute, provider.tokens_per_minute)
         key = (provider.name, provider.max_concurrent, *rates)
-        rate_limit = self._rate_limits.setdefault(key, RateLimit(provider))
+        rate_limits = self._rate_limits.setdefault(asyncio.get_running_loop(), {})
+        if key not in rate_limits:
+            rate_limits[key] = RateLimit(provider)
         try:
             wire = self._wire(provider)
             check_files(wire, conversation, provider)
             async with AsyncExitStack() as stack:
                 # A call that still waits was not sent.
                 async with time_limit(timeout_s, late, {"unsent": True}):
-                    turn = await stack.enter_async_context(rate_limit.turn(expected, held))
+                    turn = await stack.enter_async_context(rate_limits[key].turn(expected, held))
                 answer = await wire.converse(candidate, conversation, timeout_s=limit_s, emit=emit)
                 read, written = answer.input_tokens, answer.output_tokens
                 read = input_tokens(conversation) if read is None else read
@@ -263,7 +268,7 @@ class Turn:
 
 
 class RateLimit:
-    """One provider's limits, shared by all runs of the process. First come, first served."""
+    """One provider's limits, shared by all runs of an event loop. First come, first served."""
 
     def __init__(
         self,
@@ -275,73 +280,38 @@ class RateLimit:
         self._provider = provider
         self._clock = clock
         self._sleep = sleep
-        self._running = 0
-        self._queue: deque[asyncio.Future[None]] = deque()
         self._recent: deque[Turn] = deque()
-        self._entry: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+        most = provider.max_concurrent
+        self._places = None if most is None else asyncio.Semaphore(most)
+        self._entry = asyncio.Lock()
 
     @asynccontextmanager
     async def turn(self, tokens: int, held: Held | None = None) -> AsyncIterator[Turn]:
         """Waits for the call's turn, and tells `held` so; `Turn.tokens` is settled afterwards."""
-        limit = self._provider.max_concurrent
-        is_full = limit is not None and (self._running >= limit or bool(self._queue))
-        is_locked = self._entry is not None and self._entry[1].locked()
-        is_held = is_full or is_locked or self._shortage_s(self._clock(), tokens) > 0
-        if held is not None and is_held:
+        is_full = self._entry.locked() or (self._places is not None and self._places.locked())
+        if not is_full and self._shortage_s(self._clock(), tokens) <= 0:
+            held = None
+        if held is not None:
             held(True)
-        await self._enter()
-        try:
-            loop = asyncio.get_running_loop()
-            if self._entry is None or self._entry[0] is not loop:
-                self._entry = (loop, asyncio.Lock())
-            async with self._entry[1]:
+        async with self._places or nullcontext():
+            async with self._entry:
                 turn = await self._wait_for_room(tokens)
-            if held is not None and is_held:
+            if held is not None:
                 held(False)
             yield turn
-        finally:
-            self._leave()
-
-    async def _enter(self) -> None:
-        limit = self._provider.max_concurrent
-        if limit is None or (self._running < limit and not self._queue):
-            self._running += 1
-            return
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.append(place)
-        try:
-            await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled():
-                self._leave()
-            else:
-                self._queue.remove(place)
-            raise
-
-    def _leave(self) -> None:
-        """Ends a call; its room goes straight to the one that has waited longest."""
-        while self._queue:
-            place = self._queue.popleft()
-            if not place.done():
-                place.set_result(None)
-                return
-        self._running -= 1
 
     async def _wait_for_room(self, tokens: int) -> Turn:
-        while True:
-            now = self._clock()
-            while self._recent and now - self._recent[0].at >= WINDOW_S:
-                self._recent.popleft()
-            seconds = self._shortage_s(now, tokens)
-            if seconds <= 0:
-                turn = Turn(now, tokens)
-                if self._provider.requests_per_minute or self._provider.tokens_per_minute:
-                    self._recent.append(turn)
-                return turn
+        while (seconds := self._shortage_s(self._clock(), tokens)) > 0:
             await self._sleep(seconds)
+        turn = Turn(self._clock(), tokens)
+        if self._provider.requests_per_minute or self._provider.tokens_per_minute:
+            self._recent.append(turn)
+        return turn
 
     def _shortage_s(self, now: float, tokens: int) -> float:
         """How long the rates hold a call back; 0 when it may go."""
+        while self._recent and now - self._recent[0].at >= WINDOW_S:
+            self._recent.popleft()
         requests, budget = self._provider.requests_per_minute, self._provider.tokens_per_minute
         if requests is not None and len(self._recent) >= requests:
             return self._recent[-requests].at + WINDOW_S - now

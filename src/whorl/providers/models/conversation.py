@@ -329,25 +329,18 @@ def is_settled(answer: Answer, conversation: Conversation) -> bool:
 def _cut(
     answer: Answer, conversation: Conversation, model: str, *, is_empty: bool
 ) -> ProviderError:
-    what = "before it said anything" if is_empty else "in the middle"
-    limit = answer.limit
-    if limit is None or answer.finish != "length":
-        why = "by the model's own limit; ask for less"
-    elif conversation.max_tokens is not None:
+    what, limit = "before it said anything" if is_empty else "in the middle", answer.limit
+    why = "by the model's own limit; ask for less"
+    if limit is not None and answer.finish == "length":
         why = f"at {limit.field}, which is {limit.tokens:,}; raise max_tokens of the step"
-    elif answer.output_tokens is not None and 0 < answer.output_tokens < limit.tokens:
-        why = (
-            f"after {answer.output_tokens:,} tokens, by a limit of the server: the {limit.field} "
-            f"that was sent is {limit.tokens:,}; set max_tokens on the step, or ask for a shorter "
-            "answer"
-        )
-    else:
-        is_whole = limit.tokens >= conversation.answer_most
-        advice = "ask for a shorter answer" if is_whole else "raise the budget"
-        why = (
-            f"at {limit.tokens:,} tokens, the {limit.field} that was sent because the step sets "
-            f"none; set max_tokens on the step, or {advice}"
-        )
+        if conversation.max_tokens is None:
+            tokens = answer.output_tokens or limit.tokens
+            is_by_budget = limit.tokens <= tokens and limit.tokens < conversation.answer_most
+            advice = "raise the budget" if is_by_budget else "ask for a shorter answer"
+            why = (
+                f"after {tokens:,} tokens: the step sets no max_tokens, and the {limit.field} that "
+                f"was sent is {limit.tokens:,}; set max_tokens on the step, or {advice}"
+            )
     detail = {"finish": answer.finish, "partial": answer.text[-PARTIAL_MAX:]}
     message = f"the answer of {model} was cut {what} {why}"
     return ProviderError(message, code="P118", detail={**detail})
