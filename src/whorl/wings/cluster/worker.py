@@ -125,8 +125,8 @@ async def findings(settings: TemporalSettings) -> AsyncIterator[tuple[str, bool,
         yield "Temporal", True, place
         words = f"{', '.join(missing)} missing: `whorl worker --setup`" if missing else "are there"
         yield "search attributes", not missing, words
-        if (place := place_of(settings)) is not None:
-            yield "values", *await place_finding(place, settings.values)
+        if (storage := place_of(settings)) is not None:
+            yield "values", *await place_finding(storage, settings.values)
         runs = messages.run_queue(settings.queue)
         queues = [(runs, False)] + [(each, True) for each in (runs, *settings.queues.values())]
         for queue, is_of_calls in dict.fromkeys(queues):
