@@ -56,8 +56,6 @@ program = "true"
 DOUBTED = {
     "{agent: claud, prompt: hi}": "warning[P113]: step 'a' uses the agent 'claud', which is "
     "not known; add [agents.claud] to whorl.toml; did you mean 'claude'?",
-    "{ask: hi, model: opnai/gpt-5}": "warning[P110]: step 'a' asks the default provider for "
-    "the model 'opnai/gpt-5': did you mean 'openai'?",
     "{read: /etc/passwd}": "warning[P113]: step 'a' cannot read what it names: file "
     "'/etc/passwd' is absolute; write it relative to the project's folder",
     "{read: notes/x.md}": "file 'notes/x.md' does not exist",
@@ -97,20 +95,6 @@ def test_what_a_run_would_stumble_over_is_a_warning(whorl: Whorl, project: Path)
     (project / "t.yaml").write_text(head + steps)
     whorl("run t.yaml").ends(2, "did you mean 'claude'?")
     assert not (project / "ran.txt").exists()
-
-
-def test_what_is_doubted_of_models_is_told(
-    whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before anything is sent, and also of one of several models."""
-    (project / "t.yaml").write_text("whorl: 1\nsteps:\n  a: {ask: Write, model: opnai/gpt-5}\n")
-    whorl("run t.yaml").ends(0, "warning[P110]: step 'a' asks the default provider")
-
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
-    (project / "whorl.toml").unlink()
-    models = "[opnai/gpt-5, openai/gpt-5]"
-    (project / "t.yaml").write_text(f"whorl: 1\nsteps:\n  a: {{ask: hi, model: {models}}}\n")
-    whorl("validate t.yaml").says("the model 'opnai/gpt-5': did you mean 'openai'?")
 
 
 def test_a_folder_is_checked_as_a_whole(whorl: Whorl, project: Path) -> None:

@@ -105,18 +105,6 @@ def _split(settings: Settings, model: str) -> tuple[str, str]:
     return "", model
 
 
-def misspelt(settings: Settings, model: str) -> str:
-    """A question where a model's name begins with nearly the name of a provider."""
-    first, slash, _ = model.partition("/")
-    names = [*settings.providers, *KNOWN_PROVIDERS, *ALIASES]
-    if not slash or first in names:
-        return ""
-    # `mistralai` and `deepseek-ai` publish models under their own names, which others serve.
-    return did_you_mean(
-        first, (n for n in names if not first.startswith(n) or len(first) - len(n) < 2)
-    )
-
-
 def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
     name = _own_name(settings, name)
     provider = settings.providers.get(name)

@@ -266,14 +266,6 @@ def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
         if fault.code == _NO_PROVIDER:
             message = f"has no model to ask: {fault}"
             yield Unknown(asked.address, fault.code, message, "a model", is_named=named)
-        return
-    from whorl.providers.models.selection import misspelt
-
-    models = asked.inputs.get("model")
-    for model in models if isinstance(models, list) else [models]:
-        if isinstance(model, str) and (near := misspelt(providers.settings, model)):
-            message = f"asks the default provider for the model {model!r}: {near}"
-            yield Unknown(asked.address, _NO_PROVIDER, message, "a model", is_doubt=True)
 
 
 def _closed_address(
