@@ -37,9 +37,6 @@ call = {{
     "folder": os.getcwd(),
     "pid": os.getpid(),
 }}
-if "--output-schema" in sys.argv:
-    with open(sys.argv[sys.argv.index("--output-schema") + 1]) as file:
-        call["schema"] = json.load(file)
 with open(os.path.join(place, "call-%03d" % len(calls)), "w") as file:
     json.dump(call, file)
 with open(os.path.join(place, "plays")) as file:

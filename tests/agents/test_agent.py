@@ -43,7 +43,6 @@ def test_claude_answers(tmp_path: Path) -> None:
         "exit_code": 0,
         "session": "5e551011-0000-4000-8000-000000000001",
         "model": "claude-x",
-        "turns": 1,
     }
     assert said == ["Grüße", ", Welt"]
 

@@ -22,7 +22,7 @@ from stand_in import (
 )
 
 from waiting import PATIENCE_S, wait_until
-from whorl.providers.agents import agent
+from whorl.providers import agents
 from whorl.providers.task import Usage
 
 
@@ -31,7 +31,6 @@ from whorl.providers.task import Usage
     [
         ({"is_error": True, "result": "Credit balance is too low"}, 0, "Credit balance", False),
         ({"is_error": True, "result": "API Error", "api_error_status": 529}, 1, "API Er", True),
-        ({"subtype": "error_max_turns", "result": None}, 0, "reached max_turns", False),
         ({"subtype": "error_during_execution", "errors": ["boom", "bang"]}, 1, "boom; bang", False),
         ({"subtype": "error_of_tomorrow", "result": None}, 0, "error_of_tomorrow", False),
     ],
@@ -193,7 +192,7 @@ def test_a_program_that_is_done_but_does_not_leave(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its answer was paid for, so it is kept."""
-    monkeypatch.setattr(agent, "LINGER_S", 0.3)
+    monkeypatch.setattr(agents, "LINGER_S", 0.3)
     stand_in = claude(tmp_path, play(claude_says("done"), code="time.sleep(600)"))
 
     reply = perform(stand_in, CLAUDE, timeout_s=PATIENCE_S)
@@ -212,7 +211,7 @@ def test_the_operators_time_limit(tmp_path: Path) -> None:
 
 
 def test_a_huge_output_is_followed_to_its_result(tmp_path: Path) -> None:
-    """More than is kept: the beginning and the end are read, the middle is left out."""
+    """More than is kept: of what is kept, the middle is left out."""
     noise = json.dumps({"type": "user", "message": {"content": "x" * 99_900}})
     code = f"for _ in range(250): print({noise!r})\nprint({json.dumps(claude_says('done')[-1])!r})"
     said: list[str] = []

@@ -239,7 +239,6 @@ def test_codex_takes_flags_for_everything_that_we_ask(tmp_path: Path) -> None:
     assert again.value == {"n": 3}
     for turn in model.turns:
         assert turn["model"] == "gpt-5.5"
-        assert turn["text"]["format"]["schema"] == {**schema, "additionalProperties": False}
         assert "on one leg." in texts_of(turn["input"])
     assert "workspace-write" in texts_of(model.turns[0])
 

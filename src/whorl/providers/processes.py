@@ -90,9 +90,15 @@ def make_workspace(root: str, request: Request) -> None:
     path.mkdir(parents=True, exist_ok=True)
 
 
-async def run_program(program: Program, emit: Emit, *, output_max: int = OUTPUT_MAX) -> Finished:
-    """Runs it to its end; when cancelled, its whole group is stopped first."""
+async def run_program(
+    program: Program, emit: Emit, *, output_max: int = OUTPUT_MAX, is_followed: bool = False
+) -> Finished:
+    """Runs it to its end; when cancelled, its whole group is stopped first.
+
+    `emit` is told what is kept of the output, or all of it where it `is_followed`.
+    """
     stdout, stderr = _Output(output_max, emit), _Output(output_max, lambda text: None)
+    stdout.is_followed = is_followed
     transport, watch = await _start(program, {1: stdout, 2: stderr})
     try:
         stdin = transport.get_pipe_transport(0)
@@ -212,12 +218,13 @@ class _Output:
         self._head = bytearray()
         self._tail = bytearray()
         self.left_out = 0
+        self.is_followed = False
         self._emit = emit
         self._emitted = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def add(self, piece: bytes) -> None:
-        if self._emitted < 2 * self._half:
+        if self.is_followed or self._emitted < 2 * self._half:
             self._emitted += len(piece)
             if text := self._decoder.decode(piece):
                 self._emit(text)

@@ -28,7 +28,7 @@ KINDS = {
     "http": "whorl.providers.http:Http",
     "connector": "whorl.providers.function_task:Connector",
     "run": "whorl.providers.commands:Command",
-    "agent": "whorl.providers.agents.agent:Agent",
+    "agent": "whorl.providers.agents:Agent",
     "use": "whorl.providers.function_task:Use",
     "memory": "whorl.providers.memory:Memory",
     "tool": "whorl.providers.function_task:Tool",

@@ -1,0 +1,800 @@
+"""The task `agent`: an agent program works in a folder of the project, if the operator lets it.
+
+Claude Code, Codex, Gemini CLI, and any other that prints its answer. What a program prints is
+followed as it comes: lines, events, and what is shown of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from contextlib import suppress
+from dataclasses import field, replace
+from math import isfinite
+from typing import TYPE_CHECKING, NoReturn
+from uuid import uuid4
+
+from whorl.errors import ProviderError, did_you_mean
+from whorl.language.schema import fit
+from whorl.lazily import dataclass
+from whorl.providers.context import OwnTask
+from whorl.providers.json_values import (
+    NotJson,
+    as_json,
+    clean,
+    parse_json,
+    shorten,
+    table_of,
+    tables_of,
+)
+from whorl.providers.models import conversation
+from whorl.providers.models.conversation import counted, instruction_for
+from whorl.providers.processes import (
+    Finished,
+    Program,
+    check_permission,
+    folder_in,
+    make_workspace,
+    run_program,
+)
+from whorl.providers.redaction import Secret, StreamedText, redact, redact_error
+from whorl.providers.settings import AgentSettings, revealed
+from whorl.providers.settings.model_providers import KNOWN_PROVIDERS
+from whorl.providers.settings.sections import TEXT_AGENT, agents_from
+from whorl.providers.task import (
+    Effect,
+    Emit,
+    Estimate,
+    Inputs,
+    Reply,
+    Request,
+    Usage,
+    before_sending,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from whorl.language import Json
+
+
+# What is asked of an agent program: its work, its command line, and how its output is read.
+
+# A longer schema is told in words: no word of a command line may be longer.
+SCHEMA_BYTES_MAX = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """One piece of work for an agent. Nothing in it but `prompt` and `system` can begin with `-`.
+
+    `session` is a conversation to go on with; `wants_session` says that the next step will ask for
+    one. `models` are tried in order. `schema` is what the answer must fit (`strict`: with no field
+    more). `settings` are the operator's; `base_url` is the provider's address where that is not the
+    usual one.
+    """
+
+    agent: str
+    settings: AgentSettings
+    prompt: str
+    system: str = ""
+    models: tuple[str, ...] = ()
+    folder: str = ""
+    session: str = ""
+    wants_session: bool = False
+    max_turns: int | None = None
+    max_cost_usd: float | None = None
+    permission_mode: str = ""
+    tools: tuple[str, ...] = ()
+    schema: Json = None
+    strict: bool = False
+    whole: bool = False
+    base_url: str = ""
+
+    def refuse(self, name: str, why: str) -> NoReturn:
+        raise ProviderError(f"input {name!r} of task 'agent': {self.agent!r} {why}", code="P113")
+
+    def stdin(self, *, system: bool = False, schema: bool = False) -> str:
+        """The prompt, with what the program has no flag for said in words."""
+        texts = [self.system] if system and self.system else []
+        texts.append(self.prompt)
+        if schema and self.schema is not None:
+            texts.append(instruction_for(self.schema))
+        return "\n\n".join(texts)
+
+
+@dataclass(slots=True)
+class AgentOutput:
+    """What a program has said so far. `ended` is true once it said that its work is over.
+
+    `error` holds its own words for what went wrong, even where its exit code claims success.
+    `cost_usd` is None where the program does not tell. What `is_plain` is whatever it printed.
+    """
+
+    text: str = ""
+    structured: Json = None
+    session: str = ""
+    model: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    error: str = ""
+    status: int | None = None
+    ended: bool = False
+    detail: dict[str, Json] = field(default_factory=dict)
+    is_plain: bool = False
+
+    def take(self, event: dict[str, Json]) -> str:
+        """Takes in an event that the program printed; gives the text for people to see now."""
+        raise NotImplementedError
+
+
+class AgentProgram:
+    """One agent program: how it is started, and how its output is read.
+
+    `package` is how people install it, `provider` the one whose key and address it is given in
+    `variables`. `modes` are the permission modes in which it still asks, or refuses, before it runs
+    commands; `prefixes` are the providers whose names its models may be written with. `lacks` are
+    the inputs for which it has no flag; `keeps_sessions`, whether it goes on with a conversation.
+    """
+
+    package = ""
+    provider = ""
+    modes: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ("max_turns", "max_cost_usd", "tools")
+    keeps_sessions = True
+    output_kind: type[AgentOutput] | None = None
+
+    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
+        """The command line, and stdin, which has the prompt so that it is no flag. Raises P113."""
+        raise NotImplementedError
+
+    def variables(self, key: str, base_url: str) -> dict[str, str]:
+        """What it needs beside PATH and HOME; empty ones are not set."""
+        return {}
+
+    def output(self, invocation: Invocation) -> AgentOutput | None:
+        """What reads the events that it prints; None where all that it prints is the answer."""
+        return None if self.output_kind is None else self.output_kind()
+
+    def check(self, invocation: Invocation) -> None:
+        if not self.keeps_sessions and invocation.wants_session:
+            advice = "use claude-code or codex, or put what it must know into the prompt"
+            invocation.refuse("session", f"keeps no sessions; {advice}")
+        for name in self.lacks:
+            if getattr(invocation, "models" if name == "model" else name):
+                invocation.refuse(name, "has no flag for it; leave it out")
+
+    def models(self, invocation: Invocation) -> list[str]:
+        usual = invocation.settings.model
+        names = invocation.models or ((usual,) if usual else ())
+        bare = [bare_model(name, self.prefixes) for name in names]
+        if flags := [name for name in bare if not name or name.startswith("-")]:
+            invocation.refuse("model", f"takes the name of a model, not {flags[0]!r:.80}")
+        return bare
+
+    def model_flags(self, invocation: Invocation) -> list[str]:
+        if len(invocation.models) > 1:
+            invocation.refuse("model", "takes one model, not a list")
+        return [word for model in self.models(invocation) for word in ("--model", model)]
+
+    def permission_mode(self, invocation: Invocation) -> str:
+        """The mode that the author asks for; modes that skip questions are the operator's."""
+        mode = invocation.permission_mode
+        if mode and mode not in self.modes:
+            more = f"skip_permissions or flags in [agents.{invocation.agent}] of whorl.toml"
+            why = f"takes {', '.join(self.modes)} here, not {mode!r}"
+            invocation.refuse(
+                "permission_mode", f"{why}; only the operator can give more, with {more}"
+            )
+        return mode
+
+
+def bare_model(model: str, prefixes: tuple[str, ...]) -> str:
+    """The model as the program calls it: `anthropic/claude-x` is `claude-x` to claude."""
+    provider, slash, name = model.partition("/")
+    return name if slash and provider in prefixes else model
+
+
+def text_in(value: Json, *keys: str) -> str:
+    for key in keys:
+        value = table_of(value).get(key)
+    return value if isinstance(value, str) else ""
+
+
+def count_in(value: Json, key: str) -> int:
+    """The whole number at a key; anything that cannot be believed is 0."""
+    return counted(table_of(value).get(key)) or 0
+
+
+_CLAUDE_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_CODEX_STATUS = re.compile(r"\bstatus:? (\d{3})\b")
+
+
+@dataclass(slots=True)
+class _ClaudeOutput(AgentOutput):
+    has_pieces: bool = False
+
+    def take(self, event: dict[str, Json]) -> str:
+        self.session = text_in(event, "session_id") or self.session
+        kind = event.get("type") or ("result" if "result" in event else "")
+        if kind == "result":
+            self._finish(event)
+        elif event.get("parent_tool_use_id") is not None:
+            # An agent that this agent started speaks to it, not to people.
+            return ""
+        elif kind == "stream_event":
+            return self._piece(event.get("event"))
+        elif kind == "assistant":
+            return self._message(table_of(event.get("message")))
+        elif kind == "system":
+            self.model = text_in(event, "model") or self.model
+        return ""
+
+    def _piece(self, event: Json) -> str:
+        piece = text_in(event, "delta", "text")
+        if text_in(event, "type") == "content_block_delta" and piece:
+            self.has_pieces = True
+            return piece
+        starts = text_in(event, "content_block", "type") == "text"
+        return "\n" if starts and self.text else ""
+
+    def _message(self, message: dict[str, Json]) -> str:
+        texts = [text_in(block, "text") for block in tables_of(message.get("content"))]
+        text = "\n".join(filter(None, texts))
+        if not text:
+            return ""
+        is_shown, self.has_pieces = self.has_pieces, False
+        added = f"\n{text}" if self.text else text
+        self.text += added
+        return "" if is_shown else added
+
+    def _finish(self, event: dict[str, Json]) -> None:
+        usage = event.get("usage")
+        self.ended = True
+        self.structured = event.get("structured_output")
+        self.text = text_in(event, "result") or self.text
+        self.input_tokens = sum(count_in(usage, name) for name in _CLAUDE_INPUT)
+        self.output_tokens = count_in(usage, "output_tokens")
+        cost = event.get("total_cost_usd")
+        if isinstance(cost, int | float) and not isinstance(cost, bool) and isfinite(cost):
+            self.cost_usd = max(float(cost), 0.0)
+        denials = event.get("permission_denials")
+        if isinstance(denials, list) and denials:
+            self.detail["denied"] = [text_in(denial, "tool_name") for denial in denials[:20]]
+        self.status = count_in(event, "api_error_status") or None
+        subtype = text_in(event, "subtype") or "success"
+        self.error = ""
+        # A result can have failed under the subtype `success`.
+        if event.get("is_error") is True or subtype != "success":
+            listed = event.get("errors")
+            errors = [str(error) for error in listed[:3]] if isinstance(listed, list) else []
+            reason = "; ".join(errors) or text_in(event, "error") or text_in(event, "result")
+            self.error = reason or subtype
+
+
+class _Claude(AgentProgram):
+    """Claude Code: `claude --print`, its stream of JSON, its sessions by UUID."""
+
+    package = "npm install -g @anthropic-ai/claude-code"
+    provider = "anthropic"
+    modes = ("default", "plan", "acceptEdits", "dontAsk")
+    prefixes = ("anthropic", "claude-code")
+    lacks = ()
+    output_kind = _ClaudeOutput
+
+    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
+        agent = invocation.settings
+        argv = [agent.program, "--print", "--output-format", "stream-json", "--verbose"]
+        argv.append("--include-partial-messages")
+        if invocation.session:
+            argv += ["--resume", invocation.session]
+        else:
+            argv += ["--session-id", str(uuid4())]
+        models = self.models(invocation)
+        argv += ["--model", models[0]] if models else []
+        argv += ["--fallback-model", ",".join(models[1:])] if models[1:] else []
+        if invocation.system:
+            argv.append(f"--append-system-prompt={invocation.system}")
+        if invocation.max_turns is not None:
+            argv += ["--max-turns", str(invocation.max_turns)]
+        if invocation.max_cost_usd is not None:
+            argv += ["--max-budget-usd", f"{invocation.max_cost_usd:.6f}"]
+        if invocation.tools:
+            argv.append(f"--tools={','.join(invocation.tools)}")
+        # The program makes a tool of the schema, and tools take objects.
+        schema = json.dumps(invocation.schema, sort_keys=True)
+        is_object = table_of(invocation.schema).get("type") == "object"
+        by_flag = is_object and len(schema) <= SCHEMA_BYTES_MAX
+        if by_flag:
+            argv.append(f"--json-schema={schema}")
+        if mode := self.permission_mode(invocation):
+            argv += ["--permission-mode", mode]
+        elif agent.skip_permissions:
+            argv.append("--dangerously-skip-permissions")
+        return [*argv, *agent.flags], invocation.stdin(schema=not by_flag)
+
+    def variables(self, key: str, base_url: str) -> dict[str, str]:
+        """Its key and address; no update and no paid-for title in the middle of a run."""
+        fixed = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+        return fixed | {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": base_url}
+
+
+class _Codex(AgentProgram):
+    """`codex exec --json`, or `codex exec resume` where a conversation goes on."""
+
+    package = "npm install -g @openai/codex"
+    provider = "openai"
+    modes = ("read-only", "workspace-write")
+    prefixes = ("openai", "codex")
+
+    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
+        agent, mode = invocation.settings, self.permission_mode(invocation)
+        # A folder of the project is chosen on purpose, whether or not git knows it.
+        options = ["--json", "--skip-git-repo-check", *self.model_flags(invocation)]
+        settings = {
+            "openai_base_url": invocation.base_url,
+            "developer_instructions": invocation.system,
+            "sandbox_mode": mode,
+        }
+        for name, text in settings.items():
+            if text:
+                # `-c` takes a TOML string.
+                written = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+                options += ["-c", f"{name}={written}"]
+        if agent.skip_permissions and not mode:
+            options.append("--dangerously-bypass-approvals-and-sandbox")
+        prompt = invocation.stdin(schema=True)
+        if not invocation.session:
+            return [agent.program, "exec", *options, *agent.flags, "-"], prompt
+        # The operator's flags stand before `resume`, which does not know all of them.
+        thread = invocation.session.partition(":")[0]
+        return [agent.program, "exec", *agent.flags, "resume", *options, thread, "-"], prompt
+
+    def variables(self, key: str, base_url: str) -> dict[str, str]:
+        """Its key and address under all names that versions of it read."""
+        return {"CODEX_API_KEY": key, "OPENAI_API_KEY": key, "OPENAI_BASE_URL": base_url}
+
+    def output(self, invocation: Invocation) -> AgentOutput:
+        return _CodexOutput(session=invocation.session)
+
+
+class _CodexOutput(AgentOutput):
+    """Follows the events of threads, turns and items; the last message is the answer.
+
+    A thread that is resumed counts its tokens from its beginning, so the name of a session holds
+    what was counted before: `THREAD:INPUT:OUTPUT`.
+    """
+
+    def __init__(self, session: str) -> None:
+        super().__init__(session=session)
+        self._thread, _, counts = session.partition(":")
+        before, _, after = counts.partition(":")
+        self._before = (int(before), int(after)) if before.isdigit() and after.isdigit() else (0, 0)
+
+    def take(self, event: dict[str, Json]) -> str:
+        kind = event.get("type")
+        if kind == "thread.started":
+            self._thread = text_in(event, "thread_id") or self._thread
+            self.session = self._thread
+        elif kind == "item.completed":
+            return self._item(event.get("item"))
+        elif kind == "turn.completed":
+            self._finish(event.get("usage"))
+        elif kind == "turn.failed":
+            self.ended = True
+            self._fail(text_in(event, "error", "message") or "the turn failed")
+        elif kind == "error" and not self.ended:
+            # Also told of tries that are made again, so that only a completed turn settles it.
+            self._fail(text_in(event, "message"))
+        return ""
+
+    def _item(self, item: Json) -> str:
+        text = text_in(item, "text")
+        if text_in(item, "type") != "agent_message" or not text:
+            return ""
+        separator = "\n" if self.text else ""
+        self.text = text
+        return separator + text
+
+    def _finish(self, usage: Json) -> None:
+        read, written = self._before
+        all_read, all_written = count_in(usage, "input_tokens"), count_in(usage, "output_tokens")
+        self.ended, self.error, self.status = True, "", None
+        self.input_tokens = all_read - read if all_read >= read else all_read
+        self.output_tokens = all_written - written if all_written >= written else all_written
+        if self._thread:
+            self.session = f"{self._thread}:{all_read}:{all_written}"
+
+    def _fail(self, message: str) -> None:
+        status = _CODEX_STATUS.search(message)
+        self.error = message
+        self.status = int(status[1]) if status else None
+
+
+class _GeminiOutput(AgentOutput):
+    def take(self, event: dict[str, Json]) -> str:
+        kind = event.get("type")
+        if kind == "init":
+            self.model = text_in(event, "model")
+        elif kind == "message" and event.get("role") == "assistant":
+            piece = text_in(event, "content")
+            self.text += piece
+            return piece
+        elif kind == "error" and event.get("severity") != "warning":
+            self.error = text_in(event, "message")
+        elif kind == "result":
+            self.ended = True
+            self.input_tokens = count_in(event.get("stats"), "input_tokens")
+            self.output_tokens = count_in(event.get("stats"), "output_tokens")
+            words = text_in(event, "error", "message") or self.error or "it failed"
+            self.error = "" if event.get("status") == "success" else words
+        return ""
+
+
+class _Gemini(AgentProgram):
+    package = "npm install -g @google/gemini-cli"
+    provider = "gemini"
+    modes = ("default", "auto_edit", "plan")
+    prefixes = ("gemini", "google")
+    output_kind = _GeminiOutput
+    keeps_sessions = False
+
+    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
+        agent = invocation.settings
+        argv = [agent.program, "--output-format", "stream-json", *self.model_flags(invocation)]
+        if mode := self.permission_mode(invocation):
+            argv += ["--approval-mode", mode]
+        elif agent.skip_permissions:
+            argv.append("--yolo")
+        return [*argv, *agent.flags], invocation.stdin(system=True, schema=True)
+
+    def variables(self, key: str, base_url: str) -> dict[str, str]:
+        """Its key, unless that belongs to another host, to which the program would not go."""
+        return {"GEMINI_API_KEY": "" if base_url else key}
+
+
+class _TextProgram(AgentProgram):
+    lacks = ("model", "max_turns", "max_cost_usd", "permission_mode", "tools")
+    keeps_sessions = False
+
+    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
+        argv = [invocation.settings.program, *invocation.settings.flags]
+        return argv, invocation.stdin(system=True, schema=True)
+
+
+PROGRAMS: dict[str, AgentProgram] = {
+    "claude-code": _Claude(),
+    "codex": _Codex(),
+    "gemini": _Gemini(),
+    TEXT_AGENT: _TextProgram(),
+}
+
+
+# The task.
+
+# A command line holds the system prompt of some programs, and Linux takes 128 KB for one word.
+SYSTEM_BYTES_MAX = 100_000
+# How long a program may live on after it has said that its work is over.
+LINGER_S = 60.0
+NOT_FOUND = 127
+ANSWER_MAX = 1_000_000
+WORDS_MAX = 500
+STDERR_MAX = 10_000
+# Faults of a server that may be gone when the same is tried again.
+RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
+
+_MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]{0,199}")
+_TOOL = re.compile(r"[A-Za-z][A-Za-z0-9_.:*-]{0,99}")
+_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
+_WORD = re.compile(r"[A-Za-z][A-Za-z_-]{0,49}")
+
+
+class Agent(OwnTask):
+    """Inputs: agent, prompt, system, model, folder, permission_mode, max_turns, max_cost_usd,
+    tools, session, keep_session, whole.
+
+    The value is the agent's last words, or what `returns` describes; with `whole` it is an object
+    `{text, value, session, model, exit_code}`. The detail holds `session`, to go on with.
+    """
+
+    effect: Effect = "priced"
+
+    def estimate(self, request: Request) -> Estimate:
+        """One call; its price is not known before it is over, unless the author limits it."""
+        return Estimate(calls=1, cost_usd=_cost_limit(Inputs("agent", request.inputs)))
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        with before_sending():
+            invocation = invocation_of(request, {**agents_from({}, {}), **self._settings.agents})
+            agent = invocation.settings
+            kind = PROGRAMS[agent.kind]
+            what = f"{agent.program!r} of agent {agent.name!r}"
+            check_permission(self._settings, agent.program, what)
+            kind.check(invocation)
+            make_workspace(self._settings.project_root, request)
+            program = self._program(invocation, kind)
+        secrets = self._settings.secrets()
+        stream = Stream(kind.output(invocation), emit, secrets)
+        limit_s = request.timeout_s or agent.timeout_s
+        finished = await _run(program, stream, agent, limit_s=limit_s)
+        output = output_of(finished, stream)
+        cost_usd = self._cost(kind, invocation, output)
+        return reply_of(invocation, output, finished, cost_usd=cost_usd, secrets=secrets)
+
+    def _program(self, invocation: Invocation, kind: AgentProgram) -> Program:
+        key, base_url = "", ""
+        provider = self._settings.providers.get(kind.provider)
+        if provider is not None and provider.api_key is not None:
+            key = provider.api_key.reveal()
+            usual = KNOWN_PROVIDERS[kind.provider].base_url
+            base_url = provider.base_url if provider.base_url != usual else ""
+        argv, stdin = kind.command_line(replace(invocation, base_url=base_url))
+        variables = {name: text for name, text in kind.variables(key, base_url).items() if text}
+        own = revealed(invocation.settings.env)
+        return Program(
+            argv=tuple(argv),
+            environment={**self._settings.environment, **variables, **own},
+            folder=folder_in(self._settings.project_root, invocation.folder),
+            stdin=clean(stdin).encode(),
+        )
+
+    def _cost(
+        self, kind: AgentProgram, invocation: Invocation, output: AgentOutput
+    ) -> float | None:
+        """What the program told, or the price of its tokens where its model and key are known."""
+        provider = self._settings.providers.get(kind.provider)
+        model = output.model or next(iter(invocation.models), invocation.settings.model)
+        is_known = provider is not None and provider.api_key is not None and model and output.ended
+        if output.cost_usd is not None or provider is None or not is_known:
+            return output.cost_usd
+        candidate = conversation.Candidate(provider, bare_model(model, (kind.provider,)))
+        return self._context.models.prices.cost(
+            candidate, output.input_tokens, output.output_tokens
+        )
+
+
+def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invocation:
+    """Reads a request; raises ProviderError P113 for an input that makes no sense."""
+    inputs = Inputs("agent", request.inputs)
+    session, prompt = _conversation(request, inputs)
+    system = clean(inputs.text("system"))
+    if len(system.encode()) > SYSTEM_BYTES_MAX or "\0" in system:
+        inputs.refuse("system", f"must have no NUL and at most {SYSTEM_BYTES_MAX:,} bytes")
+    mode = inputs.text("permission_mode")
+    if mode and not _WORD.fullmatch(mode):
+        inputs.refuse("permission_mode", f"must be one word, not {mode!r:.80}")
+    name = inputs.needed("agent")
+    if name not in agents:
+        near = did_you_mean(name, agents) or f"known: {', '.join(agents)}"
+        why = f"is not known ({near}); others are configured as [agents.NAME] in whorl.toml"
+        raise ProviderError(f"agent {name!r} {why}", code="P113")
+    return Invocation(
+        agent=name,
+        settings=agents[name],
+        prompt=prompt,
+        system=system,
+        models=_names(inputs, "model", _MODEL),
+        folder=inputs.text("folder"),
+        session=session,
+        wants_session=inputs.flag("keep_session") or bool(session),
+        max_turns=inputs.count("max_turns"),
+        max_cost_usd=_cost_limit(inputs),
+        permission_mode=mode,
+        tools=_names(inputs, "tools", _TOOL),
+        schema=request.returns,
+        strict=request.inputs.get("strict") is True,
+        whole=inputs.flag("whole"),
+    )
+
+
+def _names(inputs: Inputs, name: str, form: re.Pattern[str]) -> tuple[str, ...]:
+    value = inputs.get(name)
+    listed = value if isinstance(value, list) else [value] if value else []
+    for each in listed:
+        if not isinstance(each, str) or not form.fullmatch(each):
+            inputs.refuse(name, f"holds {each!r:.80}, which is not the name of one")
+    return tuple(map(str, listed))
+
+
+def _cost_limit(inputs: Inputs) -> float | None:
+    value = inputs.number("max_cost_usd")
+    if value is not None and not 0 < value < 1e6:
+        inputs.refuse("max_cost_usd", f"must be a number of dollars above 0, not {value!r}")
+    return value
+
+
+def _conversation(request: Request, inputs: Inputs) -> tuple[str, str]:
+    """The session to go on with and the prompt; after an answer that did not fit, a correction."""
+    session = request.session or inputs.text("session")
+    prompt = clean(inputs.needed("prompt"))
+    if isinstance(request.repair, dict):
+        repair = Inputs("agent", request.repair)
+        correction = conversation.correction_for([str(fault) for fault in repair.items("errors")])
+        if kept := repair.text("session"):
+            session, prompt = kept, correction
+        else:
+            answer = repair.text("answer")
+            prompt = f"{prompt}\n\nYour answer was:\n{answer}\n\n{correction}"
+    if session and not _SESSION.fullmatch(session):
+        inputs.refuse("session", f"is not the name of a session:  {session!r:.80}")
+    return session, clean(prompt)
+
+
+async def _run(
+    program: Program, stream: Stream, agent: AgentSettings, *, limit_s: float
+) -> Finished:
+    """Runs the program to its end; nothing of its process group is left when this returns."""
+    clock = asyncio.get_running_loop().time
+    last = clock() + limit_s
+
+    def hurry() -> None:
+        if not deadline.expired():
+            deadline.reschedule(min(last, clock() + LINGER_S))
+
+    stream.when_ended = hurry
+    try:
+        async with asyncio.timeout_at(last) as deadline:
+            finished = await run_program(program, stream.add, is_followed=True)
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        if stream.output is not None and stream.output.ended:
+            return Finished("", "", 0)
+        advice = f"raise timeout of the step, or timeout_s of [agents.{agent.name}]"
+        why = f"agent {agent.name!r} took longer than {limit_s:g} s and was stopped; {advice}"
+        raise ProviderError(why, code="P108", retryable=True) from None
+    except ProviderError as fault:
+        if fault.detail.get("exit_code") != NOT_FOUND:
+            raise
+        package = PROGRAMS[agent.kind].package
+        advice = f"install it with `{package}`, or " if package else ""
+        why = f"was not found on PATH; {advice}set program in [agents.{agent.name}] of whorl.toml"
+        what = f"program {agent.program!r} of agent {agent.name!r}"
+        raise ProviderError(f"{what} {why}", code=fault.code, detail=fault.detail) from fault
+    stream.end()
+    return finished
+
+
+def reply_of(
+    invocation: Invocation,
+    output: AgentOutput,
+    finished: Finished,
+    *,
+    cost_usd: float | None,
+    secrets: Sequence[Secret],
+) -> Reply:
+    """The reply; raises ProviderError P105, P109 or P130, with what the work has cost."""
+    usage = Usage(1, output.input_tokens, output.output_tokens, cost_usd)
+    text = shorten(clean(output.text), ANSWER_MAX)
+    named: dict[str, Json] = {"session": output.session, "model": output.model}
+    detail: dict[str, Json] = {"agent": invocation.agent, "exit_code": finished.exit_code}
+    detail |= {name: value for name, value in named.items() if value} | output.detail
+    if len(output.text) > ANSWER_MAX:
+        words = f"the answer has more than {ANSWER_MAX:,} characters: its end was left out"
+        detail |= {"cut": True, "warnings": [{"code": "R117", "message": words}]}
+    paid = detail | {"usage": usage.as_json()}
+    failure = _failure(f"agent {invocation.agent!r}", output, finished)
+    if failure is not None:
+        # The driver keeps a value beside the error: nothing that was paid for is lost.
+        raise redact_error(failure, secrets, paid | ({"value": text} if text else {}))
+    value: Json = text
+    schema = invocation.schema
+    if schema is not None:
+        # What the program checked itself is checked again.
+        extra: dict[str, Json] | None = None if invocation.strict else {}
+        if output.structured is None:
+            value, faults = conversation.typed_answer(schema, text, extra)
+        else:
+            value, faults = fit(schema, output.structured, extra)
+        detail |= {"extra": extra} if extra else {}
+        if faults:
+            words = conversation.fault_words(faults)
+            why = f"the answer of agent {invocation.agent!r} does not fit: {words}"
+            unfit: dict[str, Json] = {"answer": text, "errors": [*faults]}
+            raise redact_error(ProviderError(why, code="P105"), secrets, paid | unfit)
+    if invocation.whole:
+        typed = value if schema is not None else None
+        kept = {name: detail.get(name) for name in ("session", "model", "exit_code")}
+        value = {"text": text, "value": typed, **kept}
+    shown = {name: redact(entry, secrets) for name, entry in detail.items()}
+    return Reply(redact(value, secrets), usage, shown)
+
+
+def _failure(name: str, output: AgentOutput, finished: Finished) -> ProviderError | None:
+    """Why the work failed, by the program's own words first; None when it is done."""
+    if output.error:
+        words = shorten(_COLOR.sub("", output.error), WORDS_MAX)
+        fault = ProviderError(f"{name} failed: {words}", code="P130")
+        fault.retryable = output.status in RETRYABLE
+        fault.detail = {"status": output.status} if output.status else {}
+        return fault
+    texts = (finished.stderr, finished.stdout)
+    lines = [line for text in texts for line in _COLOR.sub("", text).strip().splitlines()[-1:]]
+    words = f": {shorten(lines[0], WORDS_MAX)}" if lines else ""
+    if finished.exit_code != 0:
+        message = f"{name} ended with exit code {finished.exit_code}{words}"
+        return ProviderError(message, code="P109", detail={"stderr": finished.stderr[-STDERR_MAX:]})
+    # A program of no known format may have done its work without a word.
+    is_empty = not output.is_plain and output.structured is None and not output.text.strip()
+    if not output.ended or is_empty:
+        return ProviderError(f"{name} ended without a result{words}", code="P130")
+    return None
+
+
+# What an agent program prints, followed as it comes: lines, events, and what is shown of them.
+
+LINE_MAX = 8_000_000
+EMITTED_MAX = 1_000_000
+
+
+class Stream:
+    """Cuts pieces of output into lines, and gives each event to `output`.
+
+    Without one all that is printed is the answer, and is passed on as it is. `when_ended` is called
+    with each event from the one on that says that the work is over.
+    """
+
+    def __init__(self, output: AgentOutput | None, emit: Emit, secrets: Sequence[Secret]) -> None:
+        self.output = output
+        self._emit = emit
+        self._shown = StreamedText(secrets)
+        self._pieces: list[str] = []
+        self._length = 0
+        self._emitted = 0
+        self.events = 0
+        self.when_ended: Callable[[], None] = lambda: None
+
+    def add(self, piece: str) -> None:
+        if self.output is None:
+            self._show(self._shown.take(clean(piece)))
+            return
+        first, *lines = piece.split("\n")
+        self._keep(first)
+        for line in lines:
+            self._end_line()
+            self._keep(line)
+
+    def end(self) -> None:
+        self._end_line()
+        self._show(self._shown.rest(is_whole=True))
+
+    def _keep(self, piece: str) -> None:
+        # A line that is too long is cut, and so it is no event; its end is still waited for.
+        self._length += len(piece)
+        if self._length <= LINE_MAX:
+            self._pieces.append(piece)
+
+    def _end_line(self) -> None:
+        line = "".join(self._pieces).strip()
+        self._pieces, self._length = [], 0
+        if not line or self.output is None:
+            return
+        event: Json = None
+        with suppress(NotJson):
+            # A number that is no number is no reason to lose a result that was paid for.
+            event = as_json(parse_json(line, in_part=True))
+        if not isinstance(event, dict):
+            return
+        self.events += 1
+        self._show(self._shown.take(clean(self.output.take(event))))
+        if self.output.ended:
+            self.when_ended()
+
+    def _show(self, text: str) -> None:
+        if text and self._emitted < EMITTED_MAX:
+            self._emitted += len(text)
+            self._emit(text)
+
+
+def output_of(finished: Finished, stream: Stream) -> AgentOutput:
+    """What the program said; one that speaks no JSON at all is taken at its word."""
+    output = stream.output
+    if output is None or (stream.events == 0 and finished.exit_code == 0):
+        text = finished.stdout.strip()
+        detail: dict[str, Json] = {"format": "text"} if output else {}
+        return AgentOutput(text, ended=not output or bool(text), detail=detail, is_plain=True)
+    return output
