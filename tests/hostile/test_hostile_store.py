@@ -20,7 +20,6 @@ from cloned import Clone, Listener, document, runs_of, served
 
 from waiting import wait_until
 from whorl.errors import UsageError
-from whorl.runtimes.journal.keys import mark_of, seals_from
 from whorl.services.project import find_project
 
 if TYPE_CHECKING:
@@ -160,10 +159,8 @@ def hide_trigger(database: apsw.Connection) -> None:
     digest = hashlib.sha256(TOKEN.encode()).hexdigest()
     names = {row[0] for row in database.execute("SELECT name FROM sqlite_schema")}
     database.execute("DELETE FROM tokens")
-    if "marks" in names:
-        database.execute("DELETE FROM marks")
     database.pragma("writable_schema", 1)
-    for table in sorted(names & {"marks", "identity", "runs", "journal", "audit"}):
+    for table in sorted(names & {"identity", "runs", "journal", "audit"}):
         sql = (
             f"CREATE TRIGGER z{table} AFTER INSERT ON {table} BEGIN INSERT OR IGNORE INTO tokens"
             "(name, role, created_at, digest)"
@@ -376,34 +373,6 @@ def test_an_id_that_others_have_written_is_none(person: Clone, token: str, tmp_p
         with pytest.raises(UsageError, match="you have not made the store"):
             project.open_store(create=True)
     assert not lets_in(person, token)
-
-
-def as_before(clone: Clone) -> None:
-    """Makes a store one that an earlier version made: with a mark, and without an id."""
-    seals = seals_from(clone.environment())
-    seals.signature("makes the key")
-    database = apsw.Connection(str(store_of(clone)))
-    database.execute("DROP TABLE identity; CREATE TABLE marks(mark TEXT PRIMARY KEY) WITHOUT ROWID")
-    database.execute("INSERT INTO marks VALUES(?)", (mark_of(seals, str(store_of(clone))),))
-    database.close()
-
-
-@pytest.mark.slow
-def test_a_store_that_the_user_made_before_is_registered_once(
-    stranger: Clone, person: Clone, token: str
-) -> None:
-    as_before(stranger)
-    shutil.rmtree(stranger.home / "config" / "whorl" / "stores")
-    before = store_of(stranger).read_bytes()
-
-    assert "error[W908]" in person.whorl("run", "tick.yaml").stderr
-    said = stranger.whorl("ls").stderr
-    assert "which an earlier version of Whorl made for you, is registered now" in said
-    assert stranger.whorl("ls").stderr == ""
-    assert lets_in(stranger, token)
-    # The same file again is not the store that is registered.
-    store_of(stranger).write_bytes(before)
-    assert "error[W908]" in stranger.whorl("run", "tick.yaml").stderr
 
 
 @pytest.mark.slow

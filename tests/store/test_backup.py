@@ -86,3 +86,26 @@ def test_a_log_without_its_store_is_neither_ignored_nor_used(
         assert [row.id for row in store.runs()] == ["other"]
     assert Path(f"{restored.aside.removesuffix('-wal')}-wal").read_bytes() == written
     assert Path(restored.aside).exists()
+
+
+def test_a_restore_brings_the_tables_of_schedules_and_experiments(
+    path: Path, tmp_path: Path
+) -> None:
+    """A new store does not have them: whoever writes to one first makes it."""
+
+    async def back_up_tables() -> None:
+        async with SqliteStore(path) as store:
+            for name in ("schedules", "firings", "experiments", "tokens", "others"):
+                made = f"CREATE TABLE {name}(name TEXT PRIMARY KEY) WITHOUT ROWID"
+                await store.change(lambda tables, made=made: tables.execute(made))
+                added = f"INSERT INTO {name} VALUES('kept')"
+                await store.change(lambda tables, added=added: tables.execute(added))
+            back_up(store, tmp_path / "copy.db", registry_of(path))
+
+    asyncio.run(back_up_tables())
+    restore(tmp_path / "copy.db", path, registry_of(path), force=True)
+
+    with closing(SqliteStore(path)) as store:
+        for name in ("schedules", "firings", "experiments", "tokens"):
+            assert store.rows(f"SELECT name FROM {name}") == [("kept",)]
+        assert store.rows("SELECT 1 FROM sqlite_schema WHERE name = 'others'") == []

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-import apsw
 import pytest
 from journal_makers import START, event, new_run, started, write
 
 from whorl.interfaces import formatting
 from whorl.runtimes.sqlite import RunFilter, SqliteStore
-from whorl.services.inspecting.costs import WAYS, costs_of
+from whorl.runtimes.sqlite.listing import KEPT
+from whorl.services.inspecting.costs import _add_charges, costs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
+    from whorl.runtimes.journal.projection import Spent
 
 HOUR = 3600.0
 
@@ -136,18 +136,16 @@ def test_a_run_is_found_by_the_reason_of_any_of_its_loops(store: SqliteStore) ->
 
 @pytest.mark.parametrize("since", [0.0, START + HOUR, START + 1.5 * HOUR, START + 40 * HOUR, 9e9])
 def test_what_is_kept_of_charges_is_what_the_journals_tell(
-    filled: SqliteStore, path: Path, since: float
+    filled: SqliteStore, since: float
 ) -> None:
-    kept = {by: costs_of(filled, by, since=since).document() for by in WAYS}
-    of_one = {by: costs_of(filled, by, run=filled.resolve("second")).document() for by in WAYS}
-    assert filled.runs_not_kept() == []
-    with closing(apsw.Connection(str(path))) as file:
-        file.execute("DELETE FROM spending WHERE loop <> 'all'")
-    assert filled.runs_not_kept() == ["first", "second"]
+    for by in KEPT:
+        for chosen in (None, filled.resolve("second")):
+            told: dict[str, Spent] = {}
+            for run in [chosen] if chosen else [row.id for row in filled.runs()]:
+                _add_charges(filled, run, told, by=by, at="", since=since)
 
-    assert {by: costs_of(filled, by, since=since).document() for by in WAYS} == kept
-    again = {by: costs_of(filled, by, run=filled.resolve("second")).document() for by in WAYS}
-    assert again == of_one
+            used = {name: spent for name, spent in told.items() if spent.calls}
+            assert filled.charges(by, since, chosen or "") == used
 
 
 def test_charges_are_told_by_model_and_by_loop(filled: SqliteStore) -> None:
@@ -189,16 +187,12 @@ def test_only_the_time_in_which_a_run_works_is_its_duration(store: SqliteStore) 
 
 
 def test_a_run_that_has_only_waited_for_a_person_has_no_duration(store: SqliteStore) -> None:
-    """Not the time since its beginning, which is all that is known of runs of old stores."""
     asked = [event("gate.waiting", "o/g"), event("run.waiting", "")]
     fired = event("timer.fired", "o/:timeout", START + 1000)
     write(store, *asked, fired, event("run.finished", "", START + 1000), created_at=START)
 
     (row,) = store.list_runs(RunFilter(sort="time"))
     assert (row.seconds, formatting.worked(row)) == (0.0, 0.0)
-    with closing(apsw.Connection(store.path)) as file:
-        file.execute("UPDATE progress SET seconds = 0")
-    assert store.runs()[0].seconds == 1000.0
 
 
 @pytest.mark.parametrize(("later_s", "made_s"), [(0.5, 0.0), (-5.0, -5.0), (1000.0, 1000.0)])
@@ -216,27 +210,6 @@ def test_an_entry_with_an_earlier_time_turns_no_clock_back(store: SqliteStore) -
 
     (row,) = store.runs()
     assert (row.updated_at, row.seconds) == (START + 6, 6.0)
-
-
-def test_a_store_that_was_made_without_them_gets_the_tables_and_columns(path: Path) -> None:
-    ended: dict[str, Json] = {"exit_reason": "budget", "iterations": 1}
-    events = [
-        paid("a", model="m"),
-        event("loop.started", "l"),
-        event("loop.finished", "l", **ended),
-    ]
-    with closing(SqliteStore(path)) as store:
-        write(store, *events, name="old")
-    with closing(apsw.Connection(str(path))) as file:
-        file.execute("DROP TABLE spending; ALTER TABLE loops DROP COLUMN exit_reason;")
-        file.execute("ALTER TABLE progress DROP COLUMN seconds")
-
-    with closing(SqliteStore(path)) as store:
-        write(store, *events, name="new")
-        assert [row.id for row in store.list_runs(RunFilter(ended="budget"))] == ["new", "old"]
-        assert (store.exits("old"), store.exits("new")) == ({}, {"budget": 1})
-        assert costs_of(store, "model").total.calls == 2
-        assert store.runs_not_kept() == ["old"]
 
 
 def test_runs_are_found_by_all_of_their_labels_and_leave_none_behind(store: SqliteStore) -> None:
@@ -261,15 +234,3 @@ def test_runs_are_found_by_all_of_their_labels_and_leave_none_behind(store: Sqli
     asyncio.run(store.prune(-1.0))
     assert store.list_runs(RunFilter()) == []
     assert store._reader.rows("SELECT count(*) FROM labels") == [(0,)]
-
-
-def test_runs_of_experiments_that_are_older_than_labels_get_that_of_their_key(path: Path) -> None:
-    with closing(SqliteStore(path)) as store:
-        for name, key in (("trial", "experiment:polish:1:abc"), ("mine", "mine"), ("none", "")):
-            asyncio.run(store.create(new_run(name, key=key), event("run.started")))
-    with closing(apsw.Connection(str(path))) as file:
-        file.execute("DROP TABLE labels")
-
-    with closing(SqliteStore(path)) as store:
-        labels = {row.id: row.labels for row in store.list_runs(RunFilter())}
-    assert labels == {"trial": {"experiment": "polish"}, "mine": {}, "none": {}}

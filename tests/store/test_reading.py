@@ -288,16 +288,6 @@ def test_the_empty_store_has_no_last_run(store: SqliteStore) -> None:
         list(store.read(RunId("x")))
 
 
-def test_totals_are_by_workflow(store: SqliteStore) -> None:
-    write(store, *loop(2), name="a")
-    write(store, *loop(3), name="b")
-    [total] = store.totals()
-
-    assert (total.name, total.runs, total.calls, total.input_tokens) == ("polish", 2, 5, 500)
-    assert total.cost_usd == pytest.approx(0.005)
-    assert store.totals(since=2e10) == []
-
-
 def test_reading_needs_no_writer(path: Path) -> None:
     SqliteStore(path).close()
     with closing(SqliteStore(path)) as store:

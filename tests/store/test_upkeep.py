@@ -6,7 +6,6 @@ import asyncio
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-import apsw
 import pytest
 from journal_makers import event, started
 
@@ -88,21 +87,6 @@ def test_the_next_timers_come_first_and_go_when_the_run_goes_on(path: Path) -> N
             assert store.run("soon").due is None
 
     asyncio.run(work())
-
-
-def test_a_store_that_was_made_without_the_table_gets_it(path: Path) -> None:
-    with closing(SqliteStore(path)) as store:
-        asyncio.run(started(store, "old"))
-    with closing(apsw.Connection(str(path))) as connection:
-        connection.execute("DROP TABLE upkeep")
-
-    async def again() -> tuple[list[str], list[RunId]]:
-        async with SqliteStore(path) as store:
-            run = await _left(store, "new", "server")
-            await store.release(RunId("old"), await store.claim(RunId("old"), keeps=True))
-            return [row.id for row in store.runs()], [*store.stranded(10), run]
-
-    assert asyncio.run(again()) == (["new", "old"], ["old", "new", "new"])
 
 
 def test_runs_belong_to_the_project_that_made_them(path: Path, tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.state import ENDED
 from whorl.lazily import dataclass
 from whorl.runtimes.performing import end_of
-from whorl.runtimes.service.tables import DEFINITIONS
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.checking import PAGES, is_of_run, losses
 from whorl.runtimes.sqlite.faults import DOCTOR
@@ -127,7 +126,8 @@ def _replace(file: Path, target: Path, registry: Registry, *, is_whole: bool) ->
             ):
                 kind = "store" if file == target else "backup"
                 _refuse_damaged(backup, f"the {kind} {str(file)!r}")
-                backup.copy_rows_to(str(part), _ALL if is_whole else _HISTORY, DEFINITIONS)
+                tables = _ALL if is_whole else _HISTORY
+                backup.copy_rows_to(str(part), tables, is_own=is_whole)
             stopped = asyncio.run(_stop_all(part, is_whole=is_whole))
             copied = _checked(part, f"the copy of {str(file)!r}")
             aside = _put_aside(target)

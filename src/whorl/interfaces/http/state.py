@@ -126,8 +126,8 @@ class ServerState:
         # Neither of both ever changes.
         self.given = lru_cache(_KEPT_MAX)(partial(_given, self.store))
         self.target = lru_cache(_KEPT_MAX)(partial(_target, self.store))
-        totals = self.store.totals
-        self._names = lru_cache(1)(lambda _: sorted({total.name for total in totals()}))
+        names = self.store.names
+        self._names = lru_cache(1)(lambda _: names())
         self._items: dict[RunId, tuple[RunRow, str]] = {}
         self.saves = RateLimit(SAVES_MAX, 1.0)
         self.hook_calls = RateLimit(self.providers.settings.server.hooks_per_minute, 60.0)

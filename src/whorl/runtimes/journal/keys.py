@@ -12,7 +12,6 @@ import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import suppress
 from dataclasses import field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from whorl.errors import StoreError
@@ -20,7 +19,8 @@ from whorl.lazily import dataclass, regex, sha256
 from whorl.source.paths import user_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
+    from pathlib import Path
 
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -80,11 +80,6 @@ class Seals:
             self._signing = hmac.digest(key, b"addresses that are given away", "sha256")
         return hmac.new(self._signing, _bound(place), "sha256").hexdigest()
 
-    def mark(self, *place: str) -> str:
-        """What an earlier version signed the path of a store with."""
-        inner = sha256(_bound(place)).digest()
-        return str(sha256(b"mark" + self._read(make=False) + inner).hexdigest())
-
     def _ready(self, *, make: bool) -> AESGCM:
         if self._cipher is None:
             # 25 ms, which nobody pays who has no secrets.
@@ -121,11 +116,6 @@ class Seals:
 
 def seals_from(environment: Mapping[str, str]) -> Seals:
     return Seals(user_folder(environment) / "key", environment.get(VARIABLE, ""))
-
-
-def mark_of(seals: Seals, path: str) -> str:
-    """What marked the store at a path as one of the user's own, before stores had ids."""
-    return seals.mark("store", os.path.realpath(path))
 
 
 _ADVICE: Final = (
@@ -225,22 +215,6 @@ class Registry:
             words = f"no store can be registered in {str(self.folder)!r}: {fault.strerror}"
             advice = f"let that folder be written, or name the folder of the store by {HOME}"
             raise StoreError(words, help=advice) from fault
-
-    def made_before(self, marks: Collection[str]) -> bool:
-        """Whether a store without an id is one that this user made before stores had ids.
-
-        It has a mark then: its path, signed with the user's key.
-        """
-        if not marks or any(map(_is_of_others, (Path(self.path), Path(self.path).parent))):
-            return False
-        own = [self.seals, Seals(self.seals.file)] if self.seals.given else [self.seals]
-        for seals in own:
-            # A key that is missing has marked nothing.
-            with suppress(StoreError):
-                if mark_of(seals, self.path) in marks:
-                    known = self.folder.iterdir() if self.folder.is_dir() else ()
-                    return all(self._holds(each.name) != os.fsencode(self.path) for each in known)
-        return False
 
 
 def registry_from(environment: Mapping[str, str], path: Path, *, is_named: bool) -> Registry:

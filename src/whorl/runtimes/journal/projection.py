@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 
-# What a run has worked at least: 0 is the mark of old stores, whose runs have not been counted.
-COUNTED_S: Final = 1e-9
 _REQUESTS_KEPT: Final = 100
 _ABANDONED_MAX: Final = 1_000
 _ANSWERED_KEPT: Final = 1_000
@@ -165,8 +163,7 @@ class RunFold(Generic[AnyLoop]):
     requests: deque[str] = field(default_factory=lambda: deque(maxlen=_REQUESTS_KEPT))
     # When a run that waits goes on by itself.
     due: float | None = None
-    # How long it has worked: not while it had ended, was paused or waited for a person; 0: nobody
-    # has counted.
+    # How long it has worked: not while it had ended, was paused or waited for a person.
     seconds: float = 0.0
     # What was reserved for calls in doubt, a part of the cost.
     reserved_usd: float = 0.0
@@ -215,10 +212,6 @@ class RunFold(Generic[AnyLoop]):
             if isinstance(limits, dict):
                 self.budget_usd = amount_of(limits.get("cost_usd"))
 
-    def start(self, event: Event) -> None:
-        self.seconds = COUNTED_S
-        self.go_on(event)
-
     def go_on(self, event: Event) -> None:
         """The run begins, or a person lets it go on, perhaps with more money."""
         self.status, self.error = "running", ""
@@ -236,7 +229,7 @@ class RunFold(Generic[AnyLoop]):
         self.go_on(event)
         self.abandoned.clear()
         self.calls = self.input_tokens = self.output_tokens = self.in_doubt = 0
-        self.cost_usd, self.reserved_usd, self.seconds = 0.0, 0.0, COUNTED_S
+        self.cost_usd, self.reserved_usd, self.seconds = 0.0, 0.0, 0.0
 
     def wait(self, event: Event) -> None:
         self.status = text_of(event.body.get("status")) or "waiting"
@@ -335,7 +328,7 @@ def _pause(run: RunFold[Any], event: Event) -> None:
 
 OF_ITERATIONS: Final = frozenset({"iteration.started", "iteration.finished"})
 _CHANGES: Final[dict[str, Callable[[RunFold[Any], Event], None]]] = {
-    "run.started": RunFold.start,
+    "run.started": RunFold.go_on,
     "run.resumed": RunFold.go_on,
     "run.accepted": RunFold.go_on,
     "run.continued": RunFold.go_on,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import random
 import threading
@@ -19,14 +18,7 @@ import apsw
 from whorl.errors import StoreError
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.faults import DOCTOR, check_format, is_of_reading, store_error, unmade
-from whorl.runtimes.sqlite.schema import (
-    FORMAT_VERSION,
-    IDENTITY,
-    MORE_COLUMNS,
-    MORE_NAMES,
-    MORE_TABLES,
-    TABLES,
-)
+from whorl.runtimes.sqlite.schema import FORMAT_VERSION, TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,8 +36,8 @@ _WAL_BYTES_MAX: Final = 64 * 1024 * 1024
 _COPIED_PAGES: Final = 2_000
 _READ_ONLY: Final = apsw.SQLITE_OPEN_READONLY
 _READ_WRITE: Final = apsw.SQLITE_OPEN_READWRITE
-
-log = logging.getLogger("whorl")
+_MISSING: Final = """SELECT sql FROM other.sqlite_schema WHERE type = 'table' AND name = ?1
+    AND name NOT IN (SELECT name FROM main.sqlite_schema)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +69,13 @@ def prepare(place: Place, *, create: bool, registry: Registry | None = None) -> 
             code="R908",
             help=f"name the file itself: --store {os.path.realpath(path)}",
         )
-    is_old = False
     try:
         if path.exists() and path.stat().st_size:
             place = replace(place, immutable=place.vfs is None and _is_unchangeable(path))
-            seen = _look(place, may_roll_back=registry is None or registry.is_named)
-            if registry is not None and not seen.is_empty and not registry.admits(seen.id):
-                if seen.id or not registry.made_before(seen.marks):
-                    return replace(place, is_strange=True)
-                is_old = not place.immutable
-            if place.is_strange or (seen.is_whole and not is_old):
+            id_ = _look(place, may_roll_back=registry is None or registry.is_named)
+            if id_ is not None and registry is not None:
+                return replace(place, is_strange=not registry.admits(id_))
+            if id_ is not None or place.is_strange:
                 return place
         elif not create:
             raise StoreError(
@@ -97,7 +86,7 @@ def prepare(place: Place, *, create: bool, registry: Registry | None = None) -> 
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        return replace(place, is_new=_make_tables(place, registry, is_old=is_old))
+        return replace(place, is_new=_make_tables(place, registry))
     except (apsw.Error, UnicodeDecodeError) as error:
         raise store_error(error, place.path) from error
     except OSError as error:
@@ -149,18 +138,19 @@ def _copy_into(target: apsw.Connection, connection: apsw.Connection) -> None:
     target.execute("BEGIN; UPDATE progress SET process = NULL; DELETE FROM processes; COMMIT")
 
 
-def copy_rows(source: Place, path: str, tables: Sequence[str], definitions: str) -> None:
+def copy_rows(source: Place, path: str, tables: Sequence[str], *, is_own: bool) -> None:
     """Copies rows of these tables into a new store; nothing else of the other file is taken.
 
-    `definitions` make those that a new store lacks. A table or column that the other has not is
-    left out.
+    A table that the new store lacks is made as it was in the other, if that one `is_own`. A table
+    or column that the other has not is left out.
     """
     connection = _open(Place(path), _READ_WRITE | apsw.SQLITE_OPEN_URI)
     try:
         connection.execute("ATTACH ? AS other", (_address(source),))
         begin(connection)
-        connection.execute(definitions)
         for table in tables:
+            for (definition,) in fetch(connection, _MISSING, (table,)) if is_own else ():
+                connection.execute(definition)
             own, others = (
                 [row[1] for row in fetch(connection, f"PRAGMA {schema}.table_info({table})")]
                 for schema in ("main", "other")
@@ -169,7 +159,6 @@ def copy_rows(source: Place, path: str, tables: Sequence[str], definitions: str)
                 select = f"SELECT {columns} FROM other.{table}"
                 connection.execute(f"INSERT INTO main.{table}({columns}) {select}")
         connection.execute("UPDATE progress SET process = NULL")
-        connection.execute(MORE_TABLES)
         connection.execute("COMMIT")
     except apsw.Error as error:
         raise store_error(error, source.path if is_of_reading(error) else path) from error
@@ -206,22 +195,12 @@ def patiently(action: Callable[[], object]) -> None:
             return
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What is in the file of a store: all tables, or none; its id, and what it had before ids."""
-
-    is_whole: bool
-    is_empty: bool
-    id: str
-    marks: frozenset[str]
-
-
-def _look(place: Place, *, may_roll_back: bool) -> _Seen:
-    """What an existing store is; one not ours is refused."""
+def _look(place: Place, *, may_roll_back: bool) -> str | None:
+    """The id of an existing store; one not ours is refused. None: the file is empty."""
     for flags in (_READ_ONLY, _READ_WRITE):
         connection = _open(place, flags)
         try:
-            return _seen(place, connection)
+            return _id_of(place, connection)
         except apsw.ReadOnlyError:
             # The power went while the file was being made: SQLite has to roll that back first. By
             # what a stranger has written there it would delete other files.
@@ -232,7 +211,7 @@ def _look(place: Place, *, may_roll_back: bool) -> _Seen:
     raise AssertionError
 
 
-def _seen(place: Place, connection: apsw.Connection) -> _Seen:
+def _id_of(place: Place, connection: apsw.Connection) -> str | None:
     stored = dict.fromkeys(("application_id", "user_version"), 0)
     # In one transaction: another process may be making the store at this moment.
     patiently(lambda: connection.execute("BEGIN"))
@@ -244,15 +223,14 @@ def _seen(place: Place, connection: apsw.Connection) -> _Seen:
             help="name another place with --store",
         )
     check_format(place.path, stored["user_version"])
+    if not known:
+        return None
     ids = fetch(connection, "SELECT id FROM identity LIMIT 1") if "identity" in known else []
-    marks = fetch(connection, "SELECT mark FROM marks LIMIT 100") if "marks" in known else []
-    is_whole = bool(stored["user_version"]) and known.issuperset(MORE_NAMES)
-    own = str(ids[0][0]) if ids else ""
-    return _Seen(is_whole, not known, own, frozenset(str(row[0]) for row in marks))
+    return str(ids[0][0]) if ids else ""
 
 
-def _make_tables(place: Place, registry: Registry | None, *, is_old: bool) -> bool:
-    """Whether there were none. A store that is new, or that its user made before, is registered."""
+def _make_tables(place: Place, registry: Registry | None) -> bool:
+    """Makes and registers a store; False: another process was faster."""
     connection = _open(place, _READ_WRITE)
     try:
         connection.pragma("page_size", 4096)
@@ -260,40 +238,22 @@ def _make_tables(place: Place, registry: Registry | None, *, is_old: bool) -> bo
         patiently(lambda: connection.pragma("journal_mode", "WAL"))
         connection.pragma("synchronous", "FULL")
         begin(connection)
-        version = connection.pragma("user_version")
-        check_format(place.path, version)
-        known = {row[0] for row in fetch(connection, "SELECT name FROM sqlite_schema")}
-        if not known or (is_old and "identity" not in known):
-            own = os.urandom(16).hex()
-            _register(own, registry, is_old=is_old)
-            connection.execute(IDENTITY, (own,))
-        if version == 0:
-            connection.execute(TABLES)
-        for table, column in MORE_COLUMNS.items():
-            known = {row[1] for row in fetch(connection, f"PRAGMA table_info({table})")}
-            if column.partition(" ")[0] not in known:
-                connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
-        connection.execute(MORE_TABLES)
+        if fetch(connection, "SELECT 1 FROM sqlite_schema LIMIT 1"):
+            check_format(place.path, connection.pragma("user_version"))
+            return False
+        own = os.urandom(16).hex()
+        if registry is not None:
+            # What the operator names counts without.
+            with suppress(*[StoreError] if registry.is_named else []):
+                registry.add(own)
+        connection.execute(TABLES)
+        connection.execute("INSERT INTO identity VALUES(?)", (own,))
         connection.pragma("application_id", _APPLICATION_ID)
         connection.pragma("user_version", FORMAT_VERSION)
         connection.execute("COMMIT")
-        return bool(version == 0)
+        return True
     finally:
         connection.close()
-
-
-def _register(own: str, registry: Registry | None, *, is_old: bool) -> None:
-    if registry is None:
-        return
-    try:
-        registry.add(own)
-    except StoreError:
-        # What the operator names counts without.
-        if not registry.is_named:
-            raise
-    if is_old:
-        words = "the store %s, which an earlier version of Whorl made for you, is registered now"
-        log.warning(words, registry.path)
 
 
 def _connect(place: Place, flags: int) -> apsw.Connection:

@@ -40,15 +40,14 @@ UNLISTED: Final = (EXPERIMENT, TRY)
 # The label of runs that were under way in a backup that was restored: its time.
 RESTORED: Final = "restored"
 
-# How long a run has worked; of one that an early version of the program has made, from its start.
-_WORKED: Final = "iif(seconds > 0, round(seconds, 6), max(0.0, updated_at - created_at))"
-COLUMNS: Final = f"""SELECT number, runs.id, name, status, dialect, file, created_at, updated_at,
+COLUMNS: Final = """SELECT number, runs.id, name, status, dialect, file, created_at, updated_at,
     coalesce(key, ''), parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd,
     loop, iteration, coalesce((SELECT iterations_max FROM loops
         WHERE loops.run = number AND address = progress.loop), 0),
     score, exit_reason, error, in_doubt, progress.mark, stopped_by,
-    coalesce(origin, ''), due, coalesce(held, ''), {_WORKED}, iif(began = 0, (SELECT count(*) FROM
-        (SELECT 1 FROM queue AS other WHERE other.began = 0 AND other.lane = queue.lane
+    coalesce(origin, ''), due, coalesce(held, ''), round(seconds, 6),
+    iif(began = 0, (SELECT count(*) FROM (SELECT 1 FROM queue AS other
+        WHERE other.began = 0 AND other.lane = queue.lane
         AND other.run <= queue.run LIMIT 1000)), NULL),
     (SELECT coalesce(sum(unpriced), 0) FROM spending WHERE spending.run = number),
     coalesce((SELECT home FROM homes WHERE homes.run = number), ''), '',
@@ -69,7 +68,7 @@ _ORDERS: Final[dict[Sort, str]] = {
     "tokens": "input_tokens + output_tokens",
     "calls": "calls",
     "score": "coalesce(score, -9e999)",
-    "time": _WORKED,
+    "time": "seconds",
 }
 SORTS: Final = tuple(_ORDERS)
 _CONDITIONS: Final = {
@@ -86,11 +85,8 @@ _CONDITIONS: Final = {
 }
 _LABELLED: Final = "number IN (SELECT run FROM labels WHERE label = ? AND value = ?)"
 _FIRST: Final = "SELECT run, kind, at, address, body, large FROM journal WHERE seq = 1"
-_EXITS: Final = """SELECT iif(finished IS NULL OR exit_reason <> '', exit_reason, NULL), count(*)
-    FROM loops WHERE run = (SELECT number FROM runs WHERE id = ?) GROUP BY 1"""
-_TOTALS: Final = """SELECT name, count(*), sum(calls), sum(input_tokens), sum(output_tokens),
-    sum(cost_usd), sum(in_doubt) FROM runs JOIN progress ON run = number
-    WHERE created_at >= ? GROUP BY name ORDER BY sum(cost_usd) DESC, name"""
+_EXITS: Final = """SELECT exit_reason, count(*) FROM loops
+    WHERE run = (SELECT number FROM runs WHERE id = ?) GROUP BY 1"""
 _HEADINGS: Final[dict[Kept, str]] = {
     "model": "model",
     "loop": "loop",
@@ -98,22 +94,15 @@ _HEADINGS: Final[dict[Kept, str]] = {
     "run": "id",
     "day": f"date(hour * {HOUR_S}, 'unixepoch')",
 }
-# A run that an earlier version of the program drove may have charges that are not kept.
-_NOT_KEPT: Final = """SELECT number FROM runs JOIN progress ON progress.run = number
-    LEFT JOIN (SELECT run, sum(calls) AS calls FROM spending GROUP BY run) AS kept
-    ON kept.run = number WHERE progress.calls <> coalesce(kept.calls, 0)"""
 _CHARGES: Final = f"""SELECT {{heading}}, sum(calls), sum(iif(model <> '', calls, 0)),
     sum(input_tokens), sum(output_tokens), sum(cost_usd), sum(unpriced), sum(in_doubt)
     FROM spending JOIN runs ON number = run WHERE hour >= ?1 AND (?2 = '' OR id = ?2)
-    AND (?2 <> '' OR ?3 OR coalesce(key, '') NOT LIKE '{TRY}%')
-    AND number NOT IN ({_NOT_KEPT}) GROUP BY 1 HAVING sum(calls) <> 0"""
+    AND (?2 <> '' OR ?3 OR coalesce(key, '') NOT LIKE '{TRY}%') GROUP BY 1 HAVING sum(calls) <> 0"""
 _COUNT: Final = f"""SELECT count(DISTINCT run) FROM spending JOIN runs ON number = run
     WHERE hour >= ?1 AND (?2 = '' OR id = ?2) AND calls <> 0
-    AND (?2 <> '' OR ?3 OR coalesce(key, '') NOT LIKE '{TRY}%') AND number NOT IN ({_NOT_KEPT})"""
-_CALLS: Final = """SELECT coalesce(sum(calls), 0), coalesce(sum(iif(model <> '', calls, 0)), 0)
-    FROM spending WHERE run = (SELECT number FROM runs WHERE id = ?)"""
-_LEFT_OUT: Final = f"""SELECT id FROM runs JOIN progress ON progress.run = number
-    WHERE number IN ({_NOT_KEPT}) AND updated_at >= ?1 AND (?2 = '' OR id = ?2)"""
+    AND (?2 <> '' OR ?3 OR coalesce(key, '') NOT LIKE '{TRY}%')"""
+_MODEL_CALLS: Final = """SELECT coalesce(sum(calls), 0) FROM spending
+    WHERE run = (SELECT number FROM runs WHERE id = ?) AND model <> ''"""
 _PAGE: Final = 256
 _OPEN: Final = ("running", "waiting", "paused")
 _STORE_FOLDER: Final = ".whorl"
@@ -153,19 +142,6 @@ class RunFilter:
         words += [_LABELLED for _ in self.labels]
         each = [*values, self.without_key, *self.labels]
         return words, [value for part in each for value in part]
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """What all runs of one workflow have used."""
-
-    name: str
-    runs: int
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float
-    in_doubt: int
 
 
 class RunListing:
@@ -329,16 +305,8 @@ class RunListing:
         return home.partition("\n")[0] or (around if store == _STORE_FOLDER else "")
 
     def exits(self, run: str) -> dict[str, int]:
-        """How many loops of a run ended for which reason; under way: an empty one.
-
-        Nothing where an earlier version of the program has not kept it.
-        """
-        exits = dict(self._reader.rows(_EXITS, (run,)))
-        return {} if None in exits else exits
-
-    def totals(self, since: float = 0.0) -> list[Total]:
-        """What the runs made since a time have used, by workflow name, the most expensive first."""
-        return [Total(*row) for row in self._reader.rows(_TOTALS, (since,))]
+        """How many loops of a run ended for which reason; under way: an empty one."""
+        return dict(self._reader.rows(_EXITS, (run,)))
 
     def charges(
         self, by: Kept, since: float = 0.0, run: str = "", *, with_tries: bool = False
@@ -353,14 +321,13 @@ class RunListing:
         asked = (int(since // HOUR_S), run, with_tries)
         return int(self._reader.rows(_COUNT, asked)[0][0])
 
-    def calls_kept(self, run: str) -> tuple[int, int]:
-        """How many calls of a run are kept, and how many of them models or agents answered."""
-        calls, of_models = self._reader.rows(_CALLS, (run,))[0]
-        return int(calls), int(of_models)
+    def names(self) -> list[str]:
+        """The names of all workflows that have runs."""
+        return [row[0] for row in self._reader.rows("SELECT DISTINCT name FROM runs ORDER BY name")]
 
-    def runs_not_kept(self, since: float = 0.0, run: str = "") -> list[RunId]:
-        """The runs that `charges` leaves out: only their journals tell what they used."""
-        return [RunId(row[0]) for row in self._reader.rows(_LEFT_OUT, (since, run))]
+    def model_calls(self, run: str) -> int:
+        """How many calls of a run models or agents answered."""
+        return int(self._reader.rows(_MODEL_CALLS, (run,))[0][0])
 
 
 def _is_given(words: str, entry: tuple[Any, ...], payload: Callable[[int], Json]) -> bool:

@@ -451,8 +451,8 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
         with self._reader.lend() as connection:
             copy_all(connection, path)
 
-    def copy_rows_to(self, path: str, tables: Sequence[str], definitions: str) -> None:
-        copy_rows(self._place, path, tables, definitions)
+    def copy_rows_to(self, path: str, tables: Sequence[str], *, is_own: bool) -> None:
+        copy_rows(self._place, path, tables, is_own=is_own)
 
     def living(self) -> list[int]:
         """The numbers of the processes that drive runs, or may."""

@@ -1,4 +1,4 @@
-"""The tables of a store, and what one that was made without some of them gets when it is opened.
+"""The tables of a store.
 
 The journal is one log for all runs, in the order in which things happened, so that a commit touches
 few pages however many runs it serves; an index finds the entries of a run. The meaning of columns
@@ -7,12 +7,11 @@ never changes within a format version.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 FORMAT_VERSION: Final = 3
 
-_DEFINITIONS: Final = """
+_RUNS: Final = """
 CREATE TABLE runs(
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, key TEXT UNIQUE,
     name TEXT NOT NULL, dialect TEXT NOT NULL, file TEXT NOT NULL, parent TEXT NOT NULL,
@@ -66,22 +65,16 @@ CREATE TABLE memories(
     PRIMARY KEY(key, number)
 ) WITHOUT ROWID;
 """
-# Columns that a store may lack that was made without them.
-MORE_COLUMNS: Final = {
-    "progress": "seconds REAL NOT NULL DEFAULT 0",
-    "loops": "exit_reason TEXT NOT NULL DEFAULT ''",
-}
 # Who started a run, whether servers keep it going, when it goes on by itself, why no server took
 # it up; and in which boot the time of day was how much ahead of a clock that nobody sets.
 # What calls were charged with, by hour, loop and model.
-# A store that was made without the tables gets them when it is opened; runs may have no rows.
 _UPKEEP: Final = """
-CREATE TABLE IF NOT EXISTS upkeep(
+CREATE TABLE upkeep(
     run INTEGER PRIMARY KEY, origin TEXT NOT NULL, kept INTEGER NOT NULL, due REAL,
     held TEXT NOT NULL, anchor TEXT NOT NULL, ahead REAL NOT NULL
 );
-CREATE INDEX IF NOT EXISTS upkeep_by_due ON upkeep(due) WHERE due IS NOT NULL;
-CREATE TABLE IF NOT EXISTS spending(
+CREATE INDEX upkeep_by_due ON upkeep(due) WHERE due IS NOT NULL;
+CREATE TABLE spending(
     run INTEGER NOT NULL, hour INTEGER NOT NULL, loop TEXT NOT NULL, model TEXT NOT NULL,
     calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
     cost_usd REAL NOT NULL, unpriced INTEGER NOT NULL, in_doubt INTEGER NOT NULL,
@@ -90,7 +83,7 @@ CREATE TABLE IF NOT EXISTS spending(
 """
 # Addresses that start workflows. Secrets are sealed; an old one counts until its time is over.
 _HOOKS: Final = """
-CREATE TABLE IF NOT EXISTS hooks(
+CREATE TABLE hooks(
     name TEXT PRIMARY KEY, file TEXT NOT NULL, workflow TEXT NOT NULL, format TEXT NOT NULL,
     created_at REAL NOT NULL, secret TEXT NOT NULL, old_secret TEXT NOT NULL,
     old_until REAL NOT NULL
@@ -99,32 +92,24 @@ CREATE TABLE IF NOT EXISTS hooks(
 # Runs of workflows of which so many run at once; those that have not begun wait for their turn,
 # one lane for each workflow.
 _QUEUE: Final = """
-CREATE TABLE IF NOT EXISTS queue(
+CREATE TABLE queue(
     run INTEGER PRIMARY KEY, lane TEXT NOT NULL, at_once INTEGER NOT NULL,
     began INTEGER NOT NULL
 );
-CREATE INDEX IF NOT EXISTS queue_by_turn ON queue(began, lane, run);
+CREATE INDEX queue_by_turn ON queue(began, lane, run);
 """
-# Names and values by which runs are found; those of experiments have labels, too, and runs that
-# were made before there were labels get the one that their keys tell.
-_LABELS: Final = """
-CREATE TABLE IF NOT EXISTS labels(
+# Names and values by which runs are found; where a run belongs, unless to the folder around the
+# store with its usual configuration; what was reserved for calls in doubt, a part of the cost.
+# Runs may have no rows here.
+_ABOUT_RUNS: Final = """
+CREATE TABLE labels(
     run INTEGER NOT NULL, label TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY(run, label)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS labels_by_value ON labels(label, value);
-INSERT OR IGNORE INTO labels
-    SELECT number, 'experiment', substr(key, 12, instr(substr(key, 12), ':') - 1)
-    FROM runs WHERE key >= 'experiment:' AND key < 'experiment;';
+CREATE INDEX labels_by_value ON labels(label, value);
+CREATE TABLE homes(run INTEGER PRIMARY KEY, home TEXT NOT NULL);
+CREATE TABLE doubts(run INTEGER PRIMARY KEY, reserved_usd REAL NOT NULL);
 """
 # What the store is known by where its user keeps a list of those that he has made.
-IDENTITY: Final = """CREATE TABLE IF NOT EXISTS identity(id TEXT PRIMARY KEY) WITHOUT ROWID;
-    INSERT INTO identity VALUES(?)"""
-# Where a run belongs, unless to the folder around the store with its usual configuration.
-_HOMES: Final = "CREATE TABLE IF NOT EXISTS homes(run INTEGER PRIMARY KEY, home TEXT NOT NULL);"
-# What was reserved for calls in doubt, a part of the cost; runs without one have no row.
-_DOUBTS: Final = """CREATE TABLE IF NOT EXISTS doubts(
-    run INTEGER PRIMARY KEY, reserved_usd REAL NOT NULL);"""
+_IDENTITY: Final = "CREATE TABLE identity(id TEXT PRIMARY KEY) WITHOUT ROWID;"
 # SQLite keeps the text of a definition: without the indentation it fits into one page.
-TABLES: Final = " ".join(_DEFINITIONS.split())
-MORE_TABLES: Final = " ".join(f"{_UPKEEP}{_HOOKS}{_QUEUE}{_LABELS}{_HOMES}{_DOUBTS}".split())
-MORE_NAMES: Final = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", MORE_TABLES)
+TABLES: Final = " ".join(f"{_RUNS}{_UPKEEP}{_HOOKS}{_QUEUE}{_ABOUT_RUNS}{_IDENTITY}".split())

@@ -89,19 +89,17 @@ def costs_of(
     sums: dict[str, Spent] = {}
     if by in KEPT and not at:
         sums = store.charges(by, since, run or "", with_tries=with_tries)
-        folded = store.runs_not_kept(since, run or "")
-        runs = store.runs_charged(since, run or "", with_tries=with_tries)
+        runs, folded = store.runs_charged(since, run or "", with_tries=with_tries), 0
     else:
-        folded = [run] if run else _newest(store, since, with_tries)
-        runs = 0
-    add = partial(_add_charges, store, sums=sums, by=by, at=at, since=since)
-    runs += sum(is_charged for _, is_charged in each_left(folded, add))
+        read = [run] if run else _newest(store, since, with_tries)
+        add = partial(_add_charges, store, sums=sums, by=by, at=at, since=since)
+        runs, folded = sum(is_charged for _, is_charged in each_left(read, add)), len(read)
     lines = [_line(by, name, spent) for name, spent in sums.items() if spent.calls]
     if by == "day":
         lines.sort(key=lambda line: line.name)
     elif by != "iteration":
         lines.sort(key=lambda line: (-line.cost_usd, -line.calls, line.name))
-    return Costs(by, runs, lines, more=run is None and by not in KEPT and len(folded) == RUNS_MAX)
+    return Costs(by, runs, lines, more=run is None and by not in KEPT and folded == RUNS_MAX)
 
 
 def _newest(store: SqliteStore, since: float, with_tries: bool) -> list[RunId]:

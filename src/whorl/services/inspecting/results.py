@@ -178,10 +178,7 @@ def _complete_usage(
     store: SqliteStore, run: RunId, machine: Machine, result: dict[str, Any]
 ) -> None:
     """Tells calls of models from others, what is reserved, and what loops use meanwhile."""
-    calls, of_models = store.calls_kept(run)
-    # A run that an earlier version of the program drove does not tell.
-    if calls == result["usage"]["calls"]:
-        result["usage"]["model_calls"] = of_models
+    result["usage"]["model_calls"] = store.model_calls(run)
     if result["usage"]["in_doubt"]:
         charges = RunFold[LoopFold]()
         for entry in store.read(run, kinds=CHARGED | {"run.forked"}):
