@@ -13,13 +13,9 @@ from crash.stored import Crash
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import StoreError, UsageError
-from whorl.interpreter.events import Event
-from whorl.interpreter.machine import Machine
-from whorl.interpreter.plan import Plan
-from whorl.ir import content_hash, from_json, to_json
-from whorl.runtimes.journal.folding import Folded, fold, take
+from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.forking import Fork, fork_run, look_into
-from whorl.runtimes.journal.journal import Entry, NewRun, RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.pruning import delete
@@ -29,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from whorl.interpreter.events import Event
     from whorl.ir import Workflow
 
 pytestmark = pytest.mark.threat(row="T1")
@@ -167,48 +164,3 @@ def test_another_version_may_have_more_or_fewer_steps(
             return list(script.performed)
 
     assert asyncio.run(run()) == calls
-
-
-async def _made_before(store: SqliteStore, source: RunId, at: str, workflow: Workflow) -> RunId:
-    """A fork as versions made it that could not stop in the midst of an event."""
-    events: list[Event] = []
-    for entry in store.read(source):
-        events.append(entry.event)
-        if entry.event.kind == "iteration.started" and entry.event.address == at:
-            break
-    plan = Plan(from_json(store.workflow(source)))
-    folded = Folded(Machine(plan), 0, source, store.seals)
-    for index, event in enumerate(events, start=1):
-        take(folded, Entry(index, event))
-    machine = folded.machine
-    run = RunId("before")
-    body = {"at": at, "run": run, "source": source, "seed": "s", "set": {}, "limits": {}}
-    forked = Event("run.forked", at, time.time(), body)  # type: ignore[arg-type]
-    machine.plan = Plan(workflow)
-    machine.feed(forked)
-    made = NewRun(
-        run, to_json(workflow), content_hash(to_json(workflow)), "w", "native", parent=source
-    )
-    await store.create(made, events[0])
-    owner = await store.claim(run)
-    seq = await store.append(run, owner, [*events[1:], forked, *machine.take_notes()])
-    await store.snapshot(run, owner, seq, machine.snapshot())
-    await store.release(run, owner)
-    return run
-
-
-@pytest.mark.parametrize("text", [_OLD, _FULLER])
-def test_forks_of_earlier_versions_stay_readable(tmp_path: Path, text: str) -> None:
-    async def look() -> None:
-        async with SqliteStore(tmp_path / "runs.db") as store:
-            runtime, _ = _runtime(store)
-            source = await _ended(runtime)
-            run = await _made_before(store, source, "work[3]", _read(text))
-            assert await runtime.drive(run) == "succeeded"
-            wanted = frozenset(f"work[{number}]" for number in range(1, 5))
-            assert set(look_into(store, run, wanted)) == wanted
-            again = await _forked(store, run, "work[3]", text, "again")
-            assert await runtime.drive(again) == "succeeded"
-            assert set(look_into(store, again, wanted)) == wanted
-
-    asyncio.run(look())

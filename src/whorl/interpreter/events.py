@@ -45,8 +45,8 @@ FedKind: TypeAlias = Literal[
     # again: where a call of that gets no whole answer, the run fails, and it can be tried again
     "run.continued",
     "run.accepted",  # at, iteration, results, score, collected; without an iteration: stop after it
-    # exact: it stood where the iteration begins, at the time stood_at; workflow: the one until then
-    "run.forked",  # at, run, seed, source, set, limits, exact, stood_at, workflow
+    # it stood where the iteration begins, at the time stood_at; workflow: the one until then
+    "run.forked",  # at, run, seed, source, set, limits, stood_at, workflow
 ]
 
 NoteKind: TypeAlias = Literal[

@@ -393,14 +393,12 @@ def _accepted(machine: State, body: dict[str, Any]) -> None:
 def _forked(machine: State, body: dict[str, Any]) -> None:
     """Begins an iteration anew, in a run of its own that has made no call yet.
 
-    The machine stands at the beginning of that iteration (`Machine.stops`). Runs that were forked
-    by versions that could not stop there stand at the end of the event in which it began.
+    The machine stands at the beginning of that iteration (`Machine.stops`).
     """
     address, number = split_iteration(str(body["at"]))
     key = loop_at(machine, address)
     frame = machine.loop_frames[key]
-    if body.get("exact"):
-        check(frame["count"] == number, f"{address!r} is at iteration {frame['count']}")
+    check(frame["count"] == number, f"{address!r} is at iteration {frame['count']}")
     machine.stopped_at = ""
     if "by_rule" in body:
         del machine.loop_frames[loop_at(machine, body["by_rule"])]["explore"]

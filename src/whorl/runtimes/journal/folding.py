@@ -6,19 +6,19 @@ from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from whorl.errors import StoreError, UsageError
+from whorl.errors import StoreError
 from whorl.interpreter.events import FED_KINDS, Event
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.ir import from_json
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.journal import Entry, Journal, RunId
 from whorl.runtimes.journal.keys import CODE
 from whorl.runtimes.journal.sealed_secrets import SEALED, hide, opened, opened_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from whorl.runtimes.journal.journal import Entry, Journal, RunId
     from whorl.runtimes.journal.keys import Seals
 
 
@@ -245,7 +245,9 @@ class Replay:
             self._part = sum(entry.seq <= stored[0] for entry in forks) if stored else 0
         plans = [plan]
         for fork in reversed(self._forks):
-            plans.append(_plan_before(journal, fork) or plans[-1])
+            # A fork of another workflow has that of its source.
+            before = fork.body.get("workflow")
+            plans.append(plans[-1] if before is None else Plan(from_json(before)))
         self._plans = plans[::-1]
         self._until = until
         self.folded = Folded(Machine(self._plans[0]), 0, run, seals)
@@ -274,12 +276,6 @@ class Replay:
         self.folded.machine.advance()
         hear(self.folded)
 
-    def catch_up(self) -> None:
-        catch_up(self.folded)
-
-    def come_to_rest(self) -> None:
-        come_to_rest(self.folded)
-
     def _forked_at(self) -> str:
         if self._part == len(self._forks):
             return ""
@@ -287,21 +283,8 @@ class Replay:
 
     def _set_stops(self) -> None:
         # An iteration that is forked in this part is the one that begins in the next.
-        stops = {self._until} - {self._forked_at()}
-        if self._part < len(self._forks) and self._forks[self._part].body.get("exact"):
-            stops.add(self._forked_at())
+        stops = filter(None, (self._until, self._forked_at()))
         self.folded.machine.stops = frozenset(stops)
-
-
-def _plan_before(journal: Journal, fork: Event) -> Plan | None:
-    """The plan of what was forked, where the fork has another workflow."""
-    pinned = fork.body.get("workflow")
-    if pinned is None and not fork.body.get("exact"):
-        try:
-            pinned = journal.workflow(RunId(str(fork.body.get("source"))))
-        except UsageError:  # the source was deleted
-            return None
-    return Plan(from_json(pinned)) if pinned is not None else None
 
 
 def stored_in(

@@ -18,7 +18,7 @@ from whorl.interpreter.state import Observer
 from whorl.ir import Workflow, content_hash, from_json, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.fields import records_in
-from whorl.runtimes.journal.folding import Replay, as_far_as_open, begins, stored_in
+from whorl.runtimes.journal.folding import Replay, as_far_as_open, begins, catch_up, stored_in
 from whorl.runtimes.journal.journal import Journal, NewRun, RunId
 from whorl.runtimes.journal.sealed_secrets import (
     hide,
@@ -85,7 +85,6 @@ def new_run_of(
     old, encoded = to_json(machine.plan.workflow), to_json(workflow)
     body: dict[str, Json] = {
         "at": fork.at,
-        "exact": True,
         "run": run,
         "source": source,
         "stood_at": machine.now,
@@ -141,7 +140,7 @@ def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine
         if entry.seq > first and not replay.has_arrived:
             is_before = replay.take(entry)
             if begins(event, at):
-                replay.catch_up()
+                catch_up(replay.folded)
             replay.folded.forget_journaled()
         if replay.has_arrived and begins(event, at):
             return events + replay.folded.late, replay.folded.machine, shared
@@ -191,7 +190,7 @@ def moment(journal: Journal, run: RunId, iteration: str) -> Machine | None:
         for entry in journal.read(run, after=replay.folded.seq):
             replay.take(entry)
             if begins(entry.event, iteration):
-                replay.catch_up()
+                catch_up(replay.folded)
             if replay.has_arrived:
                 hide(replay.folded.machine)
                 return replay.folded.machine
@@ -303,4 +302,4 @@ def _observe(
             break
         if iteration in results:
             return
-    replay.catch_up()
+    catch_up(replay.folded)

@@ -16,7 +16,7 @@ from whorl.interpreter.events import FED_KINDS, split_iteration
 from whorl.interpreter.plan import Plan
 from whorl.ir import from_json
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.folding import Replay, stored_in
+from whorl.runtimes.journal.folding import Replay, catch_up, come_to_rest, stored_in
 from whorl.services.records.recorder import STEERING
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class RecordLookup:
                 look_at *= 4
                 if (ahead := self._ahead()) is not None:
                     return ahead
-        self._replay.come_to_rest()
+        come_to_rest(self._replay.folded)
         return None
 
     def _from(self, stored: tuple[int, str] | None) -> Replay:
@@ -79,7 +79,7 @@ class RecordLookup:
 
     def _take(self, entry: Entry) -> None:
         self._replay.take(entry)
-        self._replay.catch_up()
+        catch_up(self._replay.folded)
         self._replay.folded.forget_journaled()
 
     def _is_passed(self) -> bool:
