@@ -14,7 +14,7 @@ from served import TOKEN, Client, connected, make_project, running
 from whorl.interfaces.http.app import build_app
 from whorl.interfaces.http.server import Place
 from whorl.interfaces.operations import OPERATIONS, ROUTES
-from whorl.runtimes.service.tokens import ROLES, Tokens
+from whorl.runtimes.service.tables import ROLES, Tokens
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:

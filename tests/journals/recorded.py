@@ -18,7 +18,7 @@ from crash.in_memory import Crash
 from simulation.turns import JumpingTurns
 from whorl.interpreter.events import FED_KINDS, Event
 from whorl.ir import content_hash, from_json
-from whorl.runtimes.journal.folding import Replay
+from whorl.runtimes.journal.folding import Replay, catch_up
 from whorl.runtimes.journal.journal import NewRun, RunId
 from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
@@ -138,7 +138,10 @@ def _snapshot(journal: MemoryJournal, run: RunId, *, is_sliced: bool) -> list[An
     for entry in entries:
         replay.take(entry)
         # Where slices take time, the driver has snapshots in the midst of work.
-        (replay.catch_up if is_sliced else replay.finish)()
+        if is_sliced:
+            catch_up(replay.folded)
+        else:
+            replay.finish()
         said = replay.folded.journaled
         is_complete = entry.seq > forked and said == len(replay.folded.unsaid)
         if is_complete and (found[0] == 0 or entry.seq <= len(entries) // 2):

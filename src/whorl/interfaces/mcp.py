@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from whorl.interfaces.python.runs import Run
     from whorl.interfaces.python.values import Workflow
-    from whorl.runtimes.service.tokens import Role
+    from whorl.runtimes.service.tables import Role
     from whorl.services.project import Project
 
 

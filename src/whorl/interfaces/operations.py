@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from whorl.lazily import dataclass
-from whorl.runtimes.service.tokens import ROLES, Role
+from whorl.runtimes.service.tables import ROLES, Role
 
 
 @dataclass(frozen=True, slots=True)

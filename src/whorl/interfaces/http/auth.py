@@ -30,8 +30,7 @@ from whorl.errors import StoreError, UsageError, safe
 from whorl.interfaces.http.limits import HOOKS, RateLimit
 from whorl.interfaces.http.problems import Refusal, answer_for
 from whorl.interfaces.operations import OPERATIONS, ROUTES, has_role
-from whorl.runtimes.service.tables import Audit, AuditEntry
-from whorl.runtimes.service.tokens import SERVER, Role, Token, Tokens, digest_of
+from whorl.runtimes.service.tables import SERVER, Audit, AuditEntry, Role, Token, Tokens, digest_of
 from whorl.source.paths import read_start, reason_of
 
 # Calls whose bodies are signed: what answers them checks the signature.

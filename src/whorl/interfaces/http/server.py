@@ -24,7 +24,7 @@ from whorl.interfaces.http.limits import Limits
 from whorl.interfaces.http.operations import AccessLog
 from whorl.interfaces.http.problems import Refusal, answer_for
 from whorl.interfaces.http.state import ServerState, open_state
-from whorl.runtimes.service.tokens import Tokens
+from whorl.runtimes.service.tables import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

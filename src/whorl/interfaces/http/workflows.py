@@ -27,7 +27,7 @@ from whorl.interfaces.status_words import condition_words, effects_words, foreca
 from whorl.interpreter.events import join
 from whorl.ir.walk import blocks_of
 from whorl.plugins import needed
-from whorl.runtimes.service.tokens import Role
+from whorl.runtimes.service.tables import Role
 from whorl.services.discovery import Listed
 from whorl.services.files.forecasting import Forecast, forecast
 from whorl.services.files.preflight import SCRIPTED, TOY, refusal

@@ -1,13 +1,17 @@
-"""The tables of servers in a store, and one of them: the audit, of who asked for what."""
+"""What servers keep in a store: the audit, of who asked for what, and tokens, of who may.
+
+Of tokens only hashes are stored. Whoever writes to a table first makes it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+import secrets
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 
-from whorl.errors import StoreError, safe
-from whorl.lazily import dataclass
+from whorl.errors import StoreError, UsageError, did_you_mean, safe
+from whorl.lazily import dataclass, regex, sha256
 from whorl.runtimes.sqlite.encoding import whole
 
 if TYPE_CHECKING:
@@ -25,14 +29,14 @@ _DELETED_AT_ONCE: Final = 1_000
 _EVERY_S: Final = 60.0
 _ADD: Final = """INSERT INTO audit(at, who, role, action, run, file, outcome)
     VALUES(?, ?, ?, ?, ?, ?, ?)"""
-_READ: Final = """SELECT id, at, who, role, action, run, file, outcome FROM audit
+_READ: Final = """SELECT who, action, outcome, role, run, file, at, id FROM audit
     WHERE id < ? AND at >= ? AND (?3 = '' OR who = ?3) AND (?4 = '' OR run = ?4)
     ORDER BY id DESC LIMIT ?5"""
 _RETIRE: Final = f"""DELETE FROM audit WHERE id IN
     (SELECT id FROM audit WHERE at < ? ORDER BY id LIMIT {_DELETED_AT_ONCE})"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AuditEntry:
     """What somebody did: `outcome` is `ok`, or why not. `run` and `file` say what it was about."""
 
@@ -55,11 +59,7 @@ class Audit:
     async def add(self, deed: AuditEntry) -> None:
         texts = (deed.who, deed.role, deed.action, deed.run, deed.file, deed.outcome)
         row = (self.store.clock(), *(whole(text[:TEXT_MAX]) for text in texts))
-
-        def apply(connection: apsw.Connection) -> None:
-            connection.execute(_ADD, row)
-
-        await change(self.store, apply)
+        await changed(self.store, _ADD, row)
 
     def read(
         self,
@@ -71,9 +71,8 @@ class Audit:
         limit: int = 100,
     ) -> list[AuditEntry]:
         """What was done, the newest first."""
-        names = ("id", "at", "who", "role", "action", "run", "file", "outcome")
         found = rows(self.store, "audit", _READ, (before, since, who, run, limit))
-        return [AuditEntry(**dict(zip(names, row, strict=True))) for row in found]
+        return [AuditEntry(*row) for row in found]
 
     async def keep(self, older_than_s: float) -> None:
         """Deletes what is older than that, until it is cancelled."""
@@ -87,16 +86,123 @@ class Audit:
 
     async def retire(self, older_than_s: float) -> int:
         """Deletes the oldest rows, a part at a time; gives how many."""
-        limit = self.store.clock() - older_than_s
+        return await changed(self.store, _RETIRE, (self.store.clock() - older_than_s,))
 
-        def apply(connection: apsw.Connection) -> int:
-            connection.execute(_RETIRE, (limit,))
-            return connection.changes()
+
+# Tokens. A name has several of them only while one takes the other's place.
+
+# Each may do all that those before it may.
+Role = Literal["read", "run", "steer", "admin"]
+ROLES: Final[tuple[Role, ...]] = get_args(Role)
+# The token that a server is started with.
+SERVER: Final = "server"
+# So that whoever looks for keys in a text finds it.
+PREFIX: Final = "whorl_"
+TOKENS_MAX: Final = 1_000
+_NAME: Final = regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_TOKENS: Final = "SELECT name, role, created_at, expires_at, digest FROM tokens"
+_ALL_TOKENS: Final = f"{_TOKENS} ORDER BY name, created_at"
+_FIND_TOKEN: Final = f"{_TOKENS} WHERE digest = ?"
+_NAMED_TOKENS: Final = f"{_TOKENS} WHERE name = ? ORDER BY created_at"
+_ADD_TOKEN: Final = """INSERT INTO tokens(name, role, created_at, expires_at, digest)
+    VALUES(?, ?, ?, ?, ?)"""
+_SHORTEN_TOKENS: Final = """UPDATE tokens SET expires_at = min(coalesce(expires_at, ?2), ?2)
+    WHERE name = ?1"""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token as it is known; `expires_at` is None where it stays valid."""
+
+    name: str
+    role: Role
+    created_at: float
+    expires_at: float | None
+    digest: bytes
+
+    def is_valid(self, now: float) -> bool:
+        return self.expires_at is None or now < self.expires_at
+
+
+def digest_of(token: str) -> bytes:
+    return sha256(token.encode("utf-8", "replace")).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens of a store. A name has several of them only while one takes the other's place."""
+
+    store: SqliteStore
+
+    def all(self) -> list[Token]:
+        return [Token(*row) for row in rows(self.store, "tokens", _ALL_TOKENS)]
+
+    def find(self, token: str) -> Token | None:
+        """The token, whether it is still valid or not; None: there is none like it."""
+        found = rows(self.store, "tokens", _FIND_TOKEN, (digest_of(token),))
+        return Token(*found[0]) if found else None
+
+    def named(self, name: str) -> list[Token]:
+        return [Token(*row) for row in rows(self.store, "tokens", _NAMED_TOKENS, (name,))]
+
+    async def add(self, name: str, role: Role, expires_s: float | None = None) -> str:
+        """Makes a token and gives it, this once. Raises UsageError where the name is taken."""
+        if _NAME.fullmatch(name) is None or name == SERVER:
+            words = f"{name[:80]!r} cannot be the name of a token"
+            advice = f"use 1 to 64 letters, digits, '_' and '-'; {SERVER!r} is the server's own"
+            raise UsageError(words, help=advice)
+        now = self.store.clock()
+
+        def apply(connection: apsw.Connection) -> str:
+            if any(known.is_valid(now) for known in _named(connection, name)):
+                advice = f"`whorl token rotate {name}` gives it a new one"
+                raise UsageError(f"there is a token {name!r} already", help=advice)
+            if (connection.execute("SELECT count(*) FROM tokens").get or 0) >= TOKENS_MAX:
+                raise UsageError(f"there are {TOKENS_MAX:,} tokens already", help="remove some")
+            connection.execute("DELETE FROM tokens WHERE name = ?", (name,))
+            return _add(connection, name, role, now, expires_s)
 
         return await change(self.store, apply)
 
+    async def rotate(self, name: str, grace_s: float, expires_s: float | None = None) -> str:
+        """A new token in the place of one, which stays valid for so long; gives it, this once."""
+        now = self.store.clock()
 
-# The tables of servers in a store: whoever writes to them first makes them.
+        def apply(connection: apsw.Connection) -> str:
+            known = _named(connection, name)
+            if not known:
+                raise self._unknown(name)
+            connection.execute("DELETE FROM tokens WHERE expires_at <= ?", (now,))
+            connection.execute(_SHORTEN_TOKENS, (name, now + grace_s))
+            return _add(connection, name, known[-1].role, now, expires_s)
+
+        return await change(self.store, apply)
+
+    async def remove(self, name: str) -> None:
+        """Ends a token at once. Raises UsageError W902 where there is none of that name."""
+        if not await changed(self.store, "DELETE FROM tokens WHERE name = ?", (name,)):
+            raise self._unknown(name)
+
+    def _unknown(self, name: str) -> UsageError:
+        names = sorted({token.name for token in self.all()})
+        hint = did_you_mean(name, names) or "`whorl token ls` lists them"
+        return UsageError(f"there is no token {name[:80]!r}", help=hint, code="W902")
+
+
+def _named(connection: apsw.Connection, name: str) -> list[Token]:
+    return [Token(*row) for row in connection.execute(_NAMED_TOKENS, (name,))]
+
+
+def _add(
+    connection: apsw.Connection, name: str, role: Role, now: float, expires_s: float | None
+) -> str:
+    token = PREFIX + secrets.token_urlsafe(32)
+    expires = None if expires_s is None else now + expires_s
+    connection.execute(_ADD_TOKEN, (name, role, now, expires, digest_of(token)))
+    return token
+
+
+# How these tables, and those of wings, are changed and read.
 
 T = TypeVar("T")
 
@@ -123,6 +229,16 @@ async def change(
         return apply(connection)
 
     return await store.change(made)
+
+
+async def changed(store: SqliteStore, statement: str, values: Sequence[Column]) -> int:
+    """Has one statement change a table of servers; gives how many rows it has changed."""
+
+    def apply(connection: apsw.Connection) -> int:
+        connection.execute(statement, values)
+        return connection.changes()
+
+    return await change(store, apply)
 
 
 def rows(

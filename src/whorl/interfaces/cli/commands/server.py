@@ -28,8 +28,7 @@ from whorl.interfaces.cli.options import located, print_json, workflow_option
 from whorl.interfaces.cli.terminal import echo, say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.formatting import clock, line
-from whorl.runtimes.service.tables import Audit
-from whorl.runtimes.service.tokens import ROLES, Role, Tokens
+from whorl.runtimes.service.tables import ROLES, Audit, Role, Tokens
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
