@@ -13,12 +13,10 @@ from whorl.lazily import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.language import Json
 
 Path: TypeAlias = "tuple[str | int, ...]"
 
 FORMAT = 1
-_SCALARS = ["string", "number", "boolean", "null"]
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "number": (int, float),
@@ -37,164 +35,112 @@ _WORDS = {
     "object": "an object",
     "array": "a list",
 }
-
-
-def _of(kind: str, description: str, **more: Json) -> dict[str, Any]:
-    return {"type": kind, "description": description, **more}
-
-
-def _object(description: str, properties: dict[str, Any], *required: str) -> dict[str, Any]:
-    fields: dict[str, Any] = {"properties": properties, "additionalProperties": False}
-    fields |= {"required": [*required]} if required else {}
-    return _of("object", description, **fields)
-
-
-def _by_name(description: str, each: str) -> dict[str, Any]:
-    return _of("object", description, additionalProperties={"$ref": f"#/$defs/{each}"})
-
-
-_USAGE = _object(
-    "what calls used",
-    {
-        "calls": _of("integer", "calls", minimum=0),
-        "input_tokens": _of("integer", "tokens that were read", minimum=0),
-        "output_tokens": _of("integer", "tokens that were written", minimum=0),
-        "cost_usd": _of("number", "dollars", minimum=0),
-    },
-)
-_ERROR = _object(
-    "why it failed",
-    {
-        "code": _of("string", "its code; default P100"),
-        "message": _of("string", "what is wrong"),
-        "status": _of("integer", "the status of a web service, for `on` of a retry"),
-        "retryable": _of("boolean", "whether trying again may help; default true"),
-    },
-)
-_ANSWER: dict[str, Any] = {
-    "outputs": {"description": "what the step gives, as later steps see it"},
-    "status": _of("string", "succeeded, failed, timed_out, skipped, or the dialect's word"),
-    "error": {
-        "description": "why it fails: a message, or {code, message, status, retryable}",
-        "anyOf": [_of("string", "what is wrong"), _ERROR],
-    },
-    "delay": {
-        "description": "how long it takes, such as 90s, in virtual time",
-        "type": ["string", "number"],
-    },
-    "usage": _USAGE,
-    "times": _of("integer", "in a sequence: how often this answer is given", minimum=1),
+# Of each object: its fields, what they hold, and what that means.
+_ROWS = """
+file.whorl_tests        version   the version of the format
+file.workflow           text      its file; default: the one of the same name beside it
+file.name               text      which workflow, if the file has several
+file.tests              tests     the tests by what they show
+given.inputs            object    what the run is given, by name
+given.mocks             mocks     what steps give, by name or address
+given.models            list      rules for models: {match, replies, by, exhaust}, as in whorl.toml
+given.real              texts     steps that are really carried out, by name or address
+given.retries           truth     whether steps are tried again as the workflow says; default false
+test.description        text      what it tests, for its readers
+test.cassette           text      a recording that answers where no mock does
+test.max_iterations     positive  a limit for all loops
+test.budget             amount    dollars for the run
+test.expect             expect    what has to be true after the run
+answer.outputs          any       what the step gives, as later steps see it
+answer.status           text      succeeded, failed, timed_out, skipped, or the dialect's word
+answer.error            error     why it fails: a message, or {code, message, status, retryable}
+answer.delay            duration  how long it takes, such as 90s, in virtual time
+answer.usage            usage     what calls used
+answer.times            positive  in a sequence: how often this answer is given
+sequence.sequence       answers   the answers of the first call, the second, ...
+sequence.then           then      after the last: error (default), or repeat it
+usage.calls             count     calls
+usage.input_tokens      count     tokens that were read
+usage.output_tokens     count     tokens that were written
+usage.cost_usd          amount    dollars
+error.code              text      its code; default P100
+error.message           text      what is wrong
+error.status            count     the status of a web service, for `on` of a retry
+error.retryable         truth     whether trying again may help; default true
+expect.status           text      succeeded, failed, waiting, ...; default: as `error` says
+expect.output           any       the main output
+expect.outputs          object    outputs by name; others are not looked at
+expect.error            error     why it failed: a part of the message, or {code, message}
+expect.loops            loops     loops by name or address
+expect.steps            steps     steps by name or address
+expect.usage            usage     what calls used
+expect.seconds          amount    how long the run took, in virtual time
+loop.iterations         count     how many
+loop.exit_reason        text      condition_met, max_iterations, timeout, budget, failed, ...
+loop.stopped_by         text      expression, score, judge, branch, stable, plateau, ...
+loop.score              number    of the returned iteration
+loop.best_iteration     count     its number
+loop.returned_iteration  count    its number
+loop.mark               text      limit or budget
+step.status             text      succeeded, failed, timed_out, skipped, or the dialect's word
+step.calls              count     how often it was called, attempts included; else how often it ran
+step.inputs             any       what it was given; only the fields that are named count
+step.output             any       what it gave
+step.error              error     why it failed: a part of the message, or {code, message}
+"""
+_ANSWER = {"$ref": "#/$defs/answer"}
+_KINDS: dict[str, dict[str, Any]] = {
+    "any": {},
+    "amount": {"type": "number", "minimum": 0},
+    "answers": {"type": "array", "items": _ANSWER, "minItems": 1},
+    "count": {"type": "integer", "minimum": 0},
+    "duration": {"type": ["string", "number"]},
+    "expect": {"$ref": "#/$defs/expect"},
+    "list": {"type": "array"},
+    "number": {"type": "number"},
+    "object": {"type": "object"},
+    "positive": {"type": "integer", "minimum": 1},
+    "scalar": {"type": ["string", "number", "boolean", "null"]},
+    "text": {"type": "string"},
+    "texts": {"type": "array", "items": {"type": "string"}},
+    "then": {"type": "string", "enum": ["error", "repeat"]},
+    "truth": {"type": "boolean"},
+    "version": {"type": "integer", "enum": [FORMAT]},
+} | {
+    f"{name}s": {"type": "object", "additionalProperties": {"$ref": f"#/$defs/{name}"}}
+    for name in ("test", "mock", "loop", "step")
 }
-_SEQUENCE = {
-    "sequence": _of(
-        "array",
-        "the answers of the first call, the second, ...",
-        items={"$ref": "#/$defs/answer"},
-        minItems=1,
-    ),
-    "then": _of(
-        "string",
-        "after the last: error (default), or repeat it",
-        enum=["error", "repeat"],
-    ),
-}
-_EXPECTED_ERROR = {
-    "$ref": "#/$defs/error",
-    "description": "why it failed: a part of the message, or {code, message}",
-}
-_LOOP = _object(
-    "how a loop ended",
-    {
-        "iterations": _of("integer", "how many", minimum=0),
-        "exit_reason": _of("string", "condition_met, max_iterations, timeout, budget, failed, ..."),
-        "stopped_by": _of("string", "expression, score, judge, branch, stable, plateau, ..."),
-        "score": _of("number", "of the returned iteration"),
-        "best_iteration": _of("integer", "its number"),
-        "returned_iteration": _of("integer", "its number"),
-        "mark": _of("string", "limit or budget"),
-    },
-)
-_STEP = _object(
-    "what is expected of a step; if several steps match, each must fit",
-    {
-        "status": _of("string", "succeeded, failed, timed_out, skipped, or the dialect's word"),
-        "calls": _of(
-            "integer",
-            "how often it was called, attempts included; else how often it ran",
-            minimum=0,
-        ),
-        "inputs": {"description": "what it was given; only the fields that are named count"},
-        "output": {"description": "what it gave"},
-        "error": _EXPECTED_ERROR,
-    },
-)
-_EXPECT = _object(
-    "what has to be true after the run",
-    {
-        "status": _of("string", "succeeded, failed, waiting, ...; default: as `error` says"),
-        "output": {"description": "the main output"},
-        "outputs": _of("object", "outputs by name; others are not looked at"),
-        "error": _EXPECTED_ERROR,
-        "loops": _by_name("loops by name or address", "loop"),
-        "steps": _by_name("steps by name or address", "step"),
-        "usage": _USAGE,
-        "seconds": _of("number", "how long the run took, in virtual time", minimum=0),
-    },
-)
-_GIVEN: dict[str, Any] = {
-    "inputs": _of("object", "what the run is given, by name"),
-    "mocks": _by_name("what steps give, by name or address", "mock"),
-    "models": _of("array", "rules for models: {match, replies, by, exhaust}, as in whorl.toml"),
-    "real": _of(
-        "array", "steps that are really carried out, by name or address", items={"type": "string"}
-    ),
-    "retries": _of("boolean", "whether steps are tried again as the workflow says; default false"),
-}
-_TEST = _object(
-    "one test",
-    {
-        **_GIVEN,
-        "description": _of("string", "what it tests, for its readers"),
-        "cassette": _of("string", "a recording that answers where no mock does"),
-        "max_iterations": _of("integer", "a limit for all loops", minimum=1),
-        "budget": _of("number", "dollars for the run", minimum=0),
-        "expect": {"$ref": "#/$defs/expect", "description": "what has to be true after the run"},
-    },
-    "expect",
-)
+
+
+def _object(*tables: str, required: tuple[str, ...] = ()) -> dict[str, Any]:
+    """An object with the fields of some tables, and no others."""
+    fields: dict[str, Any] = {}
+    for line in _ROWS.strip().splitlines():
+        key, kind, description = line.split(None, 2)
+        table, _, name = key.partition(".")
+        if table in tables:
+            fields[name] = _KINDS[kind] | {"description": description}
+    whole = {"type": "object", "properties": fields, "additionalProperties": False}
+    return whole | ({"required": [*required]} if required else {})
+
+
+_KINDS["usage"] = _object("usage")
+_KINDS["error"] = {"anyOf": [_KINDS["text"], _object("error")]}
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "Whorl tests",
-    **_object(
-        "tests of a workflow",
-        {
-            "whorl_tests": _of("integer", "the version of the format", enum=[FORMAT]),
-            "workflow": _of("string", "its file; default: the one of the same name beside it"),
-            "name": _of("string", "which workflow, if the file has several"),
-            **{name: form | {"description": f"for all tests: {form['description']}"}
-               for name, form in _GIVEN.items()},
-            "tests": _by_name("the tests by what they show", "test"),
-        },
-        "whorl_tests",
-        "tests",
-    ),
+    **_object("file", "given", required=("whorl_tests", "tests")),
     "$defs": {
-        "test": _TEST,
-        "expect": _EXPECT,
-        "loop": _LOOP,
-        "step": _STEP,
-        "error": {"anyOf": [_of("string", "a part of the message"), _ERROR]},
-        "answer": {"anyOf": [{"type": _SCALARS}, _object("an answer", _ANSWER)]},
+        "test": _object("given", "test", required=("expect",)),
+        "expect": _object("expect"),
+        "loop": _object("loop"),
+        "step": _object("step"),
+        "answer": {"anyOf": [_KINDS["scalar"], _object("answer")]},
         "mock": {
-            "anyOf": [
-                {"type": _SCALARS, "description": "the outputs"},
-                {"$ref": "#/$defs/sequence"},
-                _object("an answer, or a sequence of them", _ANSWER | _SEQUENCE),
-            ]
+            "anyOf": [_KINDS["scalar"], _KINDS["answers"], _object("answer", "sequence")],
         },
-        "sequence": _SEQUENCE["sequence"],
     },
-}  # fmt: skip
+}
 # A program may give a function in the place of these.
 _FUNCTIONS = ("mock", "answer")
 
