@@ -15,21 +15,16 @@ from whorl.interfaces.python import loading, values
 from whorl.interfaces.python.values import LoopResult, Record, Result, Workflow
 from whorl.lazily import dataclass
 from whorl.providers.functions import Tasks
-from whorl.services.replay import cassette_from_text
-from whorl.source.paths import open_file
 from whorl.wings.testing.mocks import Mocks
 from whorl.wings.testing.running import Setup, run_test
 
 if TYPE_CHECKING:
     from whorl.interfaces.python.values import Config, FilePath, JsonLike, Runnable
-    from whorl.services.replay import Cassette
     from whorl.wings.testing import running
     from whorl.wings.testing.mocks import Key
     from whorl.wings.testing.running import Call
 
 T = TypeVar("T")
-
-CASSETTE_BYTES_MAX = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,37 +94,29 @@ def run(
     *,
     mocks: Mapping[str, object] | None = None,
     models: Sequence[Mapping[str, object]] = (),
-    cassette: FilePath | None = None,
     tasks: Tasks | None = None,
-    real: Sequence[str] = (),
     retries: bool = False,
     max_iterations: int | None = None,
     budget: float | None = None,
     config: Config | None = None,
-    trust: bool = False,
 ) -> Outcome:
     """Runs a workflow with mocks: nothing is called, and no time passes.
 
     `mocks` are by the names or addresses of steps, as in a test file; a function is given what the
-    step was given. `models` are rules for models: `{"match": ..., "replies": [...]}`. A `cassette`
-    answers what no mock does. `tasks` are functions that are really called, `real` names steps that
-    are really carried out, as `config` permits. Steps are tried again only with `retries`.
+    step was given. `models` are rules for models: `{"match": ..., "replies": [...]}`. `tasks` are
+    functions that are really called. Steps are tried again only with `retries`.
 
     Raises UsageError where a mock means no step or does not fit it, and AssertionError where a step
     would have called somebody, or a sequence is used up.
     """
-    project = loading.project_of(config, trust=trust)
+    project = loading.project_of(config)
     if not isinstance(workflow, Workflow):
         workflow = loading.workflow_from(project, workflow)
     bound = _bound(workflow, mocks or {})
-    keys = [key for name in real if (key := bound.key(name, ("real", name))) is not None]
     _refuse_mistakes(bound)
     setup = Setup(
         inputs=values.plain_table(inputs, "inputs"),
         models=[values.plain_table(rule, "models") for rule in models],
-        cassette=None if cassette is None else _cassette(cassette),
-        real=keys,
-        settings=project.settings() if keys else None,
         tasks=_called(tasks, workflow.tasks),
         retries=retries,
         max_iterations=values.count(max_iterations, "max_iterations"),
@@ -193,11 +180,6 @@ def _refuse_mistakes(mocks: Mocks) -> None:
         raise UsageError(f"mocks: {words}", help=first.help, code=first.code)
 
 
-def _cassette(path: FilePath) -> Cassette:
-    file = os.fsdecode(path)
-    return cassette_from_text(open_file(file, size_max=CASSETTE_BYTES_MAX), file)
-
-
 def _without_loop(work: Callable[[], T]) -> T:
     """Does the work where no event loop runs: that of the test has a time of its own."""
     try:
@@ -234,14 +216,11 @@ class Whorl:
         *,
         mocks: Mapping[str, object] | None = None,
         models: Sequence[Mapping[str, object]] = (),
-        cassette: FilePath | None = None,
         tasks: Tasks | None = None,
-        real: Sequence[str] = (),
         retries: bool = False,
         max_iterations: int | None = None,
         budget: float | None = None,
         config: Config | None = None,
-        trust: bool = False,
     ) -> Outcome:
         """The same as `whorl.testing.run`, with the mocks that are kept."""
         if isinstance(workflow, str | os.PathLike):
@@ -252,14 +231,11 @@ class Whorl:
                 inputs,
                 mocks={**self.mocks, **(mocks or {})},
                 models=models,
-                cassette=None if cassette is None else self._beside(cassette),
                 tasks=tasks,
-                real=real,
                 retries=retries,
                 max_iterations=max_iterations,
                 budget=budget,
                 config=config,
-                trust=trust,
             )
         except Failed as failed:
             self.outcomes.append(failed.outcome)

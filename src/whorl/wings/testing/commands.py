@@ -8,7 +8,6 @@ import os
 import shlex
 from contextlib import closing
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +39,6 @@ from whorl.services.replay import (
 from whorl.services.runs import find_run
 from whorl.source.paths import open_file
 from whorl.wings.testing.files import (
-    CASSETTE_BYTES_MAX,
     REPETITIONS,
     is_test_file,
     read_test_file,
@@ -62,6 +60,7 @@ if TYPE_CHECKING:
     from whorl.wings.testing.files import Suite, Tested
     from whorl.wings.testing.running import Outcome
 
+CASSETTE_BYTES_MAX = 50_000_000
 _LISTED_MAX = 20
 
 
@@ -82,7 +81,7 @@ _LISTED_MAX = 20
 )
 @workflow_option
 @json_option
-@partial(located, drives=True)
+@located
 def test(
     project: Project,
     *,
@@ -105,9 +104,7 @@ def test(
       whorl test polish.yaml --save polish.test.yaml
       whorl test polish.yaml --cassette tests/polish.json
 
-    A test gives mocks by the names of steps, and says what it expects; time jumps. Nothing is
-    sent, but for the steps that a test file names in `real`: they are carried out, with what the
-    folder is trusted with.
+    A test gives mocks by the names of steps, and says what it expects; time jumps. Nothing is sent.
     Any run is a recording, too: without tests, or with --run or --cassette, FILE is run against
     the replies of a run. A call that is asked something new is shown with both versions; a call
     that was never recorded is a miss. The exit code is 0 when nothing has changed. A recording
@@ -174,7 +171,7 @@ def _test_files(
                 show_diagnostics(fault.diagnostics, project.texts(fault.diagnostics))
             continue
         suites.append(suite)
-        for at, tested in enumerate(run_tests(project, suite)):
+        for at, tested in enumerate(run_tests(suite)):
             if not as_json:
                 print_lines(_test_lines(tested, is_first=at == 0))
     covered = list(_coverage(project, tests, suites)) if is_covered else []

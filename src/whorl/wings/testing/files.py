@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
-from dataclasses import field, replace
+from dataclasses import field
 from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,10 +21,8 @@ from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError
 from whorl.ir import Loop
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.sealed_secrets import shown
-from whorl.services.configuration.trust import VARIABLE
 from whorl.services.inspecting.results import loop_document, result_of, workflow_of
 from whorl.services.records import document, records_of
-from whorl.services.replay import cassette_from_text
 from whorl.source import Document, Mapping, Sequence, plain
 from whorl.source.paths import open_file
 from whorl.wings.testing.format import FORMAT, Mistake, check
@@ -148,16 +145,10 @@ def _bound(read: Suite, name: str) -> tuple[Mocks, Setup]:
     for key, value in read.fields.get("mocks", {}).items():
         if key not in own:
             mocks.add(key, value, ("mocks", key))
-    real = []
-    for place, fields in ((("tests", name), test), ((), read.fields)):
-        for at, text in enumerate(fields.get("real", ())):
-            meant = mocks.key(text, (*place, "real", at))
-            real += [] if meant is None else [meant]
     _check_expected(mocks, test["expect"], ("tests", name, "expect"))
     setup = Setup(
         inputs={**read.fields.get("inputs", {}), **test.get("inputs", {})},
         models=[*test.get("models", ()), *read.fields.get("models", ())],
-        real=real,
         retries=test.get("retries", read.fields.get("retries", False)),
         max_iterations=test.get("max_iterations"),
         budget=test.get("budget"),
@@ -177,38 +168,19 @@ def _check_expected(mocks: Mocks, expect: dict[str, Any], path: Place) -> None:
                 mocks.mistakes.append(Mistake(place, "W010", message, is_key=True))
 
 
-def run_tests(project: Project, read: Suite) -> Iterator[Tested]:
+def run_tests(read: Suite) -> Iterator[Tested]:
     """Runs the tests of a file, one after the other."""
     for name, test in read.fields["tests"].items():
         mocks, setup = _bound(read, name)
         tested = Tested(read.file, name, [])
         try:
-            if setup.real:
-                _check_trusted(project, read.file, name)
-                setup = replace(setup, settings=project.settings())
-            if "cassette" in test:
-                named, span = str(test["cassette"]), Span(read.file, 1, 1)
-                opened = project.files(read.file).open(read.file, named, span, CASSETTE_BYTES_MAX)
-                setup = replace(setup, cassette=cassette_from_text(opened.text, named))
             tested.outcome = run_test(mocks, setup)
             tested.failures = failures_of(tested.outcome, test["expect"])
         except (UsageError, InvalidWorkflow) as fault:
             advice = getattr(fault, "help", "")
-            code = "W908: " if getattr(fault, "code", "") == "W908" else ""
-            tested.failures = [f"{code}{fault}{f'; {advice}' if advice else ''}"]
+            tested.failures = [f"{fault}; {advice}" if advice else str(fault)]
         read.tested.append(tested)
         yield tested
-
-
-def _check_trusted(project: Project, file: str, test: str) -> None:
-    """Refuses to carry out what a test of a stranger's folder wants to be real."""
-    from whorl.wings.automation.registry import lets_triggers
-
-    if project.settings().untrusted is None and not lets_triggers(project):
-        words = f"the test {test!r} has steps that are `real`, and this folder is not trusted"
-        command = shlex.join(["whorl", "test", file, "--trust"])
-        advice = f"read the file, then say `{command}`; in CI and containers, set {VARIABLE}=1"
-        raise UsageError(words, help=f"{advice} in the environment", code="W908")
 
 
 # What a test expects against what came of its run.
@@ -360,8 +332,7 @@ def saved_test(store: SqliteStore, run: RunId, workflow: str, name: str) -> str:
     steps = steps_of(workflow_of(store, run))
     found = records_of(store, run, depth=None, limit=RECORDS_MAX).records
     records = [record for record in map(document, found) if _is_answered(record)]
-    has_budget = any(loop["exit_reason"] == "budget" for loop in result["loops"])
-    mocks, counts = _mocks(records, steps, has_usage=has_budget)
+    mocks, counts = _mocks(records, steps)
     expect: dict[str, Any] = {"status": result["status"], "outputs": result["outputs"]}
     if result["error"] is not None:
         expect["error"] = {name: result["error"][name] for name in ("code", "message")}
@@ -400,15 +371,15 @@ def _is_answered(record: dict[str, Any]) -> bool:
 
 
 def _mocks(
-    records: list[dict[str, Any]], steps: list[Step], *, has_usage: bool
+    records: list[dict[str, Any]], steps: list[Step]
 ) -> tuple[dict[str, Json], dict[str, int]]:
     """The mocks by key, and how often each step was called."""
     answers: dict[str, list[Json]] = {}
     counts: dict[str, int] = {}
     for record in records:
-        key, is_gate = _key(record["address"], steps), record["kind"] == "gate"
-        answers.setdefault(key, []).append(_answer(record, has_usage=has_usage and not is_gate))
-        if not is_gate:
+        key = _key(record["address"], steps)
+        answers.setdefault(key, []).append(_answer(record))
+        if record["kind"] != "gate":
             counts[key] = counts.get(key, 0) + 1
     return {
         key: listed if len(listed) > 1 else listed[0] for key, listed in answers.items()
@@ -431,7 +402,7 @@ def _key(address: str, steps: list[Step]) -> str:
     return address
 
 
-def _answer(record: dict[str, Any], *, has_usage: bool) -> Json:
+def _answer(record: dict[str, Any]) -> Json:
     answer: dict[str, Json] = {}
     if record["output"] is not None:
         answer["outputs"] = record["output"]
@@ -442,7 +413,4 @@ def _answer(record: dict[str, Any], *, has_usage: bool) -> Json:
         answer["error"] = {
             name: error[name] for name in ("code", "message", "status") if name in error
         }
-    names = ("calls", "input_tokens", "output_tokens", "cost_usd")
-    if has_usage and record["usage"]["calls"]:
-        answer["usage"] = {name: record["usage"][name] for name in names}
     return answer or {"outputs": None}

@@ -44,10 +44,8 @@ file.tests              tests     the tests by what they show
 given.inputs            object    what the run is given, by name
 given.mocks             mocks     what steps give, by name or address
 given.models            list      rules for models: {match, replies, by, exhaust}, as in whorl.toml
-given.real              texts     steps that are really carried out, by name or address
 given.retries           truth     whether steps are tried again as the workflow says; default false
 test.description        text      what it tests, for its readers
-test.cassette           text      a recording that answers where no mock does
 test.max_iterations     positive  a limit for all loops
 test.budget             amount    dollars for the run
 test.expect             expect    what has to be true after the run
@@ -102,7 +100,6 @@ _KINDS: dict[str, dict[str, Any]] = {
     "positive": {"type": "integer", "minimum": 1},
     "scalar": {"type": ["string", "number", "boolean", "null"]},
     "text": {"type": "string"},
-    "texts": {"type": "array", "items": {"type": "string"}},
     "then": {"type": "string", "enum": ["error", "repeat"]},
     "truth": {"type": "boolean"},
     "version": {"type": "integer", "enum": [FORMAT]},

@@ -143,13 +143,6 @@ def meant_by(key: Key, steps: list[Step]) -> list[Step]:
 
 def advice_for(key: Key, steps: list[Step]) -> str:
     """What a key that means no step may have been meant for."""
-    last = key.parts[-1]
-    for step in steps:
-        if step.names[-1][0] == last.name and last.number is not None:
-            *around, (name, _) = step.names
-            if not (loops := [n for n, repeats in around if repeats]):
-                return f"{name!r} is not in a loop: write {name!r}"
-            return f"an iteration belongs to its loop: write '{loops[-1]}[{last.number}]/{name}'"
     labels = dict.fromkeys(step.label for step in steps)
     names = dict.fromkeys(step.names[-1][0] for step in steps)
     near = did_you_mean("/".join(part.name for part in key.parts), [*names, *labels])

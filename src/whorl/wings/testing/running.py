@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from whorl import ir
 from whorl.dialects.mocking import mock_words
 from whorl.errors import ProviderError, UsageError
 from whorl.interfaces.advice import with_help
@@ -25,24 +24,24 @@ from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.journal import IterationRow
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
-from whorl.services.files.preflight import check_given, refusal
+from whorl.services.files.preflight import check_given
 from whorl.services.inspecting.results import status_words
 from whorl.services.records import document, records_of
-from whorl.services.replay import OneKind, Playing, simulate
+from whorl.services.replay import OneKind, simulate
 from whorl.wings.testing.mocks import Answer, Mock, Mocks, decision
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator, Sequence
 
+    from whorl import ir
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
     from whorl.providers.settings import Settings
     from whorl.runtimes.journal.journal import LoopRow, RunId
     from whorl.runtimes.simulated import MemoryJournal
-    from whorl.services.replay import Cassette
-    from whorl.wings.testing.mocks import Key
 
 RECORDS_MAX = 100_000
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +109,11 @@ def run_test(mocks: Mocks, setup: Setup) -> Outcome:
     check_given(workflow, given, advice="see `inputs` of the test")
     options: dict[str, Any] = {"iterations": setup.max_iterations}
     options["limits"] = None if setup.budget is None else {"cost_usd": setup.budget}
-    with open_others(mocks, setup) as others:
+    chosen = {name: option for name, option in options.items() if option is not None}
+    changed = mocks.mocked(keeps_retries=setup.retries)
+    with closing(UnmockedCalls(setup)) as others:
         kind = _Performing(mocks, others)
         runtime = SimulatedRuntime(OneKind(kind))
-        chosen = {name: option for name, option in options.items() if option is not None}
-        changed = mocks.mocked(keeps_retries=setup.retries)
         run = runtime.start(changed, given, run="test", **chosen)
         result = simulate(runtime, run, kind.decision)
     return Outcome(workflow, mocks, result, kind.calls, kind.problems, runtime.journal, run)
@@ -133,9 +132,9 @@ class _Performing:
     def estimate(self, request: Request) -> Estimate:
         """What the next answer uses, so that a budget refuses what it would refuse."""
         mock = self._mocks.find(request.address)
-        if mock is None:
-            return self._others.estimate(request)
-        answer = mock.upcoming() or Answer()
+        answer = None if mock is None else mock.upcoming()
+        if answer is None:
+            return Estimate()
         used = answer.usage
         tokens = used.input_tokens + used.output_tokens
         return Estimate(used.calls, tokens, used.cost_usd, input_tokens=used.input_tokens)
@@ -199,7 +198,7 @@ class _Performing:
         """What the person of the test decides; None: nobody does."""
         mock = self._mocks.find(address)
         if mock is None:
-            return self._others.decision(address)
+            return None
         answer = mock.take()
         if answer is None:
             self.problems.append(str(_used_up(mock, address)))
@@ -216,13 +215,6 @@ def _used_up(mock: Mock, address: str) -> Unanswered:
     )
 
 
-# Who answers a call of a test that has no mock: what is real, a cassette, rules, own functions.
-#
-# Real work is done beside the run, whose time stands still meanwhile. A call that is left is not
-# made.
-
-T = TypeVar("T")
-
 _MODELS = ("ask", "judge")
 # What chooses a model, which a test has one of.
 _CHOOSING = ("model", "provider", "model_url", "tools")
@@ -231,14 +223,11 @@ _SCRIPTED = "test"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a test gives to a run beside its mocks; `settings` are for what is real."""
+    """What a test gives to a run beside its mocks."""
 
     inputs: dict[str, Json] = field(default_factory=dict)
     models: Sequence[Json] = ()
-    cassette: Cassette | None = None
-    real: Sequence[Key] = ()
-    settings: Settings | None = None
-    tasks: Tasks | None = None
+    tasks: Tasks = field(default_factory=Tasks)
     retries: bool = False
     max_iterations: int | None = None
     budget: float | None = None
@@ -249,59 +238,50 @@ class Unanswered(Exception):
 
 
 class UnmockedCalls:
-    """Who answers where there is no mock; real work is done beside the run, whose time stands."""
+    """Who answers where there is no mock: rules for models, and functions without an effect.
 
-    def __init__(self, mocks: Mocks, setup: Setup, aside: _Aside) -> None:
-        self._setup, self._aside = setup, aside
-        self._mocks = mocks
-        settings = setup.settings or settings_from({}, {})
-        self.real = Providers(settings, setup.tasks)
-        self._scripted = Providers(_scripted(setup.models), setup.tasks)
-        cassette = setup.cassette
-        self._player = None if cassette is None else Playing(cassette, None)
+    They work beside the run, in an event loop of their own: the run's has a time that only jumps.
+    """
 
-    def estimate(self, request: Request) -> Estimate:
-        return Estimate() if self._player is None else self._player.estimate(request)
-
-    def decision(self, address: str) -> dict[str, Json] | None:
-        decisions = {} if self._setup.cassette is None else self._setup.cassette.decisions
-        return decisions.get(address)
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._providers = Providers(_scripted(setup.models), setup.tasks)
+        self._pool, self._runner = ThreadPoolExecutor(1), asyncio.Runner()
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        if any(key.fits(request.address) for key in self._setup.real) or self._is_own(request):
-            return self._aside.run(self.real.kind(request.kind).perform(request, emit))
-        if self._player is not None:
-            if request.address not in self._player.cassette.calls:
-                raise Unanswered(f"neither a mock nor the cassette answers {_words(request)}")
-            return await self._player.perform(request, emit)
-        if self._setup.models and request.kind in _MODELS:
-            own = {n: v for n, v in request.inputs.items() if n not in _CHOOSING}
-            if tools := self._tools(request):
-                own["tools"] = tools
-            kind = self._scripted.kind(request.kind)
-            try:
-                return self._aside.run(kind.perform(replace(request, inputs=own), emit))
-            except ProviderError as fault:
-                raise Unanswered(str(fault)) if fault.code == "P112" else fault from None
-        raise Unanswered(f"nothing is called in a test: {_words(request)} has no mock")
+        kind = self._providers.kind(request.kind)
+        if self._is_own(request):
+            return self._aside(kind.perform(request, emit))
+        if not self._setup.models or request.kind not in _MODELS:
+            raise Unanswered(f"nothing is called in a test: {_words(request)} has no mock")
+        own = {name: value for name, value in request.inputs.items() if name not in _CHOOSING}
+        named = request.inputs.get("tools")
+        # The tools that the test brings; others are not there.
+        tools = [t for t in (named if isinstance(named, list) else ()) if self._function(str(t))]
+        own |= {"tools": tools} if tools else {}
+        try:
+            return self._aside(kind.perform(replace(request, inputs=own), emit))
+        except ProviderError as fault:
+            raise Unanswered(str(fault)) if fault.code == "P112" else fault from None
 
-    def _tools(self, request: Request) -> list[Json]:
-        """The tools that the test brings; others are not there."""
-        tools = request.inputs.get("tools")
-        functions = self._setup.tasks or Tasks()
-        return [t for t in (tools if isinstance(tools, list) else []) if functions.get(str(t))]
+    def _function(self, name: str) -> bool:
+        return self._setup.tasks.get(name) is not None
 
     def _is_own(self, request: Request) -> bool:
         """Whether it is a function that the test brings, or costs and changes nothing."""
-        functions, inputs = self._setup.tasks or Tasks(), request.inputs
+        inputs = request.inputs
         name = {"use": f"{inputs.get('task')}", "connector": f"connector:{inputs.get('action')}"}
-        if functions.get(name.get(request.kind, "")) is not None:
+        if self._function(name.get(request.kind, "")):
             return True
-        return request.kind in KINDS and self.real.effect(request.kind, inputs) == "none"
+        return request.kind in KINDS and self._providers.effect(request.kind, inputs) == "none"
 
-    async def close(self) -> None:
-        await self.real.close()
-        await self._scripted.close()
+    def _aside(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._pool.submit(self._runner.run, work).result()
+
+    def close(self) -> None:
+        self._aside(self._providers.close())
+        self._pool.submit(self._runner.close).result()
+        self._pool.shutdown()
 
 
 def _words(request: Request) -> str:
@@ -321,48 +301,3 @@ def _scripted(rules: Sequence[Json]) -> Settings:
     except UsageError as fault:
         words = str(fault).replace(f"[providers.{_SCRIPTED}] replies", "models")
         raise UsageError(words, help=fault.help, code="W007") from None
-
-
-class _Aside:
-    """An event loop of its own, in a thread: the one of the run has a time that only jumps."""
-
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-            self._thread.start()
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    def close(self) -> None:
-        if self._loop is not None and self._thread is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
-
-
-@contextmanager
-def open_others(mocks: Mocks, setup: Setup) -> Iterator[UnmockedCalls]:
-    _check_real(mocks, setup)
-    aside = _Aside()
-    others = UnmockedCalls(mocks, setup, aside)
-    try:
-        yield others
-    finally:
-        aside.run(others.close())
-        aside.close()
-
-
-def _check_real(mocks: Mocks, setup: Setup) -> None:
-    """What is real needs the same permission as in any run."""
-    settings = setup.settings or settings_from({}, {})
-    if setup.real and settings.untrusted is not None:
-        raise settings.untrusted
-    for step in mocks.steps:
-        if isinstance(step.node, ir.Task) and any(key.means(step) for key in setup.real):
-            alone = ir.Workflow(name=step.owner.name, body=ir.Block((step.node,)))
-            if refused := refusal(alone, settings):
-                raise UsageError(str(refused["message"]), code=str(refused["code"]))
