@@ -25,6 +25,8 @@ from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from whorl.dialects.reading import ReadContext as Findings
     from whorl.errors import Span
 
@@ -79,6 +81,17 @@ def check_part(context: Findings, item: Mapping, kind: str, owner: str = "") -> 
     return check_spelling(context, item, PARTS[kind], owner or f"the {kind}", drawn=DRAWN)
 
 
+def word_of(context: Findings, item: Mapping, name: str, known: Iterable[str], usual: str) -> str:
+    """The word of a field; one that is not known is reported, and the usual one stands for it."""
+    written, words = text_of(item.get(name)) or usual, tuple(known)
+    if written in words:
+        return written
+    message = f"{name!r} is {written[:40]!r}, which is not known"
+    advice = suggest(written, words) or f"known: {', '.join(words)}"
+    context.report("W009", message, span_of(item, name), label="unknown word", help=advice)
+    return usual
+
+
 def items_of(context: Findings, item: Mapping, name: str) -> list[Mapping]:
     """A list of objects, which may be null; anything else in it is reported."""
     value = item.get(name)
@@ -126,16 +139,10 @@ def _read_port(context: Findings, item: Mapping, node: str) -> PortSpec | None:
             message = f"a port of {node!r} lacks its 'name'"
             context.report("W006", message, item.span, label="this port")
         return None
-    kind = text_of(item.get("type")) or "any"
-    if kind not in TYPES:
-        message = f"port {name!r} of {node!r} is of the type {kind[:60]!r}, which is not known"
-        span, advice = span_of(item, "type"), suggest(kind, TYPES)
-        context.report("W009", message, span, label="unknown type", help=advice)
-        kind = "any"
     default, indexed = item.get("default"), _INDEXED.fullmatch(name)
     return PortSpec(
         name,
-        kind,
+        word_of(context, item, "type", TYPES, "any"),
         required=flag_of(item, "required"),
         default=None if default is None else plain(default),
         description=text_of(item.get("description")),
@@ -150,12 +157,8 @@ def _read_extract(context: Findings, item: Mapping, node: str) -> dict[str, Json
     written = object_of(item, "extract")
     if written is None or not check_part(context, written, "extract", f"'extract' of {node!r}"):
         return None
-    kind, source = text_of(written.get("type")) or "full", text_of(written.get("pattern"))
-    if kind not in _EXTRACTS:
-        message = f"an output of {node!r} is extracted by {kind[:60]!r}, which is not known"
-        span, advice = span_of(written, "type"), suggest(kind, _EXTRACTS)
-        context.report("W009", message, span, label="unknown way", help=advice)
-        return None
+    kind = word_of(context, written, "type", _EXTRACTS, "full")
+    source = text_of(written.get("pattern"))
     if kind == "regex":
         try:
             pattern(source)

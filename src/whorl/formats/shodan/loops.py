@@ -13,19 +13,28 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from whorl import ir
-from whorl.dialects.reading.fields import scalar_of, span_of, text_of
+from whorl.dialects.reading.fields import scalar_of, span_of, text_of, whole_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import nearest
 from whorl.formats.shodan.functions import OPERATORS
-from whorl.formats.shodan.graph import COUNT, PortSpec, check_part, flag_of, items_of, object_of
+from whorl.formats.shodan.graph import (
+    COUNT,
+    PortSpec,
+    check_part,
+    flag_of,
+    items_of,
+    object_of,
+    word_of,
+)
 from whorl.formats.shodan.levels import Level, expression, given, literal, output, packed
 from whorl.formats.shodan.ports import slot_types
 from whorl.ir.checks.scopes import suggest
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from whorl.dialects.reading import ReadContext
     from whorl.formats.shodan.graph import GraphNode
     from whorl.language import Json
 
@@ -49,13 +58,16 @@ def read_loop(level: Level, inner: Level, build: Callable[[Level], ir.Block]) ->
     read_mappings(inner)
     read_slots(inner)
     body = _read_exit(inner, build(inner))
+    most, limit = scalar_of(node.fields.get("maxIterations")), ITERATIONS
+    if most is not None:
+        limit = _whole(level.context, most, f"'maxIterations' of loop {node.id!r}", ITERATIONS_MAX)
     collect, shape = read_results(inner)
     return [
         ir.Loop(
             name=node.id,
             body=body,
             until=_read_until(inner),
-            limits=ir.LoopLimits(iterations=_read_limit(level, node)),
+            limits=ir.LoopLimits(iterations=limit),
             on_limit="finish",
             carry=(*carried, *carry_values(inner)),
             collect=collect,
@@ -74,21 +86,13 @@ def _port_names(node: GraphNode) -> dict[str, Json]:
     return {side: [port.name for port in ports] for side, ports in sides.items()}
 
 
-def _read_limit(level: Level, node: GraphNode) -> int:
-    written = scalar_of(node.fields.get("maxIterations"))
-    if written is None:
-        return ITERATIONS
-    number = _whole(written)
-    if not 1 <= number <= ITERATIONS_MAX:
-        message = f"'maxIterations' of loop {node.id!r} must be a whole number from 1 to "
-        message += f"{ITERATIONS_MAX:,}, not {written.text[:40]!r}"
-        advice = f"leave it out for {ITERATIONS}"
-        level.context.report("W015", message, written.span, label="no such number", help=advice)
+def _whole(context: ReadContext, written: Scalar, name: str, most: int) -> int:
+    """A whole number from 1 on; anything else is reported."""
+    number = whole_of(written) or 0
+    if not 1 <= number <= most:
+        message = f"{name} must be a whole number from 1 to {most:,}, not {written.text[:40]!r}"
+        context.report("W015", message, written.span, label="no such number")
     return number
-
-
-def _whole(written: Scalar) -> int:
-    return int(written.text) if written.text.isascii() and written.text.isdigit() else 0
 
 
 def _read_until(inner: Level) -> ir.When | None:
@@ -122,19 +126,11 @@ def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str, s
     node = inner.named(node_name)
     if node is None or node.is_interface or not port:
         message = f"{field!r} compares the output {name[:60]!r}, but there is no such node inside"
-        if not name:
-            message = f"{field!r} lacks its 'output'"
-        code = "W010" if name else "W006"
         advice = suggest(node_name, [node.id for node in inner.members]) or "write NODE.OUTPUT"
-        inner.context.report(code, message, span, label="no such output", help=advice)
+        inner.context.report("W010", message, span, label="no such output", help=advice)
         return None
     inner.expect(node, "output", port, span)
-    sign = text_of(written.get("operator")) or "=="
-    if sign not in OPERATORS:
-        message = f"{field!r} has the operator {sign[:20]!r}, which is not known"
-        span, advice = span_of(written, "operator"), f"write one of {' '.join(OPERATORS)}"
-        inner.context.report("W009", message, span, label="unknown operator", help=advice)
-        return None
+    sign = word_of(inner.context, written, "operator", OPERATORS, "==")
     value = written.get("value")
     wanted = literal(field == "exitWhen" or None if value is None else plain(value))
     function = "continues" if field == "continueWhile" else "leaves"
@@ -181,13 +177,6 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
         span = span_of(options, "items")
         context.report("W010", message, span, label="no such input", help=advice)
         return [ir.Compute(name=node.id, value=ir.Constant(None))]
-    for name in ("continueWhile", "exitWhen"):
-        if object_of(node.fields, name) is not None:
-            message = (
-                f"{name!r} of loop {node.id!r} has no effect: 'forEach' always takes all items"
-            )
-            span, advice = span_of(node.fields, name), "remove it, or remove 'forEach'"
-            context.warn("W023", message, span, label="no effect", help=advice)
     inner.held = level.free_name(f"{node.id}.inputs")
     inner.inputs = dict.fromkeys(inputs, inner.held)
     inner.index = inner.claim("index")
@@ -198,7 +187,7 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
         body=build(inner),
         item_name=inner.item[1],
         index_name=inner.index,
-        concurrency=_read_parallel(level, options),
+        concurrency=_read_parallel(inner, options),
         on_item_failure="halt",
         shape=_gathered(inner),
         words={"ports": _port_names(node)},
@@ -210,28 +199,18 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
 def _read_item(inner: Level, options: Mapping) -> tuple[str, str]:
     """What the item is called inside, where it stands beside the inputs of the loop."""
     name, span = text_of(options.get("item")) or "item", span_of(options, "item")
-    loop = inner.owner
-    if not _NAME.fullmatch(name):
-        message = f"'item' must be a name, not {name[:60]!r}"
+    if not _NAME.fullmatch(name) or inner.owner.input(name) is not None:
+        message = f"'item' must be a name that no input of the loop has, not {name[:60]!r}"
         advice = "use letters, digits, _ and -; read a part of an item inside the loop"
-        inner.context.report("W012", message, span, label="no name", help=advice)
-    elif loop.input(name) is not None:
-        message = f"loop {loop.id!r} has an input {name!r}, so its items need another name"
-        advice = "write forEach: {item: NAME}, with a name that no input has"
-        inner.context.report("W012", message, span, label="taken", help=advice)
+        inner.context.report("W012", message, span, label="no such name", help=advice)
     return name, inner.claim(name)
 
 
-def _read_parallel(level: Level, options: Mapping) -> int:
+def _read_parallel(inner: Level, options: Mapping) -> int:
     written = scalar_of(options.get("parallel"))
     if written is None or isinstance(written.value, bool):
         return PARALLEL_MAX if written is not None and written.value else 1
-    number = _whole(written)
-    if not 1 <= number <= PARALLEL_MAX:
-        message = f"'parallel' must be true, or a whole number from 1 to {PARALLEL_MAX:,}"
-        advice = "write how many items may run at once"
-        level.context.report("W007", message, written.span, label="no such number", help=advice)
-    return number
+    return _whole(inner.context, written, "'parallel'", PARALLEL_MAX)
 
 
 def _gathered(inner: Level) -> ir.Fields:
@@ -268,27 +247,29 @@ def loop_inputs(level: Level, inner: Level) -> list[tuple[str, str]]:
 
 
 def read_mappings(inner: Level) -> None:
-    context, owner = inner.context, f"an input mapping of loop {inner.owner.id!r}"
-    for mapping in items_of(context, inner.owner.fields, "inputMappings"):
-        if not check_part(context, mapping, "input mapping", owner):
-            continue
-        target, source = object_of(mapping, "target"), object_of(mapping, "source")
-        if target is None or source is None:
-            message = f"{owner} lacks its source or target"
-            advice = "write source: {type: outer, name: ...} and target: {node: ..., input: ...}"
-            context.report("W006", message, mapping.span, label="this mapping", help=advice)
-            continue
-        when = text_of(mapping.get("iterations")) or "all"
-        if when not in WHEN:
-            message = "'iterations' of a mapping must be first, subsequent or all, "
-            message += f"not {when[:40]!r}"
-            span, advice = span_of(mapping, "iterations"), suggest(when, WHEN)
-            context.report("W009", message, span, label="unknown word", help=advice)
-        for end in (source, target):
-            check_part(context, end, "end of a mapping", owner)
+    for mapping, source in _mappings(inner, "input"):
+        target = object_of(mapping, "target") or Mapping((), mapping.span)
+        when = word_of(inner.context, mapping, "iterations", WHEN, "all")
+        check_part(inner.context, target, "end of a mapping")
         node, value = _inner_node(inner, target), _mapping_source(inner, source)
         if node is not None:
             _add(inner, target, node, when, value)
+
+
+def _mappings(inner: Level, side: str) -> Iterator[tuple[Mapping, Mapping]]:
+    """The mappings of one side, each with its source; one that lacks an end is reported."""
+    context, owner = inner.context, f"an {side} mapping of loop {inner.owner.id!r}"
+    for mapping in items_of(context, inner.owner.fields, f"{side}Mappings"):
+        is_right = check_part(context, mapping, f"{side} mapping", owner)
+        source, target = object_of(mapping, "source"), mapping.get("target")
+        is_there = isinstance(target, Mapping) if side == "input" else bool(text_of(target))
+        if source is not None and is_there:
+            check_part(context, source, "end of a mapping", owner)
+            yield mapping, source
+        elif is_right:
+            message = f"{owner} lacks its source or target"
+            advice = "write source: {...} and target: ..."
+            context.report("W006", message, mapping.span, label="this mapping", help=advice)
 
 
 def _add(inner: Level, target: Mapping, node: GraphNode, when: str, value: str | None) -> None:
@@ -445,28 +426,14 @@ def loop_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take,
 
 
 def _mapped_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take, str]]:
-    loop, report = inner.owner, inner.context.report
-    owner = f"an output mapping of loop {loop.id!r}"
     outputs: dict[str, tuple[Take, str]] = {}
-    for mapping in items_of(inner.context, loop.fields, "outputMappings"):
-        is_right = check_part(inner.context, mapping, "output mapping", owner)
-        source, target = object_of(mapping, "source"), text_of(mapping.get("target"))
-        if source is None or not target:
-            message = f"{owner} lacks its source or target"
-            advice = "write source: {node: ..., output: ...} and target: NAME"
-            if is_right:
-                report("W006", message, mapping.span, label="this mapping", help=advice)
-            continue
-        check_part(inner.context, source, "end of a mapping", owner)
+    for mapping, source in _mappings(inner, "output"):
+        target = text_of(mapping.get("target"))
         if target in outputs:
-            message = f"output {target[:60]!r} of loop {loop.id!r} has two mappings"
+            message = f"output {target[:60]!r} of loop {inner.owner.id!r} has two mappings"
             span, advice = span_of(mapping, "target"), "choose another target for one of them"
-            report("W012", message, span, label="a second value", help=advice)
-        take = text_of(mapping.get("take")) or usual
-        if take not in TAKES:
-            message = f"'take' must be last, first or all, not {take[:40]!r}"
-            span, advice = span_of(mapping, "take"), suggest(take, TAKES)
-            report("W009", message, span, label="unknown word", help=advice)
+            inner.context.report("W012", message, span, label="a second value", help=advice)
+        take = word_of(inner.context, mapping, "take", TAKES, usual)
         if text_of(source.get("type")) == "builtin":
             value = _builtin(inner, source, count)
         else:
