@@ -144,40 +144,38 @@ def _part(source: str | None, path: list[str]) -> str | None:
 
 
 def _warn(level: Level, node: GraphNode, place: Placeholder) -> None:
-    """Warns of a placeholder that stands for nothing; a name that nearly is another is an error."""
-    context, content, label = level.context, place.content, "unknown name"
-    if len(context.warnings) >= REPORTED_MAX or context.is_full or _lacks_input(level, node, place):
+    """Warns of a placeholder that stands for nothing.
+
+    One that nearly is a name that there is, or an input that the node does not declare, is an
+    error.
+    """
+    context, content = level.context, place.content
+    if len(context.warnings) >= REPORTED_MAX or context.is_full:
         return
-    first = content.partition(".")[0]
-    inputs = [port.name for port in node.inputs]
+    words = content.split(".")
+    is_input = words[0] == "inputs" and len(words) > 1
     members = [member for home in level.chain() for member in home.members]
-    nodes = [member.id for member in members if member.id != node.id]
-    loops = {home.loop.id for home in level.chain() if home.loop is not None}
-    visible = {"inputs", *loops}.union(*((member.id, member.slug) for member in members))
+    loops = [home.loop.id for home in level.chain() if home.loop is not None]
+    known = level.input_names(node)
+    seen = {"inputs", *loops}.union(*((member.id, member.slug) for member in members))
+    if is_input:
+        known += TAKEN if node.type == "agent" else ()
+        seen = set(known)
+    elif "." in content:
+        known = [*(member.id for member in members if member is not node), *known]
+    elif loops:
+        known += _COUNTS
+    name = (words[1] if is_input else words[0]).partition("[")[0]
+    is_strange = _WORDS.fullmatch(content) is not None and name not in seen
+    near = nearest(name, known[:_COMPARED_MAX]) if is_strange else None
     message = f"{{{{ {content[:60]} }}}} in {node.id!r} has no meaning here"
-    if _WORDS.fullmatch(content) and first not in visible:
-        names = [*nodes, *inputs] if "." in content else [*inputs, *(_COUNTS if loops else ())]
-        near = nearest(first, names[:_COMPARED_MAX])
-        if near:
-            context.report("W010", message, place.span, label=label, help=f"did you mean {near!r}?")
-            return
+    if near or (is_strange and is_input and node.inputs):
+        advice = f"did you mean {near!r}?" if near else suggest(name, known)
+        context.report("W010", message, place.span, label="unknown name", help=advice)
+        return
+    advice = suggest(name, known) or "name an input, or a node before it"
     message += ", and stays as written"
-    advice = suggest(first, [*inputs, *nodes]) or "name an input, or a node before it"
-    context.warn("W005", message, place.span, label=label, help=advice)
-
-
-def _lacks_input(level: Level, node: GraphNode, place: Placeholder) -> bool:
-    """Whether `inputs.x` names an input that the node cannot have, which is reported."""
-    words = place.content.split(".")
-    if words[0] != "inputs" or len(words) == 1 or not _WORDS.fullmatch(place.content):
-        return False
-    name, inputs = words[1], level.input_names(node)
-    is_open = not node.inputs and nearest(name, inputs[:_COMPARED_MAX]) is None
-    if is_open or name.partition("[")[0] in (*inputs, *(TAKEN if node.type == "agent" else ())):
-        return False
-    message, advice = f"{node.type} {node.id!r} has no input {name[:60]!r}", suggest(name, inputs)
-    level.context.report("W010", message, place.span, label="no such input", help=advice)
-    return True
+    context.warn("W005", message, place.span, label="unknown name", help=advice)
 
 
 AGENTS = {"claude-code": "claude", "gemini-cli": "gemini"}

@@ -62,15 +62,12 @@ def check_ports(context: GraphContext) -> None:
 
 def _check(reference: Reference, names: Names) -> None:
     node, kind, name = reference.node, reference.kind, reference.name
-    report, span = reference.level.context.report, reference.span
-    if not name:
-        message = f"the name of an {kind} of {node.id!r} is missing"
-        report("W006", message, span, label="no name", help=f"write which {kind} it is")
-    elif names is not None and name not in names:
+    if not name or (names is not None and name not in names):
         message = f"{node.type} {node.id!r} has no {kind} {name[:60]!r}"
-        advice = suggest(name, names) or "declare it there, or leave it out"
+        advice = suggest(name, names or ()) or "declare it there, or leave it out"
         label, severity = f"no such {kind}", reference.severity
-        report("W010", message, span, label=label, help=advice, severity=severity)
+        report = reference.level.context.report
+        report("W010", message, reference.span, label=label, help=advice, severity=severity)
 
 
 def _ends_of_edges(context: GraphContext) -> Iterator[Reference]:
@@ -94,14 +91,11 @@ def _ends_of_edges(context: GraphContext) -> Iterator[Reference]:
 def _kind(handle: Handle, *, is_inside: bool, is_source: bool) -> str:
     """What kind of port a handle stands for at that end of an edge."""
     kind, _, side = handle
-    if kind != "dock":
-        wanted = "input" if is_inside == is_source else "output"
-        return wanted if is_source or kind == wanted else "handle"
-    if not is_inside:
-        return "slot on its outside"
-    if side in ("prev", "current"):
-        return "feedback slot"
-    return "iteration slot" if is_source else "continue slot"
+    if kind == "dock":
+        usual = "iteration" if is_source else "continue"
+        return f"{'feedback' if side in ('prev', 'current') else usual} slot"
+    wanted = "input" if is_inside == is_source else "output"
+    return wanted if is_source or kind == wanted else "handle"
 
 
 def _names(level: Level, node: GraphNode, kind: str) -> Names:
