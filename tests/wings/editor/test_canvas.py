@@ -130,7 +130,7 @@ def test_a_loop_from_the_palette_brings_its_exit_and_splits_an_edge() -> None:
         (STUDIO, {"operation": "remove", "at": "refine/write"}, "C106"),
         (STUDIO, {"operation": "rename", "at": "task", "name": "text"}, "C104"),
         (SHODAN, {"operation": "remove", "at": "review-loop/review"}, "C106"),
-        (SHODAN, {"operation": "move", "at": "review-loop/review", "into": ""}, "C109"),
+        (SHODAN, {"operation": "move", "at": "review-loop/review", "into": ""}, "C106"),
         (SHODAN, {"operation": "wrap", "at": "review-loop", "kind": "each"}, "C105"),
     ],
 )

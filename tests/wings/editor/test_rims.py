@@ -123,8 +123,8 @@ def test_two_levels_are_crossed_one_after_the_other() -> None:
 @pytest.mark.parametrize(
     ("operation", "words"),
     [
-        ({"operation": "move", "at": "review-loop/review", "into": ""}, "names it"),
-        ({"operation": "move", "at": "review-loop/coder", "into": ""}, "previous iteration"),
+        ({"operation": "move", "at": "review-loop/review", "into": ""}, "has no node 'review'"),
+        ({"operation": "move", "at": "review-loop/coder", "into": ""}, "in all iterations"),
         ({"operation": "unwrap", "at": "review-loop/coder"}, "has no nodes"),
     ],
 )

@@ -16,7 +16,6 @@ from whorl.wings.editor.kit.canvas import PLACE, CanvasChanges, Row, data_field
 from whorl.wings.editor.kit.operations import CONNECTED, READ, UNAVAILABLE, Operation, refuse
 from whorl.wings.editor.kit.sketch import (
     Keys,
-    Sketch,
     SketchNode,
     at,
     is_in,
@@ -28,7 +27,7 @@ from whorl.wings.editor.kit.sketch import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.source import Document, Json, Value
+    from whorl.source import Json, Value
     from whorl.wings.editor.kit.changes import FormField
 
 
@@ -41,12 +40,6 @@ _NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 _FOREIGN = ("code", "outputSchema")
 # The mark of a port of a loop that is meant as its own nodes see it.
 _INTERNAL = ":internal"
-
-
-def side_of(port: str) -> tuple[str, str]:
-    """Which list a port stands in, and its name: `input:task` is the input `task`."""
-    kind, _, name = port.partition(":")
-    return {"input": "inputs", "output": "outputs"}.get(kind, ""), name
 
 
 class PortName:
@@ -286,30 +279,21 @@ _FIELDS: dict[str, Row] = {
 _RARE = ("commands", "forEach", "exitWhen", "dockSlots", "timeout", "continueOnFailure")
 
 
-def form_of(kind: str) -> list[FormField]:
-    names = (name for name in FIELDS[kind] if name != "inlineWorkflow")
-    return [
-        data_field(name, _FIELDS[name], is_rare=name in _RARE)
-        for name in ("label", *names, "inputs", "outputs", "continueOnFailure")
-    ]
-
-
-_OUTPUT = re.compile(r"[\w-]+\.[\w-]+")
-
-
 class ShodanChanges(CanvasChanges):
     size_at = ("style",)
     new, groups, titles, needs = NEW, GROUPS, TITLES, NEEDS
     looks, ports, empty = LOOKS, PORTS, EMPTY
     names_ports = True
 
-    @classmethod
-    def form_of(cls, kind: str) -> list[FormField]:
-        return form_of(kind)
+    draw = staticmethod(draw)
 
     @classmethod
-    def draw(cls, document: Document) -> Sketch:
-        return draw(document)
+    def form_of(cls, kind: str) -> list[FormField]:
+        names = (name for name in FIELDS[kind] if name != "inlineWorkflow")
+        return [
+            data_field(name, _FIELDS[name], is_rare=name in _RARE)
+            for name in ("label", *names, "inputs", "outputs", "continueOnFailure")
+        ]
 
     def handle(self, end: str, port: str) -> str | None:
         usual = "output" if end == "source" else "input"
@@ -324,19 +308,13 @@ class ShodanChanges(CanvasChanges):
             return
         edges = [edge for edge in self.sketch.edges if edge.target == target.path]
         wanted = ports[1].removeprefix("input:") or "input"
-        if any(edge.to_port == wanted for edge in edges) and not self._is_list(target, wanted):
+        is_list = dict(self._ports(target, "inputs")).get(wanted) in ("array", "files")
+        if any(edge.to_port == wanted for edge in edges) and not is_list:
             message = f"the input {wanted!r} of {target.path!r} has an edge already"
             advice = "remove that one first, or give the node an input for each"
             self.refuse_at(CONNECTED, message, target.where, advice)
         if ":internal" not in ports[0] and "dock:" not in ports[0]:
             super().check_edge(level, ends, ports, target)
-
-    def _is_list(self, node: SketchNode, port: str) -> bool:
-        listed = at(self.editor.now.root, *node.where, "data", "inputs")
-        for item in listed.items if isinstance(listed, Sequence) else ():
-            if text_at(item, "name") == port:
-                return text_at(item, "type") in ("array", "files", "list")
-        return False
 
     def head_of(self, node: SketchNode, content: str, names: set[str]) -> tuple[int, str] | None:
         head, dot, _ = content.strip().partition(".")
@@ -356,8 +334,7 @@ class ShodanChanges(CanvasChanges):
             yield f"{name}.{port}", word
 
     def _ports(self, node: SketchNode, side: str) -> Iterator[tuple[str, str]]:
-        listed = at(self.editor.now.root, *node.where, "data", side)
-        for item in listed.items if isinstance(listed, Sequence) else ():
+        for item in self.items((*node.where, "data"), side):
             word = text_at(item, "type") or "any"
             yield text_at(item, "name"), "text" if word == "string" else word
 
@@ -370,8 +347,7 @@ class ShodanChanges(CanvasChanges):
         for name in ("continueWhile", "exitWhen"):
             yield (*data, name, "output")
         for name in ("inputMappings", "outputMappings"):
-            listed = at(self.editor.now.root, *data, name)
-            for index in range(len(listed) if isinstance(listed, Sequence) else 0):
+            for index in range(len(self.items(data, name))):
                 yield from ((*data, name, index, side, "node") for side in ("source", "target"))
 
     def make_rename(self, operation: Operation) -> None:
@@ -379,12 +355,12 @@ class ShodanChanges(CanvasChanges):
         if port is None:
             super().make_rename(operation)
             return
-        node, (side, name) = self.node(operation.at[0]), side_of(port)
-        if not side:
+        node, (kind, _, name) = self.node(operation.at[0]), port.partition(":")
+        if kind not in ("input", "output"):
             raise refuse(UNKNOWN, f"{port[:60]!r} is not a port", "write input:NAME or output:NAME")
 
         def change() -> None:
-            found = PortName(self, node, side, name).rename(operation.get("name"))
+            found = PortName(self, node, f"{kind}s", name).rename(operation.get("name"))
             self.list_readers(found)
 
         self.soundly(change, is_strict=True)
@@ -417,12 +393,10 @@ class ShodanChanges(CanvasChanges):
 
     def make_move(self, operation: Operation) -> None:
         into, place = operation.get("into"), operation.get("place")
-        nodes = [self.node(path) for path in operation.at]
+        nodes = self._together(operation)
         for node in nodes:
-            if into == node.path or into.startswith(f"{node.path}/"):
+            if is_in(into, node.path):
                 self.refuse_at(UNKNOWN, "a node cannot be moved into itself", node.where)
-        if len({node.parent for node in nodes}) > 1:
-            raise refuse(UNKNOWN, "the nodes do not all have the same parent")
         names = {self.id_of(node) for node in nodes}
         parent = nodes[0].parent
         change = partial(self._move, parent, into, names)
@@ -434,14 +408,21 @@ class ShodanChanges(CanvasChanges):
             self.make_place(Operation("place", fields))
         self.outcome.select = [joined(into, self.id_of(node)) for node in nodes]
 
+    def _together(self, operation: Operation) -> list[SketchNode]:
+        """The nodes of an operation, which stand in the same loop."""
+        nodes = [self.node(path) for path in operation.at]
+        if len({node.parent for node in nodes}) > 1:
+            raise refuse(UNKNOWN, "the nodes do not all have the same parent")
+        return nodes
+
     def _move(self, parent: str, into: str, names: set[str]) -> None:
         """Moves nodes out of the loops that they leave, one after the other, then inwards."""
-        while parent and not (into == parent or into.startswith(f"{parent}/")):
+        while parent and not is_in(into, parent):
             self._cross(self.node(parent), names, inwards=False)
             parent = self.node(parent).parent
         while parent != into:
-            rest = into.removeprefix(f"{parent}/" if parent else "")
-            parent = f"{parent}/{rest.partition('/')[0]}" if parent else rest.partition("/")[0]
+            depth = parent.count("/") + 2 if parent else 1
+            parent = "/".join(into.split("/")[:depth])
             self._cross(self.node(parent), names, inwards=True)
 
     def _cross(self, loop: SketchNode, names: set[str], *, inwards: bool) -> None:
@@ -474,10 +455,8 @@ class ShodanChanges(CanvasChanges):
     def make_wrap(self, operation: Operation) -> None:
         if operation.get("kind") not in ("repeat", "loop"):
             raise refuse(UNKNOWN, "nodes are wrapped in a loop", "known: repeat")
-        nodes = [self.node(path) for path in operation.at]
+        nodes = self._together(operation)
         parent, names = nodes[0].parent, {self.id_of(node) for node in nodes}
-        if len({node.parent for node in nodes}) > 1:
-            raise refuse(UNKNOWN, "the nodes do not all have the same parent")
         level = self.level(nodes[0])
         given = {"kind": "loop", "name": operation.get("name") or "loop"}
         loop = self.new_node(level, Operation("add", given))
@@ -486,29 +465,25 @@ class ShodanChanges(CanvasChanges):
         points = [node.position for node in nodes if node.position]
         name = str(loop["id"])
 
-        def change() -> None:
-            self.append(level, "nodes", loop)
-            LoopPorts(self, level, name).enter(names)
-
-        def change_members() -> None:
-            # Edges may cross such a rim: they stay as they are.
-            first = min(self.ids(level).index(each) for each in names)
-            self.append(level, "nodes", loop, first)
-            self._cross(self.node(joined(parent, name)), names, inwards=True)
-
-        if any(node.body == "members" for node in self.sketch.nodes if node.kind == "loop"):
-            # A file keeps the form of loops that it has.
+        # A file keeps the form of loops that it has.
+        is_flat = any(one.kind == "loop" and one.body == "members" for one in self.sketch.nodes)
+        if is_flat:
             for field in ("inlineWorkflow", "inputMappings", "outputMappings"):
                 data.pop(field, None)
             if len(points) == len(nodes):
                 loop["position"], loop["style"] = frame(nodes)
             if parent:
                 loop |= self._inside(self.node(parent))[1]
-            self.soundly(change_members, is_strict=True)
-        else:
-            if points and "position" in loop:
-                loop["position"] = {"x": min(x for x, _ in points), "y": min(y for _, y in points)}
-            self.soundly(change)
+        elif points and "position" in loop:
+            loop["position"] = {"x": min(x for x, _ in points), "y": min(y for _, y in points)}
+
+        def change() -> None:
+            first = min(self.ids(level).index(each) for each in names) if is_flat else None
+            self.append(level, "nodes", loop, first)
+            self._cross(self.node(joined(parent, name)), names, inwards=True)
+
+        # Edges may cross the rim of such a loop, but texts do not see into it.
+        self.soundly(change, is_strict=is_flat)
         self.outcome.select = [joined(parent, name)]
 
     def _loop_fields(self, operation: Operation, nodes: list[SketchNode]) -> dict[str, Json]:
@@ -518,10 +493,6 @@ class ShodanChanges(CanvasChanges):
         if most is not None:
             given["maxIterations"] = most
         if until is not None:
-            if not _OUTPUT.fullmatch(str(until)):
-                raise refuse(
-                    UNKNOWN, f"{str(until)[:60]!r} does not name an output", "write NODE.OUTPUT"
-                )
             given["continueWhile"] = {"output": until, "operator": "!=", "value": True}
         last = nodes[-1]
         output = next(iter([*last.outputs, *USUAL.get(last.kind, ())]), "output")
@@ -539,11 +510,9 @@ class ShodanChanges(CanvasChanges):
         names = set(self.ids((*loop.where, *INLINE))) if is_inline else members
 
         def change() -> None:
-            if is_inline:
-                LoopPorts(self, level, name).leave(names)
-            else:
+            if not is_inline:
                 self.join(level, name, _same_port)
-                self._cross(loop, names, inwards=False)
+            self._cross(loop, names, inwards=False)
             self.cut_nodes(level, {name})
 
         self.soundly(change)

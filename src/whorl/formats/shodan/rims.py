@@ -85,14 +85,13 @@ class _Edge:
 class _Mapping:
     """A row of `inputMappings` or `outputMappings`: a port inside, and the one of the loop.
 
-    `before` is the node whose previous output is mapped, `when` says for which iterations.
+    `when` says for which iterations.
     """
 
     index: int
     node: str
     port: str
     outer: str
-    before: str
     when: str
 
 
@@ -147,12 +146,11 @@ class LoopPorts:
             source, target = at(item, "source"), at(item, "target")
             if side == "output":
                 ends = text_at(source, "node"), text_at(source, "output"), text_of(target)
-                rows.append(_Mapping(index, *ends, "", text_at(item, "take") or "last"))
+                rows.append(_Mapping(index, *ends, text_at(item, "take") or "last"))
                 continue
             outer = text_at(source, "name") if text_at(source, "type") == "outer" else ""
             ends = text_at(target, "node"), text_at(target, "input"), outer
-            when = text_at(item, "iterations") or "all"
-            rows.append(_Mapping(index, *ends, text_at(source, "node"), when))
+            rows.append(_Mapping(index, *ends, text_at(item, "iterations") or "all"))
         return rows[::-1]
 
     def _edges(self, level: Keys, names: set[str]) -> list[_Edge]:
@@ -288,11 +286,13 @@ class LoopPorts:
     def leave(self, names: set[str]) -> None:
         """Nodes inside of the loop go to its own level."""
         is_whole = names == set(self._changes.ids(self.inside))
+        kinds = [text_at(item, "type") for item in self._changes.items(self.inside, "nodes")]
+        if is_whole and any(kind.startswith("interface-") for kind in kinds):
+            self._refuse("the loop has interface nodes")
         edges = self._edges(self.inside, names)
         across = [e for e in edges if not {e.source, e.target} <= names]
         if len({e.source in names for e in across}) > 1:
             self._refuse("they are between other nodes of the loop")
-        self._check_named(names, is_whole=is_whole)
         for edge in edges:
             if edge in across:
                 self._changes.cut_item(self.inside, "edges", edge.index)
@@ -309,28 +309,14 @@ class LoopPorts:
                 self._connect(self._level, (self._loop, port), (edge.target, edge.into))
         self._carry_nodes(names, inwards=False)
 
-    def _check_named(self, names: set[str], *, is_whole: bool) -> None:
-        """Refuses nodes by which the loop decides, or which feed its next iteration."""
-        root, data = self._editor.now.root, (*self._where, "data")
-        kinds = (text_at(item, "type") for item in self._changes.items(self.inside, "nodes"))
-        if is_whole:
-            if any(kind.startswith("interface-") for kind in kinds):
-                self._refuse("the loop has interface nodes")
-            return
-        for field in ("continueWhile", "exitWhen"):
-            if text_at(root, *data, field, "output").partition(".")[0] in names:
-                self._refuse(f"{field!r} of the loop names it")
-        if any(row.before and {row.node, row.before} & names for row in self._mappings("input")):
-            self._refuse("it gives or gets a value of the previous iteration")
-
     def _open_inputs(self, names: set[str], *, is_whole: bool) -> None:
         """What is mapped to the nodes is brought to them by edges."""
         for row in self._mappings("input"):
             if row.node not in names:
                 continue
+            if not is_whole and (not row.outer or row.when != "all"):
+                self._refuse(f"{row.port!r} is not the same in all iterations")
             if row.outer and row.when != "subsequent":
-                if row.when == "first" and not is_whole:
-                    self._refuse(f"{row.port!r} is given in the first iteration only")
                 self._bring(row)
             self._drop("inputMappings", row.index)
             if row.outer and row.outer not in [left.outer for left in self._mappings("input")]:
