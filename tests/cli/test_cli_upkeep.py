@@ -223,6 +223,17 @@ def test_a_recording_is_saved_where_it_is_told(whorl: Whorl) -> None:
     whorl("test polish.yaml").ends(0, "newer ones were steered")
 
 
+def test_a_run_that_was_resumed_replays_as_it_ended(whorl: Whorl, project: Path) -> None:
+    (project / "whorl.toml").write_text("[allow]\ncommands = true\n")
+    step = "{run: [cat, flag.txt], retry: 1}"
+    (project / "flaky.yaml").write_text(f"whorl: 1\nname: flaky\nsteps: {{a: {step}}}\n")
+    whorl("run flaky.yaml").ends(1)
+    (project / "flag.txt").write_text("here")
+    whorl("resume last").ends(0)
+
+    whorl("test flaky.yaml --run last").ends(0)
+
+
 def test_an_unchanged_file_replays_whatever_its_run_was_started_with(whorl: Whorl) -> None:
     """What is drawn by chance, too."""
     Path("chance.json").write_text(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shlex
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import field, replace
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import Event, amount_in, split_iteration
-from whorl.interpreter.frames import is_cut, is_outside
 from whorl.ir import Loop, Task, Workflow
 from whorl.ir.walk import index_nodes, with_all_nodes
 from whorl.ir.worst_case import UNCOUNTED
@@ -113,11 +111,13 @@ def cassette_from_text(text: str, file: str) -> Cassette:
 
 def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -> Cassette:
     cassette = Cassette(store.run(run).name, {}, result=_comparable(result))
-    unanswered = _Unanswered()
+    # How often the run had been resumed before each call.
+    rounds: dict[str, int] = {}
+    resumed = 0
     for entry in store.read(run):
         event = entry.event
-        unanswered.take(event)
         body = event.body
+        resumed += event.kind == "run.resumed"
         match event.kind:
             case "run.started":
                 given = body.get("input")
@@ -128,6 +128,7 @@ def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -
             case "task.started":
                 names = ("kind", "inputs", "reserve", "cap", "at_worst")
                 call = {name: body.get(name) for name in names if name in body}
+                rounds[event.address] = resumed
                 cassette.calls.setdefault(event.address, {}).update(call)
             case "task.finished":
                 detail = {k: v for k, v in shown(event).items() if k not in ("value", "usage")}
@@ -139,7 +140,7 @@ def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -
                 cassette.calls.setdefault(event.address, {}).update({"error": error})
             case "gate.decided":
                 cassette.decisions[event.address] = shown(event)
-    cassette.calls = unanswered.left_out(cassette.calls)
+    cassette.calls = _last_round(cassette.calls, rounds)
     return cassette
 
 
@@ -151,43 +152,23 @@ def _raise_limits(cassette: Cassette, body: dict[str, Any]) -> None:
         cassette.options["limits"] = {**more, **(body.get("limits") or {})}
 
 
-class _Unanswered:
-    """Calls that failed a run which was to try them again, and which were made again."""
-
-    def __init__(self) -> None:
-        self._is_later, self._failed = False, set[str]()
-        self._lost: set[str] = set()
-
-    def take(self, event: Event) -> None:
-        body = event.body
-        match event.kind:
-            case "run.started":
-                self._is_later = "again" in body
-            case "run.continued" | "run.resumed":
-                self._is_later, self._failed = self._is_later or bool(body.get("again")), set()
-            case "task.failed":
-                self._failed.add(_first_attempt(event.address))
-            case "run.finished" if self._is_later and body.get("status") == "failed":
-                self._lost |= self._failed
-
-    def left_out(self, calls: dict[str, dict[str, Json]]) -> dict[str, dict[str, Json]]:
-        """The calls without them: the attempts after them have their places."""
-        found = {a: call for a, call in calls.items() if _first_attempt(a) not in self._lost}
-        for first in self._lost:
-            made = [address for address in calls if _first_attempt(address) == first]
-            kept = [*(each for each in made[:-1] if not _got_no_answer(calls[each])), *made[-1:]]
-            found |= {place: calls[each] for place, each in zip(made, kept, strict=False)}
-        return found
+def _last_round(
+    calls: dict[str, dict[str, Json]], rounds: dict[str, int]
+) -> dict[str, dict[str, Json]]:
+    """What was asked again after a resume takes the places of what had failed before it."""
+    attempts: dict[str, list[str]] = {}
+    for address in calls:
+        attempts.setdefault(_first_attempt(address), []).append(address)
+    found: dict[str, dict[str, Json]] = {}
+    for made in attempts.values():
+        last = [address for address in made if rounds.get(address) == rounds.get(made[-1])]
+        found |= {place: calls[address] for place, address in zip(made, last, strict=False)}
+    return found
 
 
 def _first_attempt(address: str) -> str:
     base, _, number = address.rpartition("#")
     return base if number.isdigit() else address
-
-
-def _got_no_answer(call: dict[str, Json]) -> bool:
-    error = call.get("error")
-    return isinstance(error, dict) and (is_cut(error) or is_outside(error))
 
 
 def _recorded(store: SqliteStore, run: RunId, event: Event) -> Json:
@@ -340,22 +321,6 @@ def replay(
     return Replayed(_comparable(result), cassette.result, player.changes, player.misses, unused)
 
 
-def check_secrets(workflow: Workflow, cassette: Cassette, given: dict[str, Json]) -> None:
-    """Refuses stars in the place of a secret that is no text; says with what it is given again."""
-    from whorl.interpreter.constructs.run import InputError, check_inputs
-
-    whole = cassette.input | given
-    try:
-        check_inputs(workflow, whole)
-    except InputError as fault:
-        secrets = [port for port in workflow.inputs if port.secret and port.name in whole]
-        lost = [port.name for port in secrets if port.type != "string" and port.name not in given]
-        if lost:
-            words = f"the recording holds no secrets, and stars are none for {lost[0]!r}: {fault}"
-            flags = " ".join(f"-i {shlex.quote(f'{name}:=@FILE')}" for name in lost)
-            raise UsageError(words, help=f"give it again: {flags}", code="R111") from None
-
-
 def _comparable(result: dict[str, Any]) -> dict[str, Json]:
     error, loops = result["error"], result["loops"]
     return {
@@ -415,12 +380,7 @@ class _Inventing:
             return {"verdict": "not_met", "answer": "NO (invented)"}
         if request.returns is not None:
             return invent(request.returns)
-        answer = deepcopy(_INVENTED.get(request.kind, f"(invented answer of {request.address})"))
-        if isinstance(answer, dict) and request.kind in ("file_read", "file_write"):
-            answer["path"] = request.inputs.get("path")
-            if request.inputs.get("mode") == "csv" and "content" in answer:
-                answer["content"] = [{}]
-        return answer
+        return deepcopy(_INVENTED.get(request.kind, f"(invented answer of {request.address})"))
 
 
 def rehearse(

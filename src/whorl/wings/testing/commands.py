@@ -32,7 +32,6 @@ from whorl.services.inspecting.results import result_of
 from whorl.services.replay import (
     cassette_from_run,
     cassette_from_text,
-    check_secrets,
     replay,
     steered,
 )
@@ -321,7 +320,6 @@ def _replay(
     as_json: bool,
 ) -> int:
     given = with_paths(project, workflow, read_inputs(workflow, inputs))
-    check_secrets(workflow, recorded, given)
     replayed = replay(workflow, recorded, given)
     if as_json:
         print_json(asdict(replayed) | {"same": replayed.is_same})
