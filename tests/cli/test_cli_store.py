@@ -38,14 +38,12 @@ def test_a_backup_is_restored(whorl: Whorl, spawn: Spawn, project: Path, tmp_pat
     with spawn("run", "slow.yaml", "--max-iterations", "25") as process:
         wait_until(lambda: _is_turning(whorl))
         made = whorl("backup", str(file), "--json").json
-        assert (made["runs"], len(made["under_way"]), file.stat().st_mode & 0o777) == (2, 1, 0o600)
+        assert (made["runs"], file.stat().st_mode & 0o777) == (2, 0o600)
         whorl("restore", str(file), "--force").ends(2, f"process {process.pid} has the store")
         process.send_signal(signal.SIGKILL)
         process.communicate()
     assert "exists already" in whorl("backup", str(file)).err
-    again = whorl("backup", str(file), "--force")
-    # Nobody drives it any more.
-    assert (again.code, "continued during the copy" in again.err) == (0, False)
+    whorl("backup", str(file), "--force").ends(0)
     assert "there is a store at" in whorl("restore", str(file)).err
 
     restored = whorl("restore", str(file), "--force", "--json").json
@@ -116,7 +114,7 @@ def test_a_damaged_run_is_given_up_by_name(whorl: Whorl, project: Path, tmp_path
         database.execute(f"{change} (SELECT number FROM runs WHERE id = ?)", (run,))
 
     whorl("backup", str(file)).ends(
-        3, "error[R906]: the store", f"run '{run}', entry 2", f"`whorl prune --run {run}`"
+        3, "error[R906]: the store", f"run '{run}', entry 2", "`whorl prune --run RUN`"
     )
 
     assert not file.exists()
@@ -162,10 +160,9 @@ def test_what_is_no_backup_is_said_of_its_file(whorl: Whorl, tmp_path: Path) -> 
     text = b"no database, but long enough to be read as one " * 100
     kinds: list[tuple[bytes | None, str, str]] = [
         (content[: len(content) // 2 // 4096 * 4096], "is damaged", "use another backup"),
-        (b"", "the backup '{file}' is empty", name),
         (text, "the backup '{file}' is not a store of Whorl", name),
         (other.read_bytes(), "'{file}' is a database of another program", name),
-        (None, "the backup '{file}' is a symbolic link", f"name the file itself: {whole}"),
+        (None, "the backup '{file}' is a symbolic link", name),
     ]
     for number, (made, words, advice) in enumerate(kinds):
         file = tmp_path / f"{number}.db"

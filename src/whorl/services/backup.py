@@ -12,7 +12,6 @@ import asyncio
 import errno
 import hashlib
 import os
-import shlex
 import time
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ from whorl.interpreter.state import ENDED
 from whorl.lazily import dataclass
 from whorl.runtimes.performing import end_of
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.checking import PAGES, is_of_run, losses
+from whorl.runtimes.sqlite.checking import losses
 from whorl.runtimes.sqlite.faults import DOCTOR
 from whorl.runtimes.sqlite.listing import RESTORED
 from whorl.runtimes.sqlite.ownership import opener
@@ -48,6 +47,8 @@ _ALL = (
 _FAULTS_SHOWN = 3
 _NO_COPY = "nothing was copied; free some space there, or name another file"
 _NO_CHANGE = "nothing was changed; free some space there, then restore again"
+_NO_USE = "nothing was changed; use another backup"
+_DAMAGED = f"delete a damaged run with `whorl prune --run RUN`, or: {DOCTOR}"
 _ABOUT_BACKUPS = {
     "R901": "restore it with the version of Whorl that wrote it",
     "R906": "use another backup",
@@ -56,13 +57,13 @@ _ABOUT_BACKUPS = {
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a backup holds; `under_way` are the runs that went on meanwhile, or were paused."""
+    """What a backup holds; `under_way` are the runs that a restore has paused."""
 
     file: str
     runs: int
     entries: int
     bytes: int
-    under_way: tuple[RunId, ...]
+    under_way: tuple[RunId, ...] = ()
     # Where the store lies that a restored backup has taken the place of.
     aside: str = ""
     # Of a backup: whether a restore takes more of it than history. Of a store: whether it has more.
@@ -76,8 +77,8 @@ def back_up(store: SqliteStore, file: Path, registry: Registry, *, force: bool =
     try:
         with _writing(part, name, _NO_COPY):
             store.copy_to(str(part))
-            copied = _checked_copy(store, part, name)
-            driven = _driven(store, part)
+            # Where the copy is damaged, the store is.
+            copied = _checked(part, f"the store {store.path!r}", f"nothing was copied; {_DAMAGED}")
             is_whole = False
             # Where it cannot be registered, it is a backup all the same.
             with suppress(StoreError):
@@ -87,12 +88,12 @@ def back_up(store: SqliteStore, file: Path, registry: Registry, *, force: bool =
             _put(part, file)
     finally:
         _remove(part)
-    return Copied(str(file), *copied, driven, is_whole=is_whole)
+    return Copied(str(file), *copied, is_whole=is_whole)
 
 
 def restore(file: Path, target: Path, registry: Registry, *, force: bool = False) -> Copied:
     """Puts a backup in the place of a store, which is kept beside it."""
-    if not file.is_file():
+    if not file.is_file() or not file.stat().st_size:
         raise UsageError(f"there is no backup {str(file)!r}", code="W902")
     if target.exists():
         _check_replaceable(file, target, force=force)
@@ -107,10 +108,9 @@ def adopt(target: Path, registry: Registry, *, is_mirror: bool = False) -> Copie
     with closing(SqliteStore(target, create=False, registry=registry)) as store:
         if not store.is_strange:
             raise UsageError(f"you have made the store {str(target)!r}: there is nothing to adopt")
-        _refuse_open(target, next(iter(store.living()), None))
-    _refuse_open(target, opener(str(target)))
+    _refuse_open(target)
     if is_mirror:
-        return Copied(str(target), 0, 0, 0, (), _put_aside(target), is_whole=False)
+        return Copied(str(target), 0, 0, 0, aside=_put_aside(target), is_whole=False)
     return _replace(target, target, registry, is_whole=False)
 
 
@@ -125,11 +125,11 @@ def _replace(file: Path, target: Path, registry: Registry, *, is_whole: bool) ->
                 closing(SqliteStore(file, create=False, is_strange=True)) as backup,
             ):
                 kind = "store" if file == target else "backup"
-                _refuse_damaged(backup, f"the {kind} {str(file)!r}")
+                _refuse_damaged(backup, f"the {kind} {str(file)!r}", _NO_USE)
                 tables = _ALL if is_whole else _HISTORY
                 backup.copy_rows_to(str(part), tables, is_own=is_whole)
             stopped = asyncio.run(_stop_all(part, is_whole=is_whole))
-            copied = _checked(part, f"the copy of {str(file)!r}")
+            copied = _checked(part, f"the copy of {str(file)!r}", _NO_USE)
             aside = _put_aside(target)
             _put(part, target)
     finally:
@@ -165,25 +165,15 @@ def _reading(file: Path) -> Iterator[None]:
     try:
         yield
     except StoreError as fault:
-        store, backup = f"the store {str(file)!r}", f"the backup {str(file)!r}"
-        words, another = str(fault), "name the file of a backup"
-        if not file.stat().st_size:
-            words = f"{backup} is empty"
-        elif not any(named in words for named in (store, repr(str(file)))):
-            raise
-        advice = _ABOUT_BACKUPS.get(fault.code, another)
-        if fault.code == "R908":
-            advice = f"name the file itself: {shlex.quote(os.path.realpath(file))}"
-        words = words.replace(store, backup)
+        words = str(fault).replace(f"the store {str(file)!r}", f"the backup {str(file)!r}")
+        advice = _ABOUT_BACKUPS.get(fault.code, "name the file of a backup")
         raise StoreError(words, code=fault.code, help=f"nothing was changed; {advice}") from fault
 
 
 def _check_overwritable(file: Path, store: str, *, force: bool) -> None:
     if file.exists() and file.samefile(store):
         raise UsageError(f"{str(file)!r} is the store itself", help="name another file")
-    if file.exists() and not file.is_file():
-        raise UsageError(f"{str(file)!r} is no file", help="name the file of the backup")
-    if file.exists() and not force:
+    if file.exists() and not (force and file.is_file()):
         raise UsageError(f"{str(file)!r} exists already", help="name another file, or --force")
 
 
@@ -193,14 +183,16 @@ def _check_replaceable(file: Path, target: Path, *, force: bool) -> None:
     if not force:
         advice = f"--force moves {target.name} aside and puts the backup in its place"
         raise UsageError(f"there is a store at {str(target)!r} already", help=advice)
+    _refuse_open(target)
+
+
+def _refuse_open(target: Path) -> None:
+    """What a process writes to a store that is put aside would be in no store any more."""
+    process = None
     # A store that cannot be opened is what a backup is for.
     with suppress(StoreError), closing(SqliteStore(target, create=False, is_strange=True)) as store:
-        _refuse_open(target, next(iter(store.living()), None))
-    _refuse_open(target, opener(str(target)))
-
-
-def _refuse_open(target: Path, process: int | None) -> None:
-    """What a process writes to a store that is put aside would be in no store any more."""
+        process = next(iter(store.living()), None)
+    process = opener(str(target)) if process is None else process
     if process is not None:
         who = f"process {process}" if process else "a process"
         words = f"{who} has the store {str(target)!r} open"
@@ -231,48 +223,18 @@ async def _stop_all(part: Path, *, is_whole: bool) -> tuple[RunId, ...]:
         return tuple(row.id for row in rows)
 
 
-def _driven(store: SqliteStore, part: Path) -> tuple[RunId, ...]:
-    """The runs of a copy that a process drives, and so goes on with."""
-    with closing(SqliteStore(part, create=False)) as copy:
-        known = {row.id for status in _UNDER_WAY for row in copy.runs(status=status, limit=2**31)}
-    running = store.runs(status="running", limit=2**31)
-    return tuple(row.id for row in running if row.id in known and store.is_owned(row.id))
-
-
-def _checked_copy(store: SqliteStore, part: Path, name: str) -> tuple[int, int, int]:
-    """What a copy holds; where it is damaged since the store is, that is said of the store."""
-    try:
-        return _checked(part, name)
-    except StoreError as fault:
-        faults = losses(store.check()) if fault.code == "R906" else []
-        if not faults:
-            raise
-        words = f"the store {store.path!r} is damaged: {'; '.join(faults[:_FAULTS_SHOWN])}"
-        advice = f"nothing was copied; {_help_with(store, faults)}"
-        raise StoreError(words, code="R906", help=advice) from fault
-
-
-def _help_with(store: SqliteStore, faults: list[str]) -> str:
-    ids = [row.id for row in store.runs(limit=2**31)]
-    harmed = [run for run in ids if any(is_of_run(fault, run) for fault in faults)]
-    if not harmed or any(fault.startswith(PAGES) for fault in faults):
-        return DOCTOR
-    each = " and ".join(f"`whorl prune --run {run}`" for run in harmed[:_FAULTS_SHOWN])
-    return f"restore a backup with `whorl restore FILE`, or delete what is damaged: {each}"
-
-
-def _checked(part: Path, name: str) -> tuple[int, int, int]:
+def _checked(part: Path, name: str, advice: str) -> tuple[int, int, int]:
     with closing(SqliteStore(part, create=False)) as store:
-        _refuse_damaged(store, name)
+        _refuse_damaged(store, name, advice)
         sizes = store.sizes()
         return sizes.runs, sizes.entries, sizes.file_bytes
 
 
-def _refuse_damaged(store: SqliteStore, name: str) -> None:
+def _refuse_damaged(store: SqliteStore, name: str, advice: str) -> None:
     faults = losses(store.check())
     if faults:
         words = f"{name} is damaged: {'; '.join(faults[:_FAULTS_SHOWN])}"
-        raise StoreError(words, code="R906", help="nothing was changed; use another backup")
+        raise StoreError(words, code="R906", help=advice)
 
 
 def _part_beside(file: Path) -> Path:

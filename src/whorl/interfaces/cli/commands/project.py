@@ -473,7 +473,6 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
     _tell(
         copied,
         "checked",
-        "of it continued during the copy: what they do from now on is not in it",
         "it is not known as yours: `whorl restore` takes its runs as history, and nothing else",
         as_json=as_json,
     )
@@ -533,10 +532,8 @@ _HISTORY = (
 )
 
 
-def _tell(
-    copied: Copied, what: str, went_on: str = _PAUSED, part: str = _HISTORY, *, as_json: bool
-) -> None:
-    """Tells what was copied, what of it `went_on`, and what it means if it is a `part` only."""
+def _tell(copied: Copied, what: str, part: str = _HISTORY, *, as_json: bool) -> None:
+    """Tells what was copied, what of it was paused, and what it means if it is a `part` only."""
     if as_json:
         print_json(asdict(copied))
         return
@@ -546,6 +543,6 @@ def _tell(
     if copied.aside:
         say(f"the store that was there is {copied.aside}")
     if copied.under_way:
-        say(f"{plural(len(copied.under_way), 'run')} {went_on}")
+        say(f"{plural(len(copied.under_way), 'run')} {_PAUSED}")
     if not copied.is_whole:
         say(part)
