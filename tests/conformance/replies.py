@@ -37,7 +37,7 @@ from whorl.interpreter.events import unescape
 from whorl.ir.values import parse_duration
 from whorl.providers.asking import judged_value
 from whorl.providers.models.conversation import typed_answer
-from whorl.providers.registry import KINDS
+from whorl.providers.registry import kinds
 from whorl.providers.task import Estimate, MaxUsage, Reply, Usage
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def calls_of(name: str) -> int:
 
 @cache
 def _real(name: str) -> type[OwnTask]:
-    module, _, kind = KINDS[name].partition(":")
+    module, _, kind = kinds()[name].partition(":")
     found: type[OwnTask] = getattr(import_module(module), kind)
     return found
 

@@ -46,6 +46,11 @@ class Check:
     message: str
 
 
+def kinds() -> dict[str, str]:
+    """Our own kinds of tasks: those of the core, and those of formats."""
+    return KINDS | joined(each.tasks for each in formats())
+
+
 class Providers:
     def __init__(
         self, settings: Settings, functions: Tasks | None = None, *, resolve: Resolve | None = None
@@ -53,7 +58,7 @@ class Providers:
         self.settings = settings
         self._functions = functions
         self._resolve = resolve
-        self._plugins = Plugins("whorl.tasks", KINDS | joined(each.tasks for each in formats()))
+        self._plugins = Plugins("whorl.tasks", kinds())
         self._kinds: dict[str, TaskKind] = {}
         self.memories: Memories | None = None
         # What a run has been told about tools, by its journal.

@@ -10,7 +10,7 @@ from whorl import ir
 from whorl.interpreter.constructs import task
 from whorl.ir.worst_case import UNCOUNTED, USUAL_RETRIES, Priced, worst_case
 from whorl.plugins import load_reference
-from whorl.providers.registry import KINDS
+from whorl.providers.registry import kinds
 
 ASK = ir.Task(name="a", kind="ask")
 TEXT = ir.Constant("x")
@@ -25,9 +25,9 @@ def loop(*nodes: ir.Node, limits: ir.LoopLimits, until: ir.Condition | None = No
 
 
 def test_what_no_run_counts_as_a_call_is_none_before_it() -> None:
-    kinds = {name: load_reference(reference) for name, reference in KINDS.items()}
+    known = {name: load_reference(reference) for name, reference in kinds().items()}
 
-    assert {name for name, kind in kinds.items() if getattr(kind, "calls", 1) == 0} == UNCOUNTED
+    assert {name for name, kind in known.items() if getattr(kind, "calls", 1) == 0} == UNCOUNTED
     assert worst_case(workflow(ir.Task(name="r", kind="file_read"), ASK)).typical == 1
 
 
