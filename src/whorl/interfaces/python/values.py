@@ -1,11 +1,30 @@
-"""What a Python program gives, checked where it enters, and what it gets: workflows and results."""
+"""What a Python program gives, checked where it enters, and what it gets: workflows and results.
+
+Its own types become JSON and are made of it again: dataclasses, TypedDicts, enumerations, and
+models. A model is whatever has `model_validate`, `model_dump` and `model_json_schema`, as
+Pydantic's do; Pydantic itself is never imported.
+"""
 
 from __future__ import annotations
 
+import types
 from collections.abc import Mapping, Sequence
-from dataclasses import field, is_dataclass
+from dataclasses import MISSING, field, fields, is_dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NotRequired,
+    Protocol,
+    Required,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from whorl.errors import Cause, RunFailed, UsageError
 from whorl.interfaces.advice import advised
@@ -45,7 +64,10 @@ RecordStatus: TypeAlias = (
 JsonLike: TypeAlias = (
     "bool | int | float | str | Sequence[JsonLike] | Mapping[str, JsonLike] | None"
 )
-_BYTES = (bytes, bytearray, memoryview)
+_BYTES = bytes | bytearray | memoryview
+_PLAIN: dict[object, str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+_UNIONS = (Union, types.UnionType)
+_MARKS = (Required, NotRequired)
 _DOLLARS_MAX = 1e9
 
 
@@ -245,21 +267,18 @@ Runnable: TypeAlias = "Workflow | Definition | FilePath"
 def plain_value(value: object, place: str) -> Json:
     """A copy of the value as plain JSON; raises UsageError with the place of what is none."""
     try:
-        return _plain(value, place, 0)
+        return as_json(to_json(value), place)
     except NotJson as fault:
         raise UsageError(str(fault)) from None
+    except RecursionError:
+        raise UsageError(f"{place} is more than {DEPTH_MAX} levels deep") from None
 
 
 def plain_table(value: object, place: str) -> dict[str, Json]:
     """The same for a value that must be a mapping; None stands for an empty one."""
-    if _is_typed(value):
-        from whorl.interfaces.python.typed import to_json
-
-        value = to_json(value)
-    if not isinstance(value, Mapping | None):
+    table = plain_value({} if value is None else value, place)
+    if not isinstance(table, dict):
         raise UsageError(f"{place} must be a mapping of names to values, not {value!r:.80}")
-    table = plain_value(dict(value or {}), place)
-    assert isinstance(table, dict)
     return table
 
 
@@ -291,34 +310,132 @@ def text(value: str | None, name: str) -> str:
     return value or ""
 
 
-def _plain(value: object, place: str, depth: int) -> Json:
-    if depth > DEPTH_MAX:
-        raise NotJson(f"{place[:80]}... is more than {DEPTH_MAX} levels deep")
+# Types of a program and JSON.
+
+
+def is_model(kind: object) -> bool:
+    return isinstance(kind, type) and hasattr(kind, "model_validate")
+
+
+def fields_of(kind: object) -> dict[str, Any] | None:
+    """The fields of a type with their types; None where it does not tell them."""
+    kind = _bare(kind)
+    if is_model(kind):
+        own: Mapping[str, Any] = getattr(kind, "model_fields", {})
+        return {name: getattr(each, "annotation", Any) for name, each in own.items()}
+    if isinstance(kind, type) and (is_dataclass(kind) or is_typeddict(kind)):
+        return {name: _bare(hint) for name, hint in hints_of(kind).items()}
+    return None
+
+
+def hints_of(thing: object) -> dict[str, Any]:
+    """The types that a class or a function has for its names; those that cannot be read, as Any."""
+    try:
+        return get_type_hints(thing)
+    except (NameError, TypeError, AttributeError):
+        # A type that is defined inside of a function, or imported for type checkers alone.
+        names = getattr(thing, "__annotations__", {})
+        return {name: hint if not isinstance(hint, str) else Any for name, hint in names.items()}
+
+
+def _bare(kind: object) -> object:
+    """A type without `Required` and the like, and without None where it is one of two."""
+    while get_origin(kind) in _MARKS:
+        kind = get_args(kind)[0]
+    if get_origin(kind) in _UNIONS:
+        parts = [part for part in get_args(kind) if part is not type(None)]
+        return parts[0] if len(parts) == 1 else kind
+    return kind
+
+
+def schema_of(kind: object, place: str) -> dict[str, Json]:
+    """The JSON Schema of a type; raises UsageError where JSON cannot hold values of it."""
+    if get_origin(kind) in _MARKS:
+        kind = get_args(kind)[0]
+    if kind is Any or kind is object:
+        return {}
+    if kind in _PLAIN:
+        return {"type": _PLAIN[kind]}
+    if kind is None or kind is type(None):
+        return {"type": "null"}
+    if is_model(kind):
+        schema: dict[str, Json] = getattr(kind, "model_json_schema")()  # noqa: B009
+        return schema
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {"enum": [member.value for member in kind]}
+    if fields_of(kind) is not None and get_origin(kind) not in _UNIONS:
+        return _object_schema(kind, place)
+    return _generic_schema(kind, place)
+
+
+def _object_schema(kind: object, place: str) -> dict[str, Json]:
+    hints = hints_of(kind)
+    properties: dict[str, Json] = {
+        name: schema_of(hint, f"{place}.{name}") for name, hint in hints.items()
+    }
+    required: list[Json] = [name for name in hints if _is_required(kind, name)]
+    schema: dict[str, Json] = {"type": "object", "properties": properties, "required": required}
+    return schema | {"additionalProperties": False}
+
+
+def _is_required(kind: Any, name: str) -> bool:
+    if is_typeddict(kind):
+        return name in kind.__required_keys__
+    known = kind.__dataclass_fields__[name]
+    return known.default is MISSING and known.default_factory is MISSING
+
+
+def _generic_schema(kind: object, place: str) -> dict[str, Json]:
+    origin, args = get_origin(kind) or kind, get_args(kind)
+    if origin is Literal:
+        return {"enum": list(args)}
+    if origin in _UNIONS:
+        return {"anyOf": [schema_of(part, place) for part in args]}
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {"type": "object"}
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        items = [part for part in args if part is not ...]
+        inner = schema_of(items[0], f"{place}[]") if len(set(items)) == 1 else {}
+        return {"type": "array", "items": inner} if inner else {"type": "array"}
+    words = getattr(kind, "__name__", None) or str(kind)
+    raise UsageError(
+        f"{place} is of type {words!r}, which the journal cannot hold",
+        help="a run is stored as JSON; use texts, numbers, lists, dataclasses, TypedDicts, "
+        "enumerations or Pydantic models",
+    )
+
+
+def to_json(value: object) -> object:
+    """A value without types of the program; what JSON cannot hold is left as it is."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
+    if is_model(type(value)):
+        return getattr(value, "model_dump")(mode="json")  # noqa: B009
+    if isinstance(value, Enum):
+        return to_json(value.value)
     if isinstance(value, Mapping):
-        return {
-            _key(key, place): _plain(item, f"{place}.{key}", depth + 1)
-            for key, item in value.items()
-        }
-    if isinstance(value, str):
-        # A text that is a member of an enumeration would be shown as the name of the member.
-        return as_json(str.__str__(value), place)
-    if _is_typed(value):
-        from whorl.interfaces.python.typed import to_json
-
-        return _plain(to_json(value), place, depth)
-    if isinstance(value, Sequence) and not isinstance(value, _BYTES):
-        return [_plain(item, f"{place}[{at}]", depth + 1) for at, item in enumerate(value)]
-    return as_json(value, place)
+        return {name: to_json(item) for name, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | _BYTES):
+        return [to_json(item) for item in value]
+    return value
 
 
-def _is_typed(value: object) -> bool:
-    """Whether it is an instance of a dataclass, an enumeration, or a model."""
-    is_model = hasattr(type(value), "model_dump")
-    has_fields = is_dataclass(value) and not isinstance(value, type)
-    return has_fields or is_model or isinstance(value, Enum)
-
-
-def _key(key: object, place: str) -> str:
-    if not isinstance(key, str):
-        raise NotJson(f"{place} has the key {key!r:.80}, which is not a text")
-    return str.__str__(key)
+def from_json(kind: object, value: Any) -> Any:
+    """The value as an instance of the type, as far as the type says how that is made."""
+    if value is None:
+        return None
+    kind = _bare(kind)
+    if is_model(kind):
+        return getattr(kind, "model_validate")(value)  # noqa: B009
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(value)
+    if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, Mapping):
+        hints = hints_of(kind)
+        return kind(**{name: from_json(hints.get(name), part) for name, part in value.items()})
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    origin, args = get_origin(kind) or kind, get_args(kind)
+    if origin in (list, tuple, Sequence) and isinstance(value, list):
+        items = [from_json(args[0] if args else None, item) for item in value]
+        return tuple(items) if origin is tuple else items
+    return value

@@ -8,7 +8,7 @@ from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from whorl.errors import UsageError
-from whorl.interfaces.python.typed import from_json, hints_of, to_json
+from whorl.interfaces.python.values import from_json, hints_of, to_json
 from whorl.interfaces.python.writing.foreign import adapted
 from whorl.interfaces.python.writing.references import Ref, written
 

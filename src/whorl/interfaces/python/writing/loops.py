@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, cast, overload
 
-from whorl.interfaces.python.typed import fields_of
+from whorl.interfaces.python.values import fields_of
 from whorl.interfaces.python.writing.flow import Flow, assigned_name, needed
 from whorl.interfaces.python.writing.references import Ref, expression, kind_of, template, written
 from whorl.interfaces.python.writing.workflows import Step

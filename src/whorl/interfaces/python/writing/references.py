@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_origin
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.interfaces.python.typed import fields_of, to_json
+from whorl.interfaces.python.values import fields_of, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast, overload
 
-from whorl.interfaces.python.typed import schema_of
+from whorl.interfaces.python.values import schema_of
 from whorl.interfaces.python.writing.flow import assigned_name, needed
 from whorl.interfaces.python.writing.functions import StepOptions, options_of
 from whorl.interfaces.python.writing.workflows import Step

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overlo
 
 from whorl.errors import UsageError
 from whorl.interfaces.python import loading
-from whorl.interfaces.python.typed import hints_of, schema_of, to_json
+from whorl.interfaces.python.values import hints_of, schema_of, to_json
 from whorl.interfaces.python.writing.flow import (
     Block,
     Flow,
