@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from whorl.errors import UsageError, did_you_mean
+from whorl.errors import UsageError
 from whorl.interfaces.advice import advice, with_help
 from whorl.interfaces.formatting import changes
 from whorl.interfaces.python import values
@@ -98,19 +98,16 @@ class RunHistory:
         with self._reading() as store:
             return with_help(why_document(store, self._run, store.loops(self._run)))
 
-    def diff(self, first: int, second: int, *, at: str = "", step: str = "") -> dict[str, str]:
+    def diff(self, first: int, second: int, *, at: str = "") -> dict[str, str]:
         """How the results of two iterations of a loop differ, by step."""
         numbers = (count(first, "first") or 1, count(second, "second") or 1)
         with self._reading() as store:
             loop = loop_named(store, self._run, text(at, "at"))
             before, after = (side.results for side in sides(store, self._run, loop, numbers))
-        names = list(dict.fromkeys([*before, *after]))
-        if step and step not in names:
-            hint = did_you_mean(step, names) or f"steps: {', '.join(names) or 'none'}"
-            raise UsageError(f"there is no result of a step {step!r}", help=hint)
-        changed = {name: changes(before.get(name), after.get(name)) for name in names}
-        wanted = [step] if step else names
-        return {name: "\n".join(map("".join, changed[name])) for name in wanted}
+        return {
+            name: "\n".join(map("".join, changes(before.get(name), after.get(name))))
+            for name in dict.fromkeys([*before, *after])
+        }
 
     def cost(self, by: By = "step", *, at: str = "") -> Costs:
         """What it used, by step, loop, iteration or model."""

@@ -22,7 +22,7 @@ from whorl.runtimes.start_options import Start
 from whorl.services.files import preflight
 from whorl.services.run_driver import Driving
 from whorl.services.runs import open_runtime
-from whorl.services.serving.triggers import only_start, starts_of
+from whorl.services.serving.triggers import only_start
 from whorl.services.steering import check_drivable
 
 if TYPE_CHECKING:
@@ -126,31 +126,6 @@ class Session:
         With a `key`, at most one run is ever started for it: one that exists already is given, and
         goes on if it was interrupted.
         """
-        loaded, start = self._prepared(workflow, inputs, budget, max_iterations, key)
-        return await self._start(loaded, only_start(loaded.ir, start, time.time()))
-
-    async def start_each(
-        self,
-        workflow: Runnable,
-        inputs: Mapping[str, JsonLike] | None = None,
-        *,
-        budget: float | None = None,
-        max_iterations: int | None = None,
-        key: str = "",
-    ) -> tuple[Run, ...]:
-        """Starts the runs that the workflow's trigger makes of the inputs: none, one or several."""
-        loaded, start = self._prepared(workflow, inputs, budget, max_iterations, key)
-        starts = starts_of(loaded.ir, start, time.time())
-        return tuple([await self._start(loaded, each) for each in starts.each])
-
-    def _prepared(
-        self,
-        workflow: Runnable,
-        inputs: Mapping[str, JsonLike] | None,
-        budget: float | None,
-        max_iterations: int | None,
-        key: str,
-    ) -> tuple[Workflow, Start]:
         if not isinstance(workflow, Workflow):
             workflow = loading.workflow_from(self._project, workflow)
         self._tasks.include(workflow.tasks)
@@ -164,9 +139,7 @@ class Session:
             sources=dict(workflow.sources),
         )
         preflight.check_given(workflow.ir, start.input, advice="see `inputs` of the workflow")
-        return workflow, start
-
-    async def _start(self, workflow: Workflow, start: Start) -> Run:
+        start = only_start(workflow.ir, start, time.time())
         opened = self._opened()
         start, note = preflight.permitted(workflow.ir, opened.providers, start)
         if note == preflight.TOY:

@@ -127,7 +127,7 @@ def only_start(workflow: Workflow, start: Start, now: float) -> Start:
     starts = starts_of(workflow, start, now)
     if starts.is_split and workflow.trigger is not None:
         words = f"trigger {workflow.trigger.name!r} starts a run for each of its items"
-        raise UsageError(words, help="start them with `start_each`", code=CODE)
+        raise UsageError(words, help="`whorl run` and a server start them", code=CODE)
     if not starts.each:
         raise UsageError(f"no run was started: {starts.reason}", code=CODE)
     return starts.each[0]
