@@ -15,7 +15,6 @@ from whorl.lazily import regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-    from difflib import SequenceMatcher
 
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunRow
@@ -348,123 +347,67 @@ def _texts(value: Json) -> Iterator[str]:
 
 
 def changes(old: Json, new: Json) -> Iterator[Change]:
-    """How a value differs from another one: texts by line and word, objects by key."""
-    if old == new and isinstance(old, bool) == isinstance(new, bool):
+    """How a value differs from another one: objects by key, all others by line and word."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        is_short = not isinstance(old, str) or not isinstance(new, str)
+        yield from _line_changes(_whole(old), _whole(new), is_short=is_short)
         return
-    if isinstance(old, str) and isinstance(new, str):
-        yield from _text_changes(old, new)
-    elif isinstance(old, dict) and isinstance(new, dict):
-        for name in dict.fromkeys([*old, *new]):
-            yield from _entry_changes(f"{line(name, 200)}:", _at(old, name), _at(new, name))
-    elif isinstance(old, list) and isinstance(new, list):
-        yield from _item_changes(old, new)
-    else:
-        yield from _both("", old, new)
+    for name in dict.fromkeys([*old, *new]):
+        head = f"{line(name, 200)}:"
+        if isinstance(old.get(name), dict) and isinstance(new.get(name), dict):
+            found = list(changes(old[name], new[name]))
+        else:
+            sides = [_whole(side[name]) if name in side else [] for side in (old, new)]
+            found = list(_line_changes(*sides, is_short=True))
+        if len(found) == 1 and found[0][0] != " ":
+            yield found[0][0], f"{head} {found[0][1].lstrip()}"
+        elif found:
+            yield from [(" ", head), *((mark, f"  {text}") for mark, text in found)]
 
 
-def _at(value: dict[str, Json], name: str) -> tuple[Json, ...]:
-    return (value[name],) if name in value else ()
-
-
-def _entry_changes(head: str, old: tuple[Json, ...], new: tuple[Json, ...]) -> Iterator[Change]:
-    """A field or an item, which either of them may not have."""
-    if not old or not new:
-        mark, (value,) = ("+", new) if new else ("-", old)
-        yield from _block(mark, head, value)
-        return
-    before, after = old[0], new[0]
-    words, others = one_line(before), one_line(after)
-    is_text = isinstance(before, str) and isinstance(after, str)
-    is_nested = type(before) is type(after) and isinstance(before, dict | list)
-    if words == others and before == after:
-        return
-    if words is None or others is None or is_nested:
-        inner = list(changes(before, after))
-        yield from [(" ", head), *((mark, f"  {text}") for mark, text in inner)] if inner else []
-    elif is_text and (marked := _marked_words(words, others)):
-        yield "~", f"{head} {marked}"
-    else:
-        yield from _both(head, before, after)
-
-
-def _both(head: str, old: Json, new: Json) -> Iterator[Change]:
-    """Two values that have nothing in common."""
-    words = [one_line(value) for value in (old, new)]
-    if None not in words and sum(len(str(word)) for word in words) <= _LINE_MAX:
-        yield "~", f"{head} {words[0]} → {words[1]}".lstrip()
-        return
-    yield from _block("-", head, old)
-    yield from _block("+", head, new)
-
-
-def _block(mark: str, head: str, value: Json) -> Iterator[Change]:
+def _whole(value: Json) -> list[str]:
     words = one_line(value)
-    if words is not None:
-        yield mark, f"{head} {words}".lstrip()
-        return
-    if head:
-        yield mark, head
-    yield from ((mark, f"{'  ' if head else ''}{text}") for text in value_lines(value))
+    return list(value_lines(value, whole=True)) if words is None else [words]
 
 
-def _matcher(
-    old: Sequence[str], new: Sequence[str], *, autojunk: bool = True
-) -> SequenceMatcher[str]:
+def _line_changes(before: list[str], after: list[str], *, is_short: bool) -> Iterator[Change]:
+    """How lines differ; where `is_short`, two that fit on one line stand side by side."""
     # Most commands compare nothing.
     from difflib import SequenceMatcher
 
-    return SequenceMatcher(None, old, new, autojunk)
-
-
-def _item_changes(old: list[Json], new: list[Json]) -> Iterator[Change]:
-    before, after = ([json.dumps(item, sort_keys=True) for item in each] for each in (old, new))
-    for tag, i1, i2, j1, j2 in _matcher(before, after).get_opcodes():
-        if tag == "equal":
-            continue
-        for at in range(max(i2 - i1, j2 - j1)):
-            is_new = i1 + at >= i2
-            number = (j1 if is_new else i1) + at + 1
-            sides = (tuple(old[i1:i2][at : at + 1]), tuple(new[j1:j2][at : at + 1]))
-            yield from _entry_changes(f"[{number}]:", *sides)
-
-
-def _text_changes(old: str, new: str) -> Iterator[Change]:
-    before, after = (text.removesuffix("\n").splitlines() for text in (old, new))
-    if before == after:
-        yield "~", f"{_json(old[-20:])} → {_json(new[-20:])}"
+    is_pair = is_short and len(before) == len(after) == 1 and before != after
+    if is_pair and len(before[0]) + len(after[0]) <= _LINE_MAX:
+        yield "~", f"{before[0]} → {after[0]}"
         return
-    for group in _matcher(before, after).get_grouped_opcodes(3):
+    for group in SequenceMatcher(None, before, after).get_grouped_opcodes(3):
         first, last = group[0], group[-1]
         if (first[1], last[2]) != (0, len(before)):
             parts = f"-{first[1] + 1},{last[2] - first[1]} +{first[3] + 1},{last[4] - first[3]}"
             yield "@", f"@ {parts} @@"
         for tag, i1, i2, j1, j2 in group:
             if tag == "equal":
-                yield from ((" ", safe(text)) for text in before[i1:i2])
-            else:
-                yield from _line_changes(before[i1:i2], after[j1:j2])
-
-
-def _line_changes(old: Sequence[str], new: Sequence[str]) -> Iterator[Change]:
-    """Lines that take the place of others; of long ones only some words may differ."""
-    before, after = list(map(safe, old)), list(map(safe, new))
-    for left, right in zip(old, new, strict=False):
-        is_long = max(len(left), len(right)) > _LINE_MAX
-        marked = _marked_words(before[0], after[0]) if is_long else ""
-        if not marked:
-            break
-        yield "~", marked
-        del before[0], after[0]
-    yield from (("-", text) for text in before)
-    yield from (("+", text) for text in after)
+                yield from ((" ", text) for text in before[i1:i2])
+                continue
+            old, new = before[i1:i2], after[j1:j2]
+            # Of long lines that take the place of others, only some words may differ.
+            while old and new and len(old[0]) + len(new[0]) > _LINE_MAX:
+                marked = _marked_words(old[0], new[0])
+                if not marked:
+                    break
+                yield "~", marked
+                old, new = old[1:], new[1:]
+            yield from (("-", text) for text in old)
+            yield from (("+", text) for text in new)
 
 
 def _marked_words(old: str, new: str) -> str:
     """Both lines in one, `[-without-]` and `{+with+}` words; empty where they are too different."""
+    from difflib import SequenceMatcher
+
     before, after = _WORDS.findall(old), _WORDS.findall(new)
     if max(len(before), len(after)) > _WORDS_MAX:
         return ""
-    matcher = _matcher(before, after, autojunk=False)
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
     if matcher.ratio() < _ALIKE_MIN:
         return ""
     parts = []
