@@ -36,12 +36,9 @@ _WORDS_MAX = 2_000
 _ALIKE_MIN = 0.4
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _COLUMN_MIN = 6
-_DECIMALS_MAX = 15
 # What is less is not told from it.
 _SMALLEST = 0.000001
 _NUDGE = 1e-12
-# By less than this numbers differ that are the same to whoever computed them.
-_NOISE = 1e-9
 # What takes less is not told from nothing.
 _MEASURED_MIN_S = 0.001
 
@@ -160,24 +157,18 @@ def _trimmed(number: str) -> str:
     return f"{whole}.{part.rstrip('0'):0<2}"
 
 
-def score(amount: float | None, *others: float | None) -> str:
-    """A score with two decimals, or with as many as tell it apart from the others.
+def score(amount: float | None) -> str:
+    """A score with at least two decimals, and with four where it has more than five.
 
-    None is shown as a rounder number than it is: 0.89996 is not 0.90, and 0.00001 is not 0.00.
+    None is shown as a rounder number than it is: 0.899999 is not 0.90.
     """
     if amount is None:
         return ""
     if amount == int(amount) and abs(amount) >= 10:
         return f"{amount:.0f}"
-    rounder = round(amount, 2)
-    apart = [rounder] if abs(amount - rounder) > _NOISE else []
-    apart += [other for other in others if other is not None and other != amount]
-    decimals = 4 if apart[:1] == [rounder] else 2
-    while decimals < _DECIMALS_MAX and round(amount, decimals) in {
-        round(other, decimals) for other in apart
-    }:
-        decimals += 1
-    return _trimmed(f"{amount:.{decimals}f}")
+    exact, shown = _trimmed(f"{amount:.15f}"), _trimmed(f"{amount:.4f}")
+    is_round = len(shown.partition(".")[2]) == 2
+    return exact if is_round or len(exact.partition(".")[2]) <= 5 else shown
 
 
 def outside_words(outside: Mapping[str, Json]) -> str:

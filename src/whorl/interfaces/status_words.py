@@ -300,12 +300,6 @@ def verdict_words(
     return line("; ".join(words), width_max)
 
 
-def goals_of(note: Mapping[str, Any]) -> tuple[float, ...]:
-    """The scores that an iteration was measured against."""
-    goals = [fact.get("at_least") for fact in _facts(note) if fact.get("by") == "score"]
-    return tuple(float(goal) for goal in goals if isinstance(goal, int | float))
-
-
 def _facts(note: Mapping[str, Any]) -> list[dict[str, Any]]:
     facts = note.get("facts")
     return [fact for fact in facts if isinstance(fact, dict)] if isinstance(facts, list) else []
@@ -316,7 +310,7 @@ def score_cell(note: Mapping[str, Any], number: float | None) -> str:
     outside = note.get("outside")
     if number is None and isinstance(outside, dict):
         return f"{bare(outside.get('score'))}!"
-    return score(number, *goals_of(note))
+    return score(number)
 
 
 def fact_words(fact: Mapping[str, Any], *, with_reasons: bool = True) -> str:
@@ -329,7 +323,7 @@ def fact_words(fact: Mapping[str, Any], *, with_reasons: bool = True) -> str:
             if number is None:
                 return "no score"
             sign = "≥" if fact.get("met") else "<"
-            return f"score {score(number, goal)} {sign} {score(goal, number)}"
+            return f"score {score(number)} {sign} {score(goal)}"
         case "judge" if fact.get("reason"):
             reason = f". {line(str(fact['reason']), 160)}" if with_reasons else ""
             return f"judge: {_answer_of(fact)}{reason}"

@@ -489,9 +489,9 @@ class Picture:
         text = Text.assemble("score   ", (formatting.sparkline(measured), "cyan"), "  ")
         if loop.best is not None:
             number, best = loop.best
-            text.append(f"best {formatting.score(best, target)} @{number}")
+            text.append(f"best {formatting.score(best)} @{number}")
         if target is not None:
-            text.append(f"   target {formatting.score(target, *measured)}")
+            text.append(f"   target {formatting.score(target)}")
         yield text
 
     def _budgets(self) -> Iterator[Text]:

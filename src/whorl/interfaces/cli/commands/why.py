@@ -17,7 +17,7 @@ from whorl.interfaces.cli.options import carrying, place_option, print_json, wit
 from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines
 from whorl.interfaces.formatting import changes, dollars, line, seconds
 from whorl.interfaces.progress import usage_of
-from whorl.interfaces.status_words import goals_of, why_document
+from whorl.interfaces.status_words import why_document
 from whorl.interpreter.events import numbered
 from whorl.runtimes.journal.folding import fold
 from whorl.services.inspecting import results
@@ -179,8 +179,7 @@ def _iterations_meant(words: tuple[str, ...]) -> tuple[str, int, int]:
 def _figures(first: IterationRow, second: IterationRow) -> Iterator[str]:
     notes: list[Any] = [first.note, second.note]
     if first.score is not None or second.score is not None:
-        old = formatting.score(first.score, second.score, *goals_of(first.note)) or "-"
-        new = formatting.score(second.score, first.score, *goals_of(second.note)) or "-"
+        old, new = (formatting.score(side.score) or "-" for side in (first, second))
         yield f"score {old} → {new} {formatting.difference(second.score, first.score)}".rstrip()
     yield from (formatting.outside_words(note["outside"]) for note in notes if note.get("outside"))
     costs = [usage_of(note)[2] for note in notes]
