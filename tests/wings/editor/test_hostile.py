@@ -9,7 +9,7 @@ from drawn import apply_to, change, editor, refusal_of
 
 from campaign import SEED, amount
 from whorl.errors import EditRefused, InvalidWorkflow
-from whorl.source.editing.patches import apply
+from whorl.source.editing.text import apply
 
 ODD = {
     "mark": "\ufeffwhorl: 1\nsteps:\n  a: {ask: x}\n",

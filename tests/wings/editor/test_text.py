@@ -8,7 +8,7 @@ import pytest
 from drawn import editor, refusal_of
 
 from whorl.errors import EditRefused
-from whorl.source.editing.patches import Patch, apply, in_utf16
+from whorl.source.editing.text import Patch, apply, in_utf16
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,9 +14,8 @@ from whorl.errors import InvalidWorkflow
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, Value
 from whorl.source.editing import spelling
-from whorl.source.editing.patches import Patch
 from whorl.source.editing.rereading import Path, Shape, child_of, json_of
-from whorl.source.editing.text import FLOW, UNREADABLE, Text
+from whorl.source.editing.text import FLOW, UNREADABLE, Patch, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

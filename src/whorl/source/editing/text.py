@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
 from whorl.lazily import dataclass
 from whorl.source import Document, Lines, Mapping, Place, Scalar, Sequence, Value
-from whorl.source.editing.patches import Patch, apply
 from whorl.source.editing.rereading import Path, Shape, child_of, reread, shape_of, value_at
 from whorl.source.editing.spelling import Indent
 
@@ -87,15 +86,6 @@ class Text:
         if shape is not None:
             changed.shape = shape
         return changed
-
-    def unpadded(self, patch: Patch) -> Patch:
-        """A patch of `text` as one of `source`, which may have no end of its last line."""
-        padded, size = self.text, len(self.source)
-        if not self.is_padded or (patch.end < len(padded) and patch.end <= size):
-            return patch
-        start = min(patch.start, size)
-        new = padded[start : patch.start] + patch.text + padded[patch.end :]
-        return Patch(start, size, new.removesuffix(self.newline))
 
     def read_as(self, document: Document) -> Text:
         """The same text, as it was read by others."""
@@ -270,3 +260,99 @@ def _items_indent(text: Text, value: Value, depth: int = 0) -> int | None:
         if found is not None:
             return found
     return None
+
+
+# Patches: which characters of a text are replaced, and by what.
+
+
+class Patch(NamedTuple):
+    """The characters from `start` to `end` are replaced by `text`; offsets count characters."""
+
+    start: int
+    end: int
+    text: str
+
+
+def apply(text: str, patches: Iterable[Patch]) -> str:
+    """The text with all patches made; none of them may reach into another."""
+    parts: list[str] = []
+    at = 0
+    for start, end, new in sorted(patches, key=lambda patch: patch[:2]):
+        assert start >= at, "patches overlap"
+        parts += [text[at:start], new]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def in_utf16(text: str, patches: Iterable[Patch]) -> list[Patch]:
+    """The same patches with offsets in UTF-16 units, which browsers count."""
+
+    def units(index: int) -> int:
+        return len(text[:index].encode("utf-16-le")) // 2
+
+    return [Patch(units(start), units(end), new) for start, end, new in sorted(patches)]
+
+
+class History:
+    """All changes of a text together, as patches of the text that it was at first."""
+
+    def __init__(self, text: str) -> None:
+        self._first = text
+        # What the text consists of: stretches of the first one, and texts that are new.
+        self._parts: list[tuple[int, int] | str] = [(0, len(text))]
+
+    def add(self, patches: Iterable[Patch]) -> None:
+        """Note patches of the text as it is by now."""
+        for patch in sorted(patches, key=lambda patch: patch[:2], reverse=True):
+            self._replace(patch)
+
+    def _replace(self, patch: Patch) -> None:
+        first = self._split(patch.start)
+        last = self._split(patch.end)
+        self._parts[first:last] = [patch.text] if patch.text else []
+
+    def _split(self, offset: int) -> int:
+        """Cut at an offset; gives the index of the part that begins there."""
+        for index, part in enumerate(self._parts):
+            length = len(part) if isinstance(part, str) else part[1] - part[0]
+            if offset <= 0:
+                return index
+            if offset < length:
+                halves: list[tuple[int, int] | str]
+                if isinstance(part, str):
+                    halves = [part[:offset], part[offset:]]
+                else:
+                    halves = [(part[0], part[0] + offset), (part[0] + offset, part[1])]
+                self._parts[index : index + 1] = halves
+                return index + 1
+            offset -= length
+        return len(self._parts)
+
+    def patches(self) -> list[Patch]:
+        """What is different from the first text, in its offsets."""
+        found: list[Patch] = []
+        at, new = 0, ""
+        for part in (*self._parts, (len(self._first), len(self._first))):
+            if isinstance(part, str):
+                new += part
+                continue
+            if new or part[0] > at:
+                found.append(trimmed(self._first, Patch(at, part[0], new)))
+            at, new = part[1], ""
+        return [patch for patch in found if patch.text or patch.end > patch.start]
+
+
+def trimmed(text: str, patch: Patch) -> Patch:
+    """A patch without what it would replace by the same."""
+    start, end, new = patch
+    head, tail = shared_ends(text[start:end], new)
+    return Patch(start + head, end - tail, new[head : len(new) - tail])
+
+
+def shared_ends(old: str | list[Shape], new: str | list[Shape]) -> tuple[int, int]:
+    """How much two texts, or lists, have in common at their beginning, and at their end."""
+    most = min(len(old), len(new))
+    head = next((at for at in range(most) if old[at] != new[at]), most)
+    most -= head
+    tail = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
+    return head, tail

@@ -19,8 +19,7 @@ from whorl.dialects.files import ENDINGS, UnsavedFiles
 from whorl.dialects.reader import dialects, parse, reader_of
 from whorl.errors import EditRefused, InvalidWorkflow, UsageError
 from whorl.services.files import Editor
-from whorl.source.editing.patches import in_utf16
-from whorl.source.editing.text import BYTES_MAX
+from whorl.source.editing.text import BYTES_MAX, in_utf16
 from whorl.source.report import read_text
 from whorl.wings.editor.kit import changes as kit
 from whorl.wings.editor.kit.operations import read_operations

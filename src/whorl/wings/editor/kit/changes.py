@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from whorl.dialects.files import SourceFiles
     from whorl.dialects.reader import Files, Reading
     from whorl.source import Document, Json
-    from whorl.source.editing.patches import Patch
     from whorl.source.editing.rereading import Path
-    from whorl.source.editing.text import Text
+    from whorl.source.editing.text import Patch, Text
     from whorl.wings.editor.kit.sketch import Keys, Name, Sketch, SketchNode
 
 AS_TEXT = "edit it as text, or make a native copy with `whorl convert`"
