@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from whorl.source.editing.text import Container
 
 _REMARK = re.compile(r"//|/\*|#")
-_REST = re.compile(r"[ \t]*,?[ \t]*((?://|#)[^\n\r]*)")
 
 
 def cut(text: Text, path: Path) -> tuple[Piece, list[list[Patch]]]:
@@ -74,18 +73,22 @@ def _cut_flow(
     if len(places) == 1:
         piece = replace(piece, hollow=written[start:end])
         return piece, [[Patch(start + 1, end - 1, "")]]
+    _refuse_remarks(text, holder)
     if index:
         before = places[index - 1].end
         piece = replace(piece, gap=written[before : place.at])
-        if not _REMARK.search(piece.gap):
-            return piece, [[Patch(before, place.end, "")]]
-        # A remark in the gap belongs to what is before it.
-        if index + 1 < len(places):
-            return piece, [[Patch(place.at, places[index + 1].at, "")]]
-        comma = written.index(",", before)
-        return piece, [[Patch(comma, comma + 1, ""), Patch(place.at, place.end, "")]]
+        return piece, [[Patch(before, place.end, "")]]
     piece = replace(piece, gap=written[place.end : places[1].at])
     return piece, [[Patch(place.at, places[1].at, "")]]
+
+
+def _refuse_remarks(text: Text, holder: Container) -> None:
+    """Refuse brackets with a remark behind one of their entries: it may belong to any of them."""
+    places, (start, end) = holder.layout.places, holder.layout.extent
+    for place, at in zip(places, [*(each.at for each in places[1:]), end], strict=True):
+        if _REMARK.search(text.text, place.end, at):
+            message = "brackets with remarks between their entries are edited as text"
+            text.refuse(FLOW, message, start)
 
 
 def _cut_only(text: Text, path: Path, piece: Piece) -> tuple[Piece, list[list[Patch]]]:
@@ -164,38 +167,27 @@ def _usual_gap(text: Text, holder: Container) -> str:
 
 
 def _paste_flow(text: Text, holder: Container, index: int, piece: Piece) -> Iterator[list[Patch]]:
-    places, written = holder.layout.places, text.text
+    places = holder.layout.places
     margin = text.margin(places[0].at)
+    _refuse_remarks(text, holder)
     if not piece.flow:
         piece = _folded(text, holder, piece)
     core = shifted_rest(piece.text, margin - piece.column)
-    usual = _flow_gap(text, holder)
     gap = piece.gap
-    if piece.fresh or not gap or _REMARK.search(gap) or ("\n" in gap and piece.column != margin):
-        gap = usual
+    if piece.fresh or not gap or ("\n" in gap and piece.column != margin):
+        gap = _flow_gap(text, holder)
     if not index:
         yield [Patch(places[0].at, places[0].at, core + gap)]
         return
     before = places[index - 1].end
-    remark = _REST.match(written, before)
-    if remark is None:
-        yield [Patch(before, before, gap + core)]
-    elif index < len(places):
-        yield [Patch(places[index].at, places[index].at, core + usual)]
-    else:
-        # The remark stays with what it stands behind.
-        comma = "" if "," in remark.group().partition(remark.group(1))[0] else ","
-        below = usual.removeprefix(",")
-        yield [Patch(before, before, comma), Patch(remark.end(), remark.end(), below + core)]
+    yield [Patch(before, before, gap + core)]
 
 
 def _flow_gap(text: Text, holder: Container) -> str:
     """What is between two entries in brackets."""
     places, written = holder.layout.places, text.text
     if len(places) > 1:
-        gap = written[places[0].end : places[1].at]
-        if not _REMARK.search(gap):
-            return gap
+        return written[places[0].end : places[1].at]
     opening = written[holder.layout.extent[0] + 1 : places[0].at]
     if "\n" in opening:
         return "," + text.newline + " " * text.margin(places[0].at)
