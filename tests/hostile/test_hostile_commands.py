@@ -48,14 +48,14 @@ AS_PROGRAM = commands("""
     sudo -u bob V | flock f V | find . -exec V ';' | watch -x V | uv run V | npx V | ld.so V | V V
 """)
 AS_WORDS = commands("""
-    echo V | env A=V ls V | env -u A ls V | sh script.sh V -c | bash ./V.sh | bash -- V
+    echo V | sh script.sh V -c | bash -- a.sh V | bash -eu a.sh V | bash -lc 'echo "$1"' sh V
     sh -c 'echo "$1"' sh V | bash -o pipefail -c 'echo "$1"' sh V | python3 -c 'import sys' V
-    python3 -W ignore solve.py V | python3 -m pytest -k V | node --max-old-space-size=99 a.js V
-    perl -Iinclude a.pl V | perl -ne print -- V | deno run a.ts V | xargs '-I{}' grep V '{}'
-    timeout 5 grep V f | sudo -u bob ls V | git commit -m V | git commit -c V
-    git -c user.name=V commit | git log --author=V | tar -czf V.tar.gz a | find V -name V
-    find . -exec grep V '{}' ';' | make -C V | awk -v name=V '{ print name }' f | sed -n 1p V | jq V
-    curl -d V https://example.org | ssh V | script -q out-V.txt | vim -- V | docker run -e A=V image
+    python3 -u solve.py V -c | python3 -m pytest -k V | python3 - V | node a.js V -e | pytest -k V
+    node --max-old-space-size=99 a.js V | perl a.pl V | deno run --allow-net a.ts V | uv run ruff V
+    timeout 5 grep V f | sudo ls V | env A=b ls V | nice -n 5 python3 a.py V | npm run check -- V
+    git commit -m V | git switch -c V | git log --author=V V..HEAD | tar -czf V.tar.gz a
+    find V -name V | awk -v name=V '{ print name }' f | sed -n 1p V | sed -i -e 1d V | jq V
+    curl -d V https://example.org | ssh V | docker run -e A=V image | ./check V
 """)
 
 
@@ -101,7 +101,8 @@ def test_what_a_shell_without_a_script_reads_is_code(command: str | list[str]) -
     "command",
     [
         *(["cat"], ["bash", "script.sh"], ["python3", "-c", "import sys; print(sys.stdin.read())"]),
-        *(["sqlite3", "-safe", "x.db"], "grep a", "python3 count.py"),
+        *(["perl", "-pe", "s/a/b/"], ["psql", "-c", "copy t from stdin"]),
+        *("grep a", "python3 count.py"),
     ],
     ids=str,
 )
@@ -142,7 +143,7 @@ def test_a_script_with_a_value_that_would_be_code_is_refused(script: str) -> Non
         "while read L; do echo $L; done < {{ x }}",
         *("[[ $(wc -l < {{ x }}) -gt 3 ]] && echo many", "diff <(sort {{ x }}) b.txt"),
         *('X=$(cat {{ x }}) && echo "$X" | grep a', "timeout 5 grep {{ x }} a.txt"),
-        *("git -c user.name={{ x }} commit -m a", "python3 - {{ x }} <<'E'\nprint(1)\nE"),
+        *("python3 - {{ x }} <<'E'\nprint(1)\nE", "echo {{ x }}; curl example.org | sh"),
     ],
 )
 def test_a_script_with_values_that_are_words_is_read(script: str) -> None:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from whorl import ir
 from whorl.ir.checks.commands import (
-    CODE_FLAG,
+    ADVICE,
     SHELLS,
     VALUE,
-    advice_for,
     input_reader,
     is_steering,
     name_of,
@@ -44,7 +43,7 @@ _LEADING = frozenset(
 # A variable of a script, and those that `set` gives values.
 VARIABLE = re.compile(r"\$\{?[!#]?([A-Za-z_][A-Za-z0-9_]*|[1-9@*])")
 _ARGUMENTS = frozenset("123456789@*")
-# Commands that take their words for code, and those that do so with the names of variables.
+# Commands that take their words for code, and those that do so with all but `NAME=value`.
 _CODE = frozenset({"eval", "let", "trap", "alias", "source", "."})
 _NAMES = frozenset(
     ("declare", "typeset", "local", "readonly", "export", "unset", "read", "mapfile", "readarray")
@@ -69,56 +68,18 @@ class Heredoc:
 
 @dataclass(slots=True)
 class Command:
-    """A command so far; `piped` is the one whose output it reads.
+    """A command so far: its complete words, and the beginning of the next one.
 
-    `fed` says that a here-string comes, `redirects` that the name of a file does; `place` is where
-    a value stands in the command, `feeds` who runs what it prints. `tainted` are the variables of
-    the whole script that hold values.
+    It `has_value` somewhere, or `is_fed` one as its input; `redirects` is the mark before the name
+    of a file that comes next.
     """
 
+    start: int
     words: list[str] = field(default_factory=list)
     word: str = ""
-    fed: bool = False
-    place: int | None = None
-    document: Heredoc | None = None
-    piped: Command | None = None
-    redirects: bool = False
-    feeds: str = ""
-    tainted: set[str] = field(default_factory=set)
-
-    def end_word(self) -> list[str]:
-        """The words from the name of the command on."""
-        word, self.word = self.word.replace(QUOTE, ""), ""
-        if word and not self.redirects:
-            self.words.append(word)
-            self.tainted |= self._tainted_by(word)
-        self.redirects = self.redirects and not word
-        return self.named()
-
-    def is_new(self) -> bool:
-        """Whether the next word names the program."""
-        return not (self.named() or self.word.strip(QUOTE) or self.redirects)
-
-    def redirect(self) -> None:
-        """What follows is the name of a file, or a number."""
-        if self.word.isdigit():
-            self.word = ""
-        self.end_word()
-        self.redirects = True
-
-    def _tainted_by(self, word: str) -> set[str]:
-        """The variables that hold a value because of a word."""
-        names, is_value = self.named(), VALUE in word or ("$" in word and self.place is not None)
-        first = names[0] if names else ""
-        if assigned := _ASSIGNMENT.match(word):
-            return {assigned[1]} if is_value else set()
-        if first in ("read", "mapfile", "readarray") and word != first:
-            return {word}
-        if first == "printf" and self.words[-2:-1] == ["-v"]:
-            return {word}
-        if self.words[0] == "for" and is_value:
-            return {*self.words[1:2]}
-        return {*_ARGUMENTS} if first == "set" and is_value else set()
+    has_value: bool = False
+    is_fed: bool = False
+    redirects: str = ""
 
     def named(self) -> list[str]:
         """The complete words from the name of the command on."""
@@ -127,6 +88,18 @@ class Command:
                 return self.words[at:]
         return []
 
+    def held(self, word: str) -> set[str]:
+        """The variables that hold a value because of the last word."""
+        names, is_value = self.named(), VALUE in word or ("$" in word and self.has_value)
+        first = names[0] if names else ""
+        if assigned := _ASSIGNMENT.match(word):
+            return {assigned[1]} if is_value else set()
+        if first in ("read", "mapfile", "readarray") or (first == "printf" and "-v" in names):
+            return {word}
+        if self.words[0] == "for" and is_value:
+            return {*self.words[1:2]}
+        return {*_ARGUMENTS} if first == "set" and is_value else set()
+
 
 @dataclass(slots=True)
 class Context:
@@ -134,9 +107,9 @@ class Context:
 
     kind: str
     start: int
+    command: Command
     document: Heredoc | None = None
     depth: int = 0
-    command: Command = field(default_factory=Command)
 
 
 def steered_by_options(words: Sequence[str]) -> str:
@@ -162,42 +135,30 @@ def steered_values(argv: Sequence[ir.Value]) -> list[Json]:
     return found
 
 
-def repeated_evaluation(command: Command, rest: str, *, is_inside: bool = True) -> str:
-    """Why the shell would take a value for code, although it comes from a variable.
+def evaluation(command: Command, rest: str) -> str:
+    """Why a value in a command would be taken for code, although it comes from a variable.
 
-    `rest` is what follows it; a value that is not inside is in another command, whose output stands
-    in this one.
+    `rest` is what follows the value; the result is empty if it is only a word.
     """
     if command.redirects:
         return ""
-    words, prefix = command.named(), command.word.replace(QUOTE, "")
-    inner = started(words)
-    first, last = (inner[0], inner[-1]) if inner else ("", "")
-    if first in _CODE or (first == "printf" and last == "-v"):
-        return f"{first!r} would run the value as code"
-    reader = command.feeds or (input_reader(words) if command.fed else "")
-    if reader:
-        return f"{reader!r} would run the value as code"
-    if reason := refusal(words, prefix):
-        return reason
-    return _of_the_shell(inner, command.word, rest) if is_inside else ""
-
-
-def _of_the_shell(words: list[str], word: str, rest: str) -> str:
-    """Why the shell itself would take a value in a word of a command for code."""
-    first, last = (words[0], words[-1]) if words else ("", "")
+    words, word, reader = command.named(), command.word, ""
+    first, *others = started(words) or [""]
     if (assigned := _ASSIGNMENT.match(word)) and is_steering(assigned[1]):
         return f"the variable {assigned[1]!r} decides what is run, and the value would be that"
-    if first in _NAMES and "=" not in word:
-        return f"{first!r} would use the value as the name of a variable, which may contain code"
-    if _SUBSCRIPT.match(word) and "=" not in word:
-        return "an index of an array would run the value as code"
-    if first in ("test", "[") and last in ("-v", "-R"):
-        return f"{last!r} would use the value as the name of a variable"
-    rest = rest.partition("]]")[0].partition("\n")[0] if first == "[[" else ""
-    if first == "[[" and _COMPARES.search(" " + " ".join(words[1:]) + " " + rest):
-        return "a comparison of numbers in [[ ]] would run the value as code"
-    return ""
+    if first in _CODE or (first in _NAMES and "=" not in word):
+        reader = repr(first)
+    elif first in ("printf", "test", "[") and others[-1:] in (["-v"], ["-R"]):
+        reader = f"'{first} {others[-1]}'"
+    elif _SUBSCRIPT.match(word) and "=" not in word:
+        reader = "an index of an array"
+    elif first == "[[":
+        rest = rest.partition("]]")[0].partition("\n")[0]
+        if _COMPARES.search(f" {' '.join(others)} {rest}"):
+            reader = "a comparison of numbers in [[ ]]"
+    if reader:
+        return f"{reader} would run the value as code"
+    return refusal(words, word.replace(QUOTE, ""))
 
 
 # What a shell script with values in it is read into, and where its expressions end.
@@ -205,7 +166,7 @@ def _of_the_shell(words: list[str], word: str, rest: str) -> str:
 # Texts and brackets of an expression; a text that is not closed ends with the script.
 _TOKEN = re.compile(r"""(['"])(?:\\.|(?!\1)[^\\])*(?:\1|\\?\Z)|[](){}[]""", re.DOTALL)
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
-ADVICE = "compute the text in a `value` step, or pass it through `env` or `stdin`"
+_PLACE_ADVICE = "compute the text in a `value` step, or pass it through `env` or `stdin`"
 
 
 class Fault(NamedTuple):
@@ -214,7 +175,7 @@ class Fault(NamedTuple):
     message: str
     offset: int
     length: int
-    help: str = ADVICE
+    help: str = _PLACE_ADVICE
 
 
 class Placed(NamedTuple):
@@ -262,12 +223,12 @@ BARE = '"{}"'
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(\\?)(['\"]?)([A-Za-z_][A-Za-z0-9_.-]*)\3")
 _TAG = re.compile(r"\{%-?\s*(?:if|elif|else|endif|for|endfor|set|endset|macro|with|raw|filter)\b")
 _ORDINARY = re.compile(r"""[^\\#'"`$<>;&|\n() \t{]+""")
-_WORD_MAX = 64
 _FAULTS_MAX = 20
 _QUOTES = {"'": "single", '"': "double", "`": "backtick"}
 _DOLLARS = {"$((": "arithmetic", "$(": "substitution", "${": "parameter", "$'": "ansi"}
 _COMMANDS = ("command", "substitution")
 _CLOSES = {"single": "'", "double": '"', "ansi": "'", "backtick": "`", "parameter": "}"}
+_CLOSED = (*_CLOSES, "substitution", "arithmetic")
 _ESCAPING = ("double", "ansi", "backtick", "parameter", "heredoc")
 _EXPANDING = ("double", "parameter", "heredoc")
 _REFUSED = {
@@ -277,9 +238,6 @@ _REFUSED = {
     "parameter": "inside of ${ ... }",
     "arithmetic": "in shell arithmetic, which would run it as code",
 }
-_UNCLOSED = {"single": "a single quote", "double": "a double quote", "ansi": "a quote"}
-_UNCLOSED |= {"backtick": "a backtick", "substitution": "'$('", "parameter": "'${'"}
-_UNCLOSED |= {"arithmetic": "a calculation"}
 
 
 def read_script(source: str, holding: Set[str] = frozenset()) -> Script:
@@ -310,11 +268,10 @@ class _Scanner:
                 self._fault("a shell script holds no template tags", self.at, 2)
                 self._copy(2)
             else:
-                _STEPS.get(self.context.kind, _Scanner._in_text)(self)
-        self._check_pipe(self.context.command)
-        unclosed = _UNCLOSED.get(self.context.kind)
-        if unclosed and self.script.placed:
-            self._fault(f"{unclosed} is not closed", self.context.start, 1, "close it")
+                self._in_command() if self.context.kind in _COMMANDS else self._in_text()
+        self._end_command(self.context.command)
+        if self.context.kind in _CLOSED and self.script.placed:
+            self._fault("a quote or a bracket is not closed", self.context.start, 1, "close it")
         self.script.text = "".join(self.out)
         return self.script
 
@@ -327,7 +284,7 @@ class _Scanner:
         self.at += count
 
     def _context(self, kind: str, document: Heredoc | None = None) -> Context:
-        return Context(kind, self.at, document, command=Command(tainted=self.tainted))
+        return Context(kind, self.at, Command(self.at), document)
 
     def _push(self, kind: str, count: int) -> None:
         self.stack.append(self._context(kind))
@@ -341,11 +298,13 @@ class _Scanner:
         """A quoted part belongs to the word of the command that it stands in."""
         for context in reversed(self.stack):
             if context.kind in _COMMANDS:
-                context.command.word += text[: max(0, _WORD_MAX - len(context.command.word))]
+                context.command.word += text
             if context.kind not in ("single", "double"):
                 return
 
-    def _fault(self, message: str, offset: int, length: int, help_text: str = ADVICE) -> None:
+    def _fault(
+        self, message: str, offset: int, length: int, help_text: str = _PLACE_ADVICE
+    ) -> None:
         if len(self.script.faults) < _FAULTS_MAX:
             self.script.faults.append(Fault(message, offset, length, help_text))
 
@@ -363,21 +322,23 @@ class _Scanner:
         if reason := self._refusal(start):
             self._fault(reason, start, end - start)
         elif reason := self._evaluated(end):
-            self._fault(reason, start, end - start, advice_for(reason))
+            self._fault(reason, start, end - start, ADVICE)
         else:
             inner_start = start + 3 if self.source.startswith("-", start + 2) else start + 2
             inner = self.source[inner_start : end - 2].removesuffix("-")
             name = f"{PREFIX}{len(self.script.placed) + 1}{self._steered()}"
             self.script.placed.append(Placed(inner, inner_start, name))
             self.out.append(QUOTED.get(self.context.kind, BARE).format(f"${{{name}}}"))
-        self._mark(start)
+        self._mark()
         self.at = end
 
-    def _mark(self, start: int) -> None:
+    def _mark(self) -> None:
         """Remembers that a value stands in the commands around this place."""
         self._spell(VALUE)
         for context in self.stack:
-            context.command.place = start
+            command = context.command
+            command.has_value = True
+            command.is_fed = command.is_fed or command.redirects == "<"
 
     def _steered(self) -> str:
         """The program that would take a value for an option, which begins a word of its own."""
@@ -400,15 +361,15 @@ class _Scanner:
 
     def _evaluated(self, end: int) -> str:
         """Who would run the value before `end`, in its command or in one around that."""
-        is_inside = True
+        rest = self.source[end:]
         for context in reversed(self.stack):
             if context.document and context.document.reader:
                 return f"{context.document.reader!r} would run the value as code"
             if context.kind in _COMMANDS:
-                rest = self.source[end:] if is_inside else ""
-                if reason := repeated_evaluation(context.command, rest, is_inside=is_inside):
+                if reason := evaluation(context.command, rest):
                     return reason
-                is_inside = False
+                # Of a command around this one, the output of this one is the word.
+                rest = ""
         return ""
 
     def _in_command(self) -> None:
@@ -427,12 +388,15 @@ class _Scanner:
         elif source.startswith("<<", at):
             self._heredoc_mark(command)
         elif mark in "<>" or source[at : at + 2] == "&>" or (mark in "&|" and self._before("<>")):
-            command.redirect()
+            # A number before the mark is no word.
+            command.word = "" if command.word.isdigit() else command.word
+            self._end_word(command)
+            command.redirects = mark
             self._copy()
         elif mark in ";&|\n()":
             self._separator(mark, command)
         elif mark in " \t":
-            command.end_word()
+            self._end_word(command)
             self._copy()
         else:
             run = _ORDINARY.match(source, at)
@@ -442,45 +406,42 @@ class _Scanner:
     def _before(self, marks: str) -> bool:
         return self.at > 0 and self.source[self.at - 1] in marks
 
+    def _end_word(self, command: Command) -> list[str]:
+        """The words of a command from its name on."""
+        word, command.word = command.word.replace(QUOTE, ""), ""
+        if word and not command.redirects:
+            command.words.append(word)
+            self.tainted |= command.held(word)
+        if word:
+            command.redirects = ""
+        return command.named()
+
+    def _end_command(self, command: Command) -> None:
+        """What reads a value for code is a fault."""
+        reader = input_reader(self._end_word(command))
+        if reader and command.is_fed and self.has_values:
+            self._fault(f"{reader!r} would run the value as code", command.start, 1, ADVICE)
+
     def _separator(self, mark: str, command: Command) -> None:
         context = self.context
-        if not command.end_word() and self.source.startswith("((", self.at):
+        if not self._end_word(command) and self.source.startswith("((", self.at):
             self._push("arithmetic", 2)
             return
-        self._check_pipe(command)
+        # `bash <( ... )` reads what the commands print.
+        command.is_fed = command.is_fed or (mark == "(" and command.redirects == "<")
+        self._end_command(command)
         if mark == ")" and context.depth == 0 and context.kind == "substitution":
             self._pop()
             return
         context.depth = max(0, context.depth + {"(": 1, ")": -1}.get(mark, 0))
-        around = self.source[max(0, self.at - 1) : self.at + 2]
-        command.piped = None
-        context.command = Command(
-            # The words of an array are no command.
-            words=["="] if mark == "(" and self._before("=") else [],
-            piped=command if mark == "|" and "||" not in around else None,
-            feeds=self._fed_by(mark, command),
-            tainted=self.tainted,
-        )
+        is_piped = mark == "|" and "||" not in self.source[max(0, self.at - 1) : self.at + 2]
+        # The words of an array are no command.
+        words = ["="] if mark == "(" and self._before("=") else []
+        is_fed = is_piped and (command.has_value or command.is_fed)
+        context.command = Command(self.at + 1, words, is_fed=is_fed)
         self._copy()
         if mark == "\n" and self.heredocs:
             self._open_heredoc()
-
-    def _fed_by(self, mark: str, command: Command) -> str:
-        """Who runs what the next command prints: `bash <( ... )` does."""
-        if mark == "(" and self._before("<"):
-            words = [*command.named(), "/dev/stdin"]
-            return words[0] if words[0] in ("source", ".") else input_reader(words)
-        return "" if mark == ")" else command.feeds
-
-    def _check_pipe(self, command: Command) -> None:
-        """A value that goes through a pipe into a shell is code there."""
-        reader = input_reader(command.end_word())
-        if reader and command.piped is not None:
-            if command.piped.place is not None:
-                message = f"{reader!r} would run the value as code"
-                self._fault(message, command.piped.place, 2, advice_for(message))
-            if command.piped.document is not None:
-                command.piped.document.reader = reader
 
     def _check_variable(self) -> None:
         """A variable that holds a value is one."""
@@ -489,11 +450,13 @@ class _Scanner:
             context = next(c for c in reversed(self.stack) if c.kind not in ("single", "double"))
             reason = self._evaluated(used.end())
             # Unlike a value itself, it is parted into words.
-            if not reason and context.kind in _COMMANDS and context.command.is_new():
+            command = context.command
+            is_first = not (command.named() or command.word.strip(QUOTE) or command.redirects)
+            if not reason and context.kind in _COMMANDS and is_first:
                 reason = "a value would be a command"
             if reason:
-                self._fault(reason, self.at, len(used[0]), advice_for(reason))
-            self._mark(self.at)
+                self._fault(reason, self.at, len(used[0]), ADVICE)
+            self._mark()
 
     def _dollar(self) -> None:
         self._check_variable()
@@ -508,8 +471,8 @@ class _Scanner:
 
     def _heredoc_mark(self, command: Command) -> None:
         if self.source.startswith("<<<", self.at):
-            command.end_word()
-            command.fed = True
+            self._end_word(command)
+            command.redirects = "<"
             self._copy(3)
             return
         match = _HEREDOC.match(self.source, self.at)
@@ -518,9 +481,10 @@ class _Scanner:
             if self.source[self.at : self.at + 16].lstrip(" \t-").startswith("{{"):
                 self._fault("a value cannot be the end word of a here-document", self.at, 2)
             return
-        reader = input_reader(command.end_word())
-        command.document = Heredoc(match[4], bool(match[1]), bool(match[2] or match[3]), reader)
-        self.heredocs.append(command.document)
+        reader = input_reader(self._end_word(command))
+        is_quoted = bool(match[2] or match[3])
+        command.has_value = command.has_value or not is_quoted
+        self.heredocs.append(Heredoc(match[4], bool(match[1]), is_quoted, reader))
         self._copy(match.end() - self.at)
 
     def _open_heredoc(self) -> None:
@@ -543,6 +507,10 @@ class _Scanner:
         kind, document = context.kind, context.document
         if mark == _CLOSES.get(kind):
             self._pop()
+        elif kind == "arithmetic" and mark in "()":
+            context.depth += 1 if mark == "(" else -1
+            count = 2 if self.source.startswith("))", self.at) else 1
+            self._pop(count) if context.depth < 0 else self._copy()
         elif mark == "\n" and kind == "comment":
             # The end of the line belongs to the script around the comment.
             self.stack.pop()
@@ -561,21 +529,6 @@ class _Scanner:
                 self._check_variable()
             self._spell(mark)
             self._copy()
-
-    def _in_arithmetic(self) -> None:
-        context, mark = self.context, self.source[self.at]
-        if mark == ")" and context.depth == 0:
-            self._pop(2 if self.source.startswith("))", self.at) else 1)
-            return
-        context.depth += {"(": 1, ")": -1}.get(mark, 0)
-        self._copy()
-
-
-_STEPS = {
-    "command": _Scanner._in_command,
-    "substitution": _Scanner._in_command,
-    "arithmetic": _Scanner._in_arithmetic,
-}
 
 
 # Variables of a command's `env` that hold values: a script may use them, and not run them.
@@ -599,7 +552,7 @@ def check_environment(context: context.Context, workflow: ir.Workflow) -> None:
 
 
 def _scripts(inputs: dict[str, ir.Value]) -> Iterator[str]:
-    """What a shell reads of a command: its script, or that of `[sh, -c, ...]`."""
+    """What a shell reads of a command: its script, or the words of `[sh, -c, ...]`."""
     script, argv = inputs.get("script"), inputs.get("argv")
     if isinstance(script, ir.Constant):
         yield str(script.value)
@@ -607,6 +560,4 @@ def _scripts(inputs: dict[str, ir.Value]) -> Iterator[str]:
     words = [str(item.value) if isinstance(item, ir.Constant) else "" for item in items]
     if isinstance(argv, ir.Constant) and isinstance(argv.value, list):
         words = [str(word) for word in argv.value]
-    for at, word in enumerate(words[:-1]):
-        if name_of(words[0]) in SHELLS and at and CODE_FLAG.fullmatch(word):
-            yield words[at + 1]
+    yield from words[1:] if words and name_of(words[0]) in SHELLS else ()

@@ -218,11 +218,11 @@ def check_commands(subject: Subject) -> Iterator[Diagnostic]:
         if not isinstance(node, Task) or node.kind != "run":
             continue
         inputs = {name: value for name, value in node.inputs.entries if isinstance(name, str)}
-        from whorl.ir.checks.commands import advice_for
+        from whorl.ir.checks.commands import ADVICE
 
         for item, message in _misread(inputs):
             span = subject.places.span(item) or subject.places.node(path)
-            yield Diagnostic("W021", message, span, "here", advice_for(message))
+            yield Diagnostic("W021", message, span, "here", ADVICE)
 
 
 def _misread(inputs: dict[str, Value]) -> Iterator[tuple[Expression, str]]:
