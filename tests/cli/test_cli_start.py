@@ -15,7 +15,7 @@ import yaml
 from command_line import CONFIG
 from jsonschema import Draft202012Validator
 
-from whorl.providers.settings.schema import settings_schema
+from whorl.providers.settings.tables import settings_schema
 from whorl.templates import TEMPLATES, find, forms, read
 
 if TYPE_CHECKING:

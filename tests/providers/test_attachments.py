@@ -13,7 +13,7 @@ from provider_server import answering, ask, providers_for, serve
 from wires import ANTHROPIC, OLLAMA, OPENAI, Format
 
 from whorl.errors import ProviderError
-from whorl.providers.files.tasks import SIZE_MAX
+from whorl.providers.files import SIZE_MAX
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ import pytest
 
 from whorl.errors import UsageError
 from whorl.providers.settings.rights import _PARTERS, LIMIT_FIELDS, part_rights, shown_command
-from whorl.providers.settings.schema import keys_of
 from whorl.providers.settings.sections import settings_from
+from whorl.providers.settings.tables import keys_of
 
 HARMLESS_SECTIONS = {"defaults", "limits", "queue", "run"}
 HARMLESS_PROVIDER = {

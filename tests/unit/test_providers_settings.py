@@ -13,8 +13,8 @@ from whorl.errors import UsageError
 from whorl.providers.redaction import Secret, redact
 from whorl.providers.settings import Price, Retention
 from whorl.providers.settings.model_providers import RULE
-from whorl.providers.settings.schema import rows
 from whorl.providers.settings.sections import settings_from
+from whorl.providers.settings.tables import rows
 
 TOML = """
 [defaults]

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from whorl.errors import ProviderError
 from whorl.ir.worst_case import TURNS
 from whorl.providers.context import OwnTask
-from whorl.providers.files.rights import FileRights
-from whorl.providers.files.tasks import SIZE_MAX, TOTAL_MAX
+from whorl.providers.files import SIZE_MAX, TOTAL_MAX, FileRights
 from whorl.providers.json_values import as_text, clean, shorten, table_of, tables_of
 from whorl.providers.models.conversation import (
     CHARACTERS_PER_TOKEN,
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.models.conversation import Answer, Role, ToolOffer
     from whorl.providers.settings import Settings
-    from whorl.providers.tools.offers import ToolOffers
+    from whorl.providers.tools.servers import ToolOffers
 
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
@@ -125,7 +124,7 @@ class Ask(OwnTask):
         names = inputs.items("tools")
         if not names:
             return None
-        from whorl.providers.tools.offers import offered_tools
+        from whorl.providers.tools.servers import offered_tools
 
         return await offered_tools(
             self._context, names, request.run, pins_of(inputs.items("turns"))
@@ -145,7 +144,7 @@ def _own_offers(request: Request) -> ToolOffers | None:
     listed = request.inputs.get("offers")
     if not isinstance(listed, list):
         return None
-    from whorl.providers.tools.offers import ToolOffers
+    from whorl.providers.tools.servers import ToolOffers
 
     offers = ToolOffers()
     for offer in tables_of(listed):

@@ -27,15 +27,15 @@ KINDS = {
     "judge": "whorl.providers.asking:Judge",
     "http": "whorl.providers.http:Http",
     "connector": "whorl.providers.function_task:Connector",
-    "run": "whorl.providers.commands:Command",
+    "run": "whorl.providers.processes:Command",
     "agent": "whorl.providers.agents:Agent",
     "use": "whorl.providers.function_task:Use",
     "memory": "whorl.providers.memory:Memory",
     "tool": "whorl.providers.function_task:Tool",
     "validate": "whorl.providers.memory:Validate",
-    "file_glob": "whorl.providers.files.tasks:FileGlob",
-    "file_read": "whorl.providers.files.tasks:FileRead",
-    "file_write": "whorl.providers.files.tasks:FileWrite",
+    "file_glob": "whorl.providers.files:FileGlob",
+    "file_read": "whorl.providers.files:FileRead",
+    "file_write": "whorl.providers.files:FileWrite",
 }
 
 

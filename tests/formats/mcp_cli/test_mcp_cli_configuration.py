@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from whorl.errors import ProviderError, UsageError
-from whorl.providers.files.rights import FileRights
+from whorl.providers.files import FileRights
 from whorl.providers.models.selection import choose_models
 from whorl.services.configuration.trust import remember
 from whorl.services.project import Project, find_project

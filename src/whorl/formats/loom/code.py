@@ -8,10 +8,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
-from whorl.providers.commands import last_line, late
 from whorl.providers.context import OwnTask
 from whorl.providers.json_values import clean, shorten
-from whorl.providers.processes import Program, check_permission, run_program
+from whorl.providers.processes import Program, check_permission, last_line, late, run_program
 from whorl.providers.task import Effect, Emit, Inputs, Reply, Request, Usage, time_limit
 
 if TYPE_CHECKING:

@@ -71,7 +71,7 @@ def effects_of(
 
 def refused_writes(task: Task, settings: Settings) -> str:
     """Why a task may not write the file that it names; nothing where it may, or a value decides."""
-    from whorl.providers.files.rights import FileRights
+    from whorl.providers.files import FileRights
 
     written = _known(task, "path") if task.kind == "file_write" else ""
     try:
@@ -94,7 +94,7 @@ def refused_reads(
 
     With `is_final`, one that is not there now will not be there later.
     """
-    from whorl.providers.files.rights import FileRights
+    from whorl.providers.files import FileRights
 
     for written in (name for name in _read_by(task) if name and task.kind != "file_glob"):
         try:

@@ -327,7 +327,7 @@ def permitted(workflow: Workflow, providers: Providers, start: Start) -> tuple[S
 
 def _check_files(workflow: Workflow, start: Start, settings: Settings) -> None:
     """Refuses files that are given and cannot be read."""
-    from whorl.providers.files.rights import FileRights
+    from whorl.providers.files import FileRights
 
     for port in workflow.inputs if settings.runtime.kind == "local" else ():
         given = start.input.get(port.name) if port.type in ("file", "files") else None

@@ -97,7 +97,7 @@ def _ignore_store(path: Path) -> None:
 def schemas() -> dict[str, Any]:
     """The schemas of all kinds of files, by name."""
     from whorl.dialects.native import native_schema
-    from whorl.providers.settings.schema import settings_schema
+    from whorl.providers.settings.tables import settings_schema
 
     others = {kind.name: load_reference(kind.schema) for wing in wings() for kind in wing.files}
     return {"workflow": native_schema(), **others, "config": settings_schema()}

@@ -1,1 +1,0 @@
-"""Files of the project as workflows read and write them: rights, tasks, what files hold."""
