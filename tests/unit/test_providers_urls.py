@@ -76,36 +76,16 @@ def test_odd_characters_in_a_host_are_refused(host: str) -> None:
     assert "its host is not" in refusal(f"https://{host}/x")
 
 
-@pytest.mark.parametrize(
-    ("character", "reason"),
-    [
-        ("\n", "control character '\\n'; remove it, or write %0A"),
-        ("\r", "control character '\\r'; remove it, or write %0D"),
-        ("\t", "control character '\\t'; remove it, or write %09"),
-        ("\0", "control character '\\x00'; remove it, or write %00"),
-        ("\x7f", "control character '\\x7f'; remove it, or write %7F"),
-        ("\\", "backslash; write / or %5C"),
-        ("\ud800", "half of a character"),
-    ],
-)
+@pytest.mark.parametrize("character", ["\n", "\r", "\t", "\0", "\x7f", "\\", "\ud800"])
 @pytest.mark.parametrize("place", ["/p{}", "/?q=a{}b", "/#f{}", "{}/"])
-def test_what_two_programs_could_read_in_two_ways_is_refused(
-    character: str, reason: str, place: str
-) -> None:
-    assert reason in refusal(ORIGIN + place.format(character))
+def test_what_two_programs_could_read_in_two_ways_is_refused(character: str, place: str) -> None:
+    assert f"it holds {character!r}, which" in refusal(ORIGIN + place.format(character))
 
 
-def test_a_refused_address_is_shown_with_its_query_but_not_with_its_secrets() -> None:
-    shown = refusal(f"{ORIGIN}/find?q=rust rules\n&api_key=hunter22&Access-Token=hunter22&n=1")
+def test_a_refused_address_is_shown_without_its_query() -> None:
+    shown = refusal(f"{ORIGIN}/find\n?q=rust&api_key=hunter22#hunter22")
 
-    assert f"'{ORIGIN}/find?q=rust rules\\n&api_key=***&Access-Token=***&n=1'" in shown
-    assert "hunter22" not in shown
-
-
-def test_a_long_query_is_shown_in_whole_parameters() -> None:
-    shown = refusal(f"{ORIGIN}/find?q=rust\n&long={'x' * 400}&n=1")
-
-    assert f"'{ORIGIN}/find?q=rust\\n&...'" in shown
+    assert f"the address '{ORIGIN}/find\\n' cannot" in shown
 
 
 @pytest.mark.parametrize("mark", ["/v1/", "/#", "#", "/?", "?", "\\"])

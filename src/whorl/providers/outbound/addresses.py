@@ -17,6 +17,7 @@ from urllib.parse import quote, urlsplit
 from whorl.errors import ProviderError
 from whorl.lazily import dataclass
 from whorl.providers.settings import line_below, with_entry
+from whorl.providers.settings.tables import shown_url
 
 if TYPE_CHECKING:
     from whorl.providers.settings import Settings
@@ -135,12 +136,6 @@ LENGTH_MAX = 8_192
 _UNCLEAR = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
 _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _KEPT_IN_PATH = "/%:@!$&'()*+,;=~-._"
-_SHOWN_MAX = 300
-# How the names of query parameters end whose values are not for messages.
-_SECRET_NAMES = (
-    *("key", "token", "secret", "password", "passwd", "pwd", "sig", "signature", "auth"),
-    *("authorization", "credential", "credentials", "code", "session", "jwt"),
-)
 _HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*")
 
 
@@ -181,7 +176,8 @@ def target_of(url: str) -> Target:
             url, f"it has {len(url):,} characters, but at most {LENGTH_MAX:,} are allowed"
         )
     if unclear := _UNCLEAR.search(url):
-        raise _refusal(url, _unclear_reason(unclear[0]))
+        why = f"it holds {unclear[0]!r}, which programs read in different ways"
+        raise _refusal(url, f"{why}; remove it, or percent-encode it")
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -222,38 +218,8 @@ def _encoded(part: str, kept: str) -> str:
     return quote(_BARE_PERCENT.sub("%25", part), safe=kept)
 
 
-def _unclear_reason(character: str) -> str:
-    if character == "\\":
-        return "it holds a backslash; write / or %5C"
-    if not character.isascii():
-        return "it contains half of a character (a lone surrogate)"
-    code = f"%{ord(character):02X}"
-    return f"it holds the control character {character!r}; remove it, or write {code} for it"
-
-
 def _refusal(url: str, reason: str) -> ProviderError:
-    """The error for a URL, without its password and without what its query keeps secret."""
-    bare, mark, query = url.partition("#")[0].partition("?")
-    shown = _visible(re.sub(r"//[^/?#]*@", "//", bare)[:_SHOWN_MAX])
-    asked = _visible(_shown_query(query)) if mark else ""
-    message = f"the address '{shown}{mark}{asked}' cannot be used: {reason}"
-    return ProviderError(message, code="P107")
-
-
-def _shown_query(query: str) -> str:
-    """Whole parameters only: a part of a secret could not be recognised any more."""
-    shown: list[str] = []
-    for parameter in query.split("&"):
-        name, mark, _ = parameter.partition("=")
-        is_secret = mark and name.strip().lower().endswith(_SECRET_NAMES)
-        shown.append(f"{name}=***" if is_secret else parameter)
-        if sum(map(len, shown)) > _SHOWN_MAX:
-            return "&".join([*shown[:-1], "..."])
-    return "&".join(shown)
-
-
-def _visible(text: str) -> str:
-    return "".join(mark if mark.isprintable() else repr(mark)[1:-1] for mark in text)
+    return ProviderError(f"the address {shown_url(url)} cannot be used: {reason}", code="P107")
 
 
 # General permission for the private network is none for places that hand out credentials.

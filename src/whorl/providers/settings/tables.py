@@ -351,14 +351,14 @@ def type_name(value: object) -> str:
 
 
 def shown_url(url: str) -> str:
-    """An address as it is shown: without a name and password, and without a query.
+    """An address as it is shown: without a name and password, a query and a fragment.
 
     A person decides by it who gets a key: the host is that which is connected to, and whole.
     """
     match = _ADDRESS.fullmatch(url)
     assert match is not None
     host = match["place"].rpartition("@")[2].encode("ascii", "backslashreplace").decode()
-    path = match["path"].partition("?")[0]
+    path = match["path"].partition("?")[0].partition("#")[0]
     if not host:
         # It is no address, but may have a password.
         path = path.rpartition("@")[2]
