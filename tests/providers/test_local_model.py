@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import sys
 import threading
 from contextlib import suppress
@@ -109,14 +108,6 @@ def test_a_judge_says_yes_or_no_and_why(wishes: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 @installed
-def test_a_score_has_the_form_that_was_asked_for() -> None:
-    (reply,) = say(NOTHING, ask("Rate this text: 'The cat sat.' Format: SCORE: X.XX"))
-
-    assert re.search(r"^SCORE: (0\.\d\d|1\.00)$", reply.value, re.MULTILINE)
-
-
-@installed
-@pytest.mark.slow
 def test_a_prompt_that_is_too_long_is_cut_and_that_is_told() -> None:
     (reply,) = say(NOTHING, ask("word " * 3_000, max_tokens=4))
 

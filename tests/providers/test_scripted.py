@@ -56,8 +56,8 @@ def test_scripted_faults() -> None:
     [
         ("Sure! Here", "it begins with other words, at line 1, column 1"),
         ('{"a": 1', "it ends too early, at line 1, column 8"),
-        ('{"a" 1}', "a colon is missing at line 1, column 6"),
-        ("{a: 1}", "a name in double quotes is missing at line 1, column 2"),
+        ('{"a" 1}', "Expecting ':' delimiter at line 1, column 6"),
+        ("{a: 1}", "Expecting property name enclosed in double quotes at line 1, column 2"),
         ("", "it is empty"),
     ],
 )

@@ -26,19 +26,6 @@ INTEGER_MAX = 2**63
 # A reply of 10 MB may hold millions of values; each takes fifty times its two characters.
 VALUES_MAX = 500_000
 
-# What the parser of Python says, in plain words.
-_FAULTS = {
-    "Expecting value": "a value is missing",
-    "Expecting property name": "a name in double quotes is missing",
-    "Expecting ':'": "a colon is missing",
-    "Expecting ','": "a comma is missing",
-    "Extra data": "more follows after the value",
-    "Unterminated string": "a text has no closing quote",
-    "Invalid control character": "a text has a line break or a tab that is not escaped",
-    "Invalid \\": "a backslash stands before something that JSON does not know",
-    "Illegal trailing comma": "there is a comma after the last entry",
-}
-
 _STRING = regex(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 # What comes from outside is cleaned as files are.
@@ -95,7 +82,7 @@ def parse_json(text: str, *, in_part: bool = False) -> Json:
 
 
 def _plain(fault: json.JSONDecodeError) -> str:
-    """What is wrong in a text, and where, in words of ours; what it says may be a secret."""
+    """What is wrong in a text, and where, without the text, which may be a secret."""
     place = f"at line {fault.lineno}, column {fault.colno}"
     if not fault.doc.strip():
         return "it is empty"
@@ -103,8 +90,7 @@ def _plain(fault: json.JSONDecodeError) -> str:
         return f"it ends too early, {place}"
     if not fault.doc[: fault.pos].strip() and fault.msg.startswith("Expecting value"):
         return f"it begins with other words, {place}"
-    known = (words for start, words in _FAULTS.items() if fault.msg.startswith(start))
-    return f"{next(known, 'it cannot be read')} {place}"
+    return f"{fault.msg.partition(': ')[0]} {place}"
 
 
 def _finite(digits: str) -> float | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import secrets
 import sys
 import tempfile
@@ -49,12 +48,6 @@ CUTS_MAX = 6
 TEXT_MAX = 160
 WORDS_TOKENS = 64
 ITEMS_MAX = 4
-
-# A form that an answer is asked to have, such as `SCORE: X.XX` or `QUALITY: 0.0-1.0`.
-_SCORE = re.compile(
-    r"\b([A-Z][A-Za-z_]{2,20}):[ \t]*+[<\[({]?+[ \t]*+"
-    r"(?:[XxN0]\.[XxN]{1,3}|0(?:\.0++)?+[ \t]*+(?:-|–|to)[ \t]*+1(?:\.0+)?)"
-)
 
 
 class LocalWire:
@@ -128,7 +121,7 @@ def _answer_tokens(conversation: Conversation) -> int:
 
 
 def _form(conversation: Conversation) -> dict[str, Any]:
-    """What the answer is held to: one of some words, a schema, or a line with a score."""
+    """What the answer is held to: one of some words, or a schema."""
     if conversation.choices:
         words = " | ".join(json.dumps(word) for word in conversation.choices)
         lines = [f"{json.dumps(part)} [^\\n]{{1,{TEXT_MAX}}}" for part in conversation.parts]
@@ -137,12 +130,7 @@ def _form(conversation: Conversation) -> dict[str, Any]:
     if isinstance(conversation.schema, dict):
         described = {"name": "answer", "schema": bounded(closed(conversation.schema))}
         return {"response_format": {"type": "json_schema", "json_schema": described}}
-    asked = [m.text for m in conversation.messages if m.role in ("system", "user")]
-    score = _SCORE.search("\n".join(asked))
-    if score is None:
-        return {}
-    line = f'"{score[1]}: " ("0." [0-9] [0-9] | "1.00")'
-    return {"grammar": f'root ::= ([^\\n]{{1,{TEXT_MAX}}} "\\n")? {line}'}
+    return {}
 
 
 def bounded(schema: Json) -> Json:
