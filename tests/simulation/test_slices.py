@@ -17,8 +17,7 @@ from whorl.interpreter.events import FED_KINDS, Event
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.interpreter.state import ENDLESS, OutOfTurn
-from whorl.runtimes.clock import CLOCK, TICK_S
-from whorl.runtimes.driver import Driver
+from whorl.runtimes.driver import CLOCK, TICK_S, Driver
 from whorl.runtimes.journal.folding import STEPS_AT_END, Replay, fold
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime, VirtualLoop

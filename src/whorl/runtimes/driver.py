@@ -20,7 +20,6 @@ from whorl.interpreter.events import Cancel, Command, Event, Perform, Send, SetT
 from whorl.interpreter.machine import AT_REST
 from whorl.language.chunked_json import is_large
 from whorl.lazily import dataclass
-from whorl.runtimes.clock import CLOCK, TICK_S, Timers
 from whorl.runtimes.journal.journal import Entry, entries_between
 from whorl.runtimes.journal.sealed_secrets import RunSealing, finished_body
 from whorl.runtimes.performing import Performing, Workers
@@ -52,6 +51,14 @@ SNAPSHOT_CPU_S = 0.5
 # A store that cannot be written is tried again so often; a watcher is told each fourth time.
 TROUBLE_PAUSE_S = 0.5
 WARN_EVERY = 4
+
+
+# How often a wait for a time of day looks at the clock, which somebody may have set.
+DATE_POLL_S = 1.0
+# A machine learns the time from events alone. While one only computes, the driver has a timer fire
+# at this address, which nobody waits for, once the run is so far behind its clock.
+CLOCK = ":clock"
+TICK_S = 0.02
 
 
 class CommitTimer:
@@ -214,6 +221,61 @@ class Appending:
             # A snapshot only saves time; the next entry finds out whether the disk is full.
             if fault.code != "R900":
                 raise
+
+
+class Timers:
+    """The timers of a run that is driven; `clock` tells its time, `wall` the time of day."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        deliver: Callable[[Event], None],
+    ) -> None:
+        self._clock = clock
+        self._wall = wall
+        self._deliver = deliver
+        self._timers: dict[str, tuple[SetTimer, asyncio.TimerHandle]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._timers)
+
+    def set(self, timer: SetTimer) -> None:
+        """Sets a timer in the place of the one that its address has."""
+        self.drop(timer.address)
+        delay = timer.due - (self._wall() if timer.is_date else self._clock())
+        if timer.is_date:
+            delay = min(delay, DATE_POLL_S)
+        later = asyncio.get_running_loop().call_later(max(0.0, delay), self._fire, timer.address)
+        self._timers[timer.address] = (timer, later)
+
+    def drop(self, address: str) -> None:
+        timer = self._timers.pop(address, None)
+        if timer is not None:
+            timer[1].cancel()
+
+    def drop_all(self) -> None:
+        for address in list(self._timers):
+            self.drop(address)
+
+    def due(self) -> tuple[float, float]:
+        """The time of the run, and the time of day, at which one fires next."""
+        timers = [timer for timer, _ in self._timers.values()]
+        due = min((timer.due for timer in timers if not timer.is_date), default=math.inf)
+        return due, min((timer.due for timer in timers if timer.is_date), default=math.inf)
+
+    def left_s(self) -> float:
+        """How long it is until one fires."""
+        due, date = self.due()
+        return min(due - self._clock(), date - self._wall())
+
+    def _fire(self, address: str) -> None:
+        timer, _ = self._timers.pop(address)
+        if timer.is_date and self._wall() < timer.due:
+            self.set(timer)
+            return
+        at = self._clock() if timer.is_date else max(timer.due, self._clock())
+        self._deliver(Event("timer.fired", address, at))
 
 
 @dataclass(eq=False)

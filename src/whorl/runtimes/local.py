@@ -20,7 +20,6 @@ from whorl.errors import StoreError
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.lazily import dataclass, end_loading
-from whorl.runtimes.clock import RunClock
 from whorl.runtimes.driver import TROUBLE_PAUSE_S, WARN_EVERY, CommitTimer, Driver
 from whorl.runtimes.journal.folding import fold, folding
 from whorl.runtimes.journal.journal import (
@@ -43,6 +42,7 @@ from whorl.runtimes.journal.sealed_secrets import (
 )
 from whorl.runtimes.performing import NoWorkers, end_unread
 from whorl.runtimes.runtime import raise_objection
+from whorl.runtimes.sqlite.ownership import throughout
 from whorl.runtimes.start_options import Pins, new_run_id, shown_labels, started, without_secrets
 from whorl.runtimes.time_slices import CPU_MAX_S, CpuScheduler
 
@@ -69,6 +69,28 @@ OBJECTS = 20_000
 OBJECTS_PER_RUN = 100
 # So many entries are replayed in milliseconds.
 SHORT = 100
+_SUSPENDED_MIN_S = 0.5
+
+
+class RunClock:
+    """The time of a run: the time of day at its `start`, counted on by the event loop.
+
+    Whoever sets the clock of the machine thereby changes no wait.
+    """
+
+    def __init__(self, start: float) -> None:
+        self._passed = asyncio.get_running_loop().time
+        # How long the machine has been suspended since it started.
+        self._suspended_s = throughout() - time.monotonic()
+        self._start = start - self._passed()
+
+    def __call__(self) -> float:
+        suspended_s = throughout() - time.monotonic() - self._suspended_s
+        # A little is the time between reading two clocks.
+        if suspended_s > _SUSPENDED_MIN_S:
+            self._start += suspended_s
+            self._suspended_s += suspended_s
+        return self._start + self._passed()
 
 
 @dataclass(eq=False)

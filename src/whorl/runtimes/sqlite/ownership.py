@@ -12,6 +12,7 @@ import os
 import platform
 import struct
 import sys
+import time
 from dataclasses import astuple, field
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Final
 from whorl.errors import StoreError
 from whorl.interpreter import BEHAVIOUR
 from whorl.lazily import dataclass
-from whorl.runtimes.clock import throughout
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite.connection import fetch
 from whorl.runtimes.sqlite.faults import fenced, refused
@@ -38,6 +38,8 @@ BEAT_EVERY_S: Final = 2.0
 NO_BOOT: Final = "host:"
 _BOOT_FILE: Final = Path("/proc/sys/kernel/random/boot_id")
 _CLOCK_SLACK_S: Final = 1.0
+# A clock that goes on while the machine is suspended, unlike that of an event loop.
+_THROUGHOUT: Final = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 # Where SQLite locks the file of a database for as long as it is open: the first byte, how many.
 _SHARED_LOCK: Final = (0x40000002, 510)
 # A `struct flock` of Linux.
@@ -63,6 +65,11 @@ class ClockPair:
 
     at: float
     monotonic: float
+
+
+def throughout() -> float:
+    """Seconds by a clock that nobody sets, and that all processes of a machine share."""
+    return time.monotonic() if _THROUGHOUT is None else time.clock_gettime(_THROUGHOUT)
 
 
 def this_process() -> Identity:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 
 from whorl.errors import WhorlError
 from whorl.lazily import dataclass, regex
-from whorl.runtimes.clock import throughout
 from whorl.runtimes.journal.fields import iteration_of, iterations_in, mark_of, text_of
 from whorl.runtimes.journal.journal import KEEPING, Record
 from whorl.runtimes.journal.projection import (
@@ -33,6 +32,7 @@ from whorl.runtimes.sqlite.ownership import (
     check_owner,
     keep,
     lane_of,
+    throughout,
 )
 
 if TYPE_CHECKING:
