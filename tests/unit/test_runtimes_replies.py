@@ -85,14 +85,12 @@ def test_a_recording_says_what_it_said_and_an_answer_that_a_budget_cut_is_known(
 @pytest.mark.parametrize(
     ("code", "detail", "told"),
     [
-        ("P104", {}, "the provider refuses the request"),
+        ("P104", {}, "it failed, see `whorl explain P104`"),
         ("P104", {"status": 418}, "it gave status 418"),
-        ("P104", {"status": SAID}, "the provider refuses the request"),
-        ("P104", {"secure": SAID}, "the provider refuses the request"),
-        ("P109", {}, "a command failed or was not found"),
+        ("P104", {"status": SAID}, "it failed, see `whorl explain P104`"),
+        ("P104", {"secure": SAID}, "it failed, see `whorl explain P104`"),
         ("P109", {"exit_code": 3}, "the command ended with code 3"),
-        ("P104", {"exit_code": 3}, "the provider refuses the request"),
-        ("P999", {}, "it failed"),
+        ("P104", {"exit_code": 3}, "it failed, see `whorl explain P104`"),
     ],
 )
 def test_what_a_secure_task_said_is_not_told(code: str, detail: dict[str, Any], told: str) -> None:
@@ -102,10 +100,10 @@ def test_what_a_secure_task_said_is_not_told(code: str, detail: dict[str, Any], 
 
 
 def test_what_the_other_side_says_is_told_where_only_inputs_are_secure() -> None:
-    detail = {"status": 403, "excerpt": ": not you", "url": SAID, "body": "not you"}
+    detail = {"status": 403, "url": SAID, "body": "not you"}
     error = _error("P104", dict(detail), secure="inputs")
 
-    assert error["message"] == "it gave status 403: not you"
+    assert error["message"] == "it gave status 403; its message is hidden, since it is secure"
     assert error["detail"] == {"status": 403, "body": "not you"}
     assert "not you" not in _error("P104", dict(detail))["message"]
     assert _error("P104", dict(detail), secure="no")["message"] == f"it was {SAID}"

@@ -374,7 +374,7 @@ class Judge(OwnTask):
             if not fault.detail.get("too_long"):
                 raise
             found: dict[str, Any] = fault.detail
-            detail = {name: found[name] for name in ("model", "tried", "excerpt") if name in found}
+            detail = {name: found[name] for name in ("model", "tried") if name in found}
             return Reply(_unread(request, detail), Usage(**found["usage"]), detail)
         if "prompt_cut" in detail:
             return Reply(_unread(request, detail), usage, detail)

@@ -95,7 +95,7 @@ def status_fault(
         code=code,
         retryable=code != "P104" or status in _PASSING,
         retry_after_s=retry_after(headers.get("retry-after", ""), now),
-        detail={"status": status, "body": excerpt, "excerpt": reason}
+        detail={"status": status, "body": excerpt}
         | ({"too_long": True} if advice == _TOO_LONG or status == 413 else {}),
         answered=status not in _UNANSWERED,
     )

@@ -42,8 +42,6 @@ _LONG: Final = REPLY_MAX // 6
 _INTEGER_MAX: Final = 2**63
 _DEPTH_MAX: Final = 128
 MARK: Final = "secure"
-# What a message tells after the status that the other side gave stands in a detail so.
-_EXCERPT: Final = "excerpt"
 # Where a task called, which is made of what it was given.
 _PLACES: Final = frozenset({"url", "host", "port", "address", "place"})
 # What the other side gave, where a task failed, and what the machine goes by.
@@ -59,39 +57,6 @@ _CUT: Final = "P118"
 # The machine knows by these words that a budget has cut an answer.
 _BY_BUDGET: Final = "raise the budget"
 _IS_HIDDEN: Final = "its message is hidden, since it is secure"
-_WORDS_replies: Final = {
-    "P101": "the server cannot be reached; check the URL, the network and that the server runs",
-    "P102": "the provider limits the rate",
-    "P103": "the provider has an error of its own",
-    "P104": "the provider refuses the request",
-    _UNFIT: "the answer does not fit its declared type",
-    "P106": "the answer is too large",
-    "P107": "the address is not a clear URL, or may not be called: the operator permits it with "
-    "private_network or hosts below [allow] in whorl.toml",
-    "P108": "no answer came in time; raise timeout of the step",
-    "P109": "a command failed or was not found",
-    "P110": "no provider is configured for its model; check that, and [providers] in whorl.toml",
-    "P111": "the answer is cut off, empty or malformed",
-    "P112": "no recorded or scripted reply is left for it",
-    "P113": "an input is missing or wrong",
-    "P114": "its task or connector is not known or does not load; check [tasks] and [connectors] "
-    "in whorl.toml",
-    "P115": "it returned something that is not JSON",
-    "P116": "the request cannot be authenticated; the operator adds [keys.NAME] with url and token "
-    "to whorl.toml, which stands for the identity of a platform, too",
-    "P117": "its result is too large",
-    _CUT: "the answer was cut off; raise max_tokens of the step, or ask for less",
-    "P119": "the model refuses to answer",
-    "P120": "an MCP server cannot be used",
-    "P121": "a tool does not exist or is not allowed",
-    "P122": "a tool's description has changed during the run",
-    "P123": "a tool failed",
-    "P124": "the model asks for tools too many times",
-    "P130": "an agent program failed",
-    "R110": "commands are not allowed; the operator permits them with commands below [allow] in "
-    "whorl.toml",
-    "I900": "an internal mistake",
-}
 
 
 def finished_body(
@@ -121,14 +86,13 @@ def failed_body(
 ) -> dict[str, Json]:
     """The entry of a failure; `reserve` is what is held for the call, which may have a price."""
     detail: dict[str, Json] = dict(fault.detail)  # type: ignore[arg-type]
-    excerpt, value = detail.pop(_EXCERPT, ""), detail.pop("value", None)
+    value = detail.pop("value", None)
     message = str(fault)
     if perform.secure_outputs:
         message = _kind_of_fault(fault.code, message, detail)
         detail[MARK] = True
     elif _has_secure_inputs(perform):
-        # What the other side said is shown, as what it gives is.
-        message = _kind_of_fault(fault.code, message, detail, f"{excerpt}")
+        message = _kind_of_fault(fault.code, message, detail)
         if fault.code != _UNFIT:
             detail = {name: fact for name, fact in detail.items() if name in _GIVEN}
     detail |= _without_model(perform, detail)
@@ -233,25 +197,16 @@ def _has_secure_inputs(perform: Perform) -> bool:
     return perform.secure and perform.inputs.get(_ONLY_AUTH) is not True
 
 
-def _kind_of_fault(
-    code: str, message: str, detail: Mapping[str, object], excerpt: str | None = None
-) -> str:
-    """The message of a secure task's fault without anything that the task was given or gave.
-
-    Where only what it was given is secure, an `excerpt` of what it gave follows its status.
-    """
+def _kind_of_fault(code: str, message: str, detail: Mapping[str, object]) -> str:
+    """The message of a secure task's fault without anything that the task was given or gave."""
     # One that is played from a recording has no other message any more.
     if code in _OUR_WORDS or (detail.get(MARK) is True and message.endswith(_IS_HIDDEN)):
         return message
     status, exit_code = detail.get("status"), detail.get("exit_code")
-    if isinstance(status, int) and excerpt is not None:
-        return f"it gave status {status}{excerpt}"
-    kind = (
-        f"it gave status {status}"
-        if isinstance(status, int)
-        else _WORDS_replies.get(code, "it failed")
-    )
-    if code == "P109" and isinstance(exit_code, int):
+    kind = f"it failed, see `whorl explain {code}`"
+    if isinstance(status, int):
+        kind = f"it gave status {status}"
+    elif code == "P109" and isinstance(exit_code, int):
         kind = f"the command ended with code {exit_code}"
     if code == _CUT and _BY_BUDGET in message:
         kind += f", or {_BY_BUDGET}"
