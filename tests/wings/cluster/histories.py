@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from temporalio.client import WorkflowHistory
 
+from whorl.wings.cluster.connection import execution_of
 from whorl.wings.cluster.decoder import Decoder
 from whorl.wings.cluster.messages import event_to_json
 from whorl.wings.cluster.values import converter
@@ -47,7 +48,8 @@ def read(file: Path) -> Recorded:
 
 async def record(case: str, run: RunId, runtime: TemporalRuntime) -> Recorded:
     """Fetches all that the server has of a run."""
-    recorded, execution = Recorded(case, run, [], []), await runtime.mirror.newest(run)
+    recorded, newest = Recorded(case, run, [], []), await execution_of(runtime.client, run)
+    execution = newest.execution if newest else ""
     while execution:
         history = await runtime.client.get_workflow_handle(run, run_id=execution).fetch_history()
         recorded.executions.insert(0, history.to_json_dict())

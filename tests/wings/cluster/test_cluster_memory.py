@@ -127,7 +127,7 @@ def test_a_run_has_ended_when_all_that_it_remembers_is_kept(tmp_path: Path) -> N
 def test_a_run_ends_whose_records_a_memory_does_not_take(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is tried some times, and then said: by the worker, and to those who read the run."""
+    """It is tried some times, and then the worker says it."""
     workers = ScriptedWorkers(Script({"write": "a draft"}))
     workflow = read_workflow(LESSONS, "lessons.yaml").workflow
     strict = Server(tmp_path, limits={"history.maximumSignalsPerExecution": "1"})
@@ -139,8 +139,6 @@ def test_a_run_ends_whose_records_a_memory_does_not_take(
             assert await runtime.drive(run) == "succeeded"
             [(row, _)] = await _memories(runtime).all()
             assert row.records == 1
-            words = f"run {run} wanted to keep 2 records that the memory of loops has not taken"
-            assert words in caplog.text
             assert caplog.text.count(f"the memory {row.key!r} takes no record of run {run}") == 2
             assert len((await record("", run, runtime)).executions) > 1
 

@@ -31,6 +31,7 @@ from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, RunId
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.start_options import Start
 from whorl.wings.cluster import runtime as module
+from whorl.wings.cluster.connection import execution_of
 from whorl.wings.cluster.messages import INTENTS_MAX, check_runnable
 from whorl.wings.cluster.mirror import Mirror
 from whorl.wings.cluster.runtime import Following, _new_part
@@ -195,7 +196,7 @@ def test_a_mirror_outlives_what_the_server_keeps(server: Server, tmp_path: Path)
                 DeleteWorkflowExecutionRequest(namespace="default", workflow_execution=execution)
             )
             async with asyncio.timeout(PATIENCE_S):
-                while await runtime.mirror.newest(run):
+                while await execution_of(runtime.client, run):
                     await asyncio.sleep(0.05)
             await runtime.refresh()
             await runtime.refresh(run)
@@ -459,7 +460,6 @@ def test_a_run_that_somebody_follows_again_ends_nothing(monkeypatch: pytest.Monk
         looking.cancel()
 
     monkeypatch.setattr(module, "LOOK_S", 0.0)
-    monkeypatch.setattr(module, "client_of", lambda server: None)
     asyncio.run(go())
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import (
     DescribeWorkflowExecutionRequest,
+    DescribeWorkflowExecutionResponse,
     GetWorkflowExecutionHistoryRequest,
     ListWorkflowExecutionsRequest,
 )
@@ -35,21 +36,10 @@ CONNECT_S = 10.0
 PAGE = 1_000
 
 
-class Connection(Protocol):
-    """What it takes to read what a server keeps: a client has it, too."""
-
-    @property
-    def service_client(self) -> ServiceClient: ...
-    @property
-    def workflow_service(self) -> WorkflowService: ...
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def data_converter(self) -> DataConverter: ...
-
-
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class Reader:
+    """What it takes to read what a server keeps."""
+
     service_client: ServiceClient
     namespace: str
     data_converter: DataConverter
@@ -57,6 +47,10 @@ class _Reader:
     @property
     def workflow_service(self) -> WorkflowService:
         return self.service_client.workflow_service
+
+
+# A client has the same.
+Connection: TypeAlias = "Reader | Client"
 
 
 async def connect_to_read(settings: TemporalSettings) -> Connection:
@@ -80,7 +74,7 @@ async def connect_to_read(settings: TemporalSettings) -> Connection:
         words = f"Temporal does not answer at {settings.address!r}: {fault or 'no answer in time'}"
         advice = "check [runtime.temporal] address; `temporal server start-dev` starts one to try"
         raise StoreError(words, code="R922", help=advice) from fault
-    return _Reader(service, settings.namespace, converter(place, key))
+    return Reader(service, settings.namespace, converter(place, key))
 
 
 async def connect(settings: TemporalSettings) -> Client:
@@ -111,18 +105,22 @@ def _execution(info: WorkflowExecutionInfo) -> Execution:
     return Execution(RunId(own.workflow_id), own.run_id, started_at, ended_at)
 
 
-async def execution_of(connection: Connection, run: RunId) -> Execution | None:
-    """The newest execution of a run; None: the server has none."""
+async def described(connection: Connection, run: RunId) -> DescribeWorkflowExecutionResponse:
+    """What the server says of the newest execution of a run."""
     asked = DescribeWorkflowExecutionRequest(
         namespace=connection.namespace, execution=WorkflowExecution(workflow_id=run)
     )
+    return await connection.workflow_service.describe_workflow_execution(asked, retry=True)
+
+
+async def execution_of(connection: Connection, run: RunId) -> Execution | None:
+    """The newest execution of a run; None: the server has none."""
     try:
-        found = await connection.workflow_service.describe_workflow_execution(asked, retry=True)
+        return _execution((await described(connection, run)).workflow_execution_info)
     except RPCError as fault:
         if fault.status == RPCStatusCode.NOT_FOUND:
             return None
         raise
-    return _execution(found.workflow_execution_info)
 
 
 async def executions(

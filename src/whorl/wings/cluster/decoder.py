@@ -21,18 +21,19 @@ from whorl.wings.cluster.messages import Beginning
 from whorl.wings.cluster.values import bound_to
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from temporalio.api.history.v1 import HistoryEvent
     from temporalio.converter import DataConverter
 
+    from whorl.language import Json
     from whorl.runtimes.replay_core import PureDriver
 
-_PREFIX = "EVENT_TYPE_"
 # How the SDK names the marker of a local activity.
 _LOCAL = "core_local_activity"
 # How it names the end of an activity whose worker leaves.
 _LEFT = "WorkerShutdown"
+_CUT_OFF = frozenset(
+    f"WORKFLOW_EXECUTION_{how}" for how in ("FAILED", "TERMINATED", "TIMED_OUT", "CANCELED")
+)
 
 
 class Decoder:
@@ -54,33 +55,54 @@ class Decoder:
         self.is_ended = False
         # The execution that goes on with the run.
         self.next = ""
-        # How many records of the run no memory has taken.
-        self.lost_records = 0
 
     async def take(self, event: HistoryEvent) -> None:
-        name = EventType.Name(event.event_type)
-        take = _TAKEN.get(name)
-        if take is not None:
-            part = name.removeprefix(_PREFIX).lower()
-            await take(self, event, getattr(event, f"{part}_event_attributes"))
+        """Takes the next event; most kinds of events say nothing about the run."""
+        kind = EventType.Name(event.event_type).removeprefix("EVENT_TYPE_")
+        about: Any = getattr(event, f"{kind.lower()}_event_attributes")
+        match kind:
+            case "WORKFLOW_EXECUTION_STARTED":
+                self.beginning = Beginning.from_json(await self._value(about.input))
+                self.pilot = self.beginning.pilot()
+                self._is_queued = bool(self.beginning.at_once) and not self.beginning.has_place
+            case "WORKFLOW_EXECUTION_SIGNALED" if about.signal_name == messages.ASK:
+                self._signals.append(await self._value(about.input))
+            case "WORKFLOW_EXECUTION_SIGNALED" if about.signal_name == messages.TURN:
+                self._signals.append(None)
+            case "WORKFLOW_TASK_STARTED":
+                self._now = self.beginning.time(event.event_time.ToNanoseconds() / 1e9)
+                is_long = event.event_id > self.beginning.events_max
+                self._is_full = is_long or about.suggest_continue_as_new
+            case "WORKFLOW_TASK_COMPLETED":
+                self._activate()
+            case "ACTIVITY_TASK_SCHEDULED":
+                self._calls[event.event_id] = about.activity_id
+            case "ACTIVITY_TASK_COMPLETED" | "ACTIVITY_TASK_FAILED" | "ACTIVITY_TASK_TIMED_OUT":
+                await self._hear(about)
+            case "TIMER_STARTED" if event.user_metadata.summary.data:  # others are the workflow's
+                [name] = await self._converter.decode([event.user_metadata.summary])
+                self._timers[about.timer_id] = (event.event_id, *messages.timer_of(name))
+            case "TIMER_FIRED" if about.timer_id in self._timers:
+                number, address, due = self._timers[about.timer_id]
+                self._arrived.append(Arrival(number, Event("timer.fired", address, 0.0), due))
+            case "TIMER_CANCELED":
+                self._timers.pop(about.timer_id, None)
+            case "MARKER_RECORDED" if about.marker_name == _LOCAL and "result" in about.details:
+                intents = await self._value(about.details["result"])
+                for intent in intents:
+                    self.pilot.arrive(messages.event_from_json(intent, self._now))
+                self._carry_out(intents[-1]["at"])
+            case "WORKFLOW_EXECUTION_COMPLETED":
+                result = await self._value(about.result)
+                self._end(result["seq"], result["hash"])
+            case "WORKFLOW_EXECUTION_CONTINUED_AS_NEW":
+                after = Beginning.from_json(await self._value(about.input))
+                self.next = about.new_execution_run_id
+                self._end(after.seq, after.hash)
+            case _ if kind in _CUT_OFF:
+                self.is_ended = True
 
-    async def _begin(self, event: HistoryEvent, attributes: Any) -> None:
-        self.beginning = Beginning.from_json(await self._value(attributes.input))
-        self.pilot = self.beginning.pilot()
-        self._is_queued = bool(self.beginning.at_once) and not self.beginning.has_place
-
-    async def _ask(self, event: HistoryEvent, attributes: Any) -> None:
-        if attributes.signal_name == messages.ASK:
-            self._signals.append(await self._value(attributes.input))
-        elif attributes.signal_name == messages.TURN:
-            self._signals.append(None)
-
-    async def _start_task(self, event: HistoryEvent, attributes: Any) -> None:
-        self._now = self.beginning.time(event.event_time.ToNanoseconds() / 1e9)
-        is_long = event.event_id > self.beginning.events_max
-        self._is_full = is_long or attributes.suggest_continue_as_new
-
-    async def _activate(self, event: HistoryEvent, attributes: Any) -> None:
+    def _activate(self) -> None:
         signals, self._signals = self._signals, []
         arrived, self._arrived = self._arrived, []
         if not self._has_begun:
@@ -120,61 +142,24 @@ class Decoder:
             del self._timers[name]
         return calls | set(timers.values())
 
-    async def _schedule(self, event: HistoryEvent, attributes: Any) -> None:
-        self._calls[event.event_id] = attributes.activity_id
-
-    async def _complete(self, event: HistoryEvent, attributes: Any) -> None:
-        number = attributes.scheduled_event_id
-        if number in self._calls:
-            reply = await self._value(attributes.result, self._calls[number])
-            self._hear(number, Event(reply["kind"], self._calls[number], 0.0, reply["body"]))
-
-    async def _fail(self, event: HistoryEvent, attributes: Any) -> None:
-        number = attributes.scheduled_event_id
-        if number in self._calls:
-            cause = await self._of(self._calls[number]).decode_failure(attributes.failure)
-            self._hear(number, lost(self._calls[number], 0.0, cause))
-
-    def _hear(self, number: int, event: Event) -> None:
+    async def _hear(self, about: Any) -> None:
+        """Takes what came of a call, if it is still waited for."""
+        number = about.scheduled_event_id
+        address = self._calls.get(number)
+        if address is None:
+            return
+        if hasattr(about, "result"):
+            reply = await self._value(about.result, address)
+            event = Event(reply["kind"], address, 0.0, reply["body"])
+        else:
+            cause = await self._of(address).decode_failure(about.failure)
+            event = lost(address, 0.0, cause)
         self._arrived.append(Arrival(number, event))
 
-    async def _set_timer(self, event: HistoryEvent, attributes: Any) -> None:
-        if not event.user_metadata.summary.data:
-            return  # the workflow's own
-        [name] = await self._converter.decode([event.user_metadata.summary])
-        self._timers[attributes.timer_id] = (event.event_id, *messages.timer_of(name))
-
-    async def _fire(self, event: HistoryEvent, attributes: Any) -> None:
-        timer = self._timers.get(attributes.timer_id)
-        if timer is not None:
-            number, address, due = timer
-            self._arrived.append(Arrival(number, Event("timer.fired", address, 0.0), due))
-
-    async def _drop_timer(self, event: HistoryEvent, attributes: Any) -> None:
-        self._timers.pop(attributes.timer_id, None)
-
-    async def _take_intents(self, event: HistoryEvent, attributes: Any) -> None:
-        if attributes.marker_name == _LOCAL and "result" in attributes.details:
-            intents = await self._value(attributes.details["result"])
-            for intent in intents:
-                self.pilot.arrive(messages.event_from_json(intent, self._now))
-            self._carry_out(intents[-1]["at"])
-
-    async def _end(self, event: HistoryEvent, attributes: Any) -> None:
+    def _end(self, seq: int, digest: str) -> None:
         self.is_ended = True
-        result = await self._value(attributes.result)
-        self.lost_records = result.get("lost_records", 0)
-        if (result["seq"], result["hash"]) != (self.pilot.seq, self.pilot.digest):
+        if (seq, digest) != (self.pilot.seq, self.pilot.digest):
             raise underivable(self.beginning.run)
-
-    async def _hand_on(self, event: HistoryEvent, attributes: Any) -> None:
-        self.is_ended, self.next = True, attributes.new_execution_run_id
-        after = Beginning.from_json(await self._value(attributes.input))
-        if (after.seq, after.hash) != (self.pilot.seq, self.pilot.digest):
-            raise underivable(self.beginning.run)
-
-    async def _cut_off(self, event: HistoryEvent, attributes: Any) -> None:
-        self.is_ended = True
 
     async def _value(self, payloads: Any, call: str = "") -> Any:
         reader = self._of(call) if call else self._converter
@@ -188,35 +173,12 @@ def underivable(run: str) -> StoreError:
     return StoreError(words, code="R921", help=advice)
 
 
-_TAKEN: dict[str, Callable[[Decoder, HistoryEvent, Any], Awaitable[None]]] = {
-    f"{_PREFIX}{name}": take
-    for name, take in {
-        "WORKFLOW_EXECUTION_STARTED": Decoder._begin,
-        "WORKFLOW_EXECUTION_SIGNALED": Decoder._ask,
-        "WORKFLOW_TASK_STARTED": Decoder._start_task,
-        "WORKFLOW_TASK_COMPLETED": Decoder._activate,
-        "ACTIVITY_TASK_SCHEDULED": Decoder._schedule,
-        "ACTIVITY_TASK_COMPLETED": Decoder._complete,
-        "ACTIVITY_TASK_FAILED": Decoder._fail,
-        "ACTIVITY_TASK_TIMED_OUT": Decoder._fail,
-        "TIMER_STARTED": Decoder._set_timer,
-        "TIMER_FIRED": Decoder._fire,
-        "TIMER_CANCELED": Decoder._drop_timer,
-        "MARKER_RECORDED": Decoder._take_intents,
-        "WORKFLOW_EXECUTION_COMPLETED": Decoder._end,
-        "WORKFLOW_EXECUTION_CONTINUED_AS_NEW": Decoder._hand_on,
-        "WORKFLOW_EXECUTION_FAILED": Decoder._cut_off,
-        "WORKFLOW_EXECUTION_TERMINATED": Decoder._cut_off,
-        "WORKFLOW_EXECUTION_TIMED_OUT": Decoder._cut_off,
-        "WORKFLOW_EXECUTION_CANCELED": Decoder._cut_off,
-    }.items()
-}
-
-
 def lost(address: str, at: float, cause: BaseException | None) -> Event:
     """A call of which no worker has told what came of it, or one that a worker got wrong."""
     is_left = getattr(cause, "type", "") == _LEFT
     if is_left or isinstance(cause, OutOfTime | CancelledError):
         return Event("task.in_doubt", address, at)
     message = str(getattr(cause, "message", cause))
-    return Event("task.failed", address, at, messages.fault_of_worker(message))
+    error: dict[str, Json] = {"code": "I900", "message": message, "retryable": False}
+    body: dict[str, Json] = {"error": error | {"retry_after_s": None, "detail": {}}}
+    return Event("task.failed", address, at, body)

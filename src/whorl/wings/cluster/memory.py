@@ -127,15 +127,12 @@ def _id_of(record: Any) -> str:
 
 
 class Remembering:
-    """The records of a run on their way to memories, one after the other.
-
-    `lost` counts those that no memory has taken, also of the executions before.
-    """
+    """The records of a run on their way to memories, one after the other."""
 
     def __init__(self, beginning: Beginning) -> None:
         self._run, self._queue = beginning.run, beginning.queue
         self._records: list[tuple[str, Record]] = []
-        self.lost = beginning.lost_records
+        self._has_lost = False
 
     @property
     def is_busy(self) -> bool:
@@ -153,7 +150,7 @@ class Remembering:
         while self._records:
             once, record = self._records[0]
             if not await self._is_kept(once, record):
-                self.lost += 1
+                self._has_lost = True
                 words = "the memory %r takes no record of run %s"
                 workflow.logger.error(words, record.key, self._run)
             self._records.pop(0)
@@ -162,7 +159,7 @@ class Remembering:
         """Whether a memory was told of a record; where there is none, one is made."""
         name = messages.memory_id(self._queue, record.key)
         # Where one was lost, nobody waits long for the others.
-        for attempt in range(TELL_MAX if not self.lost else 2):
+        for attempt in range(TELL_MAX if not self._has_lost else 2):
             if attempt > 1:
                 await workflow.sleep(TELL_S * 2 ** (attempt - 2))
             if attempt:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from whorl.errors import UsageError
 from whorl.interpreter import BEHAVIOUR
-from whorl.interpreter.events import Event, Perform
+from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, from_json, to_json
 from whorl.lazily import dataclass
@@ -72,9 +72,8 @@ class Beginning:
     `intents_max` intents for it at a stretch, or any number (0). `effects` are the kinds of
     tasks whose intents need no worker. `queue` takes calls, unless `queues` has another one for
     their kind. With `at_once`, only so many of its workflow run at
-    once, of which it may have a place already. No memory has taken so many `lost_records` of those
-    that came before. `rate` is how much faster than the server's its time goes from `epoch` on:
-    tests are in a hurry.
+    once, of which it may have a place already. `rate` is how much faster than the server's its
+    time goes from `epoch` on: tests are in a hurry.
     """
 
     run: str
@@ -104,12 +103,11 @@ class Beginning:
     before: str = ""
     at_once: int = 0
     has_place: bool = False
-    lost_records: int = 0
     epoch: float = 0.0
     rate: float = 1.0
 
     def to_json(self) -> dict[str, Any]:
-        return _unusual(self)
+        return unusual(self)
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
@@ -118,7 +116,7 @@ class Beginning:
         return cls(**{name: part for name, part in value.items() if name in known})
 
     def pilot(self) -> PureDriver:
-        plan = _plan(self.digest, self.workflow)
+        plan = plan_of(self.digest, self.workflow)
         return PureDriver(
             plan,
             self.state,
@@ -146,12 +144,11 @@ class Beginning:
             before=before,
             # A run that goes on after its end waits for nobody.
             at_once=0 if before else self.at_once,
-            lost_records=0,
         )
 
     def memory_keys(self) -> list[str]:
         """The keys under which loops of its workflow remember across runs."""
-        loops = _plan(self.digest, self.workflow).loops.values()
+        loops = plan_of(self.digest, self.workflow).loops.values()
         memories = [loop.memory for loop in loops if loop.memory is not None]
         return list(dict.fromkeys(each.key for each in memories if each.across_runs))
 
@@ -213,7 +210,7 @@ def new_beginning(
     workflow, given = without_defaults(workflow, start.input)
     encoded = to_json(workflow)
     digest = content_hash(encoded)
-    plan = _plan(digest, encoded)
+    plan = plan_of(digest, encoded)
     check_runnable(plan, settings)
     shown = without_secrets(workflow, given, redacted)
     body = started(run, plan, replace(start, input=shown), url)
@@ -244,16 +241,6 @@ def event_from_json(value: dict[str, Any], now: float = 0.0) -> Event:
     return Event(value["kind"], value["address"], value["at"] or now, value["body"])
 
 
-def perform_to_json(perform: Perform) -> dict[str, Any]:
-    return _unusual(perform)
-
-
-def fault_of_worker(message: str) -> dict[str, Json]:
-    """The body of a failure that came from no provider."""
-    error: dict[str, Json] = {"code": "I900", "message": message, "retryable": False}
-    return {"error": error | {"retry_after_s": None, "detail": {}}}
-
-
 def timer_name(address: str, due: float) -> str:
     return f"{address} {due!r}"
 
@@ -263,7 +250,7 @@ def timer_of(name: str) -> tuple[str, float]:
     return address, float(due)
 
 
-def _unusual(item: Any) -> dict[str, Any]:
+def unusual(item: Any) -> dict[str, Any]:
     """The fields of an object that are not what they usually are."""
     found = {}
     for each in fields(item):
@@ -275,7 +262,7 @@ def _unusual(item: Any) -> dict[str, Any]:
     return found
 
 
-def _plan(digest: str, workflow: Json) -> Plan:
+def plan_of(digest: str, workflow: Json) -> Plan:
     if digest not in _PLANS:
         if len(_PLANS) >= _PLANS_MAX:
             _PLANS.clear()

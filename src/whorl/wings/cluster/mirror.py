@@ -46,7 +46,6 @@ BUSY_S = 0.02
 AT_ONCE = 16
 # A value that is closed to those who read here, and a history that another version has made.
 UNREADABLE = ("R920", "R921")
-_LOST = "run %s wanted to keep %d records that the memory of loops has not taken"
 log = logging.getLogger("whorl")
 _ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _RUNS = f"WorkflowType = '{messages.RUN}'"
@@ -157,19 +156,12 @@ class Mirror:
                         await self._keep(decoder)
                 await self._keep(decoder)
                 self.brought(run)
-            if decoder.lost_records:
-                log.warning(_LOST, run, decoder.lost_records)
             if decoder.next and decoder.next not in unread:
                 unread.append(decoder.next)
         return decoder
 
     def _decoder(self, run: RunId) -> Decoder:
         return Decoder(self.server.data_converter, self.server.namespace, run)
-
-    async def newest(self, run: RunId) -> str:
-        """The execution that has the run; an empty text: the server has none."""
-        about = await execution_of(self.server, run)
-        return "" if about is None else about.execution
 
     async def bring_schedules(self) -> None:
         """Brings the schedules; where there are none, and never were, nothing is imported."""

@@ -9,23 +9,21 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import KW_ONLY, field, replace
 from typing import TYPE_CHECKING, Any
 
-from temporalio.client import WorkflowExecutionStatus
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from whorl.errors import StoreError, UsageError
-from whorl.interpreter.plan import Plan
 from whorl.interpreter.requests import objection
-from whorl.ir import content_hash, from_json
+from whorl.ir import content_hash
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.journal.forking import Fork, fork_run
+from whorl.runtimes.journal.forking import Fork, new_run_of
 from whorl.runtimes.journal.sealed_secrets import opened, opened_state
 from whorl.runtimes.runtime import raise_objection
 from whorl.runtimes.start_options import Start, new_run_id
 from whorl.wings.cluster import messages
-from whorl.wings.cluster.connection import answering, client_of
+from whorl.wings.cluster.connection import answering, described, execution_of
 from whorl.wings.cluster.memory import ClusterMemories
 from whorl.wings.cluster.messages import Beginning, check_runnable, id_of
 from whorl.wings.cluster.mirror import Mirror
@@ -36,22 +34,24 @@ from whorl.wings.cluster.workflow import how_to_begin
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
-    from temporalio.client import Client, WorkflowExecutionDescription
+    from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
+    from temporalio.client import Client
 
     from whorl.interpreter.events import Event
+    from whorl.interpreter.plan import Plan
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.settings import TemporalSettings
-    from whorl.runtimes.journal.journal import Entry, NewRun, RunId, RunRow
+    from whorl.runtimes.journal.journal import Entry, RunId, RunRow
     from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.wings.cluster.connection import Connection
 
 
 # How long somebody waits for a worker who tells what has become of a start or a request.
 PATIENCE_S = 30.0
 # How long a run that should have gone on by now is looked at.
 LATE_S = 2.0
-PLANS_MAX = 64
 
 
 @dataclass(eq=False)
@@ -79,7 +79,6 @@ class TemporalRuntime:
         self.mirror = Mirror(self.client, self.store, heard, self.redacted)
         self._following = Following(self.mirror, self.watcher, self.is_watched)
         self._memories = ClusterMemories(self.client, self.settings)
-        self._plans: dict[str, Plan] = {}
         self._stopping = asyncio.Event()
 
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
@@ -144,7 +143,7 @@ class TemporalRuntime:
                 is_late = row.last_seq == before and time.monotonic() < deadline
                 if following.done() or (not is_late and self._is_at_rest(row)):
                     return self.store.run(run).status
-                await self._following.news(run, following)
+                await self._following.news(run)
         return "stopped"
 
     def _is_at_rest(self, row: RunRow) -> bool:
@@ -187,50 +186,45 @@ class TemporalRuntime:
 
     async def _reopen(self, run: RunId, event: Event) -> bool:
         """Goes on with a run that has ended; False: somebody else was quicker."""
-        execution = await self.mirror.newest(run)
+        about = await execution_of(self.client, run)
         decoder = await self.mirror.bring(run)
-        if decoder is None:
+        if about is None or decoder is None:
             words = f"the server has deleted the history of run {run!r}"
             raise UsageError(words, help="fork it, or start it again", code="W905")
         first = (replace(event, at=0.0),)
-        again = decoder.beginning.go_on(decoder.pilot, before=execution, first=first)
+        again = decoder.beginning.go_on(decoder.pilot, before=about.execution, first=first)
         return await self._begin(again, is_again=True)
 
     async def fork(self, source: RunId, fork: Fork) -> tuple[RunId, bool]:
         """Makes a run that redoes an iteration of another one; False: one with its key exists."""
         now = time.time()
         run = id_of(fork.key) if fork.key else new_run_id(now)
-        journal: Any = _Forking(self.store, self._begin_fork)
         with answering(self.settings):
             await self.refresh(source)
-            made, is_new = await fork_run(journal, source, fork, run=run, now=now)
+            made, events = new_run_of(self.store, source, fork, run=run, now=now)
+            check_runnable(messages.plan_of(made.workflow_hash, made.workflow), self.settings)
+            seals = self.store.seals
+            past = [messages.event_to_json(opened(event, run, seals)) for event in events]
+            beginning = Beginning(
+                run=run,
+                workflow=made.workflow,
+                digest=made.workflow_hash,
+                name=made.name,
+                dialect=made.dialect,
+                file=made.file,
+                key=made.key,
+                parent=made.parent,
+                origin=made.origin,
+                sources=made.sources,
+                past=past,
+                state=opened_state((len(events), made.state), run, seals),
+                seq=len(events),
+                **self._ways(),
+            )
+            is_new = await self._begin(beginning)
+            await self._memories.keep(run, made.memories)
             await self._await_start(run, is_new=is_new)
-        return made, is_new
-
-    async def _begin_fork(self, made: NewRun, events: Sequence[Event]) -> bool:
-        seals = self.store.seals
-        plan = Plan(from_json(made.workflow))
-        check_runnable(plan, self.settings)
-        past = [messages.event_to_json(opened(event, made.id, seals)) for event in events]
-        beginning = Beginning(
-            run=made.id,
-            workflow=made.workflow,
-            digest=made.workflow_hash,
-            name=made.name,
-            dialect=made.dialect,
-            file=made.file,
-            key=made.key,
-            parent=made.parent,
-            origin=made.origin,
-            sources=made.sources,
-            past=past,
-            state=opened_state((len(events), made.state), made.id, seals),
-            seq=len(events),
-            **self._ways(),
-        )
-        is_new = await self._begin(beginning)
-        await self._memories.keep(made.id, made.memories)
-        return is_new
+        return run, is_new
 
     async def refresh(self, run: RunId | None = None) -> None:
         """Brings what is new into the store."""
@@ -241,8 +235,7 @@ class TemporalRuntime:
         """The entries of a run as they come, until it ends or waits for a person."""
         async with self._following.followed(run) as following:
             while not self._stopping.is_set():
-                is_over = following.done()
-                version = self.store.version()
+                is_over, version = following.done(), self.store.version()
                 status = self.store.run(run).status
                 for entry in self.store.read(run, after=after):
                     after = entry.seq
@@ -250,9 +243,9 @@ class TemporalRuntime:
                 if status != "running" or is_over:
                     return
                 while self.store.version() == version and not following.done():
+                    await self._following.news(run)
                     if self._stopping.is_set():
                         return
-                    await self._following.news(run, following)
 
     async def follow_all(self) -> None:
         """Brings what comes of all runs, until it is cancelled."""
@@ -260,12 +253,7 @@ class TemporalRuntime:
 
     def plan(self, run: RunId) -> Plan:
         encoded = self.store.workflow(run)
-        digest = content_hash(encoded)
-        if digest not in self._plans:
-            if len(self._plans) >= PLANS_MAX:
-                self._plans.clear()
-            self._plans[digest] = Plan(from_json(encoded))
-        return self._plans[digest]
+        return messages.plan_of(content_hash(encoded), encoded)
 
     def is_asleep(self, run: RunId) -> bool:
         """No run that is only followed takes room."""
@@ -287,7 +275,7 @@ class TemporalRuntime:
                 while not is_there() and not following.done():
                     if time.monotonic() > deadline:
                         raise await self._unheard(run)
-                    await self._following.news(run, following)
+                    await self._following.news(run)
 
     async def _unheard(self, run: RunId) -> StoreError:
         queue = messages.run_queue(self.settings.queue)
@@ -298,20 +286,6 @@ class TemporalRuntime:
         return StoreError(words, code="R922", help=advice)
 
 
-@dataclass(slots=True)
-class _Forking:
-    """A store to read from; what is created in it is begun as an execution instead."""
-
-    store: SqliteStore
-    begin: Callable[[NewRun, Sequence[Event]], Any]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.store, name)
-
-    async def create(self, made: NewRun, *events: Event) -> tuple[RunId, bool]:
-        return made.id, await self.begin(made, events)
-
-
 # Who follows which runs of a cluster: each is brought into the mirror once for all who want it.
 
 # Whoever waits for news looks at the store that often, too, which others may have written to.
@@ -319,6 +293,8 @@ NEWS_S = 0.5
 # How often a server looks for runs that others have started, and how many it follows.
 LOOK_S = 1.0
 FOLLOWED_MAX = 500
+# How often what tasks stream is looked at.
+STREAM_S = 0.2
 # How late a server may tell that a run has ended.
 LAG_S = 15.0
 log = logging.getLogger("whorl")
@@ -331,8 +307,8 @@ class Following:
     mirror: Mirror
     watcher: Watcher | None
     is_watched: Callable[[RunId], bool]
-    # Who waits for news of a run.
-    _waiting: dict[RunId, set[asyncio.Future[None]]] = field(default_factory=dict)
+    # What is set when something of a run is brought.
+    _news: dict[RunId, asyncio.Event] = field(default_factory=dict)
     _following: dict[RunId, tuple[int, asyncio.Task[None]]] = field(default_factory=dict)
     # The runs that `follow_all` has joined those who follow them; None: it is not asked to.
     _kept: set[RunId] | None = None
@@ -355,24 +331,15 @@ class Following:
         finally:
             await self._leave(run)
 
-    async def news(self, run: RunId, following: asyncio.Task[None]) -> None:
+    async def news(self, run: RunId) -> None:
         """Waits until something of a run was brought, or it is followed no longer; not for long."""
-        waiting = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(run, set()).add(waiting)
-        try:
-            await asyncio.wait(
-                {waiting, following}, timeout=NEWS_S, return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            others = self._waiting.get(run, set())
-            others.discard(waiting)
-            if not others:
-                self._waiting.pop(run, None)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(NEWS_S):
+                await self._news.setdefault(run, asyncio.Event()).wait()
 
     def _tell(self, run: RunId) -> None:
-        for waiting in self._waiting.pop(run, ()):
-            if not waiting.done():
-                waiting.set_result(None)
+        if run in self._news:
+            self._news.pop(run).set()
 
     async def follow_all(self) -> None:
         """Brings what comes of all runs, until it is cancelled."""
@@ -431,8 +398,7 @@ class Following:
             await asyncio.wait({task})
 
     async def _bring(self, run: RunId) -> None:
-        client, watcher = client_of(self.mirror.server), self.watcher
-        streaming = asyncio.create_task(stream(client, run, watcher, self.is_watched))
+        streaming = asyncio.create_task(self._stream(run))
         try:
             while True:
                 try:
@@ -443,48 +409,41 @@ class Following:
                     await asyncio.sleep(LOOK_S)
         finally:
             streaming.cancel()
-            with suppress(asyncio.CancelledError):
-                await streaming
+            await asyncio.wait({streaming})
+            self._tell(run)
+
+    async def _stream(self, run: RunId) -> None:
+        """Tells the watcher what tasks of a run stream, as long as it goes on."""
+        server, shown = self.mirror.server, dict[str, str]()
+        while self.watcher is not None:
+            await asyncio.sleep(STREAM_S)
+            if not self.is_watched(run):
+                continue
+            with suppress(RPCError):
+                about = await described(server, run)
+                if about.workflow_execution_info.HasField("close_time"):
+                    return
+                texts = await _streamed(server, run, about)
+                for address, text in texts.items():
+                    if new := _new_part(shown.get(address, ""), text):
+                        self.watcher.text(run, address, new)
+                shown = texts
 
 
-# What tasks have streamed so far: their heartbeats carry the end of it, and cost no history.
+async def _streamed(
+    server: Connection, run: RunId, about: DescribeWorkflowExecutionResponse
+) -> dict[str, str]:
+    """The texts of the calls that are under way, by their addresses.
 
-STREAM_S = 0.2
-
-
-async def stream(
-    client: Client, run: RunId, watcher: Watcher | None, is_watched: Callable[[RunId], bool]
-) -> None:
-    """Tells the watcher what tasks of a run stream, as long as it goes on."""
-    if watcher is None:
-        return
-    shown: dict[str, str] = {}
-    while True:
-        await asyncio.sleep(STREAM_S)
-        if not is_watched(run):
-            continue
-        with suppress(RPCError):
-            about = await client.get_workflow_handle(run).describe()
-            if about.status != WorkflowExecutionStatus.RUNNING:
-                return
-            texts = await _shown_text(about, client)
-            for address, text in texts.items():
-                new = _new_part(shown.get(address, ""), text)
-                if new:
-                    watcher.text(run, address, new)
-            shown = texts
-
-
-async def _shown_text(about: WorkflowExecutionDescription, client: Client) -> dict[str, str]:
-    """The texts of the calls that are under way, by their addresses."""
+    Their heartbeats carry the end of it, and cost no history.
+    """
     texts = {}
-    for pending in about.raw_description.pending_activities:
-        if pending.heartbeat_details.payloads:
-            place = (client.namespace, about.id, pending.activity_id)
-            reader = bound_to(client.data_converter, *place)
-            details = await reader.decode(pending.heartbeat_details.payloads)
+    for call in about.pending_activities:
+        if call.heartbeat_details.payloads:
+            reader = bound_to(server.data_converter, server.namespace, run, call.activity_id)
+            details = await reader.decode(call.heartbeat_details.payloads)
             if details and isinstance(details[0], str) and details[0]:
-                texts[pending.activity_id] = details[0]
+                texts[call.activity_id] = details[0]
     return texts
 
 

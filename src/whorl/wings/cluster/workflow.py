@@ -159,9 +159,7 @@ class Run:
 
     def _result(self) -> dict[str, Any]:
         pilot = self._pilot
-        result = {"status": self._status, "seq": pilot.seq, "hash": pilot.digest}
-        lost = self._remembering.lost
-        return result | ({"lost_records": lost} if lost else {})
+        return {"status": self._status, "seq": pilot.seq, "hash": pilot.digest}
 
     def _after(self) -> Beginning:
         after = self._beginning.go_on(self._pilot)
@@ -169,7 +167,6 @@ class Run:
             after,
             at_once=self._beginning.at_once if self._is_in_lane else 0,
             has_place=self._has_place,
-            lost_records=self._remembering.lost,
         )
 
     def _now(self) -> float:
@@ -269,7 +266,7 @@ class Run:
 
     async def _prepare(self, wanted: list[Perform]) -> None:
         """Has intents made: what tasks do and may cost depends on a worker's settings."""
-        performs = [messages.perform_to_json(perform) for perform in wanted]
+        performs = [messages.unusual(perform) for perform in wanted]
         try:
             events = await workflow.execute_local_activity(
                 messages.PREPARE,
@@ -289,7 +286,7 @@ class Run:
         limit_s = CALL_MAX_S if perform.timeout_s is None else perform.timeout_s + LATE_S
         call = {
             "run": beginning.run,
-            "perform": messages.perform_to_json(perform),
+            "perform": messages.unusual(perform),
             "cap": cap,
             "held": self._machine.held_for(address),
             "pins": self._pilot.pins,
