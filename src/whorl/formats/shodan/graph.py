@@ -311,11 +311,8 @@ def _read_node(context: Findings, graph: Graph, item: Mapping) -> None:
     kind = text_of(fields.get("nodeType")) or text_of(item.get("type"))
     if kind not in FIELDS:
         where = span_of(fields, "nodeType") if "nodeType" in fields else span_of(item, "type")
-        message, label = f"node {name!r} lacks its 'nodeType'", "no type"
-        if kind:
-            message = f"node {name!r} is of the type {kind[:60]!r}, which is not known"
-            label = "unknown type"
-        context.report("W009", message, where, label=label, help=suggest(kind, FIELDS))
+        message = f"node {name!r} is of the type {kind[:60]!r}, which is not known"
+        context.report("W009", message, where, label="unknown type", help=suggest(kind, FIELDS))
         return
     inputs, outputs = (read_ports(context, fields, side, name) for side in ("inputs", "outputs"))
     holder = text_of(item.get("parentId"))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading import ReadContext
-from whorl.dialects.reading.fields import text_of
+from whorl.dialects.reading.fields import Fields, text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import InvalidWorkflow, Severity, Span
 from whorl.formats.shodan.graph import COUNT, Edge, Graph, GraphNode, Handle, PortSpec, object_of
@@ -144,6 +144,10 @@ class Level:
         """The loop, where there is one."""
         assert self.loop is not None
         return self.loop
+
+    def fields(self, node: GraphNode) -> Fields:
+        """The fields of a node, by which what is wrong in them is reported."""
+        return Fields(self.context, node.fields, owner=f"{node.type} {node.id!r}", span=node.span)
 
     @property
     def members(self) -> list[GraphNode]:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 from whorl import ir
 from whorl.dialects.reading.fields import scalar_of, span_of, text_of, whole_of
 from whorl.dialects.reading.texts import called, quoted
-from whorl.errors import nearest
 from whorl.formats.shodan.functions import OPERATORS
 from whorl.formats.shodan.graph import (
     COUNT,
@@ -309,7 +308,8 @@ def _inner_output(inner: Level, source: Mapping) -> tuple[str, str] | None:
 
 
 def _mapping_source(inner: Level, source: Mapping) -> str | None:
-    kind, name = text_of(source.get("type")), text_of(source.get("name"))
+    kinds = ("outer", "item" if inner.held else "previous", "builtin")
+    kind, name = word_of(inner.context, source, "type", kinds, ""), text_of(source.get("name"))
     match kind:
         case "outer":
             # An input of the loop, or the item that is present.
@@ -317,7 +317,7 @@ def _mapping_source(inner: Level, source: Mapping) -> str | None:
                 assert inner.around is not None
                 inner.around.expect(inner.owner, "input", name, span_of(source, "name"))
             return inner.value_of(("input", name, ""))
-        case "previous" if not inner.held:
+        case "previous":
             key = _inner_output(inner, source)
             if key is None:
                 return None
@@ -325,24 +325,10 @@ def _mapping_source(inner: Level, source: Mapping) -> str | None:
                 inner.previous[key] = inner.claim(f"{key[0]}.{key[1]}")
             return given(inner.previous[key])
         case "builtin":
-            return _builtin(inner, source, inner.counted)
-        case "item" if inner.held:
+            word_of(inner.context, source, "name", (COUNT,), COUNT)
+            return inner.counted
+        case "item":
             return given(inner.item[1])
-    kinds = ("outer", "item" if inner.held else "previous", "builtin")
-    message = f"the source of a mapping is of the type {kind[:40]!r}, which is not known"
-    message += " in a for-each" if kind == "previous" else ""
-    span, advice = span_of(source, "type"), suggest(kind, kinds)
-    inner.context.report("W009", message, span, label="unknown type", help=advice)
-    return None
-
-
-def _builtin(inner: Level, source: Mapping, count: str) -> str | None:
-    """The only value that every loop has by itself: how many iterations there were."""
-    name = text_of(source.get("name"))
-    if name == COUNT:
-        return count
-    message, span = f"there is no builtin {name[:40]!r}", span_of(source, "name")
-    inner.context.report("W010", message, span, label="unknown name", help=f"write {COUNT}")
     return None
 
 
@@ -416,10 +402,8 @@ def loop_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take,
         if source is not None and (not inner.held or source.startswith("port(")):
             outputs[port.name] = (usual, source)
         elif port.name not in (*outputs, COUNT):
-            near = nearest(port.name, outputs)
-            advice = "add it to outputMappings, or connect an inner output to it"
-            if near:
-                advice = f"did you mean it where outputMappings says {near!r}?"
+            advice = suggest(port.name, outputs)
+            advice = advice or "add it to outputMappings, or connect an inner output to it"
             message = f"output {port.name[:60]!r} of loop {inner.owner.id!r} comes from nowhere"
             inner.context.report("W010", message, port.span, label="no source", help=advice)
     return outputs
@@ -435,7 +419,8 @@ def _mapped_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Ta
             inner.context.report("W012", message, span, label="a second value", help=advice)
         take = word_of(inner.context, mapping, "take", TAKES, usual)
         if text_of(source.get("type")) == "builtin":
-            value = _builtin(inner, source, count)
+            word_of(inner.context, source, "name", (COUNT,), COUNT)
+            value = count
         else:
             key = _inner_output(inner, source)
             value = None if key is None else output(*key)

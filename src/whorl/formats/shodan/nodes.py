@@ -217,10 +217,12 @@ def _read_constant(level: Level, node: GraphNode) -> ir.Node:
     wanted = text_of(node.fields.get("valueType"))
     is_wrong = wanted in _CONSTANTS and not isinstance(value, _CONSTANTS[wanted])
     if is_wrong or (wanted == "number" and isinstance(value, bool)):
-        shown = repr(written.text[:40]) if isinstance(written, Scalar) else "an object or a list"
-        message = f"constant {node.id!r} must be a {wanted}, not {shown}"
-        span, advice = span_of(node.fields, "value"), f"write a {wanted}, or change its valueType"
-        level.context.report("W007", message, span, label=f"expected a {wanted}", help=advice)
+        fields = level.fields(node)
+        advice = f"write a {wanted}, or change its valueType"
+        if written is None:
+            fields.missing("value", advice)
+        else:
+            fields.wrong("value", f"a {wanted}", advice)
     return _compute(node, {"value": ir.Constant(value)})
 
 
@@ -311,9 +313,7 @@ def _read_function(level: Level, node: GraphNode) -> ir.Node:
     if code is None and file is not None:
         name, text = level.context.read_file(file) or ("", "")
     elif code is None:
-        message = f"function {node.id!r} lacks its 'code'"
-        advice = "add code: return { ... }, or file: with a default export"
-        level.context.report("W006", message, node.span, label="no code", help=advice)
+        level.fields(node).missing("code", "return { ... }, or file: with a default export")
     names = level.input_names(node)
     inputs: dict[str, ir.Value] = {
         "code": ir.Constant(text),
@@ -383,9 +383,7 @@ def _prompt(level: Level, node: GraphNode) -> str:
     if override is not None and (written is None or "inputs.prompt" not in written.text):
         return called("overridden", override, source)
     if written is None and "promptFiles" not in node.fields:
-        message = f"agent {node.id!r} lacks its 'prompt'"
-        advice = "add prompt: what the agent must do"
-        level.context.report("W006", message, node.span, label="no prompt", help=advice)
+        level.fields(node).missing("prompt", "what the agent must do")
     return source
 
 
@@ -395,10 +393,7 @@ def _schema(level: Level, node: GraphNode) -> Json:
         return None
     schema = read_schema(written)
     if schema is None:
-        message = f"'outputSchema' of agent {node.id!r} must be a JSON Schema in a text"
-        span = span_of(node.fields, "outputSchema")
-        advice = 'write {"type": "object", "properties": ...}'
-        level.context.report("W007", message, span, label="no JSON object", help=advice)
+        level.fields(node).wrong("outputSchema", "a text with a JSON Schema")
     return schema  # type: ignore[return-value]
 
 

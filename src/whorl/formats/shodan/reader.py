@@ -8,7 +8,7 @@ from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, cast
 
 from whorl import ir
-from whorl.dialects.reading.fields import Fields, duration_of, scalar_of, span_of, text_of
+from whorl.dialects.reading.fields import duration_of, scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import InvalidWorkflow, Span
 from whorl.formats.shodan.graph import COUNT, FIELDS, check_part, object_of, read_graph, read_ports
@@ -267,12 +267,10 @@ def _read_node(level: Level, node: GraphNode, path: str) -> list[ir.Node]:
 
 def _read_timeout(level: Level, node: GraphNode) -> float | None:
     """How many seconds a node may take, with all of its attempts."""
-    owner = f"{node.type} {node.id!r}"
-    fields = Fields(level.context, node.fields, owner=owner, span=node.span)
-    written = fields.get("timeout") if "timeout" in FIELDS[node.type] else None
+    written = level.fields(node).get("timeout") if "timeout" in FIELDS[node.type] else None
     seconds = duration_of(written)
     if written is not None and not seconds:
-        fields.wrong("timeout", "a number of seconds above 0")
+        level.fields(node).wrong("timeout", "a number of seconds above 0")
     return seconds or None
 
 
@@ -336,10 +334,8 @@ def _read_component(level: Level, node: GraphNode) -> ir.Node:
     if scalar_of(node.fields.get("componentRef")) is not None:
         key = _inline(context, node)
     elif written is None:
-        message = f"component {node.id!r} lacks its 'workflowPath'"
-        advice = "add workflowPath: a file, or componentRef: a name under 'components'"
-        span = span_of(node.fields, "workflowPath")
-        context.report("W006", message, span, label="no workflow", help=advice)
+        advice = "a file, or componentRef: a name under 'components'"
+        level.fields(node).missing("workflowPath", advice)
     elif file := context.call(context.reference(written.text), written.span):
         key = file.key
     context.called[node.span] = key
