@@ -420,9 +420,10 @@ def _is_unpriced(request: Request, providers: Providers) -> bool:
 
 def _models(settings: Settings, asked: Iterable[Request]) -> Iterator[Candidate]:
     """The models that requests may be sent to; none of one that cannot be sent."""
-    from whorl.providers.models.selection import choose_models
-
     for request in asked:
+        # It is loaded where a model is asked at all.
+        from whorl.providers.models.selection import choose_models
+
         with suppress(ProviderError):
             yield from choose_models(settings, request.inputs).candidates
 
