@@ -243,26 +243,6 @@ def test_types_are_those_of_the_reference(whorl: Whorl, project: Path) -> None:
         assert (whorl("validate r.yaml").code == 0) == (kind not in inputs), kind
 
 
-def test_a_workflow_of_a_logic_apps_project_has_its_near_name(whorl: Whorl, project: Path) -> None:
-    schema = "https://schema.management.azure.com/providers/Microsoft.Logic/schemas/"
-    definition = {
-        "$schema": f"{schema}2016-06-01/workflowdefinition.json#",
-        "contentVersion": "1.0.0.0",
-        "triggers": {},
-        "actions": {"a": {"type": "Compose", "inputs": 1, "runAfter": {}}},
-        "outputs": {},
-    }
-    (project / "host.json").write_text('{"version": "2.0"}')
-    (project / "Order").mkdir()
-    (project / "Order" / "workflow.json").write_text(
-        json.dumps({"definition": definition, "kind": "Stateful"})
-    )
-
-    whorl("validate Order").ends(0)
-    for command in ("run", "validate"):
-        whorl(command, "Ordr").ends(2, "did you mean 'Order'?")
-
-
 def test_a_key_starts_one_run_of_one_request_and_names_it(whorl: Whorl, project: Path) -> None:
     first = whorl("run polish.yaml x --id nightly --json")
     again = whorl("run polish.yaml x --id nightly --json")

@@ -223,12 +223,12 @@ def test_control_is_not_printed(
     assert done.out.startswith("text:\na␛[2Jb\nc\n")
 
 
-def test_wrong_configuration_names_its_line(whorl: Whorl, project: Path) -> None:
+def test_wrong_configuration_is_named(whorl: Whorl, project: Path) -> None:
     wrong = '[defaults]\nprovider = "canned"\nmodle = "m"\n'
     for config, message in {
-        "[defaults\n": "whorl.toml:1:",
-        wrong: "whorl.toml:3: [defaults] has no 'modle'",
-        "[allow]\ncommands = 3\n": "whorl.toml:2: [allow] commands must be",
+        "[defaults\n": "at line 1, column",
+        wrong: "whorl.toml: [defaults] has no 'modle'",
+        "[allow]\ncommands = 3\n": "whorl.toml: [allow] commands must be",
     }.items():
         (project / "whorl.toml").write_text(config)
         whorl("run polish.yaml x").ends(2, "error[W901]", message)

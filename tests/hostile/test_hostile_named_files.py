@@ -137,7 +137,7 @@ steps:
   d: {read: "{{ workspace }}/x"}
 """
     (project.root / "flow.yaml").write_text(text)
-    from whorl.services.discovery import Catalogue
+    from whorl.services.project import Catalogue
 
     named = ["a.txt", "files whose names are computed", "prompt.md", "rows.csv", "w.yaml"]
     assert Catalogue(project).reads() == named

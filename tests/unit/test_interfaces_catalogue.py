@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from whorl.services.discovery import DEPTH_MAX, Catalogue
-from whorl.services.project import find_project
+from whorl.services.project import DEPTH_MAX, Catalogue, find_project
 
 if TYPE_CHECKING:
     from pathlib import Path

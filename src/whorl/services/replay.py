@@ -380,9 +380,12 @@ class _Inventing:
             return {"verdict": "not_met", "answer": "NO (invented)"}
         if request.returns is not None:
             return invent(request.returns)
-        if request.kind == "file_read" and request.inputs.get("mode") == "csv":
-            return {"path": "", "size": 0, "content": [{}]}
-        return deepcopy(_INVENTED.get(request.kind, f"(invented answer of {request.address})"))
+        answer = deepcopy(_INVENTED.get(request.kind, f"(invented answer of {request.address})"))
+        if isinstance(answer, dict) and request.kind in ("file_read", "file_write"):
+            answer["path"] = request.inputs.get("path")
+            if request.inputs.get("mode") == "csv" and "content" in answer:
+                answer["content"] = [{}]
+        return answer
 
 
 def rehearse(

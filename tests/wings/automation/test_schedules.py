@@ -13,8 +13,7 @@ from trusted import TRUSTED
 from waiting import PATIENCE_S
 from whorl.errors import StoreError, UsageError
 from whorl.interfaces.python.session import Session
-from whorl.services.discovery import Catalogue
-from whorl.services.project import find_project
+from whorl.services.project import Catalogue, find_project
 from whorl.wings.automation import firing
 from whorl.wings.automation.firing import Scheduler
 from whorl.wings.automation.registry import NewSchedule

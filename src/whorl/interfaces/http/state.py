@@ -36,10 +36,9 @@ from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.runtimes.runtime import Runtime
 from whorl.runtimes.service.tables import Audit
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.discovery import Catalogue
 from whorl.services.inspecting.live_text import folder_of, listening
 from whorl.services.inspecting.results import loop_node, workflow_of
-from whorl.services.project import Project
+from whorl.services.project import Catalogue, Project
 from whorl.services.records import RunRecords
 from whorl.services.run_driver import Driving
 from whorl.services.runs import keep_to, open_runtime

@@ -28,10 +28,10 @@ from whorl.interpreter.events import join
 from whorl.ir.walk import blocks_of
 from whorl.plugins import needed
 from whorl.runtimes.service.tables import Role
-from whorl.services.discovery import Listed
 from whorl.services.files.forecasting import Forecast, forecast
 from whorl.services.files.preflight import SCRIPTED, TOY, refusal
 from whorl.services.inspecting.results import workflow_of
+from whorl.services.project import Listed
 
 if TYPE_CHECKING:
     from whorl.services.files import Editor

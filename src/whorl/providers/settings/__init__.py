@@ -64,6 +64,11 @@ NotifyOn: TypeAlias = Literal["waiting", "failed", "ended"]
 
 AGENT_TIMEOUT_S = 3600.0
 DRAIN_S = 20.0
+# How a variable is named that a folder brings itself: `env:.env:NAME`. None of an environment can
+# have such a name.
+BROUGHT = ".env:"
+# A key of what is only shown: the variables of the person's environment that are used in an entry.
+YOURS = "yours"
 SECRET_NAME = regex(r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 from whorl.ir.checks.commands import is_steering
 from whorl.lazily import dataclass, regex
 from whorl.providers.redaction import HIDDEN
+from whorl.providers.settings import BROUGHT, YOURS
 from whorl.providers.settings.model_providers import KNOWN_PROVIDERS
 from whorl.providers.settings.tables import shown_url
 
@@ -102,12 +103,6 @@ RightKind: TypeAlias = Literal[
 ]
 RIGHT_KINDS: tuple[RightKind, ...] = get_args(RightKind)
 Part: TypeAlias = "tuple[object, list[Right]]"
-# How a variable is named that a folder brings itself: `env:.env:NAME`. None of an environment can
-# have such a name.
-_ENV = ".env"
-BROUGHT = f"{_ENV}:"
-# A key of what is only shown: the variables of the person's environment that are used in an entry.
-YOURS = "yours"
 # How servers call the limit of an answer. Under another name a number may mean anything, such as
 # how many answers are paid for.
 LIMIT_FIELDS = (
@@ -200,7 +195,7 @@ def _provider(name: str, entry: object) -> list[Right]:
         if is_literal and not has_address:
             words = words.replace("its api_key", "its own key instead of yours", 1)
         if is_brought and not has_address:
-            words = words.replace(f"in {_ENV}", f"in {_ENV} instead of yours", 1)
+            words = words.replace("in .env", "in .env instead of yours", 1)
         rights.append(
             Right("addresses", f"{where} for models ({name}){words}", hash_of_hidden(entry))
         )
@@ -381,7 +376,7 @@ def _variable(reference: str) -> str:
     name = reference[4:].strip()
     is_brought = name.startswith(BROUGHT)
     key = name.removeprefix(BROUGHT)
-    return f"the key {key} that stands in {_ENV}" if is_brought else f"the variable {name}"
+    return f"the key {key} that stands in .env" if is_brought else f"the variable {name}"
 
 
 _PARTERS: dict[str, Callable[[object], Part]] = {

@@ -1,20 +1,27 @@
-"""Configurations of other systems, read as they are: their files, and the variables they name."""
+"""Configurations of other systems, read as they are: their files, and the variables they name.
+
+A file of the folder decides most variables, and a person has to see what they stand for. Those of
+the person's own environment are shown by name: what they hold may be a secret. Only where they
+decide about an address or a program is it shown, and another one is asked about again.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from dataclasses import field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from whorl.errors import InvalidWorkflow, UsageError
-from whorl.lazily import dataclass
+from whorl.lazily import dataclass, regex
 from whorl.plugins import formats, load_reference
+from whorl.providers.settings import BROUGHT, SECRET_NAME, YOURS
 from whorl.source.paths import fits_glob, read_start, reason_of, resolve_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from whorl.dialects.files import ReadSections, Sections
@@ -25,8 +32,10 @@ _BYTES_MAX = 1_000_000
 _DEPTH_MAX = 6
 _LOOKED_AT = 100_000
 _COPY = "copy it into the folder of the configuration"
-# Of what a yes is valid for: one that was given when less was shown is asked for again.
-_SHOWN = b"variables are shown by their values\0"
+# A dollar sign counts before braces, and before a name that stands alone.
+_VARIABLE = regex(r"\$\{(\w+)(?::-([^}]*))?\}|(?<!\S)\$(\w+)")
+_REFERENCE = "env:"
+Table: TypeAlias = "dict[str, object]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +78,7 @@ def read_foreign(path: Path) -> Foreign:
     mark = next(mark for mark in marks() if mark.sections)
     files = _Files(path.parent, path.name)
     sections = cast("ReadSections", load_reference(mark.sections))(files)
-    digest = hashlib.sha256(_SHOWN)
+    digest = hashlib.sha256()
     for name in sorted(files.read):
         digest.update(f"{name}\0{len(files.read[name])}\0".encode())
         digest.update(files.read[name])
@@ -140,3 +149,147 @@ def _parts(name: str) -> list[str]:
 
 def _ends(parts: list[str]) -> range:
     return range(1, len(parts) + 1)
+
+
+# What counts in the places of variables, and what is shown there.
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """Sections as they count, and as they are shown.
+
+    `decided` is what the environment says about addresses and programs.
+    """
+
+    table: Table
+    shown: Table
+    decided: bytes
+
+
+def expand(sections: Table, own: Mapping[str, str], environment: Mapping[str, str]) -> Expanded:
+    """The sections with the values of their variables; `own` are those that they bring."""
+    reading = _Reading(own, environment)
+    table, shown = dict(sections), dict(sections)
+    for section, make in (("providers", reading.provider), ("mcp", reading.server)):
+        entries = sections.get(section)
+        if isinstance(entries, dict):
+            made = {name: make(entry) for name, entry in entries.items()}
+            table[section] = {name: counts for name, (counts, _) in made.items()}
+            shown[section] = {name: seen for name, (_, seen) in made.items()}
+    allow = sections.get("allow")
+    if isinstance(allow, dict):
+        both = [reading.program(str(name)) for name in allow.get("commands", [])]
+        table["allow"] = allow | {"commands": sorted({counts for counts, _ in both})}
+        shown["allow"] = allow | {"commands": sorted({seen for _, seen in both})}
+    decided = json.dumps(sorted(reading.decided.items())).encode() if reading.decided else b""
+    return Expanded(table, shown, decided)
+
+
+def bring(table: Table, own: Mapping[str, str], *, is_shown: bool = False) -> Table:
+    """A table whose `env:NAME` mean the variables that the folder brings, where it brings them.
+
+    They get names that no variable of an environment has, so that they decide about nothing else.
+    """
+    return {name: _brought(name, value, own, is_shown=is_shown) for name, value in table.items()}
+
+
+def brought(own: Mapping[str, str]) -> dict[str, str]:
+    """The variables by the names that `bring` gives them."""
+    return {f"{BROUGHT}{name}": text for name, text in own.items()}
+
+
+def _brought(key: str, value: object, own: Mapping[str, str], *, is_shown: bool) -> object:
+    if isinstance(value, dict):
+        inner = {name: _brought(name, each, own, is_shown=is_shown) for name, each in value.items()}
+        # What programs find in their variables may be code: it is shown as if it stood there.
+        if key == "env" and is_shown:
+            return {name: own.get(_named(text), text) for name, text in value.items()}
+        return inner
+    name = _named(value)
+    if name not in own:
+        return value
+    return own[name] if key == "url" else f"{_REFERENCE}{BROUGHT}{name}"
+
+
+def _named(value: object) -> str:
+    is_reference = isinstance(value, str) and value.startswith(_REFERENCE)
+    return str(value)[len(_REFERENCE) :].strip() if is_reference else ""
+
+
+@dataclass(slots=True)
+class _Reading:
+    own: Mapping[str, str]
+    environment: Mapping[str, str]
+    decided: dict[str, str] = field(default_factory=dict)
+    yours: set[str] = field(default_factory=set)
+
+    def provider(self, entry: Table) -> tuple[Table, Table]:
+        self.yours = set()
+        url = entry.get("base_url")
+        if not isinstance(url, str):
+            return entry, entry
+        counts, seen = self._both(url, is_place=True)
+        made = entry | {"base_url": counts}
+        missing = self._missing(url)
+        if missing:
+            # Whoever asks it is told which variable is not set.
+            made |= {"base_url": "https://address.invalid", "api_key": f"{_REFERENCE}{missing}"}
+        return made, self._with_names(entry | {"base_url": seen})
+
+    def server(self, entry: Table) -> tuple[Table, Table]:
+        self.yours = set()
+        command, env = entry.get("command"), entry.get("env", {})
+        if not isinstance(command, list) or not isinstance(env, dict):
+            return entry, entry
+        first = [self.program(str(each)) for each in command[:1]]
+        words = [*first, *(self._both(str(each)) for each in command[1:])]
+        values = {name: self._both(str(text)) for name, text in env.items()}
+        made, shown = (
+            {"command": [each[at] for each in words]}
+            | ({"env": {name: each[at] for name, each in values.items()}} if env else {})
+            for at in (0, 1)
+        )
+        return entry | made, self._with_names(entry | shown)
+
+    def program(self, text: str) -> tuple[str, str]:
+        """What is started; a variable that is not set stays, so that its name is told."""
+        both = self._both(text, is_place=True)
+        return (text, text) if self._missing(text) else both
+
+    def _with_names(self, shown: Table) -> Table:
+        return shown | {YOURS: sorted(self.yours)} if self.yours else shown
+
+    def _both(self, text: str, *, is_place: bool = False) -> tuple[str, str]:
+        """A text as it counts, and as it is shown."""
+        if text.startswith(_REFERENCE):
+            return text, text
+
+        def counts(at: re.Match[str]) -> str:
+            return self._value(at[1] or at[3]) or at[2] or ""
+
+        def seen(at: re.Match[str]) -> str:
+            name = at[1] or at[3]
+            if name in self.own:
+                return self.own[name]
+            is_secret = SECRET_NAME.search(name) is not None
+            if is_place and not is_secret:
+                self.decided[name] = self.environment.get(name, "")
+            if not self.environment.get(name):
+                return at[2] if at[2] is not None else at[0]
+            self.yours.add(name)
+            return self.environment[name] if is_place and not is_secret else f"${{{name}}}"
+
+        made = (_VARIABLE.sub(each, text) for each in (counts, seen))
+        first, second = (os.path.expanduser(each) for each in made)
+        return first, second
+
+    def _value(self, name: str) -> str:
+        return self.own.get(name, "") or self.environment.get(name, "")
+
+    def _missing(self, text: str) -> str:
+        """The first variable in a text that has neither a value nor a default."""
+        for found in _VARIABLE.finditer(text):
+            name = found[1] or found[3]
+            if not self._value(name) and found[2] is None:
+                return name
+        return ""

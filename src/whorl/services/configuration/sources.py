@@ -6,12 +6,12 @@ command line or given as a table. Of the folder's file counts what has been trus
 
 from __future__ import annotations
 
-import re
+from contextlib import suppress
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import UsageError
-from whorl.lazily import dataclass, regex
+from whorl.lazily import dataclass
 from whorl.services.configuration.trust import (
     CONFIG_NAME,
     USER_CONFIG,
@@ -37,8 +37,7 @@ Table: TypeAlias = "dict[str, object]"
 # of another.
 _WHOLE = frozenset({"notify", "connectors"})
 
-_NAMED = regex(r"has no '([^']+)'|\] (\w+) must")
-_PLACE = regex(r"\s*\(at (?:line (?P<line>[0-9]+), column (?P<column>[0-9]+)|end of document)\)$")
+_REFERENCE = "docs/reference/configuration.md has every section and its keys"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +104,7 @@ def _with_foreign(
     is_own_word: bool,
 ) -> Configuration:
     """Both configurations of a folder as one; its hash is that of all files of both."""
-    from whorl.services.configuration.foreign import read_foreign
-    from whorl.services.configuration.variables import bring, brought, expand
+    from whorl.services.configuration.foreign import bring, brought, expand, read_foreign
 
     found = read_foreign(foreign)
     content = b"" if file is None else _read_bytes(file)
@@ -196,34 +194,21 @@ def _read_bytes(path: Path) -> bytes:
 def parsed(content: bytes, path: Path) -> Table:
     import tomllib
 
-    try:
-        table = tomllib.loads(content.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        advice = "save it as UTF-8, which every editor can do"
-        raise UsageError(f"{path}: is not UTF-8", help=advice, code="W901") from error
-    except RecursionError:
-        raise _too_deep(path) from None
-    except tomllib.TOMLDecodeError as error:
-        message = str(error)
-        at = _PLACE.search(message)
-        place = f":{at['line']}:{at['column']}" if at and at["line"] else ""
-        words = _PLACE.sub("", message)
-        raise _bad_config(f"{path}{place}", words[:1].lower() + words[1:]) from error
-    except ValueError as error:
-        words = f"{path}: holds a number of too many digits"
-        advice = "if it is meant as a text, put it in quotes"
-        raise UsageError(words, help=advice, code="W901") from error
     from whorl.providers.json_values import is_deeper
 
-    if is_deeper(table, _DEPTH_MAX):
-        raise _too_deep(path)
+    table = None
+    with suppress(RecursionError):
+        try:
+            table = tomllib.loads(content.decode("utf-8"))
+        except tomllib.TOMLDecodeError as error:
+            advice = 'write texts in quotes: model = "gpt-5", and sections in brackets, such as '
+            raise UsageError(f"{path}: {error}", help=f"{advice}[allow]", code="W901") from error
+        except ValueError as error:
+            raise UsageError(f"{path}: {error}", help=_REFERENCE, code="W901") from error
+    if table is None or is_deeper(table, _DEPTH_MAX):
+        words = f"{path}: is nested too deeply: more than {_DEPTH_MAX} tables and lists in each "
+        raise UsageError(f"{words}other", help=_REFERENCE, code="W901")
     return table
-
-
-def _too_deep(path: Path) -> UsageError:
-    words = f"{path}: is nested too deeply: more than {_DEPTH_MAX} tables and lists in each other"
-    advice = "docs/reference/configuration.md has every section and its keys"
-    return UsageError(words, help=advice, code="W901")
 
 
 def _read_replies(path: Path) -> object:
@@ -232,39 +217,16 @@ def _read_replies(path: Path) -> object:
 
     try:
         replies = json.loads(read_start(path, _REPLIES_MAX).decode("utf-8"))
-    except OSError as error:
-        words = f"{path}, the replies of [connectors]: {reason_of(error)}"
-        advice = "the path is relative to the folder of whorl.toml"
-        raise UsageError(words, help=advice, code="W901") from error
-    except (ValueError, RecursionError) as error:
-        words = f"{path}: is not a JSON file of replies: {error}"
+    except (OSError, ValueError, RecursionError) as error:
+        why = reason_of(error) if isinstance(error, OSError) else f"is not JSON: {error}"
         advice = 'replies by action: {"Send_mail": [{"statusCode": 200, "body": {}}]}'
+        words = f"{path}, the replies of [connectors]: {why}"
         raise UsageError(words, help=advice, code="W901") from error
     return replies["calls"] if isinstance(replies, dict) and "cassette" in replies else replies
 
 
-def line_of(path: Path, message: str) -> str:
-    named = [name for names in _NAMED.findall(message) for name in names if name]
-    for number, text in enumerate(path.read_text("utf-8").splitlines(), start=1):
-        if any(re.match(rf"\s*(\[+.*\.)?{re.escape(name)}\b", text) for name in named):
-            return f":{number}"
-    return ""
-
-
 def no_configuration(name: str, path: Path) -> UsageError:
-    """Why a file that a person names is no configuration."""
-    if not path.exists():
-        return UsageError(f"the configuration {name!r} does not exist", code="W901")
-    words, advice = f"the configuration {name!r} is a folder, not a file", f"name its {CONFIG_NAME}"
-    if not path.is_dir():
-        # It is read more than once, which nothing else allows.
-        words = f"the configuration {name!r} is not a regular file"
-        advice = "write it into a file; `<(...)` and pipes cannot be read twice"
-    return UsageError(words, help=advice, code="W901")
-
-
-def _bad_config(place: str, words: str) -> UsageError:
-    advice = 'write texts in quotes: base_url = "https://..."'
-    if "table declaration" in words:
-        advice = "a section is a name in brackets on a line of its own, such as [allow]"
-    return UsageError(f"{place}: {words}", help=advice, code="W901")
+    """Why a file that a person names is no configuration; it is read more than once."""
+    why = "is not a regular file" if path.exists() else "does not exist"
+    advice = f"name a file such as {CONFIG_NAME}"
+    return UsageError(f"the configuration {name!r} {why}", help=advice, code="W901")

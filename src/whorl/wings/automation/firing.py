@@ -51,8 +51,7 @@ if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.keys import Seals
     from whorl.runtimes.start_options import Start
-    from whorl.services.discovery import Catalogue
-    from whorl.services.project import Project
+    from whorl.services.project import Catalogue, Project
     from whorl.services.run_driver import Driving
     from whorl.services.serving.triggers import Starts
     from whorl.wings.automation.registry import Address

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.discovery import Listed as ListedFile
+    from whorl.services.project import Listed as ListedFile
     from whorl.services.project import Project
 
     # Where the trigger of a workflow is called, by the names of both.

@@ -17,7 +17,7 @@ from whorl.errors import InvalidWorkflow, UsageError, WhorlError, did_you_mean, 
 from whorl.lazily import dataclass
 from whorl.runtimes.service.tables import change, rows
 from whorl.runtimes.sqlite.listing import RunFilter
-from whorl.services.discovery import candidates
+from whorl.services.project import candidates
 from whorl.wings.experiments.document import read_experiment
 from whorl.wings.experiments.results import Study
 from whorl.wings.experiments.runner import ExperimentRunner

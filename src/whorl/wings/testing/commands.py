@@ -27,8 +27,8 @@ from whorl.interfaces.cli.options import (
 )
 from whorl.interfaces.cli.terminal import echo, paint, print_lines, say
 from whorl.ir.walk import index_nodes
-from whorl.services.discovery import candidates
 from whorl.services.inspecting.results import result_of
+from whorl.services.project import candidates
 from whorl.services.replay import (
     cassette_from_run,
     cassette_from_text,

@@ -35,9 +35,9 @@ from whorl.ir.worst_case import worst_case
 from whorl.lazily import dataclass
 from whorl.plugins import FileKind, load_reference, wings
 from whorl.providers.registry import Providers
-from whorl.services.discovery import candidates, is_other
 from whorl.services.files.forecasting import Forecast, forecast
 from whorl.services.files.preflight import missing_permissions, unknown_names
+from whorl.services.project import candidates, is_other
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:

@@ -36,9 +36,8 @@ from whorl.services.backup import adopt as adopt_store
 from whorl.services.backup import restore as restore_backup
 from whorl.services.configuration.foreign import find_foreign
 from whorl.services.configuration.trust import CONFIG_NAME, Judged, forget, read_records, remember
-from whorl.services.discovery import Catalogue
 from whorl.services.doctor import Finding, configured
-from whorl.services.project import Project, find_project
+from whorl.services.project import Catalogue, Project, find_project
 from whorl.source.paths import check_inside
 
 if TYPE_CHECKING:
