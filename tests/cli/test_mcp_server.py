@@ -92,24 +92,19 @@ def test_workflows_are_tools_with_their_inputs(place: Path) -> None:
 
     tools = {tool.name: tool for tool in asyncio.run(ask())}
 
-    own = {"whorl_result", "whorl_records", "whorl_cancel"}
+    own = {"whorl_result", "whorl_cancel"}
     assert set(tools) == {"polish", "slow"} | own
     assert tools["polish"].input_schema["required"] == ["task"]
     assert tools["slow"].input_schema["properties"]["times"] == {"type": "integer", "default": 2}
 
 
 def test_a_call_runs_the_workflow_and_gives_its_output(place: Path) -> None:
-    async def ask() -> tuple[Any, Any]:
+    async def ask() -> Any:
         async with talk(place, "polish.yaml") as client:
-            made = await client.call_tool("polish", {"task": "a haiku about rain"})
-            chosen = {"run": made.structured_content["run"], "depth": 1}
-            return made, await client.call_tool("whorl_records", chosen)
+            return await client.call_tool("polish", {"task": "a haiku about rain"})
 
-    answer, records = asyncio.run(ask())
+    answer = asyncio.run(ask())
 
-    first = records.structured_content["records"][0]
-    assert (first["kind"], first["status"]) == ("loop", "succeeded")
-    assert f"succeeded  {first['address']}[1]" in records.content[0].text
     assert not answer.is_error
     assert "the cat counting drops" in answer.content[0].text
     assert answer.structured_content["loops"][0]["exit_reason"] == "condition_met"
@@ -227,7 +222,7 @@ def test_only_runs_of_the_workflows_that_are_served_are_reached(place: Path) -> 
             fetched = await client.call_tool("whorl_result", {"run": run})
             refused = [
                 await client.call_tool(tool, {"run": wanted})
-                for tool in ("whorl_records", "whorl_result", "whorl_cancel")
+                for tool in ("whorl_result", "whorl_cancel")
                 for wanted in ("last", other, other[:6], "", "nobody")
             ]
             return tools, fetched.structured_content["status"], refused

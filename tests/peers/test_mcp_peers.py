@@ -186,7 +186,7 @@ def test_the_inspector_lists_our_workflows_and_calls_one(place: Path) -> None:
     chosen = ("--tool-name", "slow", "--tool-arg", "text=hi", "times=3")
     called = inspect(place, "tools/call", *chosen)
 
-    assert set(tools) == {"slow", "whorl_result", "whorl_records", "whorl_cancel"}
+    assert set(tools) == {"slow", "whorl_result", "whorl_cancel"}
     assert tools["slow"]["inputSchema"]["required"] == ["text"]
     assert called["content"] == [{"type": "text", "text": "hi 3"}]
     assert called["structuredContent"]["status"] == "succeeded"

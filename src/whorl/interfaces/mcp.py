@@ -12,7 +12,6 @@ import os
 import re
 import signal
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,6 @@ from whorl import __version__
 from whorl.errors import UsageError, WhorlError
 from whorl.interfaces.advice import advised
 from whorl.interfaces.formatting import written
-from whorl.interfaces.operations import TOOLS, allowed
 from whorl.interfaces.python.session import Session
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
 
     from whorl.interfaces.python.runs import Run
     from whorl.interfaces.python.values import Workflow
-    from whorl.runtimes.service.tables import Role
     from whorl.services.project import Project
 
 
@@ -70,21 +67,7 @@ _RESULT = _tool(
     {"run": _RUN, "wait_s": _WAIT},
     ["run"],
 )
-_RECORDS = _tool(
-    "whorl_records",
-    "The records of the steps of a run: status, inputs, output, error, times, cost.",
-    {
-        "run": _RUN,
-        "address": {"type": "string", "description": "a step, an item, an iteration: `polish[3]`"},
-        "depth": {"type": "integer", "description": "levels of iterations and items", "default": 0},
-    },
-    ["run"],
-)
 _CANCEL = _tool("whorl_cancel", "Cancels a run.", {"run": _RUN}, ["run"])
-# A client asks as the user who started us, for runs of the workflows that are served.
-ROLE: Role = "steer"
-_TOOLS = (_RESULT, _RECORDS, _CANCEL)
-_OWN = {tool.name: tool for tool in _TOOLS if TOOLS.get(tool.name) in allowed(ROLE)}
 
 
 class ServedSession(Session):
@@ -122,7 +105,7 @@ class WorkflowTools:
         self, context: ServerRequestContext[Any], page: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         tools = [_workflow_tool(name, workflow) for name, workflow in self.workflows.items()]
-        return types.ListToolsResult(tools=[*tools, *_OWN.values()])
+        return types.ListToolsResult(tools=[*tools, _RESULT, _CANCEL])
 
     async def call_tool(
         self, context: ServerRequestContext[Any], call: types.CallToolRequestParams
@@ -131,15 +114,13 @@ class WorkflowTools:
         given: dict[str, Any] = dict(call.arguments or {})
         try:
             seconds = self.wait_s
-            if call.name == _RECORDS.name:
-                return self._records(given)
-            if call.name in _OWN:
+            if call.name == _RESULT.name:
                 run = self.session.served(given, self.workflows.values())
-                if call.name == _CANCEL.name:
-                    await run.cancel()
-                else:
-                    seconds = _seconds(given.get("wait_s", seconds))
-                    await self.session.take_up(run)
+                seconds = _seconds(given.get("wait_s", seconds))
+                await self.session.take_up(run)
+            elif call.name == _CANCEL.name:
+                run = self.session.served(given, self.workflows.values())
+                await run.cancel()
             elif call.name in self.workflows:
                 run = await self.session.start(self.workflows[call.name], given)
             else:
@@ -149,12 +130,6 @@ class WorkflowTools:
             document = {"error": str(fault)}
             document |= {name: getattr(fault, name, "") for name in ("code", "help")}
             return _reply(str(fault), document, is_error=True)
-
-    def _records(self, given: dict[str, Any]) -> types.CallToolResult:
-        run = self.session.served(given, self.workflows.values())
-        found = run.records(str(given.get("address", "")), depth=given.get("depth", 0), limit=200)
-        lines = [f"{record.status}  {record.address}" for record in found]
-        return _reply("\n".join(lines), {"records": [asdict(record) for record in found]})
 
     async def _answer(self, run: Run, seconds: float) -> types.CallToolResult:
         waiting = asyncio.create_task(run.result())

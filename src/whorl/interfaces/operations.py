@@ -1,7 +1,7 @@
 """What may be done with a project, and the least role for it: one table for every interface.
 
-HTTP refuses what is not in it, MCP offers only what it allows, the page is told which operations
-its token may do, and the reference is made of it.
+HTTP refuses what is not in it, the page is told which operations its token may do, and the
+reference is made of it.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ OPERATIONS: Final = {
     name: Operation(*row, name in _EDITING, name not in _SILENT) for name, row in _ROWS.items()
 }
 # The tools of MCP; each served workflow is one more, which starts it.
-TOOLS: Final = {"whorl_result": "look", "whorl_records": "look", "whorl_cancel": "cancel"}
+TOOLS: Final = {"whorl_result": "look", "whorl_cancel": "cancel"}
 ROUTES: Final = {route: name for name, each in OPERATIONS.items() for route in each.routes()}
 
 
