@@ -331,7 +331,7 @@ _FIRST_WORD = re.compile(r"(?:<[^<>]*>|[\W_])*+([^\W_]++)(?![/|'’-]\w)")
 _VERDICTS: dict[str, Verdict] = {"yes": "met", "no": "not_met"}
 # What stands between the verdict and the reason: the end of Markdown, punctuation, a heading.
 _BEFORE_REASON = re.compile(
-    r"(?:</[^<>]*>|[*_`\"'’)\]])*+[\s.,:;!–—-]*+(?:[*_]*+reason[*_]*+:[*_\s]*+)?", re.IGNORECASE
+    r"(?:</[^<>]*+>|[*_`\"'’)\]])*[\s.,:;!–—-]*+(?:[*_]*+reason[*_]*+:[*_\s]*+)?", re.IGNORECASE
 )
 _EVIDENCE = re.compile(r"(?:^[*_#>\s-]*+(?i:evidence)|\bEVIDENCE)[*_]*+\s*+:[*_]*+", re.MULTILINE)
 _LEFT_OUT = re.compile(r"\s*(?:\[?\.\.\.+\]?|\[?…\]?)\s*")

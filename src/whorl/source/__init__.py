@@ -26,7 +26,7 @@ Segment = tuple[int, int]
 _LINE_END = regex(r"\r\n|\n|\r")
 _BREAK = r"(?:\r\n|[\n\r\x85\u2028\u2029])"
 _YAML_BREAK = regex(_BREAK)
-_FOLD = rf"[ \t]*+{_BREAK}(?:[ \t]*+{_BREAK})*+[ \t]*+"
+_FOLD = rf"[ \t]*+{_BREAK}[ \t\n\r\x85\u2028\u2029]*+"
 # Compiled when a place inside of a text is asked for: most files are never asked.
 _SINGLE = rf"(?P<fold>{_FOLD})|''"
 _DOUBLE = (

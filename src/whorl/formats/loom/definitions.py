@@ -52,7 +52,7 @@ _GIVEN = "$given("
 _SOURCE_MAX = 8_192
 # A text in an expression; an expression in a text, or a term (`\0`) that is to stand there.
 _LITERAL = re.compile(r"'(?:[^']|'')*+'")
-_SPLICE = re.compile(r"@@\{|\0|@\{(?:'(?:[^']|'')*+'?|[^'}])*+\}?")
+_SPLICE = re.compile(r"@@\{|\0|@\{(?:'[^']*+'?|[^'}])*+\}?")
 _TOKEN = re.compile(r"'(?:[^']|'')*+'|[(),\[\]]|[^'(),\[\]]++")
 
 

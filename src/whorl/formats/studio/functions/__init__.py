@@ -55,9 +55,9 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 # What may stand between the names where several are listed: "done/continue", "done or continue".
-_LISTED = re.compile(r"(?:[\s*_`\"'“”‘’()\[\]{},:|/&+=–—-]|\b(?:or|and|vs)\b)*+", re.IGNORECASE)
+_LISTED = re.compile(r"(?:[\s*_`\"'“”‘’()\[\]{},:|/&+=–—-]|\b(?:or|and|vs)\b)*", re.IGNORECASE)
 _LABEL = re.compile(
-    r"(?:(?:my|the|final|selected|chosen)\s+)*+(?:answer|branch|category|choice|decision|route"
+    r"(?:(?:my|the|final|selected|chosen)\s++)*(?:answer|branch|category|choice|decision|route"
     r"|verdict)[*_`\s]*+[:=]",
     re.IGNORECASE,
 )
