@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from simulation.machines import begun, fail, feed, finish, restored, wanted
+from simulation.machines import begun, fail, feed, finish, wanted
 from whorl import ir
 from whorl.interpreter.constructs import block as block_module
 
@@ -209,13 +209,3 @@ def test_stopping_to_wait_does_not_look_at_all_that_is_waited_for() -> None:
 
     assert list(machine.frames[key]["waits"]) == ["a0", "a2"]
     assert isinstance(machine.frames[key]["waits"], dict)
-
-
-def test_a_snapshot_with_a_list_of_what_is_waited_for_can_be_restored() -> None:
-    machine = begun(ir.Wait(name="w", duration=ir.Constant(5)))
-    [frame] = [frame for frame in machine.frames.values() if frame.get("waits")]
-    frame["waits"] = list(frame["waits"])
-    machine = restored(machine)
-    feed(machine, "timer.fired", "w/:wait", 5.0)
-
-    assert machine.status == "succeeded"

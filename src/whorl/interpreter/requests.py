@@ -137,21 +137,15 @@ def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
         check(not (why := exploring.obstacle(machine.loop_frames[keys[0]], body)), why)
     if machine.status != "cancelled":
         _check_money(machine, keys, body)
-    return keys
-
-
-def check_continued(machine: State, body: dict[str, Any]) -> None:
-    """Refuses to let a loop go on as its rule left it, with what it carried when it was explored.
-
-    Earlier versions did not: their journals have such requests.
-    """
-    for key in () if body.get("explore") else to_continue(machine, body):
+    for key in keys:
         frame = machine.loop_frames[key]
-        if exploring.went_past(frame):
+        if exploring.went_past(frame) and not body.get("explore"):
+            # It would go on as its rule left it, with what it carried when it was explored.
             place, own = frame["address"], frame["count"]
             words = f"{place!r} was explored up to iteration {frame['explored']}"
             words += f", its own end is iteration {own}"
             raise Refused(words, verb="fork", at=numbered(place, own + 1))
+    return keys
 
 
 def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
@@ -292,8 +286,6 @@ def objection(machine: State, event: Event) -> Refused | None:
     try:
         check(not is_known(machine, event), "this request has been carried out already")
         check_request(machine, event)
-        if event.kind == "run.continued":
-            check_continued(machine, event.body)
     except Refused as refusal:
         return refusal
     return None

@@ -49,10 +49,6 @@ class Contents:
         self.plain_frames = cast("dict[str, frames.PlainFrame]", self.frames)
         self.task_frames = cast("dict[str, frames.TaskFrame]", self.frames)
         self.pending: dict[str, frames.Waiting] = self.state["pending"]
-        for frame in self.frames.values():
-            # Older snapshots have a list of what is waited for.
-            if isinstance(frame.get("waits"), list):
-                frame["waits"] = dict.fromkeys(frame["waits"], 1)
         self.meter = Meter(self.state.get("behaviour", 1))
 
     def snapshot(self, *, in_pieces: bool = False) -> str:

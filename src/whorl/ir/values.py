@@ -152,15 +152,10 @@ class BranchTaken:
 
 @dataclass(frozen=True, slots=True)
 class Stable:
-    """Met when two results in a row are at least this much alike; with `exceeds`, more than that.
-
-    Runs of earlier versions cut long texts before they are compared; with `whole` any difference
-    counts behind the cut.
-    """
+    """Met when two results in a row are at least this much alike, or with `exceeds` more."""
 
     subject: Value
     threshold: float = 0.95
-    whole: bool = True
     exceeds: bool = False
 
     def is_met(self, alike: float) -> bool:

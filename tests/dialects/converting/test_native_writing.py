@@ -58,7 +58,7 @@ NODES: dict[str, ir.Node] = {
      ir.When(_expression("{{ 1 }}", "template")),
      ir.Score(ONE, pattern="([0-9])", described="so"),
      ir.Judge(ONE, ONE, ("m",), 3, ir.Fields((("x", ONE),)), reason=False, evidence=True),
-     ir.Stable(ir.Constant("write"), 0.5, whole=False, exceeds=True),
+     ir.Stable(ir.Constant("write"), 0.5, exceeds=True),
      ir.AnyOf((ir.Plateau(2, 0.5), ir.AnyOf((ir.When(ONE),))))))),
     "loop": ir.Loop(name="a", body=BODY,
      carry=(ir.Carry("c", later=ir.Fields((("first", ONE),))), ir.Carry("d", first=ONE)),

@@ -355,7 +355,6 @@ total_timeout_s   the longest time that all attempts may take together
 unnamed           whether the called steps have the address of the block
 wait_min_s        the shortest wait
 warns             a warning that is computed from the result
-whole             whether runs of earlier versions see differences after the cut of long texts
 words             a format's own words for limits, events and reasons, in messages and
     `--events=dialect`
 """

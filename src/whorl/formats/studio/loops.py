@@ -35,7 +35,7 @@ def read_loop(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]:
     if condition == "stable_output":
         threshold = THRESHOLD if threshold is None else float(threshold)
         subject = expression(value_of(region.end))
-        until = ir.Stable(subject, threshold, whole=False, exceeds=True)
+        until = ir.Stable(subject, threshold, exceeds=True)
         if threshold == 1:
             message = f"{node.owner} never ends by 'stable_output': no similarity exceeds 1"
             advice = "write a number below 1, such as 0.99"

@@ -11,7 +11,6 @@ from whorl.interpreter.events import inner
 from whorl.interpreter.frames import error_at, error_facts, failed, succeeded
 from whorl.ir.nodes import LOOP_FACTS
 from whorl.language import LanguageError
-from whorl.language.calls import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -283,14 +282,10 @@ def is_early(machine: State, key: str, reason: str) -> bool:
     """Whether a loop that ends for this reason was not done: by a budget it never is.
 
     At another limit it is done, unless something could have ended it before: a condition, or a
-    person who is asked. Runs that an earlier version began keep to what that one did.
+    person who is asked.
     """
-    if machine.plan.rules[machine.loop_frames[key]["node"]].decides:
-        return True
-    version = machine.state.get("behaviour", 1)
-    if reason == "budget" and version >= WHOLE:
-        return True
-    return machine.loop(key).ask == "each" and version >= PEOPLE_DECIDE
+    decides = machine.plan.rules[machine.loop_frames[key]["node"]].decides
+    return decides or reason == "budget" or machine.loop(key).ask == "each"
 
 
 def _summary(machine: State, key: str, reason: str, by: str, number: int | None) -> Values:
@@ -322,8 +317,6 @@ def _summary(machine: State, key: str, reason: str, by: str, number: int | None)
     }
 
 
-# The version of the machine's behaviour from which on a person who is asked can end a loop.
-PEOPLE_DECIDE = 3
 # How people are told that a loop stopped before it was done.
 _MARKS = {"max_iterations": "limit", "timeout": "limit", "budget": "budget"}
 

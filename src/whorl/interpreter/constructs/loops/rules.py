@@ -5,7 +5,6 @@ A rule is met, not met, inconclusive, or open until a judge has answered.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from contextlib import suppress
@@ -16,7 +15,6 @@ from whorl.interpreter.frames import children_of
 from whorl.interpreter.plan import Combined
 from whorl.ir import AllOf, AnyOf, BranchTaken, Constant, Judge, Plateau, Score, Stable, When
 from whorl.language import LanguageError, free_names, to_text, truth
-from whorl.language.calls import WHOLE
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
@@ -215,11 +213,10 @@ def _taken(frame: LoopFrame, condition: BranchTaken) -> str | None:
 
 # Measuring an iteration: its scores, how long ago the last progress was, texts to compare.
 
-# How long texts may be that are compared; runs of earlier versions compare the beginnings. The
-# further two texts may be apart, the more there is to compare: at 0.95 the work ends just there.
+# How long texts may be that are compared. The further two texts may be apart, the more there is to
+# compare: at 0.95 the work ends just there.
 COMPARED_MAX = 1_000_000
 _WORK_MAX = 50_000_000_000
-BEGINNING_MAX = 10_000
 # Beyond this, how much two texts are alike is only computed as far as a threshold needs it.
 EXACT_MAX = 1_000_000_000
 
@@ -315,8 +312,7 @@ def measure(score: Score, scope: FrameScope | OverlayScope) -> float | None:
         from whorl.language import pattern
 
         program, text = pattern(score.pattern), to_text(value)
-        if scope.meter.prices > 1:
-            program.check_price(len(text))
+        program.check_price(len(text))
         match = program.search(text)
         value = match.group(1) if match is not None else None
     if isinstance(value, str):
@@ -335,15 +331,8 @@ def is_outside(score: Score, number: float) -> bool:
 
 
 def compared_text(stable: Stable, scope: FrameScope | OverlayScope) -> str | None:
-    """The text by which two results are compared; None where there is no result.
-
-    In runs of earlier versions, `whole` puts a mark of all of a long text in place of its rest.
-    """
-    text = comparable(value_of(stable.subject, scope))
-    if text is None or scope.meter.prices >= WHOLE or len(text) <= BEGINNING_MAX:
-        return text
-    mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return f"{text[:BEGINNING_MAX]} {mark}" if stable.whole else text[:BEGINNING_MAX]
+    """The text by which two results are compared; None where there is no result."""
+    return comparable(value_of(stable.subject, scope))
 
 
 def comparable(value: Json) -> str | None:
