@@ -11,7 +11,7 @@ from simulation.machines import feed, loop_of
 from whorl import ir
 from whorl.interpreter import budget
 from whorl.interpreter.budget import NOTHING
-from whorl.interpreter.constructs import attempts
+from whorl.interpreter.constructs import task
 from whorl.interpreter.events import Send
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def test_so_many_calls_without_an_answer_are_remembered() -> None:
     for name, old, most, leave, leaving, field in (
         ("abandoned", {"loops": [], "usage": {}}, budget._ABANDONED_MAX, budget.abandon, frame,
          "address"),
-        ("unanswered", ["k", "m", None], attempts._UNANSWERED_MAX, attempts.leave_key, unanswered,
+        ("unanswered", ["k", "m", None], task._UNANSWERED_MAX, task.leave_key, unanswered,
          "base"),
     ):  # fmt: skip
         kept: Any = {f"old{number}": old for number in range(most - 1)}

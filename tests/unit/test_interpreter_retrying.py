@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from whorl.interpreter.constructs.attempts import may_help, pause
+from whorl.interpreter.constructs.task import may_help, pause
 from whorl.ir import Retry
 
 if TYPE_CHECKING:

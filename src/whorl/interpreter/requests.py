@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import budget
-from whorl.interpreter.constructs import attempts, block, run, subscriptions
+from whorl.interpreter.constructs import block, run, task
 from whorl.interpreter.constructs.loops import exploring, loop, loop_limits
 from whorl.interpreter.constructs.loops.loop import (
     begin_body,
@@ -58,7 +58,7 @@ def check(holds: bool, otherwise: str, **facts: Json) -> None:
 
 def check_request(machine: State, event: Event) -> None:
     is_end = event.kind in ("run.cancelled", "run.exhausted")
-    check(is_end or "ending" not in machine.state, subscriptions.ENDING)
+    check(is_end or "ending" not in machine.state, task.ENDING)
     match event.kind:
         case "run.continued":
             to_continue(machine, event.body)
@@ -398,7 +398,7 @@ def _forked(machine: State, body: dict[str, Any]) -> None:
     state["run"] = body.get("run", state["run"])
     state["seed"] = body.get("seed", state["seed"])
     _forget_calls(machine)
-    attempts.let_clocks_stand(machine, max(0.0, machine.now - body.get("stood_at", machine.now)))
+    task.let_clocks_stand(machine, max(0.0, machine.now - body.get("stood_at", machine.now)))
     if body.get("limits"):
         state["limits"] |= body["limits"]
     carried = {carry.name for carry in machine.loop(key).carry}
@@ -420,7 +420,7 @@ def _forked(machine: State, body: dict[str, Any]) -> None:
 def _forget_calls(machine: State) -> None:
     """Another run made all calls so far, and waits for those that are under way."""
     state = machine.state
-    subscriptions.leave(machine)
+    task.leave_subscriptions(machine)
     state["abandoned"] = {}
     discard(state, "queue", "out_of_budget", "over")
     state["usage"], state["reserved"] = {}, {}
@@ -442,9 +442,9 @@ def set_going(machine: State) -> None:
         run.arm(machine)
     elif state["status"] == "paused":
         state["status"] = "running"
-        attempts.let_clocks_stand(machine, machine.now - state.get("paused_at", machine.now))
+        task.let_clocks_stand(machine, machine.now - state.get("paused_at", machine.now))
         discard(state, "paused_by", "paused_at", "short_loop")
-        attempts.restart_clocks(machine)
+        task.restart_clocks(machine)
         machine.ask_again()
 
 

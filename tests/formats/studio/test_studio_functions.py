@@ -11,7 +11,7 @@ from whorl.dialects.reading.texts import quoted
 from whorl.formats.studio.canvas import LIBRARY
 from whorl.formats.studio.functions.transforms import PIPES, find_path, read_path
 from whorl.formats.studio.texts import read_script
-from whorl.interpreter.constructs.loops.rules import comparable, similarity
+from whorl.interpreter.constructs.loops.judging import comparable, similarity
 from whorl.language import (
     EvaluationError,
     Expression,

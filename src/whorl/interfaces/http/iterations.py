@@ -16,7 +16,7 @@ from whorl.interfaces.status_words import (
     target_of,
     verdict_words,
 )
-from whorl.interpreter.constructs.loops.rules import similarity
+from whorl.interpreter.constructs.loops.judging import similarity
 from whorl.language import Json
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.journal import IterationRow

@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import frames
-from whorl.interpreter.constructs.attempts import may_help, pause
+from whorl.interpreter.constructs.task import may_help, pause
 from whorl.interpreter.evaluation import OverlayScope, changed, value_of, values_over
 from whorl.interpreter.events import attempted, inner, join
 from whorl.interpreter.frames import discard, is_failure

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import did_you_mean
 from whorl.interpreter import frames
-from whorl.interpreter.constructs import subscriptions
+from whorl.interpreter.constructs import task
 from whorl.interpreter.constructs.block import new_block
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import inner
@@ -62,7 +62,7 @@ class RunBehaviour(Behaviour):
         if child == key:
             end(machine, outcome)
             return
-        if subscriptions.taken_back(machine, child, outcome):
+        if task.has_unsubscribed(machine, child, outcome):
             if "ending" in machine.state:
                 end(machine, machine.state.pop("ending"))
             return
@@ -139,7 +139,7 @@ def end(machine: State, outcome: Outcome) -> None:
     state = machine.state
     root = machine.plain_frames[state["root"]]
     machine.forget_if_pending(*root.get("waits", ()))
-    if subscriptions.is_unsubscribing(machine):
+    if task.is_unsubscribing(machine):
         state |= {"ending": outcome, "status": "running"}
         discard(state, "paused_by", "paused_at", "short_loop")
         return

@@ -7,16 +7,16 @@ what it `said` and by the results. So every call of a model and of a tool is jou
 
 from __future__ import annotations
 
+import hashlib
+import json
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import budget, frames
-from whorl.interpreter.constructs import attempts, subscriptions
-from whorl.interpreter.constructs.attempts import TIMEOUTS, may_help, pause
-from whorl.interpreter.evaluation import call_address, value_of
-from whorl.interpreter.events import Perform, attempted, inner
-from whorl.interpreter.frames import discard, failed, language_failure
-from whorl.interpreter.plan import TOOL_KINDS, tool_key
+from whorl.interpreter.evaluation import OverlayScope, call_address, value_of
+from whorl.interpreter.events import Perform, SetTimer, attempted, inner
+from whorl.interpreter.frames import discard, failed, is_failure, language_failure
+from whorl.interpreter.plan import TOOL_KINDS, tool_key, unsubscribe_key
 from whorl.interpreter.state import Behaviour
 from whorl.ir import Constant, Loop, Retry, Task
 from whorl.ir.worst_case import TURNS, USUAL_RETRIES, USUALLY_RETRIED
@@ -24,9 +24,190 @@ from whorl.language import LanguageError, to_text
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Outcome, TaskFrame, Values
+    from whorl.interpreter.frames import Error, Outcome, TaskFrame, Values
     from whorl.interpreter.state import State
     from whorl.language import Json
+
+
+# Addresses that tasks gave away for a call, and how they are taken back when nobody waits for it.
+#
+# That is a task of its own, right below the run: what gave the address away has ended by then, or
+# was cancelled. A run ends only after all of its addresses are taken back, or cannot be.
+
+ENDING = "the run is about to end: it removes its webhook subscriptions"
+_NOT_REMOVED = "a webhook subscription was not removed"
+
+
+def keep_subscription(machine: State, frame: TaskFrame, node: Task, reply: Json) -> None:
+    """Computes how the address is taken back, now that the other side has said what it made."""
+    assert node.unsubscribe is not None
+    scope = machine.scope(frame)
+    try:
+        outputs = reply
+        if node.shape is not None:
+            outputs = value_of(node.shape, OverlayScope({"it": reply}, scope))
+        record: Json = {"name": node.name, "outputs": outputs}
+        undo: Any = value_of(node.unsubscribe, OverlayScope({"$action": record}, scope))
+    except LanguageError as fault:
+        machine.warn(frame["address"], "R116", f"{node.name!r}: {_NOT_REMOVED}: {fault}")
+        return
+    if isinstance(undo, dict):
+        frame["unsubscribe"] = undo.get("inputs") or {}
+
+
+def unsubscribe(machine: State, frame: TaskFrame) -> None:
+    root = machine.state["root"]
+    address = inner(frame["base"], "unsubscribe")
+    fields: Values = {"node": unsubscribe_key(frame["node"]), "base": address, "address": address}
+    fields |= {"name": frame["name"], "attempt": 1, "extra": frame.pop("unsubscribe")}
+    scope = machine.frames[root]["own_scope"]
+    child = machine.new_frame("task", parent=root, scope=scope, **fields)
+    machine.plain_frames[root].setdefault("unsubscribing", {})[child] = 1
+    machine.enter(child)
+
+
+def has_unsubscribed(machine: State, child: str, outcome: Outcome) -> bool:
+    """Whether what has ended right below the run was this; a failure is no failure of the run."""
+    root = machine.plain_frames[machine.state["root"]]
+    if root.get("unsubscribing", {}).pop(child, None) is None:
+        return False
+    if is_failure(outcome):
+        frame = machine.frames[child]
+        cause = outcome["error"].get("cause", outcome["error"])["message"]
+        machine.warn(frame["address"], "R116", f"{frame['name']!r}: {_NOT_REMOVED}: {cause}")
+    return True
+
+
+def is_unsubscribing(machine: State) -> bool:
+    """Whether addresses are being taken back."""
+    root = machine.plain_frames.get(machine.state["root"])
+    return root is not None and bool(root.get("unsubscribing"))
+
+
+def leave_subscriptions(machine: State) -> None:
+    """Another run has given the addresses away, and takes them back."""
+    for frame in machine.task_frames.values():
+        if frame["kind"] == "task":
+            discard(frame, "unsubscribe")
+    for child in machine.plain_frames[machine.state["root"]].pop("unsubscribing", {}):
+        machine.drop(child)
+
+
+# Attempts at a node: whether another one may help, when, by which key, and how much time is left.
+#
+# An attempt that was not answered may have been carried out, so the next one carries the same key;
+# after an answer, also a bad one, the next attempt is another call. The clock of a task that has
+# one time for all its attempts, with the waits between them, is an alarm like that of any other
+# node.
+
+TIMEOUTS = frozenset({"P108", "R101"})
+# Tasks that failed without an answer and could be tried again by a person; the oldest ones go.
+_UNANSWERED_MAX = 1_000
+
+
+def is_answered(fault: Error) -> bool:
+    """Whether the other side has said something; else it may have done what it was asked to do."""
+    return bool(fault.get("answered", fault.get("code") not in TIMEOUTS))
+
+
+def keep_key(frame: TaskFrame, fault: Error) -> None:
+    """Keeps the key, and the cap, of an attempt that was not answered for the next one."""
+    if is_answered(fault):
+        discard(frame, "key", "cap")
+    else:
+        frame.setdefault("key", frame["address"])
+
+
+def leave_key(machine: State, frame: TaskFrame) -> None:
+    """A task failed without an answer: whoever has it tried again sends the same key."""
+    if "key" in frame and "inputs" in frame:
+        unanswered = machine.state["unanswered"]
+        unanswered[frame["base"]] = [frame["key"], _mark(frame["inputs"]), frame.get("cap")]
+        if len(unanswered) > _UNANSWERED_MAX:
+            del unanswered[next(iter(unanswered))]
+
+
+def take_key(machine: State, frame: TaskFrame, inputs: Values) -> None:
+    """Takes up the key that an earlier try at the same task left, if it asks for the same."""
+    key, mark, cap = machine.state["unanswered"].pop(frame["base"], (None, "", None))
+    if key is not None and mark == _mark(inputs):
+        frame["key"] = key
+        if cap is not None:
+            frame["cap"] = cap
+
+
+def _mark(inputs: Values) -> str:
+    text = json.dumps(inputs, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def may_help(policy: Retry, fault: Error) -> bool:
+    """Whether the policy tries again after this fault."""
+    if not policy.on:
+        return bool(fault.get("retryable"))
+    words = {"*"}
+    for facts in (fault, fault.get("detail"), fault.get("cause")):
+        if isinstance(facts, dict):
+            words |= {str(facts[name]) for name in ("code", "status", "type") if name in facts}
+    if words & TIMEOUTS:
+        words.add("timeout")
+    if any(len(word) == 3 and word[0] == "5" and word.isdecimal() for word in words):
+        words.add("5xx")
+    return any(word in words for word in policy.on)
+
+
+def pause(machine: State, address: str, policy: Retry, number: int, asked: object = None) -> float:
+    """How long to wait before retry `number` (from 1); at least as long as the other side asks."""
+    try:
+        wait: float = policy.wait_s * policy.backoff ** (number - 1)
+    except OverflowError:
+        wait = policy.wait_max_s if policy.wait_s else 0.0
+    if policy.drawn:
+        least = max(policy.wait_min_s, wait / policy.backoff if number > 1 else 0.0)
+        most = min(wait, policy.wait_max_s)
+        wait = min(least, most) + chance(machine, address) * max(0.0, most - least)
+    elif policy.jitter:
+        wait *= 1 + policy.jitter * (chance(machine, address) * 2 - 1)
+    wait = max(policy.wait_min_s, min(wait, policy.wait_max_s))
+    return max(wait, float(asked)) if isinstance(asked, int | float) else wait
+
+
+def chance(machine: State, address: str) -> float:
+    """A number from 0 to 1 that depends on the run and the address only."""
+    digest = hashlib.sha256(f"{machine.state['seed']} {address}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64
+
+
+def time_left(machine: State, frame: TaskFrame) -> float:
+    """The seconds until its alarm, which may be due though nobody has looked at the clock yet."""
+    alarm = machine.pending.get(frame.get("alarm", ""))
+    return inf if alarm is None else float(alarm["due"]) - machine.now
+
+
+def restart_clocks(machine: State) -> None:
+    """A person lets a paused run go on: the time that it stood is no time of its tasks."""
+    for key, frame in list(machine.frames.items()):
+        if frame["kind"] == "task" and "alarm" in frame:
+            if frame["alarm"] in machine.pending:
+                machine.settle(frame["alarm"])
+            seconds = machine.plan.tasks[frame["node"]].total_timeout_s
+            assert seconds is not None
+            machine.expect(frame["alarm"], key, "alarm", due=machine.now + seconds)
+
+
+def let_clocks_stand(machine: State, seconds: float) -> None:
+    """The time that a run stands counts for no limit; waits do not get longer by it."""
+    for address, entry in machine.pending.items():
+        if entry["what"] == "alarm":
+            entry["due"] += seconds
+            machine.command(SetTimer(address, entry["due"]))
+    for frame in machine.frames.values():
+        if frame["kind"] == "task" and "since" in frame:
+            frame["since"] += seconds
+        if frame["kind"] == "loop" and "started" in frame:
+            frame["started"] += seconds
+            if "iteration" in frame:
+                frame["iteration"]["at"] += seconds
 
 
 # What a task asks for: its inputs, with the session that it goes on, as a command.
@@ -51,7 +232,7 @@ def ask(machine: State, key: str) -> None:
 
 def want(machine: State, key: str) -> None:
     frame, node = machine.task(key)
-    left = attempts.time_left(machine, frame)
+    left = time_left(machine, frame)
     if left <= 0:
         return
     sessions = machine.state["sessions"]
@@ -184,7 +365,7 @@ class TaskBehaviour(Behaviour):
         inputs = with_conversation(machine, frame, node, inputs_of(machine, frame, node))
         if keeps_inputs(node):
             frame["inputs"] = inputs
-            attempts.take_key(machine, frame, inputs)
+            take_key(machine, frame, inputs)
         ask(machine, key)
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
@@ -218,7 +399,7 @@ class TaskBehaviour(Behaviour):
         """
         frame = machine.task_frames[key]
         if "unsubscribe" in frame:
-            subscriptions.take_back(machine, frame)
+            unsubscribe(machine, frame)
         if "reserve" in frame:
             facts = budget.abandon(machine, frame)
             machine.note("node.finished", frame["address"], {**facts, "status": "cancelled"})
@@ -243,7 +424,7 @@ class TaskBehaviour(Behaviour):
 
 
 def _started(machine: State, key: str, event: Event) -> None:
-    if attempts.time_left(machine, machine.task_frames[key]) > 0:
+    if time_left(machine, machine.task_frames[key]) > 0:
         budget.admit(machine, key, event)
 
 
@@ -261,7 +442,7 @@ def _finished(machine: State, key: str, event: Event) -> None:
         return
     if event.body.get("awaits_call") and node.awaits_call:
         if event.body.get("subscribed") and node.unsubscribe is not None:
-            subscriptions.keep(machine, frame, node, event.body.get("value"))
+            keep_subscription(machine, frame, node, event.body.get("value"))
         message = f"{_named(frame)} waits for a call of its webhook address"
         machine.ask_person(call_address(frame["base"]), key, "call", message)
         return
@@ -294,7 +475,7 @@ def _failed(machine: State, key: str, event: Event) -> None:
     machine.settle(event.address)
     fault: Any = event.body["error"]
     detail: Any = fault.get("detail") if isinstance(fault.get("detail"), dict) else {}
-    attempts.keep_key(frame, fault)
+    keep_key(frame, fault)
     if fault.get("code") == _REPAIRABLE and frame.get("repairs", 0) < node.repairs:
         frame["repairs"] = frame.get("repairs", 0) + 1
         frame["repair"] = fault.get("detail")
@@ -302,20 +483,20 @@ def _failed(machine: State, key: str, event: Event) -> None:
         ask(machine, key)
         return
     policy = node.retry or (_USUAL_RETRY if node.kind in USUALLY_RETRIED else None)
-    if not (detail.get("unsent") or attempts.is_answered(fault)):
+    if not (detail.get("unsent") or is_answered(fault)):
         # The other side may have done what it was asked to do.
         policy = policy if node.delivery == "at_least_once" else None
     tried = frame.get("retries", 0)
     if policy is not None and tried < policy.times and may_help(policy, fault):
         asked = fault.get("retry_after_s")
         due = machine.now + pause(machine, frame["address"], policy, tried + 1, asked)
-        if due < machine.now + attempts.time_left(machine, frame):
+        if due < machine.now + time_left(machine, frame):
             frame["retries"] = tried + 1
             frame["attempt"] += 1
             machine.note("task.retrying", frame["address"], {"due": due, "error": fault})
             machine.expect(inner(frame["base"], "retry"), key, "timer", due=due)
             return
-    attempts.leave_key(machine, frame)
+    leave_key(machine, frame)
     code = str(fault.get("code", "P100"))
     words = f"{_named(frame)} failed: {fault.get('message')}"
     cause = frames.error_at(frame["address"], "R100", words)

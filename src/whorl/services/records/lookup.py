@@ -11,7 +11,7 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.constructs.subscriptions import is_unsubscribing
+from whorl.interpreter.constructs.task import is_unsubscribing
 from whorl.interpreter.events import FED_KINDS, split_iteration
 from whorl.interpreter.plan import Plan
 from whorl.ir import from_json

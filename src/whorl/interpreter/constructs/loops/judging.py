@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, assert_never
 
 from whorl.interpreter.constructs.block import results
 from whorl.interpreter.constructs.loops import exploring, loop_results
-from whorl.interpreter.constructs.loops.rules import (
-    RuleCheck,
-    Verdict,
-    lost_steps,
-    measure_iteration,
-)
-from whorl.interpreter.evaluation import value_of
+from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import attempted, inner
-from whorl.interpreter.frames import HIDDEN, discard, is_failure
-from whorl.interpreter.plan import judge_key
-from whorl.ir import Constant
+from whorl.interpreter.frames import HIDDEN, children_of, discard, is_failure
+from whorl.interpreter.plan import Combined, judge_key
+from whorl.ir import AllOf, AnyOf, BranchTaken, Constant, Judge, Plateau, Score, Stable, When
+from whorl.language import LanguageError, free_names, to_text, truth
 from whorl.language.calls import WHOLE
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.interpreter.evaluation import FrameScope
     from whorl.interpreter.frames import Judged, LoopFrame, Outcome, Values
+    from whorl.interpreter.plan import Leaf, LoopPlan, Rule
     from whorl.interpreter.state import State
+    from whorl.ir import Condition
+    from whorl.language import Json, Scope
 
 # More votes than any judge has.
 VOTES_MAX = 1_000_000
@@ -222,3 +227,335 @@ def _count_vote(judged: Judged, value: Any, wanted: int) -> None:
         judged["met"] = True
     elif no * 2 >= wanted or len(judged["votes"]) >= wanted:
         judged["met"] = False if no else None
+
+
+# The rule of a loop: what an iteration measures, checked with what judges said of it.
+#
+# A rule is met, not met, inconclusive, or open until a judge has answered.
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The state of a rule, what it was decided by, the facts, and the judge to ask next.
+
+    `approves` says whether it finds the iteration good; None: it says nothing about that, as
+    `stable` and `plateau`, which only end a loop. It is `ahead` where no iteration was made yet.
+    """
+
+    state: str
+    by: str = ""
+    facts: tuple[Values, ...] = ()
+    judge: str = ""
+    approves: bool | None = False
+    ahead: bool = False
+
+
+class RuleCheck:
+    """Goes through a rule once.
+
+    What an iteration measured and what judges said of it is in the frame of the loop. Steps that
+    are `lost` have failed and left nothing that an expression could be true of.
+    """
+
+    def __init__(self, frame: LoopFrame, scope: Scope, lost: frozenset[str]) -> None:
+        self._frame = frame
+        self._scope = scope
+        self._lost = lost
+
+    def check(self, rule: Rule) -> Verdict:
+        """The verdict on a rule; `open` where a judge is needed and has not answered."""
+        if isinstance(rule, Combined):
+            parts = [self.check(part) for part in rule.parts]
+            return combined(parts, every=rule.every)
+        condition = rule.condition
+        match condition:
+            case When():
+                return self._when(rule, condition)
+            case Score():
+                return self._score(rule, condition)
+            case Judge():
+                return self._judge(rule, condition)
+            case BranchTaken():
+                taken = _taken(self._frame, condition)
+                return verdict_of(rule, taken == condition.name, "branch", {"branch": taken})
+            case Stable():
+                return self._stable(rule, condition)
+            case Plateau():
+                stale = self._frame.get("stale", {}).get(rule.id, 0)
+                return verdict_of(rule, stale >= condition.patience, "plateau", {"stale": stale})
+            case AnyOf() | AllOf():
+                raise AssertionError("the plan combines these")
+            case _:
+                assert_never(condition)
+
+    def _when(self, leaf: Leaf, condition: When) -> Verdict:
+        facts: Values = {"expression": condition.described or condition.test.source}
+        if self._lost:
+            read = {use.name for use in free_names(condition.test)} & self._lost
+            if read:
+                return verdict_of(leaf, None, "expression", facts | {"failed": [*sorted(read)]})
+        return verdict_of(leaf, truth(condition.test, self._scope), "expression", facts)
+
+    def _score(self, leaf: Leaf, condition: Score) -> Verdict:
+        number = self._frame.get("scores", {}).get(leaf.id)
+        facts: Values = {}
+        if number is not None and is_outside(condition, number):
+            facts = {"outside": number, "low": condition.low, "high": condition.high}
+            number = None
+        facts["score"] = number
+        if condition.at_least is None:
+            return Verdict("measured", "score", ({"leaf": leaf.number} | facts,))
+        facts["at_least"] = condition.at_least
+        met = None if number is None else number >= condition.at_least
+        return verdict_of(leaf, met, "score", facts)
+
+    def _judge(self, leaf: Leaf, condition: Judge) -> Verdict:
+        judged = self._frame["judged"].get(leaf.id, {})
+        if "met" not in judged:
+            subject = condition.subject
+            if isinstance(subject, Constant) or value_of(subject, self._scope) is not None:
+                return Verdict("open", "judge", judge=leaf.id)
+            # A step that was skipped has left nothing.
+            judged = {"met": None, "answer": "not asked: there is no result to judge"}
+        question = to_text(value_of(condition.question, self._scope))
+        facts: Values = {"answer": judged["answer"], "question": question}
+        facts |= judged.get("words", {})
+        return verdict_of(leaf, judged["met"], "judge", facts)
+
+    def _stable(self, leaf: Leaf, condition: Stable) -> Verdict:
+        text = self._frame.get("texts", {}).get(leaf.id, "")
+        if text is None:
+            return verdict_of(leaf, None, "stable", {})
+        earlier = self._frame.get("texts_before", {}).get(leaf.id)
+        if earlier is None:
+            return Verdict("not_met", "stable", approves=None)
+        alike = similarity(earlier, text, condition.threshold)
+        if alike is None:
+            return Verdict("not_met", "stable", approves=None)
+        return verdict_of(leaf, condition.is_met(alike), "stable", {"similarity": alike})
+
+
+def combined(parts: list[Verdict], *, every: bool) -> Verdict:
+    """The verdict of several conditions, of which one must be met, or every one."""
+    return _all(parts) if every else _any(parts)
+
+
+def _any(parts: list[Verdict]) -> Verdict:
+    facts = tuple(fact for part in parts for fact in part.facts if part.state != "measured")
+    approves = any(part.approves for part in parts)
+    # Where several are met, one that approves tells more than one that only ends the loop.
+    met = [part for part in parts if part.state == "met"]
+    for part in met:
+        if part.approves:
+            return Verdict("met", part.by, facts, approves=True)
+    for part in (*met, *(part for part in parts if part.state == "open")):
+        return Verdict(part.state, part.by, facts, part.judge, approves)
+    return Verdict("not_met", "", facts, approves=approves)
+
+
+def _all(parts: list[Verdict]) -> Verdict:
+    parts = [part for part in parts if part.state != "measured"]
+    facts = tuple(fact for part in parts for fact in part.facts)
+    opinions = [part.approves for part in parts if part.approves is not None]
+    approves = all(opinions) if opinions else None
+    for state in ("not_met", "inconclusive", "open"):
+        for part in parts:
+            if part.state == state:
+                return Verdict(state, part.by, facts, part.judge, approves)
+    by = parts[-1].by if parts else ""
+    return Verdict("met" if parts else "not_met", by, facts, approves=approves)
+
+
+def verdict_of(leaf: Leaf, met: bool | None, by: str, facts: Values) -> Verdict:
+    """The verdict of a simple condition; None is neither met nor not."""
+    state = "inconclusive" if met is None else "met" if met else "not_met"
+    basis: Values = {"leaf": leaf.number, "by": by, "met": met}
+    approves = None if by in ("stable", "plateau") else bool(met)
+    return Verdict(state, by, (basis | facts,), approves=approves)
+
+
+def observe(
+    machine: State, key: str, condition: Condition, names: Values, ahead: FrameScope | None = None
+) -> Json:
+    """What a condition reads after an iteration, or `ahead` of the next one, beside `names`."""
+    frame = machine.loop_frames[key]
+    scope = OverlayScope(names, ahead or machine.scope_at(frame["inner"]))
+    match condition:
+        case When():
+            lost = frozenset() if ahead else lost_steps(machine, frame)
+            is_lost = bool(lost) and not lost.isdisjoint(n.name for n in free_names(condition.test))
+            return None if is_lost else truth(condition.test, scope)
+        case Score():
+            return measure(condition, scope)
+        case Stable():
+            return compared_text(condition, scope)
+        case Judge():
+            subject = condition.subject
+            return isinstance(subject, Constant) or value_of(subject, scope) is not None
+        case BranchTaken():
+            return _taken(frame, condition)
+    return None
+
+
+def lost_steps(machine: State, frame: LoopFrame) -> frozenset[str]:
+    """The steps of an iteration that failed, though it went on, and that have left no value."""
+    names: set[str] = set()
+    blocks = [body] if (body := frame.get("body")) else []
+    for key in blocks:
+        inside = machine.frames[key]
+        if inside["kind"] == "block":
+            for name, end in inside["ends"].items():
+                if "tolerated" in end and machine.values_at(inside["scope"]).get(name) is None:
+                    names.add(name)
+        if inside["kind"] in ("block", "branch", "group"):
+            blocks += children_of(inside)
+    return frozenset(names)
+
+
+def _taken(frame: LoopFrame, condition: BranchTaken) -> str | None:
+    result = frame.get("previous", {}).get(condition.node)
+    return str(result["branch"]) if isinstance(result, dict) and "branch" in result else None
+
+
+# Measuring an iteration: its scores, how long ago the last progress was, texts to compare.
+
+# How long texts may be that are compared. The further two texts may be apart, the more there is to
+# compare: at 0.95 the work ends just there.
+COMPARED_MAX = 1_000_000
+_WORK_MAX = 50_000_000_000
+# Beyond this, how much two texts are alike is only computed as far as a threshold needs it.
+EXACT_MAX = 1_000_000_000
+
+
+def measure_iteration(machine: State, key: str, *, is_early: bool = False) -> None:
+    frame = machine.loop_frames[key]
+    rules = machine.plan.rules[frame["node"]]
+    if not rules.scores and not rules.stables:
+        return
+    scope, ignored = machine.scope_at(frame["inner"]), [LanguageError] if is_early else []
+
+    def read(how: Callable[[Any, FrameScope], Any], condition: Score | Stable) -> Any:
+        with suppress(*ignored):
+            return how(condition, scope)
+
+    if rules.scores:
+        frame["scores"] = {leaf: read(measure, score) for leaf, score in rules.scores.items()}
+        for leaf, number in frame["scores"].items():
+            if number is None and not is_early:
+                score = rules.scores[leaf]
+                usual = f"pattern {score.pattern!r}" if score.pattern else "expression"
+                message = f"an iteration has no score: by its {score.described or usual}"
+                machine.warn(frame["address"], "R104", message)
+        _take_score(machine, key, rules)
+    if rules.stables:
+        if not is_early:
+            frame["texts_before"] = frame.get("texts", {})
+        frame["texts"] = {
+            leaf: read(compared_text, stable) for leaf, stable in rules.stables.items()
+        }
+        for leaf, text in frame["texts"].items():
+            if text is not None and len(text) > (most := compared_max(rules.stables[leaf])):
+                _warn_too_long(machine, key, len(text), most)
+                frame["texts"][leaf] = None
+
+
+def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
+    """The score of the iteration is the first one that is measured, where it is in its range."""
+    frame = machine.loop_frames[key]
+    for leaf, number in frame["scores"].items():
+        if number is not None and is_outside(rules.scores[leaf], number):
+            _warn_outside(machine, key, rules.scores[leaf], number)
+    leaf, score = next(iter(rules.scores.items()))
+    first = frame["scores"][leaf]
+    frame.pop("outside", None)
+    if first is not None and is_outside(score, first):
+        frame["outside"] = {"score": first, "low": score.low, "high": score.high}
+        first = None
+    frame["score"] = first
+    if first is None:
+        # That is no reason to say that it did not get better.
+        return
+    # Each plateau has a score that counts as the last progress, and how long ago that was.
+    for leaf, plateau in rules.plateaus.items():
+        marks, stale = frame.setdefault("marks", {}), frame.setdefault("stale", {})
+        if leaf not in marks or first > marks[leaf] + plateau.min_delta:
+            marks[leaf], stale[leaf] = first, 0
+        else:
+            stale[leaf] += 1
+
+
+def compared_max(stable: Stable) -> int:
+    """How long texts may be that a condition compares: longer ones count as different."""
+    apart = max(0.05, round(1.0 - stable.threshold, 6))
+    return min(COMPARED_MAX, int((_WORK_MAX / apart) ** 0.5))
+
+
+def _warn_too_long(machine: State, key: str, length: int, most: int) -> None:
+    frame = machine.loop_frames[key]
+    message = f"the result of iteration {frame['count']} has {length:,} characters, and only texts "
+    message += f"of up to {most:,} are compared: it counts as different from every other; "
+    message += "compare a part of it"
+    machine.warn(frame["address"], "R117", message, once=f"R117 stable {frame['address']}")
+
+
+def _warn_outside(machine: State, key: str, score: Score, number: float) -> None:
+    """A score on another scale is told once for each loop; the table of iterations has them all."""
+    frame = machine.loop_frames[key]
+    low, high = score.low, score.high
+    span = f"{low:g}..{high:g}" if low is not None and high is not None else ""
+    span = span or (f"at most {high:g}" if low is None else f"at least {low:g}")
+    message = f"score {number:g} of iteration {frame['count']} is outside {span} and is not counted"
+    words: Any = machine.loop(key).words or {}
+    facts: Values = {"score": number, "low": low, "high": high, "fields": words.get("fields")}
+    once = f"R115 {frame['address']}"
+    machine.warn(frame["address"], "R115", message, once=once, facts=facts)
+
+
+def measure(score: Score, scope: FrameScope | OverlayScope) -> float | None:
+    """The number that scores an iteration, also where it is out of range; None: there is none."""
+    value = value_of(score.source, scope)
+    if score.pattern is not None:
+        from whorl.language import pattern
+
+        program, text = pattern(score.pattern), to_text(value)
+        program.check_price(len(text))
+        match = program.search(text)
+        value = match.group(1) if match is not None else None
+    if isinstance(value, str):
+        try:
+            value = float(value.strip())
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def is_outside(score: Score, number: float) -> bool:
+    too_low = score.low is not None and number < score.low
+    return too_low or (score.high is not None and number > score.high)
+
+
+def compared_text(stable: Stable, scope: FrameScope | OverlayScope) -> str | None:
+    """The text by which two results are compared; None where there is no result."""
+    return comparable(value_of(stable.subject, scope))
+
+
+def comparable(value: Json) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def similarity(first: str, second: str, least: float = 0.0) -> float | None:
+    """How much two texts are alike: 1 minus their edit distance over the longer one's length.
+
+    None: of long ones, that it is less than `least`, which takes a fraction of the time.
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    cutoff = least if len(first) * len(second) > EXACT_MAX else 0.0
+    alike = float(
+        Levenshtein.normalized_similarity(first, second, score_cutoff=cutoff, score_hint=1.0)
+    )
+    return None if alike < cutoff else alike

@@ -34,7 +34,7 @@ from whorl.language import EvaluationError, Expression, LanguageError, evaluate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.interpreter.constructs.loops.rules import Verdict
+    from whorl.interpreter.constructs.loops.judging import Verdict
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Error, Outcome, Phase, Values
     from whorl.interpreter.state import State

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.errors import plural
 from whorl.interpreter.budget import NOTHING
-from whorl.interpreter.constructs.loops.rules import Verdict, combined, is_outside, verdict_of
+from whorl.interpreter.constructs.loops.judging import Verdict, combined, is_outside, verdict_of
 from whorl.interpreter.events import charged
 from whorl.interpreter.plan import Combined, loop_plan
 from whorl.ir import AllOf, AnyOf, BranchTaken, Judge, Plateau, Score, Stable, When

@@ -16,8 +16,8 @@ from dataclasses import asdict, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.interpreter.constructs.loops import exploring
+from whorl.interpreter.constructs.loops.judging import compared_max, observe, similarity
 from whorl.interpreter.constructs.loops.loop_results import facts_of as loop_facts
-from whorl.interpreter.constructs.loops.rules import compared_max, observe, similarity
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import amount_in, charged
 from whorl.interpreter.frames import is_cut, is_outside
