@@ -423,8 +423,8 @@ def _mapped_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Ta
             value = count
         else:
             key = _inner_output(inner, source)
-            value = None if key is None else output(*key)
-        outputs[target] = (cast("Take", take), value or "none")
+            value = "none" if key is None else output(*key)
+        outputs[target] = (cast("Take", take), value)
     return outputs
 
 

@@ -75,7 +75,7 @@ def name_of(word: str) -> str:
     return _VERSION.sub("", name) or name
 
 
-def _script_of(words: list[str]) -> tuple[int | None, bool]:
+def _script_of(words: Sequence[str]) -> tuple[int | None, bool]:
     """Where an interpreter's script is among its words, and whether options may stand behind it."""
     kind, at = INTERPRETERS[name_of(words[0])], 1
     while at < len(words) and kind.flags.fullmatch(words[at]):

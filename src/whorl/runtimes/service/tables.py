@@ -58,7 +58,7 @@ class Audit:
 
     async def add(self, deed: AuditEntry) -> None:
         texts = (deed.who, deed.role, deed.action, deed.run, deed.file, deed.outcome)
-        row = (self.store.clock(), *(whole(text[:TEXT_MAX]) for text in texts))
+        row: list[Column] = [self.store.clock(), *(whole(text[:TEXT_MAX]) for text in texts)]
         await changed(self.store, _ADD, row)
 
     def read(
@@ -125,7 +125,7 @@ class Token:
 
 
 def digest_of(token: str) -> bytes:
-    return sha256(token.encode("utf-8", "replace")).digest()
+    return bytes(sha256(token.encode("utf-8", "replace")).digest())
 
 
 @dataclass(frozen=True, slots=True)

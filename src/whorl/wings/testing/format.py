@@ -86,9 +86,9 @@ step.inputs             any       what it was given; only the fields that are na
 step.output             any       what it gave
 step.error              error     why it failed: a part of the message, or {code, message}
 """
-_ANSWER = {"$ref": "#/$defs/answer"}
+_ANSWER: dict[str, Any] = {"$ref": "#/$defs/answer"}
 _KINDS: dict[str, dict[str, Any]] = {
-    "any": {},
+    "any": dict[str, Any](),
     "amount": {"type": "number", "minimum": 0},
     "answers": {"type": "array", "items": _ANSWER, "minItems": 1},
     "count": {"type": "integer", "minimum": 0},

@@ -185,7 +185,7 @@ def atom_of(condition: Condition) -> str:
         case Score():
             return f"score {condition.source!r} {condition.pattern!r}"
         case Stable():
-            return f"stable {condition.subject!r} {condition.whole}"
+            return f"stable {condition.subject!r}"
         case BranchTaken():
             return f"branch {condition.node!r}"
         case Judge():
