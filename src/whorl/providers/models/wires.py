@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit, urlunsplit
 
 from whorl.errors import ProviderError, plural
-from whorl.language.faults import LanguageError
 from whorl.language.patterns import TEXT_MAX, pattern
 from whorl.providers.json_values import (
     NotJson,
@@ -547,18 +546,6 @@ class OllamaWire(HttpWire):
         return body
 
 
-def _is_in(prompt: str, match: str) -> bool:
-    """Whether an expression is found: by RE2 where it can, which takes no longer than it has to.
-
-    The others need the trust of the operator.
-    """
-    try:
-        program = pattern(match, dot_matches_newline=True)
-    except LanguageError:
-        return re.search(match, prompt, re.DOTALL) is not None
-    return program.search(prompt[:TEXT_MAX]) is not None
-
-
 class ScriptedWire:
     """Answers by the rules of the provider; counts words as tokens and says that it is scripted."""
 
@@ -573,7 +560,7 @@ class ScriptedWire:
         prompt = "\n".join(message.text for message in conversation.messages)
         name = candidate.provider.name
         for at, rule in enumerate(candidate.provider.rules):
-            if _is_in(prompt, rule.match):
+            if pattern(rule.match, dot_matches_newline=True).search(prompt[:TEXT_MAX]):
                 number, most = self._number((name, at), rule, conversation), len(rule.replies)
                 if number > most and rule.exhaust == "error":
                     why = f"the {most} replies of rule {rule.match!r} of the scripted provider"

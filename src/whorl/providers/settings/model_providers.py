@@ -168,10 +168,13 @@ def _rule(rule: object, place: str) -> settings.ReplyRule:
         refuse(f"{place} needs match, a regular expression, and replies, a list that is not empty")
     if by is None or exhaust is None:
         refuse(f"{place} takes by = {list(_BY)} and exhaust = {list(_EXHAUST)}")
+    from whorl.language.faults import LanguageError
+    from whorl.language.patterns import pattern
+
     try:
-        re.compile(match)
+        pattern(match, dot_matches_newline=True)
         return settings.ReplyRule(match, tuple(as_json(reply) for reply in replies), by, exhaust)
-    except re.error as cause:
+    except LanguageError as cause:
         refuse(f"{place} match is not a regular expression: {cause}")
     except NotJson as cause:
         refuse(f"{place} replies are not JSON: {cause}")

@@ -196,15 +196,10 @@ def _provider(name: str, entry: object) -> list[Right]:
             words = words.replace("its api_key", "its own key instead of yours", 1)
         if is_brought and not has_address:
             words = words.replace("in .env", "in .env instead of yours", 1)
-        rights.append(
-            Right("addresses", f"{where} for models ({name}){words}", hash_of_hidden(entry))
-        )
+        text = f"{where} for models ({name}){words}"
+        rights.append(Right("addresses", text, hash_of_hidden(entry)))
     if isinstance(entry.get("replies"), str):
         rights.append(Right("files", f"read {entry['replies']}, the replies of {name}"))
-    rights += [
-        Right("code", f"{match!r}, a regular expression of {name} that may take for ever")
-        for match in _unbounded(entry.get("replies"))
-    ]
     if (field := entry.get("max_tokens_field") or "") and field not in LIMIT_FIELDS:
         rights.append(Right("prices", f"{name} is sent the limit of an answer as {field!r}"))
     if entry.get("keeps_max_tokens"):
@@ -212,26 +207,8 @@ def _provider(name: str, entry: object) -> list[Right]:
     return rights
 
 
-def _unbounded(replies: object) -> list[str]:
-    """The expressions of scripted replies that RE2, whose time is bounded, does not run."""
-    rules = replies.get("rules") if isinstance(replies, dict) else replies
-    if not isinstance(rules, list):
-        return []
-    from whorl.language.faults import LanguageError
-    from whorl.language.patterns import pattern
-
-    found = []
-    for rule in rules:
-        match = rule.get("match") if isinstance(rule, dict) else None
-        try:
-            pattern(match if isinstance(match, str) else "")
-        except LanguageError:
-            found.append(str(match))
-    return found
-
-
 def _price(model: str, entry: object) -> list[Right]:
-    prices = entry if isinstance(entry, dict) else {}
+    prices = _table(entry)
     words = ", ".join(f"{key} ${prices[key]}" for key in ("input", "output") if key in prices)
     return [Right("prices", f"{model}: {words or 'free'}, for a million tokens")]
 
@@ -240,41 +217,32 @@ def _task(name: str, entry: object) -> list[Right]:
     place = str(entry)
     if place.startswith("python:"):
         return [Right("code", f"{place.removeprefix('python:')} (task {name})")]
-    return [Right("addresses", f"{shown_url(place)} for the task {name}")]
+    return [_address({"url": place}, f"for the task {name}")]
 
 
 def _server(name: str, entry: object) -> list[Right]:
-    table = entry if isinstance(entry, dict) else {}
+    table = _table(entry)
     command = table.get("command")
     if isinstance(command, list):
-        words = shown_command(list(map(str, command)))
-        text = f"{words} (MCP server {name}){_credentials(table)}"
-        return [Right("programs", text, hash_of_hidden(table))]
-    where = shown_url(str(table.get("url", "")))
-    text = f"{where} for the MCP server {name}{_credentials(table)}"
-    return [Right("addresses", text, hash_of_hidden(table))]
+        return [_program(table, command, f"(MCP server {name})")]
+    return [_address(table, f"for the MCP server {name}")]
 
 
 def _agent(name: str, entry: object) -> list[Right]:
-    table = entry if isinstance(entry, dict) else {}
+    table = _table(entry)
     flags = table.get("flags")
-    program = str(table.get("program") or table.get("kind") or name)
-    words = shown_command([program, *map(str, flags if isinstance(flags, list) else ())])
+    argv = [table.get("program") or table.get("kind") or name]
+    argv += flags if isinstance(flags, list) else ()
     free = ", without asking before it acts" if table.get("skip_permissions") else ""
-    text = f"{words} (agent {name}){free}{_credentials(table)}"
-    return [Right("programs", text, hash_of_hidden(table))]
+    return [_program(table, argv, f"(agent {name}){free}")]
 
 
 def _key(name: str, entry: object) -> list[Right]:
-    table = entry if isinstance(entry, dict) else {}
-    where = shown_url(str(table.get("url", "")))
-    text = f"{where} for HTTP steps (key {name}){_credentials(table)}"
-    return [Right("addresses", text, hash_of_hidden(table))]
+    return [_address(_table(entry), f"for HTTP steps (key {name})")]
 
 
 def _notify(value: object) -> Part:
-    table = value if isinstance(value, dict) else {}
-    if not table:
+    if not (table := _table(value)):
         return value, []
     url = str(table.get("url", ""))
     where = url if url.startswith("env:") else shown_hook(url)
@@ -283,13 +251,10 @@ def _notify(value: object) -> Part:
 
 
 def _connectors(value: object) -> Part:
-    if not isinstance(value, dict):
-        return value, []
-    rights: list[Right] = []
-    if "url" in value:
-        rights.append(Right("addresses", f"{shown_url(str(value['url']))} for connectors"))
-    if isinstance(value.get("replies"), str):
-        rights.append(Right("files", f"read {value['replies']}, the replies of connectors"))
+    table = _table(value)
+    rights = [_address(table, "for connectors")] if "url" in table else []
+    if isinstance(table.get("replies"), str):
+        rights.append(Right("files", f"read {table['replies']}, the replies of connectors"))
     return ({} if rights else value), rights
 
 
@@ -298,10 +263,9 @@ def _runtime(value: object) -> Part:
 
     A person can choose Temporal where the file does not: its cluster is a right all the same.
     """
-    table = value if isinstance(value, dict) else {}
+    table = _table(value)
     is_local = table.get("kind", "local") == "local"
-    inner = table.get("temporal")
-    cluster: Mapping[str, object] = inner if isinstance(inner, dict) else {}
+    cluster = _table(table.get("temporal"))
     if is_local and not cluster:
         return value, []
     where, when = str(cluster.get("address", "this machine")), " if you choose Temporal" * is_local
@@ -330,8 +294,7 @@ def _workflows(value: object) -> Part:
 
 
 def _retention(value: object) -> Part:
-    table = value if isinstance(value, dict) else {}
-    if not table:
+    if not (table := _table(value)):
         return value, []
     words = ", ".join(f"{key} {item}" for key, item in table.items())
     return {}, [Right("deletion", f"runs that ended long ago ({words})")]
@@ -339,11 +302,24 @@ def _retention(value: object) -> Part:
 
 def _server_of_runs(value: object) -> Part:
     """Whoever is given a link to the server, or is told to call it, calls this address."""
-    if not isinstance(value, dict) or not value.get("url"):
+    if not (table := _table(value)).get("url"):
         return value, []
-    kept = {key: item for key, item in value.items() if key != "url"}
-    words = "is the address of its server in links and to others"
-    return kept, [Right("addresses", f"{shown_url(str(value['url']))} {words}")]
+    kept = {key: item for key, item in table.items() if key != "url"}
+    return kept, [_address(table, "is the address of its server in links and to others")]
+
+
+def _table(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _address(table: Mapping[str, object], words: str) -> Right:
+    text = f"{shown_url(str(table.get('url', '')))} {words}{_credentials(table)}"
+    return Right("addresses", text, hash_of_hidden(table))
+
+
+def _program(table: Mapping[str, object], argv: Sequence[object], words: str) -> Right:
+    text = f"{shown_command(list(map(str, argv)))} {words}{_credentials(table)}"
+    return Right("programs", text, hash_of_hidden(table))
 
 
 def _credentials(table: Mapping[str, object]) -> str:
