@@ -99,8 +99,8 @@ def test_base64_of_a_short_secret_is_hidden_where_a_line_ends_in_it() -> None:
         assert len(hidden.replace("***", "")) <= len(text) - len(key)
 
 
-def test_letters_of_another_case_are_those_of_a_long_key_alone() -> None:
-    assert redact("Abcd-1 ABCD-1", [Secret("Abcd-1")]) == "*** ABCD-1"
+def test_letters_of_another_case_are_hidden_too() -> None:
+    assert redact("Abcd-1 ABCD-1", [Secret("Abcd-1")]) == "*** ***"
     assert redact("AbcdEFGH-1 abcdefgh-1", [Secret("AbcdEfgh-1")]) == "*** ***"
 
 

@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 
-# The ways in which secrets may be written, and where they stand in a text.
-
 HIDDEN = "***"
 
-_LENGTH_SURE = 8
 _BASE64_MIN = 5
 # Of a longer secret, a part that begins or ends it is hidden, too, from so many characters on:
 # texts are cut before anybody can look for secrets in them. In front of a cut, less is enough.
@@ -54,7 +51,7 @@ class SecretPatterns:
         self._heads: dict[str, list[str]] = {}
         self._tails: dict[str, list[str]] = {}
         for text in self.texts:
-            length = min(len(text), max(_LENGTH_SURE, min(_PART_MAX, len(text) // 2)))
+            length = min(len(text), max(LENGTH_SURE, min(_PART_MAX, len(text) // 2)))
             self._heads.setdefault(text[:length], []).append(text)
             self._tails.setdefault(text[-length:], []).append(text)
         # Nobody escapes letters and digits of ASCII, so these are in each text that has a part.
@@ -109,26 +106,20 @@ class SecretPatterns:
 
 
 class Forms:
-    """Every way in which secrets may be written: `in_any_case`, or as they are given."""
+    """Every way in which secrets may be written, in large and in small letters."""
 
-    __slots__ = ("_any_case", "_as_given", "_codes", "_least", "_reach")
+    __slots__ = ("_codes", "_least", "_plain", "_reach")
 
-    def __init__(
-        self, in_any_case: Iterable[str], as_given: Iterable[str] = (), *, is_changed: bool = False
-    ) -> None:
+    def __init__(self, secrets: Iterable[str], *, is_changed: bool = False) -> None:
         """`is_changed`: letters may be changed before something is made of the secrets."""
-        in_any_case, as_given = {*in_any_case}, {*as_given}
-        cases = {each for text in in_any_case for each in _cases(text)}
-        changed = {each for text in in_any_case for each in (text.upper(), text.lower())}
-        coded = in_any_case | as_given | (changed if is_changed else set())
-        forms = [form for text in cases for form in _written(text)]
+        secrets = {*secrets}
+        changed = {each for text in secrets for each in (text.upper(), text.lower())}
+        coded = secrets | changed if is_changed else secrets
+        forms = [f for text in secrets for each in _cases(text) for f in _written(each)]
         forms += [text.encode("utf-8", "replace").hex() for text in coded]
-        self._any_case = SecretPatterns(
-            low for form in forms for low in (lowered(form), form.lower())
-        )
-        self._as_given = SecretPatterns(form for text in as_given for form in _written(text))
+        self._plain = SecretPatterns(low for form in forms for low in (lowered(form), form.lower()))
         self._codes = SecretPatterns(code for text in coded for code in _codes(text))
-        texts = (*self._any_case.texts, *self._as_given.texts, *self._codes.texts)
+        texts = (*self._plain.texts, *self._codes.texts)
         self._least = min((len(text) for text in texts), default=0)
         self._reach = max((len(text) for text in texts), default=0) * _ESCAPED_MAX
 
@@ -155,10 +146,7 @@ class Forms:
 
     def views(self, layer: Layer) -> Iterator[tuple[Layer, str, SecretPatterns]]:
         """Each way to look at a layer, and what is looked for in it."""
-        if self._any_case.texts:
-            yield layer, lowered(layer.text), self._any_case
-        if self._as_given.texts:
-            yield layer, layer.text, self._as_given
+        yield layer, lowered(layer.text), self._plain
         line = layer.without_breaks()
         yield line, line.text, self._codes
 
@@ -166,9 +154,9 @@ class Forms:
         """The parts of a text in which they may be."""
         whole, is_large = [(0, len(value))], len(value) >= _LARGE_MIN
         found = list[tuple[int, int]]()
-        low, line = lowered(value), on_one_line(value)
-        looked = ((self._any_case, low, low), (self._as_given, value, value))
-        for sought, text, view in (*looked, (self._codes, value, line)):
+        low = lowered(value)
+        looked = ((self._plain, low, low), (self._codes, value, on_one_line(value)))
+        for sought, text, view in looked:
             for core in sought.cores_in(view, is_large=is_large):
                 places = [*_places(text, core)] if core and is_large else []
                 # It is everywhere, or broken into lines, or the text is small.
@@ -416,16 +404,6 @@ def _meaning(match: re.Match[str]) -> str:
     return chr(code) if code <= _CODE_MAX else "?"
 
 
-__all__ = [
-    "HIDDEN",
-    "LENGTH_SURE",
-    "Redaction",
-    "Secret",
-    "StreamedText",
-    "redact",
-    "redact_error",
-]
-
 # What is shorter protects nothing, and hiding it would mangle texts. So would hiding a short word
 # or number: below the sure length, a key has characters of more than one kind.
 LENGTH_MIN = 4
@@ -590,9 +568,7 @@ class StreamedText:
 
 @lru_cache(maxsize=32)
 def _forms(secrets: tuple[Secret, ...]) -> Forms:
-    texts = {text for secret in secrets if is_worth_redacting(text := secret.reveal())}
-    long = {text for text in texts if len(text) >= LENGTH_SURE}
-    return Forms(long, texts - long)
+    return Forms(text for secret in secrets if is_worth_redacting(text := secret.reveal()))
 
 
 def _redacted(value: Json, forms: Forms) -> Json:
