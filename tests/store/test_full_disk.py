@@ -13,7 +13,7 @@ import pytest
 from journal_makers import iteration, started
 
 from whorl.errors import StoreError
-from whorl.runtimes.sqlite import SqliteStore, connection
+from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,19 +92,6 @@ def test_a_probe_writes_only_where_it_is_in_doubt(store: SqliteStore, path: Path
     later += 100
     assert written() > 0
     assert written() == 0
-
-
-def test_a_store_that_was_opened_where_nobody_can_write_says_that_it_has_to_be_opened_again(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    SqliteStore(path).close()
-    monkeypatch.setattr(connection, "_is_unchangeable", lambda path: True)
-    store = SqliteStore(path)
-    for _ in range(2):
-        with pytest.raises(StoreError, match="may not be written") as caught:
-            asyncio.run(store.probe())
-        assert "start again" in caught.value.help
-    store.close()
 
 
 class FailingFile(apsw.VFSFile):

@@ -48,8 +48,6 @@ class Place:
     vfs: str | None = None
     exclusive: bool = False
     checkpoint_pages: int = 4000
-    # Nobody can write to it: it lies on a medium that can only be read.
-    immutable: bool = False
     is_new: bool = False
     # Its user has not made it: it is read, and nothing in it counts.
     is_strange: bool = False
@@ -71,7 +69,6 @@ def prepare(place: Place, *, create: bool, registry: Registry | None = None) -> 
         )
     try:
         if path.exists() and path.stat().st_size:
-            place = replace(place, immutable=place.vfs is None and _is_unchangeable(path))
             id_ = _look(place, may_roll_back=registry is None or registry.is_named)
             if id_ is not None and registry is not None:
                 return replace(place, is_strange=not registry.admits(id_))
@@ -93,17 +90,11 @@ def prepare(place: Place, *, create: bool, registry: Registry | None = None) -> 
         raise unmade(error, place.path) from error
 
 
-def _is_unchangeable(path: Path) -> bool:
-    """Whether nobody can write here, and nobody has left a log that would have to be read."""
-    log = Path(f"{path}-wal")
-    return not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
-
-
 def open_writer(place: Place) -> apsw.Connection:
     connection = _open(place, _READ_WRITE)
     # A backup has no log beside it until somebody writes to it.
     patiently(lambda: connection.pragma("journal_mode", "WAL"))
-    if connection.readonly("main") and not place.immutable:
+    if connection.readonly("main"):
         # SQLite has opened what may only be read now: a writer that is made later may write.
         connection.pragma("user_version", connection.pragma("user_version"))
     connection.pragma("synchronous", "FULL")
@@ -146,7 +137,8 @@ def copy_rows(source: Place, path: str, tables: Sequence[str], *, is_own: bool) 
     """
     connection = _open(Place(path), _READ_WRITE | apsw.SQLITE_OPEN_URI)
     try:
-        connection.execute("ATTACH ? AS other", (_address(source),))
+        other = f"file:{quote(os.path.abspath(source.path))}?mode=ro"
+        connection.execute("ATTACH ? AS other", (other,))
         begin(connection)
         for table in tables:
             for (definition,) in fetch(connection, _MISSING, (table,)) if is_own else ():
@@ -256,19 +248,8 @@ def _make_tables(place: Place, registry: Registry | None) -> bool:
         connection.close()
 
 
-def _connect(place: Place, flags: int) -> apsw.Connection:
-    if place.immutable:
-        return apsw.Connection(_address(place), flags=_READ_ONLY | apsw.SQLITE_OPEN_URI)
-    return apsw.Connection(place.path, flags=flags, vfs=place.vfs)
-
-
-def _address(place: Place) -> str:
-    """A file that is read only; beside one that nobody can write to, SQLite must make no others."""
-    return f"file:{quote(os.path.abspath(place.path))}?mode=ro&immutable={place.immutable:d}"
-
-
 def _open(place: Place, flags: int) -> apsw.Connection:
-    connection = _connect(place, flags)
+    connection = apsw.Connection(place.path, flags=flags, vfs=place.vfs)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)

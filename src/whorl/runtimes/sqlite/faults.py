@@ -172,13 +172,6 @@ def closed(path: str) -> StoreError:
     return StoreError(f"the store {path!r} is closed", code="R905", help="open it again")
 
 
-def unchangeable(path: str) -> StoreError:
-    """Why a store that lay on a medium that can only be read is not written, whatever comes."""
-    remedy = "let its folder be written, or name another place with --store; then start again"
-    words = f"the store {path!r} may not be written: nobody could when it was opened"
-    return StoreError(words, help=remedy)
-
-
 def strange(path: str) -> UsageError:
     """Why a store that this user has not made is not written, and nothing in it counts."""
     words = f"you have not made the store {safe(path)!r} here: it is history, to be read only"

@@ -304,7 +304,7 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
         self.monotonic = monotonic
         self.path, self._place = place.path, place
         self.is_closed = False
-        self.watch = FileWatch(place.path, is_real=place.vfs is None and not place.immutable)
+        self.watch = FileWatch(place.path, is_real=place.vfs is None)
         self._reader = Reader(place, self.watch)
         self._process = this_process()
 

@@ -33,7 +33,6 @@ from whorl.runtimes.sqlite.faults import (
     ended,
     is_fsync_fault,
     strange,
-    unchangeable,
 )
 from whorl.runtimes.sqlite.ownership import BEAT_EVERY_S, ClockPair, Ownership, this_process
 from whorl.runtimes.sqlite.pruning import Pruning
@@ -185,8 +184,6 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         Something small is written where only that can tell: at first, where there is hardly any
         room, and some time after a write has failed.
         """
-        if self._place.immutable:
-            raise unchangeable(self._place.path)
         if (fault := self.watch.fault()) is not None:
             raise fault
         if self.watch.is_in_doubt():
