@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import resource
 import shutil
 import signal
@@ -13,7 +12,6 @@ from contextlib import closing
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-import apsw
 import httpx2
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -282,25 +280,3 @@ def test_a_store_that_is_deleted_fails_the_health_and_every_write(
     assert "was deleted" in refused.json()["error"]["message"]
     wait_until(lambda: client.http.get(f"/api/runs/{slow}").status_code == 503)
     assert not (project / ".whorl").exists()
-
-
-def test_damage_that_nobody_reads_fails_the_health(client: Client, project: Path) -> None:
-    client.finish("polish.yaml", "succeeded")
-    store = project / ".whorl" / "whorl.db"
-    with closing(apsw.Connection(str(store))) as other:
-        find = "SELECT rootpage FROM sqlite_schema WHERE name = 'journal'"
-        page = other.execute(find).get
-        other.set_busy_timeout(60_000)
-        other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-
-    with open(os.open(store, os.O_WRONLY), "wb") as file:
-        file.seek((page - 1) * 4096)
-        file.write(b"\xa5" * 4096)
-
-    wait_until(lambda: client.http.get("/healthz").status_code == 503)
-    error = client.http.get("/healthz").json()["error"]
-    assert error["code"] == "R906"
-    # By the look through its pages, or by whatever the server happened to read meanwhile.
-    assert "is damaged" in error["message"]
-    refused = client.http.post("/api/runs", json={"workflow": "slow.yaml"})
-    assert refused.status_code == 503

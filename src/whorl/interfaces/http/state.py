@@ -42,7 +42,7 @@ from whorl.services.project import Catalogue, Project
 from whorl.services.records import RunRecords
 from whorl.services.run_driver import Driving
 from whorl.services.runs import keep_to, open_runtime
-from whorl.services.serving.upkeep import Upkeep, watch_file
+from whorl.services.serving.upkeep import Upkeep
 from whorl.services.steering import check_drivable
 from whorl.source.paths import resolve_beside
 
@@ -230,7 +230,7 @@ async def open_state(project: Project, *, edits: bool = False) -> AsyncIterator[
         state = ServerState(project, providers, runtime, watcher, edits)
         retention, store = providers.settings.retention, runtime.store
         works = [watcher.follow(store), state.heartbeat.beat(state.driving), state.upkeep.work()]
-        works += [watch_file(store), *(job.work() for job in state.jobs)]
+        works += [job.work() for job in state.jobs]
         if retention:
             works.append(keep_to(retention, project, store))
         if retention.audit_s is not None:

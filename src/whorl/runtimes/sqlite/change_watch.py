@@ -7,8 +7,8 @@ is in no store. So the name is looked at again and again, before commits and whi
 
 from __future__ import annotations
 
+import math
 import os
-import shutil
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -48,7 +48,7 @@ _PASSING: Final = frozenset(
     }
 )
 # So long a write that failed counts, whatever else succeeds: those who wait try again more often.
-REFUSED_S: Final = 2.0
+TRY_EVERY_S: Final = 2.0
 # Where Linux lists the locks of files, and what SQLite locks for as long as it has a store open:
 # bytes of the file itself, and the last one, perhaps with those before it, of the index of its log.
 _LOCKS: Final = "/proc/locks"
@@ -56,8 +56,6 @@ _OPEN_BYTE: Final = 0x40000002
 _INDEX_BYTES: Final = range(120, 129)
 # So long a process that has another store open, too, may take from the one lock to the other.
 _OPENING_S: Final = 0.5
-TRY_EVERY_S: Final = 1.0
-_LITTLE_BYTES: Final = 1_000_000
 
 
 class FileWatch:
@@ -72,15 +70,13 @@ class FileWatch:
         self._is_real = is_real
         self._monotonic = monotonic
         self._file = _identity(path) if is_real else None
-        self._content = _content(path)
         self._log_file: tuple[int, int] | None = None
         self._index_file: tuple[int, int] | None = None
         self._looked_at = self._log_at = monotonic()
         self._sure_until = 0.0
         self._damage: StoreError | None = None
         self._refusal: StoreError | None = None
-        self._refused_at = 0.0
-        self._tried_at: float | None = None
+        self._refused_at = self._tried_at = -math.inf
 
     def fault(self, connection: apsw.Connection | None = None) -> StoreError | None:
         """Why nothing may be written any more; None: the file is as it should be.
@@ -126,11 +122,7 @@ class FileWatch:
     def is_in_doubt(self) -> bool:
         """Whether only a write tells if the store can be written; whoever asks has to try it."""
         now = self._monotonic()
-        if self._refusal is not None:
-            return now - self._refused_at >= REFUSED_S
-        if self._tried_at is not None and (
-            now - self._tried_at < TRY_EVERY_S or not self._is_real or _has_room(self._path)
-        ):
+        if now - max(self._refused_at, self._tried_at) < TRY_EVERY_S:
             return False
         self._tried_at = now
         return True
@@ -149,7 +141,7 @@ class FileWatch:
             with suppress(OSError):
                 self._index_file = _identity(self._index)
                 self._log_file = _identity(self._log)
-        if self._refusal is not None and self._monotonic() - self._refused_at >= REFUSED_S:
+        if self._refusal is not None and self._monotonic() - self._refused_at >= TRY_EVERY_S:
             self._refusal = None
 
     def keep_damage(self, error: apsw.Error, fault: StoreError) -> None:
@@ -190,18 +182,6 @@ class FileWatch:
         opened = {pid for first, last, pid in held if _covers(first, last, _OPEN_BYTE)}
         opened -= {os.getpid(), *(pid for name, *_, pid in locks if name == index)}
         return min(opened & indexed, default=None)
-
-    def refuse(self, words: str, advice: str) -> None:
-        self._damage = StoreError(words, code="R906", help=advice)
-
-    def note_written(self) -> None:
-        """The log was moved into the file: it has changed, as it should."""
-        self._content = _content(self._path)
-
-    def is_touched(self) -> bool:
-        """Whether others have written into the file itself since this was asked."""
-        before, self._content = self._content, _content(self._path)
-        return self._is_real and before != self._content
 
     def _change(self, connection: apsw.Connection | None) -> str:
         file = _identity(self._path)
@@ -262,23 +242,6 @@ def _covers(first: str, last: str, byte: int) -> bool:
 
 def _is_of_index(first: str, last: str) -> bool:
     return int(first) in _INDEX_BYTES and last == str(_INDEX_BYTES[-1])
-
-
-def _has_room(path: str) -> bool:
-    """Whether nothing speaks against writing: there is some room, and the right to write."""
-    try:
-        return os.access(path, os.W_OK) and shutil.disk_usage(path).free >= _LITTLE_BYTES
-    except OSError:
-        return False
-
-
-def _content(path: str) -> tuple[int, int] | None:
-    """What changes when a file is written."""
-    try:
-        about = os.stat(path)
-    except OSError:
-        return None
-    return about.st_mtime_ns, about.st_size
 
 
 def _again(fault: StoreError) -> StoreError:

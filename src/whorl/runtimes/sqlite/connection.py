@@ -111,7 +111,11 @@ def copy_all(connection: apsw.Connection, path: str) -> None:
     try:
         # From the first reading on it sees one state of the store, whatever others write.
         fetch(connection, "SELECT count(*) FROM runs")
-        _copy_into(target, connection)
+        with target.backup("main", connection, "main") as copy:
+            while not copy.done:
+                copy.step(_COPIED_PAGES)
+        target.pragma("journal_mode", "DELETE")
+        target.execute("BEGIN; UPDATE progress SET process = NULL; DELETE FROM processes; COMMIT")
     except apsw.Error as error:
         if is_of_reading(error):
             raise
@@ -119,14 +123,6 @@ def copy_all(connection: apsw.Connection, path: str) -> None:
     finally:
         connection.execute("ROLLBACK")
         target.close()
-
-
-def _copy_into(target: apsw.Connection, connection: apsw.Connection) -> None:
-    with target.backup("main", connection, "main") as copy:
-        while not copy.done:
-            copy.step(_COPIED_PAGES)
-    target.pragma("journal_mode", "DELETE")
-    target.execute("BEGIN; UPDATE progress SET process = NULL; DELETE FROM processes; COMMIT")
 
 
 def copy_rows(source: Place, path: str, tables: Sequence[str], *, is_own: bool) -> None:

@@ -14,17 +14,7 @@ from whorl.errors import Fenced, InternalError, StoreError, UsageError, safe
 from whorl.runtimes.sqlite.schema import FORMAT_VERSION
 
 _OF_DISKS = frozenset({apsw.SQLITE_IOERR, apsw.SQLITE_CANTOPEN})
-# Only what is read has a log, and the file beside it that says where in the log a page is.
-_OF_READING = frozenset(
-    {
-        apsw.SQLITE_IOERR_READ,
-        apsw.SQLITE_IOERR_SHORT_READ,
-        apsw.SQLITE_IOERR_SHMLOCK,
-        apsw.SQLITE_IOERR_SHMMAP,
-        apsw.SQLITE_IOERR_SHMOPEN,
-        apsw.SQLITE_IOERR_SHMSIZE,
-    }
-)
+_OF_READING = frozenset({apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ})
 _FSYNC_FAULTS = frozenset({apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC})
 # With less room than this SQLite cannot make the files that it needs beside a store, and says that
 # the disk has failed.
@@ -72,10 +62,9 @@ def is_fsync_fault(error: Exception) -> bool:
 
 def is_of_reading(error: apsw.Error) -> bool:
     """Whether a copy failed for the file that it is made of, and not for the one it is made in."""
-    if _number(error, "result") & 0xFF in (apsw.SQLITE_FULL, apsw.SQLITE_CANTOPEN):
-        return False
-    is_io = _number(error, "result") & 0xFF == apsw.SQLITE_IOERR
-    return not is_io or _number(error, "extendedresult") in _OF_READING
+    if _number(error, "result") & 0xFF in (apsw.SQLITE_FULL, *_OF_DISKS):
+        return _number(error, "extendedresult") in _OF_READING
+    return True
 
 
 def store_error(error: Exception, path: str, bytes_needed: int = 0) -> StoreError:

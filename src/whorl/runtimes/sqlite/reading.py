@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from contextlib import closing, suppress
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +21,7 @@ from whorl.runtimes.sqlite.change_watch import FileWatch
 from whorl.runtimes.sqlite.checking import LOOP_TYPES, fits
 from whorl.runtimes.sqlite.connection import Place, Reader, copy_all, copy_rows, fetch
 from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate
-from whorl.runtimes.sqlite.faults import DOCTOR, damaged
+from whorl.runtimes.sqlite.faults import damaged
 from whorl.runtimes.sqlite.listing import COLUMNS, ROW_DAMAGED, SHOWN_FIELDS, RunListing
 from whorl.runtimes.sqlite.ownership import (
     ClockPair,
@@ -431,21 +431,6 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
         """What is damaged, each with its run and entry; `report` hears of what has been read."""
         with self._reader.lend() as connection:
             return checking.faults(connection, report)
-
-    def check_touched(self) -> list[str]:
-        """What is damaged, if others have written into the file itself since this was asked.
-
-        Where it is not one entry or another but the file, nothing is written from then on.
-        """
-        if not self.watch.is_touched():
-            return []
-        # Those of the pool have pages of the file in memory.
-        with closing(self._reader.open()) as connection:
-            found = checking.faults(connection)
-        words = next((words for words in found if words.startswith(checking.PAGES)), None)
-        if words is not None:
-            self.watch.refuse(f"the store {self.path!r} is damaged: {words}", DOCTOR)
-        return found
 
     def copy_to(self, path: str) -> None:
         with self._reader.lend() as connection:

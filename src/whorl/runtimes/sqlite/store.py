@@ -181,8 +181,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
     async def probe(self) -> None:
         """Raises StoreError where nothing can be written.
 
-        Something small is written where only that can tell: at first, where there is hardly any
-        room, and some time after a write has failed.
+        Something small is written, every other second at most: only that can tell.
         """
         if (fault := self.watch.fault()) is not None:
             raise fault
@@ -654,7 +653,6 @@ class Writer:
             else:
                 self._connection.set_busy_timeout(_RESTART_WAIT_MS)
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-            self._watch.note_written()
         except apsw.Error as error:
             # The entries are safe in the log; only a failed fsync leaves doubt about the file.
             if is_fsync_fault(error):

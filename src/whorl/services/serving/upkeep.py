@@ -22,7 +22,6 @@ from whorl.services.inspecting.results import workflow_of
 if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.journal import RunId, RunRow
-    from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.run_driver import Driving
 
 LOOK_S = 0.5
@@ -30,25 +29,11 @@ LOOK_S = 0.5
 TROUBLE_S = 1.0
 AGAIN_S = 2.0
 TIMERS_MAX = 200
-CHECK_PAUSES = 50
 _LOOK_MIN_S = 0.05
 _STRANDED_MAX = 200
 _FORGOTTEN_MAX = 100_000
 
 log = logging.getLogger("whorl")
-
-
-async def watch_file(store: SqliteStore) -> None:
-    """Looks for damage whenever others have written into the file of the store itself."""
-    while True:
-        began = time.monotonic()
-        try:
-            for words in await asyncio.to_thread(store.check_touched):
-                log.error("the store is damaged: %s", safe(words))
-        except WhorlError as fault:
-            log.warning("the store cannot be checked: %s", safe(str(fault)))
-        # Looking through a large store takes a small part of the time, whoever writes to it.
-        await asyncio.sleep(max(LOOK_S, CHECK_PAUSES * (time.monotonic() - began)))
 
 
 @dataclass(eq=False)
