@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--queue", default="", metavar="NAME", help="The queue that calls are taken from.")
 @click.option("--calls-only", is_flag=True, help="Make calls, and drive no runs.")
-@click.option("--setup", is_flag=True, help="Set up what the namespace lacks, and end.")
+@click.option("--setup", is_flag=True, help="Add the search attributes of runs, and end.")
 @partial(located, drives=True)
 def worker(project: Project, *, queue: str, calls_only: bool, setup: bool) -> None:
     """Do the work of a cluster here, with the providers and permissions of this project.
@@ -73,7 +73,7 @@ async def _set_up(settings: TemporalSettings) -> None:
 
     with answering(settings):
         made = await set_up(await connect(settings))
-    say(f"made: {', '.join(made)}" if made else "the namespace has all that it needs")
+    say(f"added: {', '.join(made)}" if made else "the namespace has all that it needs")
 
 
 async def _work(project: Project, providers: Providers, queue: str, *, calls_only: bool) -> None:

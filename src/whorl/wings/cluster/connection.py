@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -124,16 +125,17 @@ async def execution_of(connection: Connection, run: RunId) -> Execution | None:
 
 
 async def executions(
-    connection: Connection, query: str, *, size: int = PAGE
+    connection: Connection, query: str, *, most: float = math.inf
 ) -> AsyncIterator[Execution]:
-    """The executions that a query finds, the newest first."""
+    """The executions that a query finds, the newest first, at most so many."""
     asked = ListWorkflowExecutionsRequest(
-        namespace=connection.namespace, query=query, page_size=min(size, PAGE)
+        namespace=connection.namespace, query=query, page_size=int(min(most, PAGE))
     )
-    while True:
+    while most > 0:
         page = await connection.workflow_service.list_workflow_executions(asked, retry=True)
         for each in page.executions:
             yield _execution(each)
+        most -= len(page.executions)
         asked.next_page_token = page.next_page_token
         if not page.next_page_token:
             return

@@ -71,16 +71,25 @@ class Mirror:
         """The runs of which more may come: the newest that have not ended, or have ended since."""
         ended = datetime.fromtimestamp(since, UTC).isoformat()
         query = f"{_RUNS} AND (ExecutionStatus = 'Running' OR CloseTime >= '{ended}')"
-        stale: list[RunId] = []
-        async for each in executions(self.server, query, size=limit):
-            stale += [each.run] if self._is_stale(each) else []
-            limit -= 1
-            if not limit:
-                break
-        return stale
+        found = executions(self.server, query, most=limit)
+        return [each.run async for each in found if self._is_stale(each)]
 
     def _is_stale(self, execution: Execution) -> bool:
-        return execution.ended_at is None or not self._has_all(execution.run, execution.started_at)
+        """Whether more of a run may come than is here, or was until it was deleted here.
+
+        One that was deleted here comes again when it goes on.
+        """
+        if execution.ended_at is None:
+            return True
+        try:
+            row = self.store.run(execution.run)
+        except UsageError:
+            return not self._is_pruned(execution)
+        return row.status not in _ENDED or row.updated_at < execution.started_at
+
+    def _is_pruned(self, execution: Execution) -> bool:
+        pruned = self.store.pruned_runs()
+        return pruned.get(execution.run, -math.inf) >= execution.started_at
 
     async def lag(self) -> tuple[int, float]:
         """How many runs have ended and are not here to their end, and when the first of them did.
@@ -119,20 +128,6 @@ class Mirror:
                     raise
                 return fault
         return None
-
-    def _has_all(self, run: RunId, started_at: float) -> bool:
-        """Whether a run that has ended is here to its end, or was: its last execution has told it.
-
-        One that was deleted here comes again when it goes on.
-        """
-        try:
-            row = self.store.run(run)
-        except UsageError:
-            return self._is_pruned(run, started_at)
-        return row.status in _ENDED and row.updated_at >= started_at
-
-    def _is_pruned(self, run: RunId, started_at: float) -> bool:
-        return self.store.pruned_runs().get(run, -math.inf) >= started_at
 
     async def bring_rest(self, run: RunId) -> None:
         """Brings what is new of a run, and reads nothing again of one that is here to its end."""
@@ -175,10 +170,9 @@ class Mirror:
     async def _unread(self, run: RunId) -> list[str]:
         """The executions from the one on that has the first entry that is not here."""
         about, known = await execution_of(self.server, run), self.last_seq(run)
-        unread: list[str] = []
-        if about is None or (not known and self._is_pruned(run, about.started_at)):
-            return unread
-        execution = about.execution
+        if about is None or (not known and self._is_pruned(about)):
+            return []
+        unread, execution = list[str](), about.execution
         while execution:
             unread.insert(0, execution)
             decoder = self._decoder(run)
@@ -227,8 +221,7 @@ class Mirror:
         """Intents are made by workflows, too, which know no secrets of an operator."""
         if event.kind != "task.started":
             return event
-        body = cast("dict[str, Json]", self.redacted(event.body))
-        return event if body is event.body else replace(event, body=body)
+        return replace(event, body=cast("dict[str, Json]", self.redacted(event.body)))
 
     async def _write(self, decoder: Decoder, events: list[Event], known: int) -> None:
         run = RunId(decoder.beginning.run)
@@ -251,7 +244,6 @@ class Mirror:
         begun = decoder.beginning
         past = [messages.event_from_json(event) for event in begun.past]
         about = (begun.name, begun.dialect, begun.file, begun.key, begun.parent)
-        at = events[0].at
         made = NewRun(
             RunId(begun.run),
             begun.workflow,
@@ -261,7 +253,7 @@ class Mirror:
             behaviour=begun.behaviour,
             origin=begun.origin,
             labels=begun.labels,
-            created_at=at,
+            created_at=events[0].at,
         )
         with suppress(UsageError):  # another process has made it
             await self.store.create(made, *past, *events)

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import math
 import time
-from collections import OrderedDict
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import ContextVar
 from datetime import timedelta
@@ -19,7 +18,7 @@ from temporalio.api.operatorservice.v1 import (
     ListSearchAttributesRequest,
 )
 from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, RegisterNamespaceRequest
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
@@ -50,10 +49,6 @@ if TYPE_CHECKING:
 
 # The machine does for a run what the one did that began it, if that is one of these versions.
 DRIVEN = tuple(range(BEHAVIOUR, 1, -1))
-# How long a namespace that is made here keeps the histories of runs that have ended.
-RETENTION_DAYS = 30
-NAMESPACE_S = 60.0
-NAMESPACE_POLL_S = 0.2
 CACHED_MAX = 500
 # Runs are driven by one processor of a worker: more tasks at once would each take longer, until
 # the server takes them for lost. Those that wait for their turn wait on the server.
@@ -65,45 +60,20 @@ THROTTLE_S = 0.3
 
 
 async def set_up(client: Client) -> list[str]:
-    """Makes what runs need and the server lacks: the namespace, search attributes; says what."""
-    made = []
-    try:
-        missing = await missing_attributes(client)
-    except RPCError as fault:
-        if fault.status != RPCStatusCode.NOT_FOUND:
-            raise
-        await _make_namespace(client)
-        made.append(f"namespace {client.namespace}")
-        missing = await missing_attributes(client)
+    """Adds the search attributes of runs that the namespace lacks; gives their names."""
+    missing = await missing_attributes(client)
     if missing:
         kind = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
         attributes = dict.fromkeys(missing, kind)
         asked = AddSearchAttributesRequest(search_attributes=attributes, namespace=client.namespace)
         await client.operator_service.add_search_attributes(asked)
-    return made + [f"search attribute {name}" for name in missing]
+    return missing
 
 
 async def missing_attributes(client: Client) -> list[str]:
     about = ListSearchAttributesRequest(namespace=client.namespace)
     known = (await client.operator_service.list_search_attributes(about)).custom_attributes
     return [key.name for key in (STATUS, WORKFLOW, PARENT) if key.name not in known]
-
-
-async def _make_namespace(client: Client) -> None:
-    """Makes the namespace, and waits until the server knows it."""
-    service = client.workflow_service
-    retention: Any = timedelta(days=RETENTION_DAYS)
-    await service.register_namespace(
-        RegisterNamespaceRequest(
-            namespace=client.namespace, workflow_execution_retention_period=retention
-        )
-    )
-    async with asyncio.timeout(NAMESPACE_S):
-        while True:
-            with suppress(RPCError):
-                await missing_attributes(client)
-                return
-            await asyncio.sleep(NAMESPACE_POLL_S)
 
 
 async def has_pollers(client: Client, queue: str, *, is_of_calls: bool = False) -> bool:
@@ -207,7 +177,7 @@ class Metering(UnsandboxedWorkflowRunner):
     def __init__(self, client: Client, most_s: float) -> None:
         self._client = client
         self._most_s = most_s
-        self._used_s: OrderedDict[str, float] = OrderedDict()
+        self._used_s: dict[str, float] = {}
         self._loop = asyncio.get_running_loop()
         self._telling: set[asyncio.Task[None]] = set()
 
@@ -234,15 +204,15 @@ class Metering(UnsandboxedWorkflowRunner):
             del self._used_s[run]
 
     def _count(self, run: str, seconds: float) -> None:
-        used_s = self._used_s.pop(run, 0.0) + seconds
-        if used_s > self._most_s:
-            used_s = -math.inf
+        # The one that has computed last is the last one.
+        self._used_s[run] = self._used_s.pop(run, 0.0) + seconds
+        if self._used_s[run] > self._most_s:
+            self._used_s[run] = -math.inf
             telling = self._loop.create_task(self._tell(run))
             self._telling.add(telling)
             telling.add_done_callback(self._telling.discard)
-        self._used_s[run] = used_s
-        while len(self._used_s) > RUNS_MAX:
-            self._used_s.popitem(last=False)
+        if len(self._used_s) > RUNS_MAX:
+            del self._used_s[next(iter(self._used_s))]
 
     async def _tell(self, run: str) -> None:
         event = Event("run.exhausted", "", 0.0, {"cpu_s": self._most_s})
