@@ -18,7 +18,6 @@ from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.start_options import Start
-from whorl.wings.cluster import memory as memory_module
 from whorl.wings.cluster.decoder import Decoder
 from whorl.wings.cluster.memory import ClusterMemories
 from whorl.wings.cluster.mirror import Mirror
@@ -149,10 +148,8 @@ def test_a_run_ends_whose_records_a_memory_does_not_take(
 
 
 def test_records_are_added_once_and_changed_by_one_at_a_time(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, tmp_path: Path
 ) -> None:
-    # Several answers make up all that there is.
-    monkeypatch.setattr(memory_module, "PAGE", 40)
     key = "memory/" + "long " * 200
 
     def counted(records: list[Json]) -> Amendment:

@@ -43,9 +43,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import Record
     from whorl.wings.cluster.messages import Beginning
 
-# An answer has about so many bytes: whoever wants all asks again for the rest.
-PAGE = 48 * 1024
-# All of a memory is handed on as one value; Temporal takes 2 MB, or what lies elsewhere.
+# All of a memory is one value; Temporal takes 2 MB, or what lies elsewhere.
 BYTES_MAX = 1_500_000
 # Whoever has changed records asks soon after that whether it was done.
 DONE_MAX = 200
@@ -89,17 +87,9 @@ class Memory:
             self.add(record, _id_of(record), change["keep"])
 
     @workflow.query(name=messages.ALL)
-    def all(self, start: int) -> dict[str, Any]:
-        """The records from a place on, as many as an answer should have."""
-        page: list[Any] = []
-        size = 0
-        for row in self._rows[start:]:
-            size += row[2]
-            if page and size > PAGE:
-                break
-            page.append(row[3])
-        rest = len(self._rows) - start - len(page)
-        return {"changes": self._changes, "records": page, "rest": rest}
+    def all(self) -> dict[str, Any]:
+        """The records, and how often they were changed."""
+        return {"changes": self._changes, "records": [row[3] for row in self._rows]}
 
     @workflow.query(name=messages.ABOUT)
     def about(self, name: str) -> dict[str, Any]:
@@ -108,6 +98,7 @@ class Memory:
             "records": len(self._rows),
             "bytes": sum(row[2] for row in self._rows),
             "at": self._rows[-1][1] if self._rows else 0.0,
+            "newest": [row[3] for row in self._rows[-1:]],
             "is_there": self._has(name),
             "is_done": name in self._done,
         }
@@ -239,11 +230,9 @@ class ClusterMemories:
             keys = sorted([str(await each.memo_value("key")) for each in ours])
         for key in keys:
             about = await self._ask(key, messages.ABOUT, "")
-            if about is None or not about["records"]:
-                continue
-            page = await self._ask(key, messages.ALL, about["records"] - 1) or {"records": []}
-            row = MemoryRow(key, about["records"], about["at"], about["bytes"])
-            found.append((row, page["records"][-1:]))
+            if about is not None and about["records"]:
+                row = MemoryRow(key, about["records"], about["at"], about["bytes"])
+                found.append((row, about["newest"]))
         return found
 
     async def begun(self, beginning: Beginning) -> Beginning:
@@ -257,28 +246,17 @@ class ClusterMemories:
         return replace(beginning, first=[first, *rest])
 
     async def _read(self, key: str) -> tuple[int, list[Json]]:
-        """How often the records were changed, and all of them as they were at one time."""
-        while True:
-            records: list[Json] = []
-            changes = None
-            while page := await self._ask(key, messages.ALL, len(records)):
-                changes = page["changes"] if changes is None else changes
-                if page["changes"] != changes:
-                    break
-                records += page["records"]
-                if not page["rest"]:
-                    return changes, records
-            if page is None:
-                return 0, []
+        """How often the records were changed, and all of them."""
+        found = await self._ask(key, messages.ALL) or {"changes": 0, "records": []}
+        return found["changes"], found["records"]
 
-    async def _ask(self, key: str, query: str, given: Any) -> dict[str, Any] | None:
+    async def _ask(self, key: str, query: str, *given: str) -> dict[str, Any] | None:
         """What a memory says; None: there is none under this key."""
         handle = self.client.get_workflow_handle(self._id(key))
+        how = QueryRejectCondition.NOT_OPEN
         try:
             with answering(self.settings):
-                found: dict[str, Any] = await handle.query(
-                    query, given, reject_condition=QueryRejectCondition.NOT_OPEN
-                )
+                found: dict[str, Any] = await handle.query(query, args=given, reject_condition=how)
         except WorkflowQueryRejectedError:
             return None
         except StoreError as fault:
