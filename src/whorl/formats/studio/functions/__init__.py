@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 # How a router decides: by the category that a model names, or by the words in its input.
 
-# How much of an answer, and of its explanation, runs of earlier versions read.
-_READ_MAX = 20_000
-_EXPLANATION_MAX = 10_000
 _SHOWN_MAX = 200
 # What may stand around a category: Markdown, quotes, brackets, punctuation.
 _AROUND = " \t\r\n*_`#>\"'“”‘’()[]{}.,:;!?-–—|="
@@ -69,14 +66,14 @@ def choose(run: Run, answer: Value, branches: Value, value: Value, fallback: Val
     """The route that a model's answer names, with its explanation."""
     named = _category(run, answer, branches)
     chosen, explanation = named or (str(fallback), run.text(answer).strip())
-    return _route(chosen, value, explanation[: None if run.reads_whole else _EXPLANATION_MAX])
+    return _route(chosen, value, explanation)
 
 
 def misread(run: Run, answer: Value, branches: Value, node: Value, fallback: Value) -> Value:
     """What to warn of where a model's answer names no route."""
     if _category(run, answer, branches) is not None:
         return None
-    words = " ".join(run.text(answer)[:_READ_MAX].split())
+    words = " ".join(run.text(answer).split())
     shown = f"{words[:_SHOWN_MAX]}..." if len(words) > _SHOWN_MAX else words
     names = ", ".join(map(str, items(branches, "misread")))
     return (
@@ -92,7 +89,7 @@ def _category(run: Run, answer: Value, branches: Value) -> tuple[str, str] | Non
     answer: a text that is judged must not end the loop because its words are quoted.
     """
     names = [str(name) for name in items(branches, "choose") if str(name)]
-    text = _unwrapped(run.text(answer)[: None if run.reads_whole else _READ_MAX])
+    text = _unwrapped(run.text(answer))
     run.check_text(len(text) * (1 + len(names)), "choose")
     fence = _FENCED.search(text)
     inside = (fence[1] if fence else text).strip()

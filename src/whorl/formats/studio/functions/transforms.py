@@ -5,9 +5,8 @@ as `map(name) | select(kind=book) | join(", ")`. Both are bounded.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from whorl.language.calls import Run, paid_items, whole
 from whorl.language.core import lists
@@ -17,41 +16,37 @@ from whorl.language.operators import ORDER
 from whorl.language.values import UNDEFINED, Value, kind_of, path_getter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 VALUES_MAX = 100_000
 WORK_MAX = 1_000_000
 LENGTH_MAX = 8_192
 STEPS_MAX = 64
 
-_NAME = re.compile(r"(?<=\.)[^\W\d][\w-]*")
-_INDEX = re.compile(r"-?\d{1,9}")
-_ALL = re.compile(r"\*")
-_SLICE = re.compile(r"(-?\d{1,9})?\s*+:\s*+(-?\d{1,9})?(?:\s*+:\s*+(-?\d{1,9})?)?")
-_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*+)'|\"((?:[^\"\\]|\\.)*+)\"")
-_FILTER = re.compile(
+_TEXT = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
+_FILTER = (
     r"\?\s*+(?P<open>\()?\s*+@(?P<path>(?:\.[\w-]++)*+)\s*+"
     r"(?:(?P<operator>==|!=|<=|>=|<|>)\s*+(?P<value>'[^'\n]*+'|\"[^\"\n]*+\"|[^()\]'\"]++))?"
     r"\s*+(?(open)\)|(?=\]))"
 )
+_STEP = re.compile(
+    r"\.{1,2}(?:(?P<name>[^\W\d][\w-]*+)|\*)"
+    rf"|(?:\.\.)?\[[ \t]*+(?:(?P<quoted>{_TEXT})|(?P<slice>(?:-?\d{{1,9}})?:(?:-?\d{{1,9}})?)"
+    rf"|(?P<index>-?\d{{1,9}})|\*|{_FILTER})[ \t]*+\]"
+)
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 _WORDS: dict[str, Value] = {"true": True, "false": False, "null": None}
 
-_Finder: TypeAlias = Callable[[Value], list[Value]]
-
-
-class _Selector(NamedTuple):
-    """What a part of a step takes of a value; a definite one looks at one part at most."""
-
-    find: _Finder
-    is_definite: bool = False
-
 
 class Step(NamedTuple):
-    """One step of a path; a deep one looks at every level below."""
+    """One step of a path: what it finds in a value.
 
-    selectors: tuple[_Selector, ...]
-    is_deep: bool = False
+    A definite one looks at one part at most, a deep one at every level below.
+    """
+
+    find: Callable[[Value], list[Value]]
+    is_definite: bool
+    is_deep: bool
 
 
 @lru_cache(maxsize=512)
@@ -59,7 +54,49 @@ def read_path(source: str) -> tuple[Step, ...]:
     """Reads a path; raises LanguageError with the offset of the mistake."""
     if len(source) > LENGTH_MAX:
         raise LimitExceeded(f"a path has at most {LENGTH_MAX} characters, not {len(source)}", 0)
-    return _Reader(source.rstrip()).read()
+    source = source.rstrip()
+    at = len(source) - len(source.lstrip())
+    if source.startswith("$", at):
+        at += 1
+    elif source[at:] and source[at] not in ".[":
+        # A path may begin with a bare name, as if `$.` stood before it.
+        source = f"{source[:at]}.{source[at:]}"
+    steps: list[Step] = []
+    while at < len(source):
+        match = _STEP.match(source, at)
+        if match is None:
+            advice = "a path looks like $.items[0].name or $.items[*].name"
+            raise LanguageError(f"the path {source[:60]!r} has no meaning from here", at, advice)
+        steps.append(_step(match))
+        at = match.end()
+        if len(steps) > STEPS_MAX:
+            raise LimitExceeded(f"a path has at most {STEPS_MAX} steps", at)
+    return tuple(steps)
+
+
+def _step(match: re.Match[str]) -> Step:
+    is_deep, name = match[0].startswith(".."), match["name"]
+    if match["quoted"]:
+        name = re.sub(r"\\(.)", r"\1", match["quoted"][1:-1])
+    if name is not None:
+        return Step(lambda value: _field(value, name), is_definite=True, is_deep=is_deep)
+    if match["path"] is not None:
+        return Step(_filter(match), is_definite=False, is_deep=is_deep)
+    if match["index"] or match["slice"]:
+        start, _, end = (match["slice"] or "").partition(":")
+        places = slice(int(start) if start else None, int(end) if end else None)
+        if match["index"]:
+            places = slice(int(match["index"]), int(match["index"]) + 1 or None)
+        return Step(
+            lambda value: value[places] if isinstance(value, list) else [],
+            is_definite=bool(match["index"]),
+            is_deep=is_deep,
+        )
+    return Step(lambda value: list(_parts(value)), is_definite=False, is_deep=is_deep)
+
+
+def _field(value: Value, name: str) -> list[Value]:
+    return [value[name]] if isinstance(value, dict) and name in value else []
 
 
 def find_path(source: str, value: Value) -> Value:
@@ -67,19 +104,18 @@ def find_path(source: str, value: Value) -> Value:
     steps = read_path(source)
     values: list[Value] = [value]
     work = 0
-    for selectors, is_deep in steps:
-        level = _below(values) if is_deep else values
+    for step in steps:
+        level = _below(values) if step.is_deep else values
         values = []
         for part in level:
-            for find, is_definite in selectors:
-                looks_at_all = not is_definite and isinstance(part, list | dict)
-                work += 1 + len(part) if looks_at_all else 1  # type: ignore[arg-type]
-                if work > WORK_MAX:
-                    raise LimitExceeded(f"a path looks at more than {WORK_MAX} values")
-                values.extend(find(part))
-                if len(values) > VALUES_MAX:
-                    raise LimitExceeded(f"a path finds more than {VALUES_MAX} values")
-    if all(len(s) == 1 and s[0].is_definite and not is_deep for s, is_deep in steps):
+            looks_at_all = not step.is_definite and isinstance(part, list | dict)
+            work += 1 + len(part) if looks_at_all else 1  # type: ignore[arg-type]
+            if work > WORK_MAX:
+                raise LimitExceeded(f"a path looks at more than {WORK_MAX} values")
+            values.extend(step.find(part))
+            if len(values) > VALUES_MAX:
+                raise LimitExceeded(f"a path finds more than {VALUES_MAX} values")
+    if all(step.is_definite and not step.is_deep for step in steps):
         return values[0] if values else None
     return values
 
@@ -104,82 +140,7 @@ def _parts(value: Value) -> Iterable[Value]:
     return value if isinstance(value, list) else ()
 
 
-class _Reader:
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self.at = len(source) - len(source.lstrip())
-
-    def read(self) -> tuple[Step, ...]:
-        if not self._takes("$") and self.source and self.source[self.at] not in ".[":
-            # A path may begin with a bare name, as if `$.` stood before it.
-            self.source = f"{self.source[: self.at]}.{self.source[self.at :]}"
-        steps: list[Step] = []
-        while self.at < len(self.source):
-            steps.append(self._step())
-            if len(steps) > STEPS_MAX:
-                raise LimitExceeded(f"a path has at most {STEPS_MAX} steps", self.at)
-        return tuple(steps)
-
-    def _takes(self, mark: str) -> bool:
-        is_there = self.source.startswith(mark, self.at)
-        self.at += len(mark) * is_there
-        return is_there
-
-    def _step(self) -> Step:
-        is_deep = self._takes("..")
-        if not is_deep:
-            self._takes(".")
-        if not self._takes("["):
-            return Step((self._selector(_OUTSIDE, "a name, '*' or '['"),), is_deep)
-        selectors: list[_Selector] = []
-        while not selectors or self._takes(","):
-            self._skip_blanks()
-            wanted = "a number, a name in quotes, '*', a slice or a filter"
-            selectors.append(self._selector(_INSIDE, wanted))
-            self._skip_blanks()
-        if not self._takes("]"):
-            raise self._fault("']'")
-        return Step(tuple(selectors), is_deep)
-
-    def _skip_blanks(self) -> None:
-        while self._takes(" ") or self._takes("\t"):
-            pass
-
-    def _selector(self, forms: _Forms, wanted: str) -> _Selector:
-        for pattern, make, is_definite in forms:
-            match = pattern.match(self.source, self.at)
-            if match is not None:
-                self.at = match.end()
-                return _Selector(make(match), is_definite)
-        raise self._fault(wanted)
-
-    def _fault(self, wanted: str) -> LanguageError:
-        return LanguageError(
-            f"the path {self.source[:60]!r} needs {wanted} here",
-            self.at,
-            "a path looks like $.items[0].name or $.items[*].name",
-        )
-
-
-def _key(match: re.Match[str]) -> _Finder:
-    quoted = next((part for part in match.groups() if part is not None), None)
-    name = match[0] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
-    return lambda value: [value[name]] if isinstance(value, dict) and name in value else []
-
-
-def _index(match: re.Match[str]) -> _Finder:
-    at = int(match[0])
-    return lambda value: value[at : at + 1 or None] if isinstance(value, list) else []
-
-
-def _slice(match: re.Match[str]) -> _Finder:
-    bounds = [None if part is None else int(part) for part in match.groups()]
-    if bounds[2] == 0:
-        raise LanguageError("the step of a slice cannot be 0", match.start())
-    return lambda value: value[slice(*bounds)] if isinstance(value, list) else []
-
-
-def _filter(match: re.Match[str]) -> _Finder:
+def _filter(match: re.Match[str]) -> Callable[[Value], list[Value]]:
     path, symbol = match["path"].split(".")[1:], match["operator"]
     wanted = _literal(match["value"].rstrip(), match.start("value")) if symbol else None
 
@@ -201,30 +162,13 @@ def _filter(match: re.Match[str]) -> _Finder:
 
 
 def _literal(written: str, offset: int) -> Value:
-    quoted = _QUOTED.fullmatch(written)
-    if quoted is not None:
-        return quoted[1] if quoted[1] is not None else quoted[2]
+    if re.fullmatch(_TEXT, written):
+        return written[1:-1]
     if written in _WORDS:
         return _WORDS[written]
     if _NUMBER.fullmatch(written):
         return float(written) if "." in written else int(written)
     raise LanguageError(f"{written[:40]!r} is not a value to compare with", offset, "quote a text")
-
-
-def _all(match: re.Match[str]) -> _Finder:
-    return lambda value: list(_parts(value))
-
-
-# How selectors are written behind a dot and in brackets, and whether they are definite.
-_Forms: TypeAlias = tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], _Finder], bool], ...]
-_OUTSIDE: _Forms = ((_ALL, _all, False), (_NAME, _key, True))
-_INSIDE: _Forms = (
-    (_ALL, _all, False),
-    (_QUOTED, _key, True),
-    (_SLICE, _slice, False),
-    (_INDEX, _index, True),
-    (_FILTER, _filter, False),
-)
 
 
 def _object(value: Value, name: str) -> dict[str, Value]:
