@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from whorl.errors import ProviderError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Iterator
     from pathlib import Path
 
     from whorl.providers.registry import Providers
     from whorl.providers.settings import AgentSettings, Settings, ToolServer
 
 PROVIDER_TIMEOUT_S = 30.0
+# What is looked at; whether it can be used, and how it stands.
+Look: TypeAlias = "tuple[str, Awaitable[tuple[bool, str]]]"
 
 
 class Finding(NamedTuple):
@@ -40,108 +42,89 @@ async def configured(settings: Settings, known_tools: Path) -> list[Finding]:
         providers.known_tools = KnownTools(known_tools, settings.secrets())
     _ = providers.context.models  # loads what asks them, which is no part of the time to answer
     try:
-        asked = await asyncio.gather(
-            *(_provider(providers, name) for name in settings.providers),
-            *(_server(providers, server) for server in settings.mcp.values()),
-        )
+        looks = _looks(settings, providers)
+        return [*await asyncio.gather(*(_found(what, look) for what, look in looks))]
     finally:
         await providers.close()
-    return [*_models(settings), *asked, *_agents(settings), *_tasks(settings), *_keys(settings)]
 
 
-def _models(settings: Settings) -> Iterator[Finding]:
-    """Who is asked where a file names no model, and who judges."""
-    from whorl.providers.models.selection import choose_models
-
-    roles = {"model": "", "judge": settings.judge_model}
-    for what, named in roles.items():
-        if what == "judge" and not named:
-            continue
-        try:
-            [chosen] = choose_models(settings, {"model": named}).candidates
-        except ProviderError as fault:
-            yield Finding(what, False, str(fault))
-            continue
-        words = f"{chosen.provider.name}/{chosen.model}, if a file names none"
-        if not settings.providers:
-            advice = "set OPENAI_API_KEY or the like, or add [providers.NAME] to whorl.toml"
-            words = f"the embedded toy model, since no provider is configured; {advice}"
-        yield Finding(what, True, words)
-
-
-async def _provider(providers: Providers, name: str) -> Finding:
-    is_default = " (default)" if name == providers.settings.default_provider else ""
-    what = f"provider {name}{is_default}"
+async def _found(what: str, look: Awaitable[tuple[bool, str]]) -> Finding:
     try:
         async with asyncio.timeout(PROVIDER_TIMEOUT_S):
-            check = await providers.check_provider(name)
+            return Finding(what, *await look)
     except TimeoutError:
-        return Finding(what, False, f"no answer within {PROVIDER_TIMEOUT_S:g} s")
+        return Finding(what, False, "no answer in time")
     except (ProviderError, UsageError) as fault:
         return Finding(what, False, str(fault))
-    return Finding(what, check.ok, check.message)
 
 
-async def _server(providers: Providers, server: ToolServer) -> Finding:
+def _looks(settings: Settings, providers: Providers) -> Iterator[Look]:
+    from whorl.providers.settings.sections import agents_from
+
+    yield "model", _model(settings, "")
+    if settings.judge_model:
+        yield "judge", _model(settings, settings.judge_model)
+    for name in settings.providers:
+        is_default = " (default)" if name == settings.default_provider else ""
+        yield f"provider {name}{is_default}", _provider(providers, name)
+    for server in settings.mcp.values():
+        yield f"MCP server {server.name}", _server(providers, server)
+    # Others than those that the operator has configured are known by name alone.
+    usual = agents_from({}, {})
+    for name, agent in settings.agents.items():
+        if usual.get(name) != agent:
+            yield f"agent {name}", _agent(settings, agent)
+    for name, place in settings.tasks.items():
+        yield f"task {name}", _task(settings, place)
+    for name in settings.keys:
+        yield f"key {name}", _key(settings, name)
+
+
+async def _model(settings: Settings, named: str) -> tuple[bool, str]:
+    """Who is asked, or who judges, where a file names no model."""
+    from whorl.providers.models.selection import choose_models
+
+    [chosen] = choose_models(settings, {"model": named}).candidates
+    if not settings.providers:
+        advice = "set OPENAI_API_KEY or the like, or add [providers.NAME] to whorl.toml"
+        return True, f"the embedded toy model, since no provider is configured; {advice}"
+    return True, f"{chosen.provider.name}/{chosen.model}, if a file names none"
+
+
+async def _provider(providers: Providers, name: str) -> tuple[bool, str]:
+    check = await providers.check_provider(name)
+    return check.ok, check.message
+
+
+async def _server(providers: Providers, server: ToolServer) -> tuple[bool, str]:
     """Starts or asks the MCP server, and compares its tools with those that are allowed."""
-    what = f"MCP server {server.name}"
-    try:
-        async with asyncio.timeout(min(server.timeout_s, PROVIDER_TIMEOUT_S)):
-            listed = [tool.name for tool in await providers.context.servers.tools(server.name, "")]
-    except TimeoutError:
-        limit_s = min(server.timeout_s, PROVIDER_TIMEOUT_S)
-        return Finding(what, False, f"no answer within {limit_s:g} s")
-    except ProviderError as fault:
-        return Finding(what, False, str(fault))
+    async with asyncio.timeout(server.timeout_s):
+        listed = [tool.name for tool in await providers.context.servers.tools(server.name, "")]
     for name in server.tools or ():
         if name not in listed:
             near = f"; {near}" if (near := did_you_mean(name, listed)) else ""
             words = f"tools of [mcp.{server.name}] names {name!r}, which it does not have{near}"
-            return Finding(what, False, words)
-    return Finding(what, True, f"tools: {', '.join(listed) or 'none'}")
+            return False, words
+    return True, f"tools: {', '.join(listed) or 'none'}"
 
 
-def _agents(settings: Settings) -> Iterator[Finding]:
-    """The agents that the operator has configured; others are known by name alone."""
-    from whorl.providers.settings.sections import agents_from
-
-    usual = agents_from({}, {})
-    for name, agent in settings.agents.items():
-        if usual.get(name) != agent:
-            yield _agent(settings, agent)
-
-
-def _agent(settings: Settings, agent: AgentSettings) -> Finding:
+async def _agent(settings: Settings, agent: AgentSettings) -> tuple[bool, str]:
     from whorl.providers.processes import check_permission
 
-    what = f"agent {agent.name}"
-    try:
-        check_permission(settings, agent.program, f"{agent.program!r} of agent {agent.name!r}")
-    except ProviderError as fault:
-        return Finding(what, False, str(fault))
+    check_permission(settings, agent.program, f"{agent.program!r} of agent {agent.name!r}")
     found = shutil.which(agent.program, path=settings.environment.get("PATH"))
-    if found is None:
-        return Finding(what, False, f"the program {agent.program!r} is not found")
-    return Finding(what, True, found)
+    return found is not None, found or f"the program {agent.program!r} is not found"
 
 
-def _tasks(settings: Settings) -> Iterator[Finding]:
+async def _task(settings: Settings, place: str) -> tuple[bool, str]:
     from whorl.providers.functions import import_function
 
-    for name, place in settings.tasks.items():
-        if not place.startswith("python:"):
-            yield Finding(f"task {name}", True, f"{place}, which is not called here")
-            continue
-        try:
-            import_function(place, settings)
-        except ProviderError as fault:
-            yield Finding(f"task {name}", False, str(fault))
-        else:
-            yield Finding(f"task {name}", True, place)
+    if not place.startswith("python:"):
+        return True, f"{place}, which is not called here"
+    import_function(place, settings)
+    return True, place
 
 
-def _keys(settings: Settings) -> Iterator[Finding]:
-    for key in settings.keys.values():
-        missing = "empty: the variable that it names is not set, or is empty"
-        words = f"for {key.url}" if key.headers else missing
-        yield Finding(f"key {key.name}", bool(key.headers), words)
+async def _key(settings: Settings, name: str) -> tuple[bool, str]:
+    key, missing = settings.keys[name], "empty: the variable that it names is not set, or is empty"
+    return bool(key.headers), f"for {key.url}" if key.headers else missing

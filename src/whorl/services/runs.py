@@ -9,7 +9,7 @@ from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import StoreError, UsageError, nearest, safe
+from whorl.errors import StoreError, UsageError, safe
 from whorl.ir import from_json
 from whorl.lazily import dataclass
 from whorl.providers.redaction import Secret, StreamedText, redact
@@ -32,12 +32,8 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
 
 
-# How many of the newest runs are looked through for a key or a name that is near.
-RUNS_MAX = 10_000
 # Where the next server will be, unless somebody says otherwise.
 USUAL_URL = "http://127.0.0.1:7411"
-# A shorter text is near to anything.
-_HINT_LENGTH_MIN = 4
 _STREAMS_MAX = 10_000
 QUEUED_S = 0.5
 RETIRED_AT_ONCE = 50
@@ -180,28 +176,12 @@ class RedactedWatchers:
 
 
 def find_run(store: SqliteStore, text: str) -> RunId:
-    """The run that a person means: by its id, the beginning of one, its key, or `last`.
+    """The run that a person means: by its key, its id, the beginning of one, or `last`.
 
     Raises UsageError W902, or W903 where it may be several.
     """
-    try:
-        return store.resolve(text)
-    except UsageError as fault:
-        if fault.code != "W902":
-            raise
-        rows = store.runs(limit=RUNS_MAX)
-        keyed = next((row.id for row in rows if text and row.key == text), None)
-        if keyed is not None:
-            return keyed
-        if sum(row.id.startswith(text) for row in rows) > 1 and text:
-            raise UsageError(str(fault), help=fault.help, code="W903") from None
-        names = [name for row in rows for name in (row.id, row.key) if name]
-        hint = ""
-        if len(text) >= _HINT_LENGTH_MIN:
-            near = nearest(text, names) or nearest(text, [name[: len(text)] for name in names])
-            hint = f"did you mean {near!r}? " if near else ""
-        words = f"there is no run {text!r} in the store"
-        raise UsageError(words, help=f"{hint}`whorl ls` lists the runs", code="W902") from None
+    keyed = store.keyed(text) if text else None
+    return store.resolve(text) if keyed is None else keyed
 
 
 def check_key(store: SqliteStore, run: RunId, start: Start, name: str = "") -> None:

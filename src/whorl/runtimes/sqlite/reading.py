@@ -219,14 +219,8 @@ class EntryReading:
         return int(rows[0][0])
 
     def _unknown(self, text: str) -> UsageError:
-        import difflib
-
-        newest = "SELECT id FROM runs ORDER BY number DESC LIMIT 1000"
-        ids = [row[0] for row in self._reader.rows(newest)]
-        near = difflib.get_close_matches(text, ids, n=3, cutoff=0.4) or ids[:3]
-        remedy = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
         words = f"there is no run {text!r} in the store"
-        return UsageError(words, help=f"{remedy}`whorl ls` lists the runs", code="W902")
+        return UsageError(words, help="`whorl ls` lists the runs", code="W902")
 
 
 def _of_kinds(kinds: frozenset[str], bound: str = "> ?", order: str = "ASC") -> str:
@@ -327,7 +321,7 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
             raise self._unknown(text)
         if len(ids) > 1:
             words = f"{text!r} is the beginning of more than one run: {', '.join(ids)}"
-            raise UsageError(words, help="write more of the id", code="W902")
+            raise UsageError(words, help="write more of the id", code="W903")
         return RunId(ids[0])
 
     def touched(self, after: int) -> tuple[int, list[RunId]]:

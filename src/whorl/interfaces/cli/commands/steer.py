@@ -23,7 +23,7 @@ from whorl.services.files import preflight
 from whorl.services.files.versions import changed_file
 from whorl.services.inspecting.places import loop_around
 from whorl.services.inspecting.results import status_words, workflow_of
-from whorl.services.runs import RUNS_MAX, is_running
+from whorl.services.runs import is_running
 
 if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from whorl.services.steering import More
 
 # How many loops are named before they go on, and runs driven at the same time by `resume --all`.
+_RUNS_MAX = 10_000
 _AT_ONCE = 50
 _loop_option = click.option(
     "--at", default="", metavar="LOOP", help="Which loop, where there are several."
@@ -72,7 +73,7 @@ def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) 
 async def _resume_all(session: RunSession, *, as_json: bool) -> int:
     """Drives every interrupted run, some at a time; tells what each came to."""
     turns = asyncio.Semaphore(_AT_ONCE)
-    found = session.store.runs(status="interrupted", limit=RUNS_MAX)
+    found = session.store.runs(status="interrupted", limit=_RUNS_MAX)
     rows = [row for row in found if not row.belongs_to]
     with session.leaving_on_signals():
         documents = await asyncio.gather(*(_take_up(session, row, turns) for row in rows[::-1]))
