@@ -109,24 +109,18 @@ def command(*words: str) -> str:
 
 
 def _after_refusal(facts: Mapping[str, Any], run: str) -> str:
-    amounts = facts.get("more") or {}
-    more = given_flags(amounts)
-    match facts.get("verb"):
-        case "continue" if "at" in facts:
-            return f"it goes on with `whorl continue {run} --at '{facts['at']}' {more}`"
-        case "continue":
-            return f"loops that stopped for their budget go on with `whorl continue {run} {more}`"
-        case "resume":
-            return f"it goes on with `whorl resume {run} {more}`"
-        case "add":
-            return f"add `{' '.join(flags(amounts))}`"
-        case "fork" if "at" in facts:
-            return f"a new run goes on from there: `whorl fork {run} --at '{facts['at']}'`"
-        case "fork":
-            return f"fork there instead: `whorl fork {run} --at ...`"
-        case "start":
-            return "start a new one"
-    return "say which with --at" if "loops" in facts else ""
+    more, verb = flags(facts.get("more") or {}), facts.get("verb")
+    if verb is None:
+        return "say which with --at" if "loops" in facts else ""
+    if verb == "start":
+        return "start a new one"
+    if verb == "add":
+        return f"add `{' '.join(more)}`"
+    if verb == "fork" and "at" not in facts:
+        return f"fork there instead: `whorl fork {run} --at ...`"
+    at = ["--at", facts["at"]] if "at" in facts else []
+    what = "a new run goes on from there" if verb == "fork" else "it goes on"
+    return f"{what} with `{command(verb, run, *at, *more)}`"
 
 
 def flags(more: Mapping[str, float | None]) -> list[str]:
@@ -134,11 +128,6 @@ def flags(more: Mapping[str, float | None]) -> list[str]:
     amounts = ((name, more.get(name) or 0.0) for name in _FLAGS)
     return [part for name, much in amounts if much
             for part in (_FLAGS[name], f"+{_amount(name, much)}")]  # fmt: skip
-
-
-def given_flags(amounts: Mapping[str, Any]) -> str:
-    """The amounts that a person gave, as flags."""
-    return " ".join(f"{_FLAGS[name]} +{amounts[name]:g}" for name in _FLAGS if amounts.get(name))
 
 
 def _amount(name: str, much: float) -> str:
