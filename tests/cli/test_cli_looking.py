@@ -276,7 +276,8 @@ def test_every_step_is_shown(whorl: Whorl, project: Path) -> None:
         "✓ pick/small  compute  3",
         "- pick/large  compute  skipped: case 'else' was taken",
         "✗ broken  compute",
-        "- end  compute  skipped: it runs only after 'broken' has succeeded, but it has failed",
+        "- end  compute  skipped: it runs only if 'broken' ends as succeeded, "
+        "and it ended as failed",
     )
     whorl(f"show {run}/all[1]").prints(
         "✓ all[1]  item",

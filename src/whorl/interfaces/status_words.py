@@ -68,19 +68,10 @@ _JUDGEMENT = {
 _TAKEN = {"first": "the first one", "last": "the last one that finished"}
 # What a fact has beside the value that the condition looked at.
 _NO_MEASURE = frozenset({"leaf", "by", "met"})
-# A state of a step as a verb.
-_PAST = {
-    "passed": "has succeeded",
-    "succeeded": "has succeeded",
-    "failed": "has failed",
-    "skipped": "was skipped",
-    "timed_out": "has timed out",
-    "cancelled": "was cancelled",
-}
 
 
 def ending_words(status: str) -> str:
-    """How an iteration ended that has not succeeded."""
+    """How something ended that has not succeeded."""
     return {"cut": "cut short", "timed_out": "timed out"}.get(status, status.replace("_", " "))
 
 
@@ -120,16 +111,14 @@ def skip_words(reason: str, facts: Mapping[str, Any]) -> str:
             when = line(str(facts.get("when") or ""), 100)
             return f"its condition is not true{f': {when}' if when else ''}"
         case "order":
-            wanted = " or ".join(_PAST.get(str(one), str(one)) for one in facts["wanted"])
-            status = str(facts["status"])
-            return f"it runs only after {step!r} {wanted}, but it {_PAST.get(status, status)}"
+            wanted = " or ".join(ending_words(str(status)) for status in facts["wanted"])
+            ended = ending_words(str(facts["status"]))
+            return f"it runs only if {step!r} ends as {wanted}, and it ended as {ended}"
         case "halt":
             return f"{step!r} failed, and nothing new begins after that"
         case "branch":
             taken = facts.get("taken")
-            return (
-                "no case applies" if taken is None else f"case {line(str(taken), 60)!r} was taken"
-            )
+            return f"case {line(str(taken), 60)!r} was taken" if taken else "no case applies"
         case "around":
             return f"{step!r}, which it is in, did not run"
         case "budget":
