@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -101,20 +100,7 @@ class _Score(Object):
         pattern = value.get("pattern")
         if isinstance(pattern, Scalar) and score is not None:
             context.places.remember(score, pattern)
-        if score is not None and not context.exact:
-            self._check_reach(context, score, value)
         return score
-
-    def _check_reach(self, context: Context, score: ir.Score, written: Mapping) -> None:
-        """A goal above the highest score is never reached, and no limit crosses another."""
-        high = math.inf if score.high is None else score.high
-        for name, number in (("low", score.low), ("at_least", score.at_least)):
-            place = written.get(name)
-            if number is not None and number > high and place is not None:
-                message = f"'{name}: {number:g}' can never be reached: no score above "
-                message += f"'high: {high:g}' counts"
-                advice = f"lower '{name}', or raise 'high'"
-                context.report("W007", message, place.span, label="above 'high'", help=advice)
 
     def build(self, context: Context, attributes: dict[str, Any]) -> Any:
         has_range = "low" in attributes or "high" in attributes
