@@ -25,7 +25,7 @@ from whorl.lazily import dataclass
 from whorl.source import Entry, Mapping, Scalar, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 
 # The field of the result of `if` and `choose` that names the branch that was taken.
@@ -40,14 +40,13 @@ _STATUSES = ("passed", *_ENDS, "any")
 class Kind:
     """A kind of step: its section of the table, the node that it is read as, and its fields.
 
-    Some attributes stand `inside` of one of the fields. `check` looks at the nodes of plain files.
+    Some attributes stand `inside` of one of the fields.
     """
 
     section: str
     node: type
     own: forms.FieldTable
     inside: forms.FieldTable = field(default_factory=dict)
-    check: Callable[[Context, Any], None] | None = None
 
     def __post_init__(self) -> None:
         self.name, self.doc = self.section.strip("~"), DOCS[self.section]
@@ -65,10 +64,7 @@ class Kind:
         forms.derive(context, self._derived, attributes)
         if any(name not in attributes for name in self._needed):
             return _stub(context, attributes)
-        node = self.node(**attributes)
-        if self.check is not None and not context.exact:
-            self.check(context, node)
-        return node
+        return self.node(**attributes)
 
     def write(self, context: Context, node: Any) -> dict[str, Any]:
         """The step that is read as a node; raises CannotWriteError."""

@@ -255,8 +255,6 @@ class Repeat(Object):
         for entry in value:
             span = entry.key.span if entry.name == "at_most" else entry.value.span
             context.places.remember_field(context.around.path, entry.name, span)
-        if not context.exact and "body" in attributes:
-            _check_clashes(context, value, attributes["body"])
         return attributes
 
     def write(self, context: Context, value: Any) -> Any:
@@ -270,19 +268,6 @@ class Repeat(Object):
 def inside(context: Context) -> Context:
     """The place of the steps of a loop."""
     return context.within(loops=(*context.around.loops, context.around.step), blocks=[])
-
-
-def _check_clashes(context: Context, repeat: Mapping, body: ir.Block) -> None:
-    """A name means one thing: a step of the body, a carried value or a collected result."""
-    steps = dict(names_given(body))
-    for field in ("carry", "collect"):
-        names = repeat.get(field)
-        for entry in names.entries if isinstance(names, Mapping) else ():
-            if entry.name in steps:
-                message = f"{entry.name!r} in {field!r} is also the name of a step of the loop"
-                advice = f"choose another name, such as {('last_' + entry.name)!r}"
-                span, label = entry.key.span, "a step has this name"
-                context.report("W012", message, span, label=label, help=advice)
 
 
 _PAIR = {"first", "then"}

@@ -21,12 +21,10 @@ from whorl.dialects.native.tasks import ANY_TASK, TASKS
 from whorl.dialects.reader import Reading
 from whorl.dialects.reading.fields import check_arguments
 from whorl.ir.values import parse_time
-from whorl.ir.walk import names_given
 from whorl.language import LanguageError, parse
 from whorl.source import Mapping, Scalar, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
 
     from whorl.language import Json
 
@@ -177,24 +175,6 @@ class IfKind(Kind):
         return {**step, **forms.write_object(context, COMMON, node)}
 
 
-def _check_item_names(context: Context, node: ir.ForEach) -> None:
-    """A name means one thing inside of the steps: the item, its number, or a step."""
-    item, index, step = node.item_name, node.index_name, context.around
-    field = step.fields.get("index") if step.fields is not None else None
-    if item == index and field is not None:
-        message = f"{item!r} is the name of the item and of its number"
-        advice = "choose another name for one of them"
-        context.report("W012", message, field.span, label="both have this name", help=advice)
-    for name, _ in names_given(node.body):
-        if name in (item, index):
-            what = "the item" if name == item else "the number of the item"
-            message = f"{name!r} is the name of {what} and of a step inside of {node.name!r}"
-            label = f"{what} has this name, too"
-            advice = "choose another name for the step, or change `as` or `index`"
-            span = context.places.node(f"{step.path}/{name}")
-            context.report("W012", message, span, label=label, help=advice)
-
-
 class On(forms.Condition):
     """What `choose` looks at, as a text: 1 fits the case '1', true fits 'true'."""
 
@@ -276,12 +256,11 @@ def _kind(
     name: str,
     node: type,
     inside: forms.FieldTable | None = None,
-    check: Callable[[Context, Any], None] | None = None,
     **own: forms.Form,
 ) -> Kind:
     """A kind of step that its fields say all about, some of them `inside` of one."""
     attributes = [field.attribute for field in (inside or {}).values()]
-    return Kind(name, node, fields(name, own, node, *NODE, *attributes), inside or {}, check)
+    return Kind(name, node, fields(name, own, node, *NODE, *attributes), inside or {})
 
 
 FLAG = forms.Boolean(is_flag=True)
@@ -307,7 +286,6 @@ _KINDS = (
     _kind(
         "each",
         ir.ForEach,
-        check=_check_item_names,
         list=forms.OneOf(_ITEMS, forms.Values()),
         item_name=ItemName("a name", needed=True),
         steps=Steps(),

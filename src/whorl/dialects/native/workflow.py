@@ -28,7 +28,7 @@ from whorl.dialects.native.tasks import let_read_codes_pass, returns_schema
 from whorl.dialects.reading.fields import text_of
 from whorl.ir.checks import check
 from whorl.ir.expressions import Names
-from whorl.ir.walk import Places, is_hidden, names_given, walk
+from whorl.ir.walk import Places, blocks_of, is_hidden, names_given, walk
 from whorl.source import Mapping, Value
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def defaults_of(context: Context, attributes: Attributes) -> tuple[tuple[str, ir
 
 
 def _check_clashes(context: Context, root: Mapping, body: ir.Block) -> None:
-    """A name means one thing: an input, a step or a variable."""
+    """A name means one thing: an input, a variable, a step, or what a step tells those inside."""
     steps = {name for name, _ in names_given(body)}
     sets = {name for _, node in walk(body) if isinstance(node, ir.Assign) for name, _ in node.sets}
     inputs = root.get("inputs")
@@ -192,10 +192,28 @@ def _check_clashes(context: Context, root: Mapping, body: ir.Block) -> None:
     for path, node in walk(body):
         if node.name in sets:
             clashes.append((node.name, "a step", "a variable", context.places.node(path)))
+        told = _told_inside(node)
+        for name in [name for _, block in blocks_of(node) for name, _ in names_given(block)]:
+            if name in told:
+                inside, span = (
+                    f"a step inside of {node.name!r}",
+                    context.places.node(f"{path}/{name}"),
+                )
+                clashes.append((name, told[name], inside, span))
     for name, what, other, span in clashes:
         message = f"{name!r} is the name of {what} and of {other}"
-        label, advice = f"{other} has this name, too", "choose another name for one of them"
+        label, advice = "this name has two meanings", "choose another name for one of them"
         context.report("W012", message, span, label=label, help=advice)
+
+
+def _told_inside(node: ir.Node) -> dict[str, str]:
+    """What the names are that a loop or a list gives to its steps, or that stand beside theirs."""
+    if isinstance(node, ir.ForEach):
+        return {node.index_name: "the number of the item", node.item_name: "the item"}
+    if not isinstance(node, ir.Loop):
+        return {}
+    collected = dict.fromkeys((collect.name for collect in node.collect), "a collected result")
+    return collected | dict.fromkeys((carry.name for carry in node.carry), "a carried value")
 
 
 class Workflows(forms.MapOf):
