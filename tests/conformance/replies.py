@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from whorl.language import Json
-    from whorl.providers.context import OwnTask
-    from whorl.providers.task import Effect, Emit, Request
+    from whorl.providers.task import Effect, Emit, OwnTask, Request
 
 
 _USAGE = {"calls": 1, "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.01}

@@ -15,8 +15,8 @@ import pytest
 from provider_server import ask, providers_for, say
 
 from whorl.errors import ProviderError
+from whorl.providers.models.client import choose_models
 from whorl.providers.models.local import CONTEXT_TOKENS, Engine, bounded, is_installed
-from whorl.providers.models.selection import choose_models
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
 

@@ -22,9 +22,8 @@ from provider_server import (
 )
 
 from whorl.errors import ProviderError, UsageError
-from whorl.providers.models.client import Prices
+from whorl.providers.models.client import Prices, choose_models
 from whorl.providers.models.conversation import Candidate
-from whorl.providers.models.selection import choose_models
 from whorl.providers.settings import ProviderSettings, Settings
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request

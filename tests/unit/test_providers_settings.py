@@ -12,8 +12,7 @@ import pytest
 from whorl.errors import UsageError
 from whorl.providers.redaction import Secret, redact
 from whorl.providers.settings import Price, Retention
-from whorl.providers.settings.model_providers import RULE
-from whorl.providers.settings.sections import settings_from
+from whorl.providers.settings.sections import RULE, settings_from
 from whorl.providers.settings.tables import rows
 
 TOML = """

@@ -18,7 +18,6 @@ from uuid import uuid4
 from whorl.errors import ProviderError, did_you_mean
 from whorl.language.schema import fit
 from whorl.lazily import dataclass
-from whorl.providers.context import OwnTask
 from whorl.providers.json_values import (
     NotJson,
     as_json,
@@ -40,13 +39,13 @@ from whorl.providers.processes import (
 )
 from whorl.providers.redaction import Secret, StreamedText, redact, redact_error
 from whorl.providers.settings import AgentSettings, revealed
-from whorl.providers.settings.model_providers import KNOWN_PROVIDERS
-from whorl.providers.settings.sections import TEXT_AGENT, agents_from
+from whorl.providers.settings.sections import KNOWN_PROVIDERS, TEXT_AGENT, agents_from
 from whorl.providers.task import (
     Effect,
     Emit,
     Estimate,
     Inputs,
+    OwnTask,
     Reply,
     Request,
     Usage,

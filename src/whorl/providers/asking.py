@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl.errors import ProviderError
 from whorl.ir.worst_case import TURNS
-from whorl.providers.context import OwnTask
 from whorl.providers.files import SIZE_MAX, TOTAL_MAX, FileRights
 from whorl.providers.json_values import as_text, clean, shorten, table_of, tables_of
+from whorl.providers.models.client import Choice, choose_models
 from whorl.providers.models.conversation import (
     CHARACTERS_PER_TOKEN,
     Attachment,
@@ -35,13 +35,13 @@ from whorl.providers.models.conversation import (
     turn_number,
     typed_answer,
 )
-from whorl.providers.models.selection import Choice, choose_models
 from whorl.providers.redaction import redact
 from whorl.providers.task import (
     Effect,
     Emit,
     Estimate,
     Inputs,
+    OwnTask,
     Reply,
     Request,
     Usage,

@@ -25,10 +25,9 @@ from typing import TYPE_CHECKING
 from whorl.errors import InvalidWorkflow, ProviderError
 from whorl.ir.values import workspace_of
 from whorl.lazily import dataclass
-from whorl.providers.context import OwnTask
 from whorl.providers.json_values import NotJson, as_text, clean, parse_json
 from whorl.providers.settings import line_below, permit_file
-from whorl.providers.task import Effect, Emit, Inputs, Reply, Request
+from whorl.providers.task import Effect, Emit, Inputs, OwnTask, Reply, Request
 from whorl.source.paths import fits_glob, is_kept, is_open, read_named, reason_of, resolve_beside
 
 if TYPE_CHECKING:

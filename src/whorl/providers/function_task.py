@@ -20,13 +20,12 @@ from urllib.parse import quote
 from whorl.errors import ProviderError, did_you_mean
 from whorl.language.chunked_json import is_large
 from whorl.language.schema import fit
-from whorl.providers.context import Context, OwnTask
 from whorl.providers.functions import Raised, calling, how_to_give, import_function
 from whorl.providers.http import Http, checked_value, detail_of, value_of
 from whorl.providers.json_values import LARGE, NotJson, as_json, beside, json_bytes
 from whorl.providers.models.conversation import without_nulls
 from whorl.providers.outbound.client import Call
-from whorl.providers.task import Inputs, Reply, Usage, iteration_of, time_limit
+from whorl.providers.task import Context, Inputs, OwnTask, Reply, Usage, iteration_of, time_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

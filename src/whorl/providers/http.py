@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urljoin
 
 from whorl.errors import ProviderError, did_you_mean
-from whorl.providers.context import OwnTask
 from whorl.providers.json_values import NotJson, beside, clean, json_bytes, parse_json
 from whorl.providers.outbound.addresses import origin_of
 from whorl.providers.outbound.client import Call, Credential, malformed, retry_after
 from whorl.providers.redaction import Secret
 from whorl.providers.settings.sections import basic
-from whorl.providers.task import Emit, Inputs, Reply, Request, Usage
+from whorl.providers.task import Emit, Inputs, OwnTask, Reply, Request, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -13,9 +13,8 @@ from whorl.language import LanguageError
 from whorl.language.libraries import Amendment, open_library
 from whorl.language.schema import fit
 from whorl.plugins import load_reference
-from whorl.providers.context import Memories, OwnTask
 from whorl.providers.json_values import NotJson, clean, parse_json, table_of
-from whorl.providers.task import Effect, Emit, Inputs, Reply, Request
+from whorl.providers.task import Effect, Emit, Inputs, Memories, OwnTask, Reply, Request
 
 if TYPE_CHECKING:
     from whorl.language import Json

@@ -21,10 +21,9 @@ from whorl.errors import ProviderError
 from whorl.ir.checks.commands import is_steering
 from whorl.ir.values import workspace_of
 from whorl.lazily import dataclass
-from whorl.providers.context import OwnTask
 from whorl.providers.json_values import clean, shorten
 from whorl.providers.settings import permit_command
-from whorl.providers.task import Emit, Inputs, Reply, Request, Usage, time_limit
+from whorl.providers.task import Emit, Inputs, OwnTask, Reply, Request, Usage, time_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from whorl.language import Json
-    from whorl.providers.context import Context, Memories
     from whorl.providers.functions import Tasks
     from whorl.providers.outbound.connections import Resolve
     from whorl.providers.redaction import Secret
     from whorl.providers.settings import Settings
-    from whorl.providers.task import Effect, TaskKind
+    from whorl.providers.task import Context, Effect, Memories, TaskKind
     from whorl.providers.tools.tool_cache import KnownTools
 
 KINDS = {
@@ -72,11 +71,11 @@ class Providers:
 
     @cached_property
     def context(self) -> Context:
-        from whorl.providers.context import Context
         from whorl.providers.functions import ProgramTasks, Threads
         from whorl.providers.models.client import Models
         from whorl.providers.outbound.addresses import Policy
         from whorl.providers.outbound.client import Outbound
+        from whorl.providers.task import Context
         from whorl.providers.tools.servers import Servers
 
         outbound = Outbound(Policy.of(self.settings), secrets=self.secrets, resolve=self._resolve)
@@ -128,7 +127,7 @@ class Providers:
         if provider is None:
             near = did_you_mean(name, self.settings.providers)
             raise UsageError(f"provider {name!r} is not configured", help=near, code="W022")
-        from whorl.providers.models.selection import missing_key
+        from whorl.providers.models.client import missing_key
 
         if fault := missing_key(provider):
             return Check(name, False, fault)

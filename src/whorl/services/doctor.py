@@ -82,7 +82,7 @@ def _looks(settings: Settings, providers: Providers) -> Iterator[Look]:
 
 async def _model(settings: Settings, named: str) -> tuple[bool, str]:
     """Who is asked, or who judges, where a file names no model."""
-    from whorl.providers.models.selection import choose_models
+    from whorl.providers.models.client import choose_models
 
     [chosen] = choose_models(settings, {"model": named}).candidates
     if not settings.providers:

@@ -9,7 +9,7 @@ import pytest
 
 from whorl.errors import ProviderError, UsageError
 from whorl.providers.files import FileRights
-from whorl.providers.models.selection import choose_models
+from whorl.providers.models.client import choose_models
 from whorl.services.configuration.trust import remember
 from whorl.services.project import Project, find_project
 

@@ -25,7 +25,6 @@ from whorl.language import LanguageError, parse
 from whorl.source import Mapping, Scalar, Value
 
 if TYPE_CHECKING:
-
     from whorl.language import Json
 
 

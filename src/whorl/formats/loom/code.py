@@ -8,10 +8,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
-from whorl.providers.context import OwnTask
 from whorl.providers.json_values import clean, shorten
 from whorl.providers.processes import Program, check_permission, last_line, late, run_program
-from whorl.providers.task import Effect, Emit, Inputs, Reply, Request, Usage, time_limit
+from whorl.providers.task import Effect, Emit, Inputs, OwnTask, Reply, Request, Usage, time_limit
 
 if TYPE_CHECKING:
     from whorl.language import Json

@@ -15,7 +15,7 @@ from whorl.ir.checks.commands import is_steering
 from whorl.lazily import dataclass, regex
 from whorl.providers.redaction import HIDDEN
 from whorl.providers.settings import BROUGHT, YOURS
-from whorl.providers.settings.model_providers import KNOWN_PROVIDERS
+from whorl.providers.settings.sections import KNOWN_PROVIDERS
 from whorl.providers.settings.tables import shown_url
 
 if TYPE_CHECKING:

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from mcp import Client
 
     from whorl.language import Json
-    from whorl.providers.context import Context
     from whorl.providers.functions import Function
     from whorl.providers.outbound.client import Outbound
+    from whorl.providers.task import Context
     from whorl.providers.tools.tool_cache import KnownTools
 
 RUNS_MAX = 1_000

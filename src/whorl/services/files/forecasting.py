@@ -422,7 +422,7 @@ def _models(settings: Settings, asked: Iterable[Request]) -> Iterator[Candidate]
     """The models that requests may be sent to; none of one that cannot be sent."""
     for request in asked:
         # It is loaded where a model is asked at all.
-        from whorl.providers.models.selection import choose_models
+        from whorl.providers.models.client import choose_models
 
         with suppress(ProviderError):
             yield from choose_models(settings, request.inputs).candidates

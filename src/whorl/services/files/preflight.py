@@ -351,7 +351,7 @@ def stand_in(workflow: Workflow, settings: Settings) -> str:
     asked = [each for each in asked_in(workflow) if each[0].kind in MODELS]
     if not asked or not any(one.kind == "scripted" for one in settings.providers.values()):
         return TOY if asked and not settings.providers else ""
-    from whorl.providers.models.selection import choose_models
+    from whorl.providers.models.client import choose_models
 
     kinds: set[str] = set()
     for request, is_decided in asked:

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.language.libraries import Amendment
-    from whorl.providers.context import Change
     from whorl.providers.settings import TemporalSettings
+    from whorl.providers.task import Change
     from whorl.runtimes.journal.journal import Record
     from whorl.wings.cluster.messages import Beginning
 
