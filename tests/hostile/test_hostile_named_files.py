@@ -145,7 +145,6 @@ steps:
 
 # Who opens files otherwise, and why that is no file that a workflow names.
 OTHERS = {
-    "providers/files/tasks.py": "writes",
     "providers/tools/tool_cache.py": "the engine's own: what tools said before",
     "services/configuration/foreign.py": "a configuration, which is trusted as a whole",
     "services/configuration/sources.py": "a configuration, which is trusted as a whole",
@@ -166,7 +165,8 @@ OTHERS = {
 PARTS = ("dialects", "formats", "providers", "services", "wings")
 # What people call: it opens what they name.
 CALLED = {"api", "commands", "try_command"}
-DOOR = {"dialects/files.py": {"open_beside"}, "providers/files/rights.py": {"read_named"}}
+# What opens a file in `providers/files.py` writes it.
+DOOR = {"dialects/files.py": {"open_beside"}, "providers/files.py": {"open", "read_named"}}
 _CALLS = {"read_bytes", "fdopen", "copyfile", "copy", "copy2", "copytree", "mmap", "FileIO"}
 _FUNCTIONS = {"open_file", "read_start", "open_beside", "read_named"}
 
