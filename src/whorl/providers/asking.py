@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whorl.language import Json
-    from whorl.providers.models.conversation import Answer, Role, ToolOffer
+    from whorl.providers.models.conversation import Role, ToolOffer
     from whorl.providers.settings import Settings
     from whorl.providers.tools.servers import ToolOffers
 
@@ -79,29 +79,42 @@ class Ask(OwnTask):
         return self._context.models.estimate(choice, conversation_of(request, files=files))
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
+        inputs = Inputs("ask", request.inputs)
+        turns = inputs.items("turns")
         with before_sending():
             choice = choose_models(self._settings, request.inputs)
-            own, offered = _own_offers(request), await self._offered(request)
-            if own is not None and offered is not None:
-                own.extend(offered)
-            inputs = Inputs("ask", request.inputs)
+            offers = _own_offers(inputs)
+            if names := inputs.items("tools"):
+                from whorl.providers.tools.servers import offered_tools
+
+                offers = await offered_tools(
+                    self._context, names, request.run, pins_of(turns), offers
+                )
             files: tuple[Attachment, ...] = ()
             if inputs.get("images") or inputs.get("files"):
                 files = await asyncio.to_thread(read_files, inputs, self._settings, request.run)
-            offers = tuple(tools.offers) if (tools := own or offered) else ()
-            conversation = conversation_of(request, offers, files=files)
+            tools = tuple(offers.offers) if offers else ()
+            conversation = conversation_of(request, tools, files=files)
         answer, usage, detail = await self._context.models.ask(choice, conversation, request, emit)
         detail |= described(files)
-        if warnings := result_warnings(inputs.items("turns")):
+        if warnings := result_warnings(turns):
             earlier = detail.get("warnings")
             detail["warnings"] = [*(earlier if isinstance(earlier, list) else ()), *warnings]
-        may_want = not (conversation.must_answer and answer.text)
-        if own is not None:
-            calls = answer.calls if may_want else ()
-            detail |= {"tools": own.pins} if own.pins else {}
-            return Reply(_turn_of(request, replace(answer, calls=calls), own), usage, detail)
-        if offered is not None and answer.calls and may_want:
-            return Reply(answer.text, usage, detail | self._wanted(request, answer, offered))
+        if offers and offers.pins:
+            # What the model was told is on record, though it wanted none of it.
+            detail["tools"] = offers.pins
+        if conversation.must_answer and answer.text:
+            answer = replace(answer, calls=())
+        is_own = isinstance(inputs.get("offers"), list)
+        if offers and (answer.calls or is_own):
+            turn, ids = next_turn(answer, turns, offers.pins)
+            wanted = zip(answer.calls, ids, strict=True)
+            calls: list[Json] = [offers.wanted(c, call_id, is_own=is_own) for c, call_id in wanted]
+            if is_own:
+                return Reply({"content": answer.text, "calls": calls, "turn": turn}, usage, detail)
+            said = {"calls": calls, "said": turn, "tools": offers.pins}
+            detail |= table_of(redact(said, self._settings.secrets()))
+            return Reply(answer.text, usage, detail)
         value: Json = answer.text
         if request.returns is not None:
             extra: dict[str, Json] | None = None if request.inputs.get("strict") is True else {}
@@ -114,34 +127,12 @@ class Ask(OwnTask):
                 why = f"the answer of {detail['model']} does not fit: {fault_words(faults)}"
                 unfit = {"answer": answer.text, "errors": faults, "usage": usage.as_json()}
                 raise ProviderError(f"{why}{advice}", code="P105", detail={**detail, **unfit})
-        if offered is not None and offered.pins:
-            # What the model was told is on record, though it wanted none of it.
-            detail = detail | {"tools": offered.pins}
         return Reply(value, usage, detail)
 
-    async def _offered(self, request: Request) -> ToolOffers | None:
-        inputs = Inputs("ask", request.inputs)
-        names = inputs.items("tools")
-        if not names:
-            return None
-        from whorl.providers.tools.servers import offered_tools
 
-        return await offered_tools(
-            self._context, names, request.run, pins_of(inputs.items("turns"))
-        )
-
-    def _wanted(self, request: Request, answer: Answer, offered: ToolOffers) -> dict[str, Json]:
-        turn, ids = next_turn(answer, Inputs("ask", request.inputs).items("turns"), offered.pins)
-        calls = [offered.wanted(c, i) for c, i in zip(answer.calls, ids, strict=True)]
-        detail: Json = {"calls": [*calls], "said": turn, "tools": offered.pins}
-        redacted = redact(detail, self._settings.secrets())
-        assert isinstance(redacted, dict)
-        return redacted
-
-
-def _own_offers(request: Request) -> ToolOffers | None:
+def _own_offers(inputs: Inputs) -> ToolOffers | None:
     """The tools that the workflow itself carries out."""
-    listed = request.inputs.get("offers")
+    listed = inputs.get("offers")
     if not isinstance(listed, list):
         return None
     from whorl.providers.tools.servers import ToolOffers
@@ -153,26 +144,12 @@ def _own_offers(request: Request) -> ToolOffers | None:
     return offers
 
 
-def _turn_of(request: Request, answer: Answer, offers: ToolOffers) -> dict[str, Json]:
-    """What a model said and wants, its tools by the names that the workflow has for them."""
-    turn, ids = next_turn(answer, Inputs("ask", request.inputs).items("turns"), offers.pins)
-    calls: list[Json] = []
-    for call, call_id in zip(answer.calls, ids, strict=True):
-        made: dict[str, Json] = {"id": call_id, "arguments": call.arguments}
-        target = offers.targets.get(call.name)
-        fault = call.fault if target else f"there is no tool {call.name!r}"
-        made |= target or {"name": call.name}
-        made.setdefault("name", made.get("server") or made.get("task"))
-        calls.append(made | {"error": fault} if fault else made)
-    return {"content": answer.text, "calls": calls, "turn": turn}
-
-
 def conversation_of(
     request: Request, offers: tuple[ToolOffer, ...] = (), *, files: tuple[Attachment, ...] = ()
 ) -> Conversation:
     """What the model is sent; the texts are as the workflow made them, and rendered no more."""
     inputs = Inputs("ask", request.inputs)
-    if not offers and (own := _own_offers(request)):
+    if not offers and (own := _own_offers(inputs)):
         offers = tuple(own.offers)
     turns, stop = inputs.items("turns"), inputs.get("stop")
     messages = [*_messages(inputs, request.returns, files), *turn_messages(turns)]

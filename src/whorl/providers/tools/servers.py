@@ -391,29 +391,36 @@ class ToolOffers:
         self.targets[name] = target
         self.offers.append(ToolOffer(name, description, schema))
 
-    def extend(self, others: ToolOffers) -> None:
-        for offer in others.offers:
-            self.add(offer.name, offer.description, offer.schema, others.targets[offer.name])
-        self.pins.update(others.pins)
-
-    def wanted(self, call: ToolCall, call_id: str) -> dict[str, Json]:
-        target = self.targets.get(call.name)
+    def wanted(self, call: ToolCall, call_id: str, *, is_own: bool) -> dict[str, Json]:
+        """A call as the machine carries it out, or with `is_own` as the workflow itself does."""
+        target, fault = self.targets.get(call.name), call.fault
         if target is None:
             near = did_you_mean(call.name, self.targets) or f"known: {', '.join(self.targets)}"
-            return {"id": call_id, "error": f"there is no tool {call.name!r}; {near}"}
-        if call.fault:
-            return {"id": call_id, "error": call.fault}
-        inputs = dict(target)
-        kind = str(inputs.pop("kind"))
-        inputs["arguments" if kind == "tool" else "with"] = call.arguments
-        return {"id": call_id, "name": call.name, "kind": kind, "inputs": inputs}
+            fault = f"there is no tool {call.name!r}; {near}"
+        made: dict[str, Json] = {"id": call_id}
+        if is_own:
+            made |= {"arguments": call.arguments, **(target or {"name": call.name})}
+            made.setdefault("name", made.get("server") or made.get("task"))
+        elif target and not fault:
+            inputs = dict(target)
+            kind = str(inputs.pop("kind"))
+            inputs["arguments" if kind == "tool" else "with"] = call.arguments
+            made |= {"name": call.name, "kind": kind, "inputs": inputs}
+        return made | ({"error": fault} if fault else {})
 
 
 async def offered_tools(
-    context: Context, names: Sequence[Json], run: str, earlier: Mapping[str, str]
+    context: Context,
+    names: Sequence[Json],
+    run: str,
+    earlier: Mapping[str, str],
+    own: ToolOffers | None = None,
 ) -> ToolOffers:
-    """The tools behind names; P122 where one is not what `earlier`, if any, has the hash of."""
-    offers, settings = ToolOffers(), context.settings
+    """The tools behind names, beside own ones of the workflow.
+
+    P122 where one is not what `earlier`, if any, has the hash of.
+    """
+    offers, settings = own or ToolOffers(), context.settings
     for name in names:
         if not isinstance(name, str):
             raise _unfit(f"holds {name!r:.80}; each is the name of an MCP server or a task")
