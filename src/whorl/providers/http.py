@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 TIMEOUT_S = 60.0
-AUTH_TYPES = ("Basic", "Bearer", "Raw", "Key")
-# Identities that only a platform can prove: a key of the operator for that host stands for them.
-_OF_A_PLATFORM = ("managedserviceidentity", "activedirectoryoauth", "oauth", "managedidentity")
 # How long to wait for the other side where it does not say.
 LATER_S = 20.0
 LATER_MAX_S = 3_600.0
@@ -259,60 +256,39 @@ async def all_pages(
 
 
 def _credential_of(inputs: Inputs, url: str, keys: Mapping[str, KeySettings]) -> Credential | None:
-    """Headers for one origin; a file can only name a key, which goes to its own host only."""
+    """Headers for one origin; a file can only name a key, which goes to its own host only.
+
+    Any other kind is an identity that only a platform can prove, such as a managed one: a key of
+    the operator for that host stands for it.
+    """
     auth = {name.lower(): str(value) for name, value in inputs.texts("auth").items()}
     if name := inputs.text("key"):
         auth = {"type": "Key", "name": name}
     kind, origin = auth.get("type", ""), origin_of(url)
-    match kind.lower():
-        case "none" | "":
-            return None
-        case "basic":
-            header = f"Basic {basic(auth.get('username', ''), auth.get('password', ''))}"
-        case "bearer":
-            header = f"Bearer {auth.get('token') or auth.get('value', '')}"
-        case "raw":
-            header = auth.get("value", "")
-        case "key":
-            return _bound(_named_key(auth.get("name", ""), origin, keys), origin)
-        case "clientcertificate":
-            raise _not_authenticated(
-                "a client certificate cannot be sent; give this request to a task of [tasks], or "
-                "put a proxy that holds the certificate before the service"
-            )
-        case word if word in _OF_A_PLATFORM:
-            for key in keys.values():
-                if origin_of(key.url) == origin:
-                    return _bound(key, origin)
-            raise _not_authenticated(
-                f"there is no {kind} on this machine; the operator adds [keys.NAME] with url = "
-                f'"{origin}" and token to whorl.toml, which is then used instead'
-            )
-        case _:
-            near = did_you_mean(kind, AUTH_TYPES) or f"known: {', '.join(AUTH_TYPES)}"
-            raise _not_authenticated(f"its type is not a known way to do it; {near}")
-    return Credential(origin, (("Authorization", Secret(header)),))
-
-
-def _named_key(name: str, origin: str, keys: Mapping[str, KeySettings]) -> KeySettings:
-    key = keys.get(name)
+    headers = {
+        "basic": f"Basic {basic(auth.get('username', ''), auth.get('password', ''))}",
+        "bearer": f"Bearer {auth.get('token') or auth.get('value', '')}",
+        "raw": auth.get("value", ""),
+    }
+    if kind.lower() in ("", "none"):
+        return None
+    if header := headers.get(kind.lower()):
+        return Credential(origin, (("Authorization", Secret(header)),))
+    name = auth.get("name", "")
+    if kind.lower() == "key":
+        key, what = keys.get(name), f"there is no key {name!r}"
+    else:
+        key = next((each for each in keys.values() if origin_of(each.url) == origin), None)
+        what = f"{kind!r} cannot be proved on this machine, and there is no key for the host"
+    why = ""
     if key is None:
-        near = did_you_mean(name, keys)
-        raise _not_authenticated(
-            f"there is no key {name!r}; the operator adds [keys.{name or 'NAME'}] with url = "
-            f'"{origin}" and token to whorl.toml{f"; {near}" if near else ""}'
-        )
-    if origin_of(key.url) != origin:
-        raise _not_authenticated(f"key {name!r} is for {key.url}, and is not sent to {origin}")
-    return key
-
-
-def _bound(key: KeySettings, origin: str) -> Credential:
-    if not key.headers:
+        near = f"; {near}" if (near := did_you_mean(name, keys)) else ""
+        why = f'{what}; the operator adds [keys.NAME] with url = "{origin}" and token to whorl.toml'
+        why += near
+    elif origin_of(key.url) != origin:
+        why = f"key {key.name!r} is for {key.url}, and is not sent to {origin}"
+    elif not key.headers:
         why = f"key {key.name!r} is empty: the variable that it names is not set, or is empty"
-        raise _not_authenticated(why)
+    if key is None or why:
+        raise ProviderError(f"the request cannot be authenticated: {why}", code="P116")
     return Credential(origin, key.headers)
-
-
-def _not_authenticated(why: str) -> ProviderError:
-    return ProviderError(f"the request cannot be authenticated: {why}", code="P116")

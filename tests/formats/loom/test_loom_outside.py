@@ -168,8 +168,8 @@ def test_authentication_goes_to_its_host_and_nowhere_else(
         ({"type": "Key", "name": "mine"}, "is for https://api.example.com"),
         ({"type": "Key", "name": "yours"}, "there is no key 'yours'"),
         ({"type": "ActiveDirectoryOAuth"}, "the operator adds [keys.NAME]"),
-        ({"type": "ClientCertificate", "pfx": "x"}, "a client certificate cannot be sent"),
-        ({"type": "Basci"}, "did you mean 'Basic'"),
+        ({"type": "ClientCertificate", "pfx": "x"}, "'ClientCertificate' cannot be proved"),
+        ({"type": "Basci"}, "'Basci' cannot be proved"),
     ],
 )
 def test_what_cannot_be_authenticated_is_refused_unsent(
