@@ -177,7 +177,9 @@ store.close()
 """
 
 
-def test_a_store_on_a_medium_that_can_only_be_read_is_shown(whole: Path, tmp_path: Path) -> None:
+def test_a_backup_on_a_medium_that_can_only_be_read_is_shown(whole: Path, tmp_path: Path) -> None:
+    with contextlib.closing(apsw.Connection(str(whole))) as file:
+        file.pragma("journal_mode", "DELETE")
     medium = tmp_path / "medium"
     medium.mkdir()
     mount = f"mount -t tmpfs t {medium} && cp {whole} {medium}/runs.db"

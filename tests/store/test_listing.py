@@ -195,16 +195,6 @@ def test_a_run_that_has_only_waited_for_a_person_has_no_duration(store: SqliteSt
     assert (row.seconds, formatting.worked(row)) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize(("later_s", "made_s"), [(0.5, 0.0), (-5.0, -5.0), (1000.0, 1000.0)])
-def test_a_run_is_as_old_as_its_first_news(path: Path, later_s: float, made_s: float) -> None:
-    """Unless that came with a clock of its own."""
-    store = SqliteStore(path, clock=lambda: START + later_s)
-    asyncio.run(started(store))
-
-    assert store.runs()[0].created_at == START + made_s
-    store.close()
-
-
 def test_an_entry_with_an_earlier_time_turns_no_clock_back(store: SqliteStore) -> None:
     write(store, *(event("task.finished", "a", START + seconds) for seconds in (5, 3, 6)))
 

@@ -191,7 +191,7 @@ def _refuse_open(target: Path) -> None:
     process = None
     # A store that cannot be opened is what a backup is for.
     with suppress(StoreError), closing(SqliteStore(target, create=False, is_strange=True)) as store:
-        process = next(iter(store.living()), None)
+        process = next(iter(store.living().values()), None)
     process = opener(str(target)) if process is None else process
     if process is not None:
         who = f"process {process}" if process else "a process"

@@ -11,7 +11,7 @@ import apsw
 
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite import encoding
-from whorl.runtimes.sqlite.connection import fetch
+from whorl.runtimes.sqlite.connection import fetch, fetch_readable
 from whorl.runtimes.sqlite.encoding import Unreadable, checksum, inflate
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ _PAGE: Final = 1_000
 _RUNS: Final = "SELECT number, CAST(id AS BLOB) FROM runs"
 _ENTRIES: Final = """SELECT id, run, seq, kind, at, address, body, large, checksum FROM journal
     WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"""
-_IDS: Final = "SELECT id, run, seq FROM journal WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
 _COUNTS: Final = """SELECT number, last_seq, coalesce(entries, 0), coalesce(last, 0) FROM runs
     JOIN progress ON progress.run = number
     LEFT JOIN (SELECT run, count(*) AS entries, max(seq) AS last FROM journal GROUP BY run) AS kept
@@ -126,25 +125,11 @@ def _entries(
     done = 0
     while done < last:
         window = (done, min(done + _PAGE, last), _PAGE)
-        for row in _rows(connection, window):
+        for row in fetch_readable(connection, _ENTRIES, window, "id, run, seq"):
             if len(row) <= 3 or checksum(row[2:5], *row[5:-1]) != row[-1]:
                 yield f"{_named(runs, row[1], row[2])}: it is not what was written"
         done = window[1]
         report(done, last)
-
-
-def _rows(connection: apsw.Connection, window: tuple[int, int, int]) -> list[tuple[Any, ...]]:
-    """Rows of the journal; of one whose texts cannot be read only its numbers."""
-    try:
-        return fetch(connection, _ENTRIES, window)
-    except UnicodeDecodeError:
-        rows = []
-        for numbers in fetch(connection, _IDS, window):
-            try:
-                rows += fetch(connection, _ENTRIES, (numbers[0] - 1, numbers[0], 1))
-            except UnicodeDecodeError:
-                rows.append(numbers)
-        return rows
 
 
 def _missing(

@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -21,7 +21,7 @@ from whorl.runtimes.sqlite.faults import DOCTOR, check_format, is_of_reading, st
 from whorl.runtimes.sqlite.schema import FORMAT_VERSION, TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from whorl.runtimes.journal.keys import Registry
     from whorl.runtimes.sqlite.change_watch import FileWatch
@@ -165,6 +165,23 @@ def fetch(
         return []
 
 
+def fetch_readable(
+    connection: apsw.Connection, statement: str, values: Sequence[Column], key: str
+) -> list[tuple[Any, ...]]:
+    """All rows of a query; of one that holds text that is not UTF-8, the columns `key` alone."""
+    try:
+        return fetch(connection, statement, values)
+    except UnicodeDecodeError:
+        rows: list[tuple[Any, ...]] = []
+        for index, keys in enumerate(fetch(connection, f"SELECT {key} FROM ({statement})", values)):
+            one = f"SELECT * FROM ({statement}) LIMIT 1 OFFSET {index}"
+            try:
+                rows += fetch(connection, one, values)
+            except UnicodeDecodeError:
+                rows.append(keys)
+        return rows
+
+
 def begin(connection: apsw.Connection) -> None:
     patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
 
@@ -271,34 +288,26 @@ class Reader:
         self._gate = threading.Lock()
         self._closed = False
 
-    def lend(self) -> _Loan:
-        return _Loan(self)
-
-    def take(self) -> apsw.Connection:
+    @contextmanager
+    def lend(self) -> Iterator[apsw.Connection]:
+        """A connection of the pool, until the end of a `with`."""
         try:
             connection = self._idle.pop()
         except IndexError:
             connection = self.open()
         try:
             self._watch.check_sometimes(connection)
-        except BaseException:
-            self._keep(connection)
-            raise
-        return connection
-
-    def give_back(self, connection: apsw.Connection, fault: BaseException | None) -> None:
-        self._keep(connection)
-        if isinstance(fault, apsw.Error):
+            yield connection
+        except apsw.Error as fault:
             raise self._fault(fault) from fault
-        if isinstance(fault, UnicodeDecodeError):
+        except UnicodeDecodeError as fault:
             words = f"the store {self._place.path!r} is damaged: it holds text that is not UTF-8"
             raise StoreError(words, code="R906", help=DOCTOR) from fault
-
-    def _keep(self, connection: apsw.Connection) -> None:
-        if self._closed:
-            connection.close(True)
-        else:
-            self._idle.append(connection)
+        finally:
+            if self._closed:
+                connection.close(True)
+            else:
+                self._idle.append(connection)
 
     def rows(self, statement: str, values: Sequence[Column] = ()) -> list[tuple[Any, ...]]:
         with self.lend() as connection:
@@ -336,19 +345,3 @@ class Reader:
         fault = self._watch.fault() or self._watch.fault_of(error)
         self._watch.keep_damage(error, fault)
         return fault
-
-
-class _Loan:
-    """A connection of the pool, until the end of a `with`: there are several in each run."""
-
-    __slots__ = ("_connection", "_reader")
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-
-    def __enter__(self) -> apsw.Connection:
-        self._connection = self._reader.take()
-        return self._connection
-
-    def __exit__(self, kind: object, fault: BaseException | None, trace: object) -> None:
-        self._reader.give_back(self._connection, fault)

@@ -15,7 +15,7 @@ from whorl.runtimes.journal.journal import RunId, RunRow
 from whorl.runtimes.journal.projection import HOUR_S, Spent
 from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.checking import RUN_TYPES, fits
-from whorl.runtimes.sqlite.connection import fetch
+from whorl.runtimes.sqlite.connection import fetch_readable
 from whorl.runtimes.sqlite.faults import damaged
 from whorl.runtimes.sqlite.ownership import LEASE_S, ClockPair, has_living
 
@@ -207,7 +207,8 @@ class RunListing:
                 values += [self._key(order, last), last]
             where = f"WHERE {' AND '.join(words)}" if words else ""
             tail = f"ORDER BY {order} {direction}, number {direction} LIMIT {_PAGE}"
-            page = self._run_rows(f"{COLUMNS} {where} {tail}", values)
+            with self._reader.lend() as connection:
+                page = fetch_readable(connection, f"{COLUMNS} {where} {tail}", values, "number")
             if not page:
                 return
             yield page
@@ -232,33 +233,11 @@ class RunListing:
     def _with_input(self, words: str, numbers: list[int]) -> set[int]:
         """Which of some runs were given a text that holds the words."""
         first = f"{_FIRST} AND run IN ({', '.join('?' * len(numbers))})"
-        try:
-            with self._reader.lend() as connection:
-                payload = partial(encoding.payload, connection)
-                rows = fetch(connection, first, numbers)
-                return {row[0] for row in rows if _is_given(words, row[1:], payload)}
-        except StoreError as fault:
-            if not isinstance(fault.__cause__, UnicodeDecodeError):
-                raise
-        # One that cannot be read hides no others.
-        parts = [[number] for number in numbers] if len(numbers) > 1 else []
-        return {number for part in parts for number in self._with_input(words, part)}
-
-    def _run_rows(self, statement: str, values: list[Column]) -> list[tuple[Any, ...]]:
-        """Rows of runs; of one whose texts cannot be read only its number."""
-        try:
-            return self._reader.rows(statement, values)
-        except StoreError as fault:
-            if not isinstance(fault.__cause__, UnicodeDecodeError):
-                raise
-        numbers = self._reader.rows(f"SELECT number FROM ({statement})", values)
-        rows: list[tuple[Any, ...]] = []
-        for number in numbers:
-            try:
-                rows += self._reader.rows(f"{COLUMNS} WHERE number = ?", number)
-            except StoreError:
-                rows.append(number)
-        return rows
+        with self._reader.lend() as connection:
+            payload = partial(encoding.payload, connection)
+            rows = fetch_readable(connection, first, numbers, "run")
+            # One that cannot be read hides no others.
+            return {row[0] for row in rows if row[1:] and _is_given(words, row[1:], payload)}
 
     def _listed(self, row: tuple[Any, ...]) -> RunRow:
         """A row as a list shows it: a damaged one is named, and hides no others."""

@@ -317,22 +317,22 @@ class UpkeepReading:
 
     def stranded(self, limit: int) -> list[RunId]:
         """The own runs that servers keep going and no living process drives, the oldest first."""
-        living = self._living()
+        living = self.living()
         statement = _STRANDED.format(living=",".join("?" * len(living)))
         rows = self._reader.rows(statement, (*living, self.home, self.clock(), LEASE_S, limit))
         return [RunId(row[0]) for row in rows]
 
     def open_runs(self) -> list[tuple[str, str, int]]:
         """Names of workflows, states of runs that have not ended, and how many there are."""
-        living = self._living()
-        rows = self._reader.rows(_OPEN.format(living=",".join("?" * len(living))), living)
+        living = self.living()
+        rows = self._reader.rows(_OPEN.format(living=",".join("?" * len(living))), (*living,))
         return [(str(name), str(state), int(number)) for name, state, number in rows]
 
-    def _living(self) -> list[int]:
-        """The processes that drive runs, as the tables know them."""
+    def living(self) -> dict[int, int]:
+        """The processes that drive runs, or may: the numbers of their rows, and their own."""
         now = ClockPair(self.clock(), self.monotonic())
         rows = self._reader.rows(_PROCESSES)
-        return [row[-1] for row in rows if has_living(row[:-1], self._process, now)]
+        return {row[-1]: row[0] for row in rows if has_living(row[:-1], self._process, now)}
 
     def timers(self, limit: int) -> list[tuple[RunId, float, float]]:
         """The runs that wait and go on by themselves: each with its time, and how long that is.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import apsw
 
-from whorl.errors import StoreError, UsageError
+from whorl.errors import UsageError
 from whorl.interpreter.events import split_iteration
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.fields import iteration_of, number_of, text_of
@@ -19,7 +19,14 @@ from whorl.runtimes.journal.projection import KINDS, LoopFold, WorkingTime
 from whorl.runtimes.sqlite import checking, encoding
 from whorl.runtimes.sqlite.change_watch import FileWatch
 from whorl.runtimes.sqlite.checking import LOOP_TYPES, fits
-from whorl.runtimes.sqlite.connection import Place, Reader, copy_all, copy_rows, fetch
+from whorl.runtimes.sqlite.connection import (
+    Place,
+    Reader,
+    copy_all,
+    copy_rows,
+    fetch,
+    fetch_readable,
+)
 from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate
 from whorl.runtimes.sqlite.faults import damaged
 from whorl.runtimes.sqlite.listing import COLUMNS, ROW_DAMAGED, SHOWN_FIELDS, RunListing
@@ -186,9 +193,7 @@ class EntryReading:
         with self._reader.lend() as connection:
             payload = partial(encoding.payload, connection)
             try:
-                rows = fetch(connection, statement, values)
-            except UnicodeDecodeError as error:
-                raise _not_text(connection, statement, values, run) from error
+                rows = fetch_readable(connection, statement, values, "seq")
             except apsw.CorruptError as error:
                 self.watch.keep_damage(error, self.watch.fault_of(error))
                 raise damaged(run, None, f"{self.path!r} is damaged: {error}", "R906") from error
@@ -229,20 +234,9 @@ def _of_kinds(kinds: frozenset[str], bound: str = "> ?", order: str = "ASC") -> 
     return f"{_ENTRY}{chosen} ORDER BY seq {order} LIMIT ?"
 
 
-def _not_text(
-    connection: apsw.Connection, statement: str, values: tuple[int | str, ...], run: str
-) -> StoreError:
-    """Names the entry whose text cannot be read."""
-    numbers = "SELECT seq FROM journal "
-    for (seq,) in fetch(connection, statement.replace(_ENTRY, numbers), values):
-        try:
-            fetch(connection, _ONE, (values[0], seq))
-        except UnicodeDecodeError:
-            return damaged(run, seq, _CHANGED, "R906")
-    return damaged(run, None, _CHANGED, "R906")
-
-
 def _entry(payload: Callable[[int], Json], run: str, seq: int, *row: Any) -> Entry:
+    if not row:
+        raise damaged(run, seq, _CHANGED, "R906")
     kind, at, address, body, large, written = row
     try:
         if encoding.checksum((seq, kind, at), address, body, large) != written:
@@ -432,13 +426,6 @@ class StoreReading(EntryReading, RunListing, UpkeepReading):
 
     def copy_rows_to(self, path: str, tables: Sequence[str], *, is_own: bool) -> None:
         copy_rows(self._place, path, tables, is_own=is_own)
-
-    def living(self) -> list[int]:
-        """The numbers of the processes that drive runs, or may."""
-        statement = "SELECT pid, started, boot, namespace, beat_at, beat_monotonic FROM processes"
-        now = ClockPair(self.clock(), self.monotonic())
-        rows = self._reader.rows(statement)
-        return [row[0] for row in rows if has_living(row, self._process, now)]
 
     def close(self) -> None:
         self.is_closed = True

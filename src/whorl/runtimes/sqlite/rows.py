@@ -26,7 +26,6 @@ from whorl.runtimes.sqlite.connection import Column, fetch
 from whorl.runtimes.sqlite.encoding import checksum, put_payload, remembered, to_text, whole
 from whorl.runtimes.sqlite.faults import fenced, refused
 from whorl.runtimes.sqlite.ownership import (
-    LEASE_S,
     Ownership,
     change_upkeep,
     check_owner,
@@ -484,7 +483,7 @@ class JournalTables:
         if self.connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).get is not None:
             raise refused(f"the store has a run {run.id!r} already", "give the run another id")
         row = (run.id, run.key or None, run.name, run.dialect, run.file, run.parent)
-        at = self._made_at(past) if run.created_at is None else run.created_at
+        at = self.clock() if run.created_at is None else run.created_at
         self.connection.execute(_INSERT_RUN, (*row, at, run.workflow_hash, run.behaviour))
         number = self.connection.last_insert_rowid()
         workflow, sources = (put_payload(self.connection, number, text) for text in texts)
@@ -510,12 +509,6 @@ class JournalTables:
             self.claim(run.id, keeps=False)
             self.ownership.fresh.add(run.id)
         return run.id, True
-
-    def _made_at(self, past: Append) -> float:
-        """Now, or the moment before in which its news were made: none are older than the run."""
-        at = self.clock()
-        news = past.events[-1].at if past.events else at
-        return news if 0 < at - news < LEASE_S / 2 else at
 
     def claim(self, run: str, *, keeps: bool) -> int:
         self.forget(run)
