@@ -58,8 +58,8 @@ class Audit:
 
     async def add(self, deed: AuditEntry) -> None:
         texts = (deed.who, deed.role, deed.action, deed.run, deed.file, deed.outcome)
-        row: list[Column] = [self.store.clock(), *(whole(text[:TEXT_MAX]) for text in texts)]
-        await changed(self.store, _ADD, row)
+        shown = [whole(text[:TEXT_MAX]) for text in texts]
+        await changed(self.store, _ADD, (self.store.clock(), *shown))
 
     def read(
         self,

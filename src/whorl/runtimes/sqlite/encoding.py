@@ -56,12 +56,8 @@ _ENCODER: Final = json.JSONEncoder(
 )
 _MAKE: Final = json.encoder.c_make_encoder  # type: ignore[attr-defined]
 # What `encode` uses, made once: making it takes longer than encoding a small body.
-_CHUNKS: Final[Callable[[Json, int], Iterable[str]]] = (
-    _MAKE(
-        None, _ENCODER.default, json.encoder.encode_basestring, None, ":", ",", False, False, False
-    )
-    if _MAKE is not None
-    else lambda value, _: _ENCODER.encode(value)  # a Python without the C part of `json`
+_CHUNKS: Final[Callable[[Json, int], Iterable[str]]] = _MAKE(
+    None, _ENCODER.default, json.encoder.encode_basestring, None, ":", ",", False, False, False
 )
 
 

@@ -26,15 +26,12 @@ if TYPE_CHECKING:
 
     from whorl.providers.settings import Retention
     from whorl.runtimes.journal.journal import RunRow
-    from whorl.runtimes.sqlite.connection import Reader
     from whorl.runtimes.sqlite.rows import JournalTables
 
 
-# Runs that were deleted from a mirror: the server of the cluster may have them for long.
-#
-# Each is kept with the time of its last entry, so that it stays away until it goes on.
-
-# Only a mirror has the table, and only after something was deleted from it.
+# Runs that were deleted from a mirror: the server of the cluster may have them for long. Each is
+# kept with the time of its last entry, so that it stays away until it goes on. Only a mirror has
+# the table, and only after something was deleted from it.
 _TABLE: Final = """CREATE TABLE IF NOT EXISTS pruned(
     run TEXT PRIMARY KEY, updated_at REAL NOT NULL
 ) WITHOUT ROWID"""
@@ -42,36 +39,6 @@ _HAS_TABLE: Final = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name =
 _NOTE: Final = """INSERT OR REPLACE INTO pruned
     SELECT id, updated_at FROM runs JOIN progress ON run = number WHERE id = ?"""
 _FORGET: Final = "DELETE FROM pruned WHERE run = ?"
-
-
-class PrunedTable:
-    """What a mirror knows of runs that were deleted from it."""
-
-    _reader: Reader
-    _ask: Callable[..., Awaitable[Any]]
-
-    def pruned_runs(self) -> dict[RunId, float]:
-        """The runs that were deleted here, and when each had its last entry."""
-        if not self._reader.rows(_HAS_TABLE):
-            return {}
-        return dict(self._reader.rows("SELECT run, updated_at FROM pruned"))
-
-    async def note_pruned(self, run: str) -> None:
-        """Remembers a run that is about to be deleted."""
-
-        def change(tables: JournalTables) -> None:
-            tables.connection.execute(_TABLE)
-            tables.connection.execute(_NOTE, (run,))
-
-        await self._ask(change)
-
-    async def forget_pruned(self, runs: Iterable[str]) -> None:
-        """Lets runs come again, or forgets those that the server has no longer."""
-        known = self.pruned_runs()
-        if gone := [(run,) for run in runs if run in known]:
-            await self._ask(lambda tables: tables.connection.executemany(_FORGET, gone))
-
-
 _OVER: Final = ("succeeded", "failed", "cancelled")
 # What is deleted in one transaction.
 SWEPT_ENTRIES: Final = 2_000
@@ -122,7 +89,7 @@ class Pruned:
     dry_run: bool
 
 
-class Pruning(RunListing, PrunedTable):
+class Pruning(RunListing):
     """What is deleted of a store."""
 
     _ask: Callable[..., Awaitable[Any]]
@@ -145,30 +112,29 @@ class Pruning(RunListing, PrunedTable):
         limit = self.clock() - older_than_s
         each = (RunFilter(status=status, without_key=without_key) for status in statuses)
         rows = [row for which in each for row in self.list_runs(which, 2**31)]
-        old = [(row.id, row.status) for row in rows if row.updated_at < limit]
-        pruned = [await self._pruned(run, status, limit, dry_run=dry_run) for run, status in old]
-        return await self._shrunk(pruned, dry_run=dry_run)
+        old = [row for row in rows if row.updated_at < limit]
+        return await self._delete(old, limit, dry_run=dry_run)
 
     async def remove(self, key: str) -> Pruned:
         """Deletes all runs whose keys begin so, unless somebody drives them."""
-        now, which = self.clock() + 1.0, RunFilter(key=key)
-        rows = [(row.id, row.status) for row in self.list_runs(which, 2**31)]
-        return await self._shrunk([await self._pruned(run, status, now) for run, status in rows])
+        rows = self.list_runs(RunFilter(key=key), 2**31)
+        return await self._delete(rows, self.clock() + 1.0)
 
     async def remove_run(self, run: RunId, *, dry_run: bool = False) -> Pruned:
         """Deletes a run that has ended, or one that cannot go on since its journal is damaged.
 
         Raises UsageError where it may go on, or somebody drives it.
         """
-        status = self.run(run).status
-        if status not in _OVER and not any(is_of_run(fault, run) for fault in losses(self.check())):
+        row = self.run(run)
+        is_over = row.status in _OVER
+        if not is_over and not any(is_of_run(fault, run) for fault in losses(self.check())):
             words, advice = f"run {run} has not ended", f"`whorl cancel {run}` ends it"
             raise UsageError(words, help=advice, code="W905")
-        pruned = await self._pruned(run, status, self.clock() + 1.0, dry_run=dry_run)
-        if not pruned[0]:
+        pruned = await self._delete([row], self.clock() + 1.0, dry_run=dry_run)
+        if not pruned.runs:
             words = f"run {run} is being driven, and was not deleted"
             raise UsageError(words, help="end the process that drives it first", code="W905")
-        return await self._shrunk([pruned], dry_run=dry_run)
+        return pruned
 
     async def retire(self, keep: Retention, limit: int = 100) -> Pruned:
         """Deletes the oldest runs that have ended and that nothing keeps, at most so many.
@@ -187,6 +153,13 @@ class Pruning(RunListing, PrunedTable):
                 break
             pruned.append(await self._pruned(run, status, now + 1.0))
         return await self._shrunk(pruned)
+
+    async def _delete(
+        self, rows: list[RunRow], older_than: float, *, dry_run: bool = False
+    ) -> Pruned:
+        each = [(row.id, row.status, older_than) for row in rows]
+        pruned = [await self._pruned(*row, dry_run=dry_run) for row in each]
+        return await self._shrunk(pruned, dry_run=dry_run)
 
     async def _pruned(
         self, run: RunId, status: str, older_than: float, *, dry_run: bool = False
@@ -220,6 +193,27 @@ class Pruning(RunListing, PrunedTable):
             await self._ask(empty_log, alone=True)
         entries, bytes_ = sum(part[1] for part in gone), sum(part[2] for part in gone)
         return Pruned(tuple(part[0] for part in gone), entries, bytes_, dry_run)
+
+    def pruned_runs(self) -> dict[RunId, float]:
+        """The runs that were deleted here, and when each had its last entry."""
+        if not self._reader.rows(_HAS_TABLE):
+            return {}
+        return dict(self._reader.rows("SELECT run, updated_at FROM pruned"))
+
+    async def note_pruned(self, run: str) -> None:
+        """Remembers a run that is about to be deleted."""
+
+        def change(tables: JournalTables) -> None:
+            tables.connection.execute(_TABLE)
+            tables.connection.execute(_NOTE, (run,))
+
+        await self._ask(change)
+
+    async def forget_pruned(self, runs: Iterable[str]) -> None:
+        """Lets runs come again, or forgets those that the server has no longer."""
+        known = self.pruned_runs()
+        if gone := [(run,) for run in runs if run in known]:
+            await self._ask(lambda tables: tables.connection.executemany(_FORGET, gone))
 
 
 def delete(tables: JournalTables, run: str, status: str, older_than: float) -> int:

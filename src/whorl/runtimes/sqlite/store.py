@@ -25,7 +25,7 @@ from whorl.runtimes.journal.journal import NewRun, Record, RunId
 from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.sqlite import connection as connecting
 from whorl.runtimes.sqlite.connection import Place, prepare
-from whorl.runtimes.sqlite.encoding import Encoded, encode, to_text, whole
+from whorl.runtimes.sqlite.encoding import encode, to_text, whole
 from whorl.runtimes.sqlite.faults import (
     check_log,
     closed,
@@ -116,8 +116,9 @@ T = TypeVar("T")
 _HOME: Final = "SELECT home FROM homes JOIN runs ON number = run WHERE id = ?"
 _ID: Final = regex(r"[A-Za-z0-9_-]{1,128}")
 REASON_MAX: Final = 500
-# How many entries of a run with a past are made ready before others have their turn.
-_ENCODED_AT_ONCE: Final = 500
+_TEXTS_OF_RUNS: Final = ("key", "name", "dialect", "file", "parent")
+# More of them are made ready beside the event loop.
+_FEW_EVENTS: Final = 500
 
 
 class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
@@ -161,18 +162,13 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
             # Many runs of one workflow write it down once.
             self._written_down = (run.workflow, to_text(run.workflow))
         texts = (self._written_down[1], to_text(cast("Json", run.sources)))
-        names = ("key", "name", "dialect", "file", "parent")
-        mended: dict[str, Any] = {
-            name: whole(text) for name in names if not (text := getattr(run, name)).isascii()
-        }
-        if run.labels:
-            mended["labels"] = {whole(name): whole(text) for name, text in run.labels.items()}
-        clean = replace(run, home=whole(self.home), **mended) if mended or self.home else run
-        rows: list[Encoded] = []
-        for start in range(0, len(events), _ENCODED_AT_ONCE):
-            if start:
-                await asyncio.sleep(0)
-            rows += map(encode, events[start : start + _ENCODED_AT_ONCE])
+        mended: dict[str, Any] = {name: whole(getattr(run, name)) for name in _TEXTS_OF_RUNS}
+        labels = {whole(name): whole(text) for name, text in run.labels.items()}
+        clean = replace(run, home=whole(self.home), labels=labels, **mended)
+        if len(events) > _FEW_EVENTS:
+            rows = await beside(lambda: [encode(event) for event in events])
+        else:
+            rows = [encode(event) for event in events]
         past = Append(run.id, 0, events, rows, memories=self._written(run.memories))
         packed = None if run.state is None else _packed(run.state)
         job = Change(lambda tables: tables.create(clean, past, texts, packed), run.id, events)
@@ -237,7 +233,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
     ) -> int:
         _check_id(run)
         if is_large:
-            rows = await self._aside(lambda: [encode(event, is_large=True) for event in events])
+            rows = await beside(lambda: [encode(event, is_large=True) for event in events])
         else:
             rows = [encode(event) for event in events]
         records = records_in(events)
@@ -257,9 +253,6 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         """What is remembered of a run; of one that others drive, they remember it."""
         kept = () if self.is_mirror else memories
         return [(replace(each, key=whole(each.key)), to_text(each.record)) for each in kept]
-
-    async def _aside(self, work: Callable[[], T]) -> T:
-        return await beside(work)
 
     async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
         # A large one takes long to pack: the writer does it.
