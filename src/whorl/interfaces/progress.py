@@ -14,7 +14,7 @@ from whorl.interfaces.formatting import line
 from whorl.interfaces.status_words import score_cell, verdict_words
 from whorl.interpreter.events import Event, unescape
 from whorl.lazily import dataclass, regex
-from whorl.runtimes.journal.fields import amount_of, count_of, iteration_of
+from whorl.runtimes.journal.journal import amount_of, count_of, iteration_of
 from whorl.runtimes.journal.projection import KINDS, LoopFold, RunFold, WorkingTime
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from whorl.interpreter.budget import is_limited
 from whorl.interpreter.events import Cancel, Event, Perform, Send, SetTimer
 from whorl.interpreter.machine import Machine
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.fields import pins_in
+from whorl.runtimes.journal.journal import pins_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

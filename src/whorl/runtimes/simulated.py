@@ -15,10 +15,17 @@ from whorl.interpreter.plan import Plan
 from whorl.ir import Workflow, content_hash, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.driver import Driver
-from whorl.runtimes.journal.fields import records_in
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.forking import Fork, fork_run
-from whorl.runtimes.journal.journal import Entry, LoopRow, NewRun, Record, RunId, remembered
+from whorl.runtimes.journal.journal import (
+    Entry,
+    LoopRow,
+    NewRun,
+    Record,
+    RunId,
+    records_in,
+    remembered,
+)
 from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.journal.projection import LoopFold, RunFold
 from whorl.runtimes.journal.sealed_secrets import redaction_of, sealed, secrets_of

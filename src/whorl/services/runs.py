@@ -13,7 +13,7 @@ from whorl.errors import StoreError, UsageError, safe
 from whorl.ir import from_json
 from whorl.lazily import dataclass
 from whorl.providers.redaction import Secret, StreamedText, redact
-from whorl.runtimes.journal.fields import tool_pins
+from whorl.runtimes.journal.journal import tool_pins
 from whorl.runtimes.journal.sealed_secrets import opened, redaction_of, secrets_of, shown_sources
 from whorl.services.configuration.trust import check_trusted
 from whorl.services.inspecting.live_text import LiveText, folder_of

@@ -17,9 +17,8 @@ from whorl.interpreter.plan import Plan
 from whorl.interpreter.state import Observer
 from whorl.ir import Workflow, content_hash, from_json, to_json
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.fields import records_in
 from whorl.runtimes.journal.folding import Replay, as_far_as_open, begins, catch_up, stored_in
-from whorl.runtimes.journal.journal import Journal, NewRun, RunId
+from whorl.runtimes.journal.journal import Journal, NewRun, RunId, records_in
 from whorl.runtimes.journal.sealed_secrets import (
     hide,
     opened,

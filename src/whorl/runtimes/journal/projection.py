@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 from whorl.interpreter.events import Event, charged, split_iteration, unescape
 from whorl.lazily import dataclass, regex
-from whorl.runtimes.journal.fields import (
+from whorl.runtimes.journal.journal import (
+    LoopRow,
     amount_of,
     count_of,
     iteration_of,
     iterations_in,
+    known_cost,
     mark_of,
     number_of,
     text_of,
 )
-from whorl.runtimes.journal.journal import LoopRow, known_cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable

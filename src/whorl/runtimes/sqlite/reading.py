@@ -13,8 +13,17 @@ import apsw
 from whorl.errors import UsageError
 from whorl.interpreter.events import split_iteration
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.fields import iteration_of, number_of, text_of
-from whorl.runtimes.journal.journal import Entry, IterationRow, LoopRow, Message, RunId, RunRow
+from whorl.runtimes.journal.journal import (
+    Entry,
+    IterationRow,
+    LoopRow,
+    Message,
+    RunId,
+    RunRow,
+    iteration_of,
+    number_of,
+    text_of,
+)
 from whorl.runtimes.journal.projection import KINDS, LoopFold, WorkingTime
 from whorl.runtimes.sqlite import checking, encoding
 from whorl.runtimes.sqlite.change_watch import FileWatch

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, cast
 
 from whorl.errors import WhorlError
 from whorl.lazily import dataclass, regex
-from whorl.runtimes.journal.fields import iteration_of, iterations_in, mark_of, text_of
-from whorl.runtimes.journal.journal import KEEPING, Record
+from whorl.runtimes.journal.journal import (
+    KEEPING,
+    Record,
+    iteration_of,
+    iterations_in,
+    mark_of,
+    text_of,
+)
 from whorl.runtimes.journal.projection import (
     OF_ITERATIONS,
     ChargeFold,

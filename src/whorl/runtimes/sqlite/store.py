@@ -20,8 +20,7 @@ from whorl.errors import InternalError, StoreError, UsageError, WhorlError
 from whorl.language.chunked_json import is_large
 from whorl.lazily import dataclass, regex
 from whorl.providers.json_values import beside
-from whorl.runtimes.journal.fields import records_in
-from whorl.runtimes.journal.journal import NewRun, Record, RunId
+from whorl.runtimes.journal.journal import NewRun, Record, RunId, records_in
 from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.sqlite import connection as connecting
 from whorl.runtimes.sqlite.connection import Place, prepare
@@ -34,9 +33,14 @@ from whorl.runtimes.sqlite.faults import (
     is_fsync_fault,
     strange,
 )
-from whorl.runtimes.sqlite.ownership import BEAT_EVERY_S, ClockPair, Ownership, this_process
+from whorl.runtimes.sqlite.ownership import (
+    BEAT_EVERY_S,
+    ClockPair,
+    Ownership,
+    QueueTable,
+    this_process,
+)
 from whorl.runtimes.sqlite.pruning import Pruning
-from whorl.runtimes.sqlite.queue import QueueTable
 from whorl.runtimes.sqlite.reading import StoreReading
 from whorl.runtimes.sqlite.rows import Append, JournalTables, MemoryTable
 

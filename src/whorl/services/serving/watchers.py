@@ -20,7 +20,7 @@ from whorl.errors import ProviderError, StoreError, UsageError, safe
 from whorl.interpreter.events import Event, split_iteration
 from whorl.providers.outbound.addresses import Policy, origin_of
 from whorl.providers.outbound.client import Call, Credential, Outbound
-from whorl.runtimes.journal.fields import amount_of, count_of, text_of
+from whorl.runtimes.journal.journal import amount_of, count_of, text_of
 from whorl.runtimes.journal.projection import UNKNOWN, LoopFold, model_named
 from whorl.runtimes.start_options import created_at
 from whorl.services.inspecting.results import open_gates

@@ -23,7 +23,7 @@ from whorl.lazily import dataclass
 
 with workflow.unsafe.imports_passed_through():
     from whorl.errors import StoreError
-    from whorl.runtimes.journal.fields import records_in
+    from whorl.runtimes.journal.journal import records_in
     from whorl.runtimes.journal.sealed_secrets import redacted, redaction_of
     from whorl.runtimes.sqlite import MemoryRow
     from whorl.runtimes.sqlite.rows import RECORDS_MAX

@@ -35,7 +35,7 @@ from whorl.interfaces.formatting import allowed, clock, joined, line, seconds, u
 from whorl.interfaces.progress import LoopProgress, Progress, name_of
 from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
-from whorl.runtimes.journal.fields import iterations_in
+from whorl.runtimes.journal.journal import iterations_in
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.inspecting import results
 from whorl.services.inspecting.iterations import results_of
