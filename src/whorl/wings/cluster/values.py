@@ -53,7 +53,6 @@ _NONCE = 12
 _NAME = re.compile(rb"[0-9a-f]{64}")
 # What Temporal adds to the id of a workflow that a schedule starts.
 _FIRED_AT = re.compile(r"-\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
-_LACKING = "it is encrypted, or stored elsewhere"
 _ADVICE = (
     "set `values` and `encrypt_with` in [runtime.temporal] as workers have them; "
     "if they are the same, check who else writes to the namespace and to `values`"
@@ -75,28 +74,19 @@ class _OrderedJson(EncodingPayloadConverter):
         return json.loads(payload.data)
 
 
-class _Closed(EncodingPayloadConverter):
-    """What only a codec can open: whoever meets it here has none. Raises StoreError R920."""
-
-    def __init__(self, encoding: bytes) -> None:
-        self._encoding = encoding.decode()
-
-    @property
-    def encoding(self) -> str:
-        return self._encoding
-
-    def to_payload(self, value: Any) -> Payload | None:
-        return None
-
-    def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
-        raise _unreadable(_LACKING)
-
-
 class _Converter(CompositePayloadConverter):
+    """Raises StoreError R920 for what only a codec can open: whoever meets it here has none."""
+
     def __init__(self) -> None:
         usual = DefaultPayloadConverter().converters.values()
-        ours = (_OrderedJson() if c.encoding == _JSON else c for c in usual)
-        super().__init__(*ours, _Closed(_ENCRYPTED), _Closed(_ELSEWHERE))
+        super().__init__(*(_OrderedJson() if c.encoding == _JSON else c for c in usual))
+
+    def from_payloads(
+        self, payloads: Sequence[Payload], type_hints: list[type] | None = None
+    ) -> list[Any]:
+        if any(each.metadata.get("encoding") in (_ENCRYPTED, _ELSEWHERE) for each in payloads):
+            raise _unreadable("it is encrypted, or stored elsewhere")
+        return super().from_payloads(payloads, type_hints)
 
 
 class Codec(PayloadCodec, WithSerializationContext):

@@ -24,6 +24,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event, Perform
+from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.journal.sealed_secrets import finished_body, redaction_of
 from whorl.runtimes.performing import Performing
@@ -89,10 +90,9 @@ async def has_pollers(client: Client, queue: str, *, is_of_calls: bool = False) 
 async def findings(settings: TemporalSettings) -> AsyncIterator[tuple[str, bool, str]]:
     """What a cluster needs, whether it has it, and what to do: for those who look after it."""
     client = await connect(settings)
-    place = f"{settings.address}, namespace {settings.namespace!r}"
     with answering(settings):
         missing = await missing_attributes(client)
-        yield "Temporal", True, place
+        yield "Temporal", True, f"{settings.address}, namespace {settings.namespace!r}"
         words = f"{', '.join(missing)} missing: `whorl worker --setup`" if missing else "are there"
         yield "search attributes", not missing, words
         if (storage := place_of(settings)) is not None:
@@ -238,25 +238,20 @@ def tool_pins(run: str) -> Mapping[str, str]:
     return _PINS.get({})
 
 
+@dataclass(frozen=True, slots=True)
 class Activities:
     """`fired` makes of a schedule and a time what is to be started."""
 
-    def __init__(
-        self,
-        workers: Workers,
-        fired: Callable[[dict[str, Any], float], dict[str, Any]],
-        memories: ClusterMemories,
-    ) -> None:
-        self._workers = workers
-        self._fired = fired
-        self._memories = memories
+    workers: Workers
+    fired: Callable[[dict[str, Any], float], dict[str, Any]]
+    memories: ClusterMemories
 
     @activity.defn(name=messages.FIRE)
     async def fire(self, schedule: dict[str, Any], due: float) -> dict[str, Any]:
         """The runs that a schedule starts at a time, as its file is now."""
-        made = await asyncio.to_thread(self._fired, schedule, due)
+        made = await asyncio.to_thread(self.fired, schedule, due)
         begun = [Beginning.from_json(each) for each in made.get("runs", ())]
-        return made | {"runs": [(await self._memories.begun(each)).to_json() for each in begun]}
+        return made | {"runs": [(await self.memories.begun(each)).to_json() for each in begun]}
 
     @activity.defn(name=messages.PREPARE)
     async def prepare(
@@ -305,7 +300,7 @@ class Activities:
     ) -> Event:
         try:
             reply = await performing.answer(perform, cap)
-            body = finished_body(perform, reply, self._workers.redacted)
+            body = finished_body(perform, reply, self.workers.redacted)
             return Event("task.finished", perform.address, 0.0, body)
         except Exception as fault:  # noqa: BLE001 - whatever a task does must not end the worker
             body = performing.failed(perform, fault, _estimated(performing, perform, held))
@@ -318,7 +313,7 @@ class Activities:
             if text and not perform.secure_outputs:
                 texts.append(text)
 
-        return Performing(RunId(run), self._workers, lambda: redaction, lambda *_: None, show)
+        return Performing(RunId(run), self.workers, lambda: redaction, lambda *_: None, show)
 
 
 def _estimated(performing: Performing, perform: Perform, held: dict[str, Json]) -> dict[str, Json]:
