@@ -12,7 +12,6 @@ import math
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from temporalio.api.workflowservice.v1 import ListSchedulesRequest
@@ -111,23 +110,23 @@ class Mirror:
         # The server has deleted these, too.
         await self.store.forget_pruned(pruned)
         places = asyncio.Semaphore(AT_ONCE)
+
+        async def brought(run: RunId) -> StoreError | None:
+            """Why a run cannot be read here, which others have another key for."""
+            async with places:
+                try:
+                    await self.bring(run)
+                except StoreError as fault:
+                    if fault.code not in UNREADABLE:
+                        raise
+                    return fault
+            return None
+
         runs = dict.fromkeys(run for _, run in sorted(stale))
-        found = await asyncio.gather(*map(partial(self._bring, places), runs))
-        if faults := [fault for fault in found if fault is not None]:
+        if faults := [fault for fault in await asyncio.gather(*map(brought, runs)) if fault]:
             words = "%d of the runs on the cluster cannot be read here, the first: %s"
             log.warning(words, len(faults), faults[0])
         await self.bring_schedules()
-
-    async def _bring(self, places: asyncio.Semaphore, run: RunId) -> StoreError | None:
-        """Brings a run; gives why that one cannot be read, which others have another key for."""
-        async with places:
-            try:
-                await self.bring(run)
-            except StoreError as fault:
-                if fault.code not in UNREADABLE:
-                    raise
-                return fault
-        return None
 
     async def bring_rest(self, run: RunId) -> None:
         """Brings what is new of a run, and reads nothing again of one that is here to its end."""

@@ -7,7 +7,7 @@ import logging
 import time
 from contextlib import asynccontextmanager, suppress
 from dataclasses import KW_ONLY, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
@@ -70,14 +70,11 @@ class TemporalRuntime:
     origin: str = ""
     url: str = ""
     patience_s: float = PATIENCE_S
-    # Tests are in a hurry: time goes so much faster, and executions are that much shorter.
-    rate: float = 1.0
-    events_max: int = messages.EVENTS_MAX
 
     def __post_init__(self) -> None:
         heard = self.watcher.entries if self.watcher is not None else lambda run, entries: None
         self.mirror = Mirror(self.client, self.store, heard, self.redacted)
-        self._following = Following(self.mirror, self.watcher, self.is_watched)
+        self.following = Following(self.mirror, self.watcher, self.is_watched)
         self._memories = ClusterMemories(self.client, self.settings)
         self._stopping = asyncio.Event()
 
@@ -93,7 +90,6 @@ class TemporalRuntime:
             url=self.url,
             origin=self.origin,
         )
-        beginning = replace(beginning, **self._ways())
         with answering(self.settings):
             if not start.cold:
                 beginning = await self._memories.begun(beginning)
@@ -105,13 +101,8 @@ class TemporalRuntime:
         if not is_new:
             # It may have been deleted here, and is wanted again.
             await self.store.forget_pruned([run])
-        self._following.keep(run)
+        self.following.keep(run)
         await self._await_entry(run, lambda: self.mirror.last_seq(run) > 0)
-
-    def _ways(self) -> dict[str, Any]:
-        epoch = time.time() if self.rate != 1.0 else 0.0
-        hurry = {"events_max": self.events_max, "epoch": epoch, "rate": self.rate}
-        return messages.ways(self.settings) | hurry
 
     async def _begin(self, beginning: Beginning, *, is_again: bool = False) -> bool:
         """Starts an execution; False: there is, or was, one of this run."""
@@ -137,13 +128,13 @@ class TemporalRuntime:
             await self.request(run, event)
         before = self.store.run(run).last_seq
         deadline = time.monotonic() + (LATE_S if at_least else 0.0)
-        async with self._following.followed(run) as following:
+        async with self.following.followed(run) as following:
             while not self._stopping.is_set():
                 row = self.store.run(run)
                 is_late = row.last_seq == before and time.monotonic() < deadline
                 if following.done() or (not is_late and self._is_at_rest(row)):
                     return self.store.run(run).status
-                await self._following.news(run)
+                await self.following.news(run)
         return "stopped"
 
     def _is_at_rest(self, row: RunRow) -> bool:
@@ -154,23 +145,20 @@ class TemporalRuntime:
 
     async def request(self, run: RunId, event: Event) -> bool:
         """Brings a request to a run; it stands in the journal when this returns."""
-        with answering(self.settings):
-            return await self._request(run, event)
-
-    async def _request(self, run: RunId, event: Event) -> bool:
-        await self.refresh(run)
-        raise_objection(objection(fold(self.store, run).machine, event))
-        before = self.store.run(run).last_seq
-        while not await self._signal(run, event) and not await self._reopen(run, event):
-            continue
         wanted = event.body.get("request")
 
         def is_there() -> bool:
             later = (entry.event for entry in self.store.read(run, after=before))
             return any(e.kind == event.kind and e.body.get("request") == wanted for e in later)
 
-        self._following.keep(run)
-        await self._await_entry(run, is_there)
+        with answering(self.settings):
+            await self.refresh(run)
+            raise_objection(objection(fold(self.store, run).machine, event))
+            before = self.store.run(run).last_seq
+            while not await self._signal(run, event) and not await self._reopen(run, event):
+                continue
+            self.following.keep(run)
+            await self._await_entry(run, is_there)
         return True
 
     async def _signal(self, run: RunId, event: Event) -> bool:
@@ -219,7 +207,7 @@ class TemporalRuntime:
                 past=past,
                 state=opened_state((len(events), made.state), run, seals),
                 seq=len(events),
-                **self._ways(),
+                **messages.ways(self.settings),
             )
             is_new = await self._begin(beginning)
             await self._memories.keep(run, made.memories)
@@ -227,13 +215,13 @@ class TemporalRuntime:
         return run, is_new
 
     async def refresh(self, run: RunId | None = None) -> None:
-        """Brings what is new into the store."""
+        """Brings what is new of a run, or of all, into the store."""
         with answering(self.settings):
             await (self.mirror.bring_all() if run is None else self.mirror.bring_rest(run))
 
     async def follow(self, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
         """The entries of a run as they come, until it ends or waits for a person."""
-        async with self._following.followed(run) as following:
+        async with self.following.followed(run) as following:
             while not self._stopping.is_set():
                 is_over, version = following.done(), self.store.version()
                 status = self.store.run(run).status
@@ -242,14 +230,8 @@ class TemporalRuntime:
                     yield entry
                 if status != "running" or is_over:
                     return
-                while self.store.version() == version and not following.done():
-                    await self._following.news(run)
-                    if self._stopping.is_set():
-                        return
-
-    async def follow_all(self) -> None:
-        """Brings what comes of all runs, until it is cancelled."""
-        await self._following.follow_all()
+                if self.store.version() == version:
+                    await self.following.news(run)
 
     def plan(self, run: RunId) -> Plan:
         encoded = self.store.workflow(run)
@@ -271,11 +253,11 @@ class TemporalRuntime:
         """Waits until a worker has told of what was asked of it."""
         deadline = time.monotonic() + self.patience_s
         while not is_there():
-            async with self._following.followed(run) as following:
+            async with self.following.followed(run) as following:
                 while not is_there() and not following.done():
                     if time.monotonic() > deadline:
                         raise await self._unheard(run)
-                    await self._following.news(run)
+                    await self.following.news(run)
 
     async def _unheard(self, run: RunId) -> StoreError:
         queue = messages.run_queue(self.settings.queue)
@@ -357,10 +339,10 @@ class Following:
                     since = now - LAG_S
                 except (RPCError, StoreError) as fault:
                     log.warning("the runs of the cluster cannot be followed: %s", fault)
-                for run in tuple(kept):
-                    # Meanwhile others may have begun to follow it again.
-                    if self._following[run][1].done():
-                        await self._part(run)
+                # Meanwhile others may have begun to follow one again that has ended.
+                for run in [run for run in kept if self._following[run][1].done()]:
+                    kept.discard(run)
+                    await self._part(run)
                 await asyncio.sleep(LOOK_S)
         finally:
             self._kept = None
@@ -374,8 +356,6 @@ class Following:
 
     async def _part(self, run: RunId) -> None:
         """Follows a run no longer that has ended, or that cannot be read."""
-        assert self._kept is not None
-        self._kept.discard(run)
         fault = self._following[run][1].exception()
         if fault is not None:
             self._unreadable.add(run)

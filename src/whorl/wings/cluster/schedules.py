@@ -18,12 +18,10 @@ from temporalio.client import (
     Schedule,
     ScheduleActionStartWorkflow,
     ScheduleAlreadyRunningError,
-    ScheduleCalendarSpec,
     ScheduleHandle,
     ScheduleIntervalSpec,
     ScheduleOverlapPolicy,
     SchedulePolicy,
-    ScheduleRange,
     ScheduleSpec,
 )
 from temporalio.common import RetryPolicy, SearchAttributeKey, WorkflowIDReusePolicy
@@ -72,24 +70,15 @@ def _spec(rule: Mapping[str, Json]) -> ScheduleSpec:
         return ScheduleSpec(intervals=[ScheduleIntervalSpec(every, offset)])
     assert isinstance(known, CronRule)
     cron = known.cron
-    dates: list[tuple[Iterable[int], Iterable[int]]] = [(cron.days, cron.weekdays)]
-    if cron.is_either:
-        dates = [(cron.days, range(7)), (range(1, 32), cron.weekdays)]
-    calendars = [
-        ScheduleCalendarSpec(
-            minute=_ranges(cron.minutes),
-            hour=_ranges(cron.hours),
-            day_of_month=_ranges(days),
-            month=_ranges(cron.months),
-            day_of_week=_ranges(weekdays),
-        )
-        for days, weekdays in dates
-    ]
-    return ScheduleSpec(calendars=calendars, time_zone_name=known.zone_name)
+    days, weekdays = _listed(cron.days), _listed(cron.weekdays)
+    dates = [(days, "*"), ("*", weekdays)] if cron.is_either else [(days, weekdays)]
+    times = f"{_listed(cron.minutes)} {_listed(cron.hours)}"
+    rules = [f"{times} {day} {_listed(cron.months)} {weekday}" for day, weekday in dates]
+    return ScheduleSpec(cron_expressions=rules, time_zone_name=known.zone_name)
 
 
-def _ranges(values: Iterable[int]) -> list[ScheduleRange]:
-    return [ScheduleRange(value) for value in sorted(values)]
+def _listed(values: Iterable[int]) -> str:
+    return ",".join(map(str, sorted(values)))
 
 
 @workflow.defn(name=messages.FIRING)
@@ -199,13 +188,8 @@ async def bring_schedules(client: Client, store: SqliteStore, *names: str) -> No
         return
     firings = await _firings(client)
     last = {each.schedule: each for each in sorted(firings, key=lambda each: each.due)}
-    schedules = [
-        replace(each, fault=last[each.id].reason)
-        if each.id in last and last[each.id].state == "failed"
-        else each
-        for each in described
-        if each is not None
-    ]
+    failed = {name: each.reason for name, each in last.items() if each.state == "failed"}
+    schedules = [replace(each, fault=failed.get(each.id, each.fault)) for each in described if each]
     await table.mirror(schedules, firings)
 
 

@@ -68,7 +68,7 @@ async def open_cluster(
         origin=origin,
         url=url,
     )
-    following = asyncio.create_task(runtime.follow_all()) if origin == "server" else None
+    following = asyncio.create_task(runtime.following.follow_all()) if origin == "server" else None
     try:
         yield runtime
     finally:
