@@ -199,7 +199,6 @@ def test_a_tool_names_its_server_in_its_name_or_in_a_field() -> None:
 @pytest.mark.parametrize(
     ("data", "code", "words"),
     [
-        ({"toolName": "builtin__shell", "approval": "always"}, "W023", "a person is asked"),
         ({"toolName": "builtin__shell"}, "W023", "a command that is not in the file"),
         ({"toolName": "builtin__shel"}, "W022", "is not built in, and no server"),
         ({"toolName": "search"}, "W022", "is not built in, and no server"),

@@ -140,18 +140,14 @@ class Canvas:
         return ready
 
     def circle(self) -> list[str]:
-        """The nodes of one circle, if there is any."""
+        """The nodes of circles around one node, if there is any that leads back to itself."""
         left = self.nodes.keys() - self.order()
-        if not left:
-            return []
-        seen: dict[str, int] = {}
-        name = next(name for name in self.nodes if name in left)
-        while name not in seen:
-            seen[name] = len(seen)
-            name = next(edge.source for edge in self.incoming[name] if edge.source in left)
-        circle = list(reversed(list(seen)[seen[name] :]))
-        first = next(circle.index(name) for name in self.nodes if name in circle)
-        return circle[first:] + circle[:first]
+        for name in (name for name in self.nodes if name in left):
+            behind = self.forward(edge.target for edge in self.outgoing[name])
+            if name in behind:
+                around = behind & self.backward(name)
+                return [each for each in self.nodes if each in around]
+        return []
 
 
 def read_canvas(context: ReadContext, root: Mapping) -> Canvas:
@@ -226,46 +222,34 @@ def _read_edge(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping
     places = names[int(numbered[1]) :] if numbered else []
     branch = handle if handle in names else next(iter(places), None)
     if branch is None:
-        _check_source(context, source, handle, span_of(item, "sourceHandle"))
+        _check_handle(context, item, source, "source")
+    _check_handle(context, item, target, "target")
     target_handle = text_of(item.get("targetHandle")) or "input"
-    _check_target(context, target, target_handle, span_of(item, "targetHandle"))
     return Edge(source.id, target.id, handle, target_handle, span_of(item, "source"), branch)
 
 
-def _check_source(context: ReadContext, node: CanvasNode, handle: str, span: Span) -> None:
-    """Reports a handle that an edge leaves by and that its node does not have."""
-    if (node.type, handle) == ("approval", "rejected"):
+def _check_handle(context: ReadContext, edge: Mapping, node: CanvasNode, end: str) -> None:
+    """Reports a handle that a node does not have; a near miss of one can only be misspelt."""
+    usual, handles = "input", words(KINDS[node.type].takes)
+    if end == "source":
+        usual, handles = "output", SOURCE_HANDLES.get(node.type, ())
+    handle, span = text_of(edge.get(f"{end}Handle")) or usual, span_of(edge, f"{end}Handle")
+    if (node.type, handle, end) == ("approval", "rejected", "source"):
         message = f"nothing ever leaves {node} by 'rejected': the run fails instead"
         context.warn("W023", message, span, label="never taken", help="remove the edge")
-    handles = SOURCE_HANDLES.get(node.type)
-    if handles is None or handle in (*handles, "output"):
-        return
-    what = "branch" if node.type == "router" else "handle"
-    message, label = f"{node} has no {what} {handle[:60]!r}", f"no such {what}"
-    if node.type == "router":
-        advice = suggest(handle, [*node.branches, "output", *handles])
-        context.report("W010", message, span, label=label, help=advice)
-    elif near := did_you_mean(handle, sorted(handles)):
-        context.report("W010", message, span, label=label, help=near)
-    else:
-        message += ": the edge carries all of its result"
-        advice = suggest(handle, sorted({*handles, "output"}))
-        context.warn("W010", message, span, label=label, help=advice)
-
-
-def _check_target(context: ReadContext, node: CanvasNode, handle: str, span: Span) -> None:
-    """Reports a handle that an edge ends at and that is nearly the name of another one.
-
-    Texts of a node may name any handle, so that those which they name are not misspelt.
-    """
-    handles = sorted({*words(KINDS[node.type].takes), "input"})
+    usual = "output" if end == "source" else "input"
+    # Texts of a node may name any handle at which something comes in.
     texts = (entry.value.text for entry in node.fields if isinstance(entry.value, Scalar))
-    if not KINDS[node.type].takes or handle in handles:
+    is_named = end == "target" and any("{{" in text and handle in text for text in texts)
+    if not handles or handle in (*handles, usual) or is_named:
         return
-    near = did_you_mean(handle, handles)
-    if near and not any("{{" in text and handle in text for text in texts):
-        message = f"{node} has no input handle {handle[:60]!r}"
-        context.report("W010", message, span, label="no such handle", help=near)
+    known = sorted({*node.branches, *handles, usual})
+    message, advice = f"{node} has no handle {handle[:60]!r}", suggest(handle, known)
+    if node.type == "router" or did_you_mean(handle, known):
+        context.report("W010", message, span, label="no such handle", help=advice)
+    elif end == "source":
+        message += ": the edge carries all of its result"
+        context.warn("W010", message, span, label="no such handle", help=advice)
 
 
 def check_canvas(context: ReadContext, canvas: Canvas) -> None:
@@ -294,8 +278,8 @@ def check_canvas(context: ReadContext, canvas: Canvas) -> None:
     circle = canvas.circle()
     if not circle:
         return
-    shown = " -> ".join([*circle[:_SHOWN_MAX], *(["..."] if len(circle) > _SHOWN_MAX else [])])
-    message = f"nodes lead back to each other: {shown} -> {circle[0]}"
+    shown = ", ".join([*circle[:_SHOWN_MAX], *(["..."] if len(circle) > _SHOWN_MAX else [])])
+    message = f"nodes lead back to each other: {shown}"
     advice = "to repeat nodes, put them between a loop and its exit; only the continue branch of "
     advice += "the router that decides a loop may lead back"
     span = canvas.nodes[circle[0]].span
@@ -648,37 +632,13 @@ def find_deciders(context: ReadContext, canvas: Canvas, regions: Regions) -> dic
             continue
         routers = [node for node in canvas.of_type("router") if around.get(node.id) is region]
         deciding = [node for node in routers if {DONE, CONTINUE} & set(node.branches)]
-        fault = _decider_fault(loop, routers, deciding)
-        if fault is None:
+        if len(deciding) == 1 and set(deciding[0].branches) == {DONE, CONTINUE}:
             deciders[region.start] = deciding[0].id
-        else:
-            message, node, label, advice = fault
-            context.report("W010", message, node.span, label=label, help=advice)
+            continue
+        listed = " and ".join(f"{node.id!r} ({', '.join(node.branches)})" for node in routers)
+        message = f"{loop} stops by an evaluator, so exactly one router in it must have the "
+        message += f"branches 'done' and 'continue', and no others; there is {listed or 'none'}"
+        advice = "give one router of its body these branches, and others to the others"
+        span = (deciding or [loop])[-1].span
+        context.report("W010", message, span, label="which one decides?", help=advice)
     return deciders
-
-
-def _decider_fault(
-    loop: CanvasNode, routers: list[CanvasNode], deciding: list[CanvasNode]
-) -> tuple[str, CanvasNode, str, str] | None:
-    """What is wrong with the routers of a loop: the message, where, the label and the advice."""
-    if len(deciding) > 1:
-        listed = " and ".join(repr(node.id) for node in deciding)
-        message = f"routers {listed} both decide when {loop} stops"
-        advice = "one router has the branches done and continue; rename those of the others"
-        return message, deciding[1], "a second one", advice
-    if not deciding:
-        names = ", ".join(f"{node.id!r} ({', '.join(node.branches)})" for node in routers)
-        message = f"{loop} stops by an evaluator, but no router in it decides"
-        message += f"; there is {names}" if names else ""
-        advice = "add a router with the branches 'done' and 'continue' to its body"
-        return message, loop, "no router", advice
-    message = f"{deciding[0]} decides {loop} and "
-    for name in deciding[0].branches:
-        if name not in (DONE, CONTINUE):
-            message += f"has the branch {name[:60]!r}, which is neither 'done' nor 'continue'"
-            advice = "give it only the branches 'done' and 'continue'"
-            return message, deciding[0], "another branch", advice
-    for name in sorted({DONE, CONTINUE} - set(deciding[0].branches)):
-        message += f"lacks the branch {name!r}"
-        return message, deciding[0], "a branch is missing", f"add {name!r} to its branches"
-    return None

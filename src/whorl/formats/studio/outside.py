@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.native.shell import PREFIX
 from whorl.dialects.native.shell import read_script as read_shell
-from whorl.dialects.reading.texts import called, quoted
+from whorl.dialects.reading.texts import Placeholder, called, quoted
 from whorl.errors import did_you_mean
-from whorl.formats.studio.canvas import RESULTS
 from whorl.formats.studio.scope import expression, value_of
-from whorl.formats.studio.texts import is_written, piped, read_script
-from whorl.ir.checks.scopes import suggest
-from whorl.language import LanguageError
+from whorl.formats.studio.texts import is_written
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
@@ -34,12 +31,11 @@ def read_http(node: NodeReader) -> list[ir.Node]:
     """Calls a web service; any status is a result."""
     if not node.text("url") and "url" not in node.incoming:
         node.missing("url", "the address to call")
-    headers: ir.Value = ir.Fields(_entries(node, "headers"))
     method = node.word("method", _METHODS, "GET")
     inputs: Inputs = {
         "method": method,
         "url": node.given("url"),
-        "headers": headers,
+        "headers": _headers(node),
         "body": None if method in ("GET", "HEAD", "OPTIONS") else _body(node),
         "accept_status": "any",
     }
@@ -49,16 +45,20 @@ def read_http(node: NodeReader) -> list[ir.Node]:
         if not key:
             node.missing("authTokenSettingsKey", "the name of a key of the operator")
         inputs["auth"] = ir.Fields((("type", ir.Constant("Key")), ("name", ir.Constant(key))))
-    if "headers" in node.incoming:
-        parts: list[str] = []
-        written = node.get("headers")
-        for entry in written if isinstance(written, Mapping) else ():
-            if isinstance(entry.value, Scalar):
-                parts += [quoted(entry.name), node.text_source(entry.value)]
-        # Those that come in count where both have one.
-        own, given = called("fields", "none", *parts), node.incoming["headers"]
-        inputs["headers"] = expression(called("merged", own, given))
     return [node.task("http", inputs, timeout_s=TIMEOUT_S)]
+
+
+def _headers(node: NodeReader) -> ir.Value:
+    """The headers of the file, and those that come in, which count where both have one."""
+    if "headers" not in node.incoming:
+        return ir.Fields(_entries(node, "headers"))
+    parts: list[str] = []
+    written = node.get("headers")
+    for entry in written if isinstance(written, Mapping) else ():
+        if isinstance(entry.value, Scalar):
+            parts += [quoted(entry.name), node.text_source(entry.value)]
+    own = called("fields", "none", *parts)
+    return expression(called("merged", own, node.incoming["headers"]))
 
 
 def _body(node: NodeReader) -> ir.Value:
@@ -114,16 +114,8 @@ def _script(node: NodeReader, written: Scalar) -> Inputs:
         node.context.report("W021", fault.message, span, label="here", help=fault.help)
     variables: list[tuple[str, ir.Value]] = []
     for placed in script.placed:
-        content = placed.source.strip()
-        source = _placed(node, content)
-        lacking = node.unknown_field(content.partition("|")[0].strip())
-        if source is None or lacking is not None:
-            message = f"{{{{{content[:60]}}}}} in the command of {node.id!r} has no meaning"
-            advice = "name the input, a node before this one, or item"
-            if lacking is not None:
-                advice = suggest(lacking[1], sorted(RESULTS[lacking[0].type]))
-            span = written.locate(placed.offset, max(1, len(placed.source)))
-            node.context.report("W005", message, span, label="unknown name", help=advice)
+        place = Placeholder(f"{{{{{placed.source}}}}}", placed.source, written, placed.offset)
+        source = node.placed(place, stays=False)
         variables.append((placed.name, expression(source or "none")))
     if script.text.strip() == f'"${{{PREFIX}1}}"':
         message = f"the whole command of {node.id!r} is a value: it is used as the name of one "
@@ -131,17 +123,6 @@ def _script(node: NodeReader, written: Scalar) -> Inputs:
         advice = "write the command here, with values as its arguments"
         node.context.warn("W021", message, written.span, label="no script", help=advice)
     return {"script": script.text, "variables": ir.Fields(tuple(variables))}
-
-
-def _placed(node: NodeReader, content: str) -> str | None:
-    if "|" not in content:
-        return node.resolve(content, "")
-    try:
-        script = read_script(content)
-    except LanguageError:
-        return None
-    source = node.resolve(script.reference or "input", "")
-    return None if source is None else piped(source, script)
 
 
 def read_file_glob(node: NodeReader) -> list[ir.Node]:
@@ -224,7 +205,7 @@ def read_tool(node: NodeReader) -> list[ir.Node]:
     tool = tool.removeprefix(f"{server}__")
     if not tool:
         node.missing("toolName", "the tool, such as 'server__tool'")
-    approval = _approval(node)
+    approval = node.word("approval", ("auto", "ask", "always", "deny"), "auto")
     if approval == "deny":
         message = f"tool {shown!r} of {node.id!r} is denied; set its approval to 'auto' or 'ask'"
         node.context.warn("W023", message, node.span("approval"), label="never allowed")
@@ -251,15 +232,6 @@ def read_tool(node: NodeReader) -> list[ir.Node]:
         edited = f"{value_of(gate.name)}.value"
         given = f"({edited} if {edited} is defined else {value_of(name)})"
     return [*before, _tool_task(node, server, tool, given)]
-
-
-def _approval(node: NodeReader) -> str:
-    approval = node.word("approval", ("auto", "ask", "always", "deny"), "auto")
-    if approval == "always":
-        message = f"{node.owner} has the approval 'always': a person is asked each time"
-        advice, span = "write 'ask', or 'auto' if nobody must be asked", node.span("approval")
-        node.context.warn("W023", message, span, label="taken as 'ask'", help=advice)
-    return approval
 
 
 def _command(node: NodeReader) -> Scalar | None:

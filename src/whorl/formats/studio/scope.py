@@ -212,14 +212,4 @@ def read_scope(context: ReadContext) -> Scope | None:
     deciders = find_deciders(context, canvas, regions)
     if any(diagnostic.code == "W002" for diagnostic in context.diagnostics):
         return None
-    # Branches that lead nowhere; the router of a loop may go on without an edge.
-    for router in canvas.of_type("router"):
-        used = {edge.branch for edge in canvas.outgoing[router.id]}
-        if router.id in deciders.values() or None in used or not used:
-            continue
-        for name in (name for name in router.branches if name not in used):
-            message = f"no edge leaves {router} by its branch {name[:60]!r}: what is sent "
-            message += "there goes nowhere"
-            label, advice = "a branch without an edge", "connect it, or remove the branch"
-            context.warn("W023", message, router.span, label=label, help=advice)
     return Scope(context, canvas, regions, feedback, deciders)

@@ -8,7 +8,6 @@ nothing stays as it is written, with a warning.
 from __future__ import annotations
 
 import re
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
 from whorl import ir
@@ -26,6 +25,7 @@ from whorl.source import Scalar, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.errors import Span
     from whorl.formats.studio.canvas import CanvasNode
     from whorl.formats.studio.scope import Scope
     from whorl.language import Json
@@ -145,56 +145,68 @@ class NodeReader(Fields):
                 message = f"a text of {self.id!r} has more than {PLACES_MAX:,} places"
                 span = scalar.locate(place.offset - 2)
                 self.context.report("W002", message, span, help="split it into several transforms")
-            return self._place(place) if count <= PLACES_MAX else None
+            return self.placed(place) if count <= PLACES_MAX else None
 
         return joined(split_text(scalar, _PLACE, source_of))
 
-    def _place(self, place: Placeholder) -> str | None:
+    def placed(self, place: Placeholder, *, stays: bool = True) -> str | None:
+        """The source of a reference with its pipes; None if it has no meaning.
+
+        A placeholder then stays as it is written, with a warning; where it cannot, it is an error.
+        """
         if "|" not in place.name:
-            return self._resolved(place, place.name)
+            return self._resolved(place, place.name, stays=stays)
+        return self._piped(place, "", stays=stays)
+
+    def _piped(self, place: Placeholder, bare: str, *, stays: bool) -> str | None:
+        """The source of a script; `bare` is what its pipes take where they name nothing."""
         try:
             script = read_script(place.content)
         except LanguageError as fault:
             span = place.scalar.locate(place.offset + (fault.offset or 0))
-            self.context.warn("W020", f"{fault}; it stays as it is written", span, help=fault.help)
+            self._tell("W020", str(fault), span, fault.help, stays=stays)
             return None
-        source = self._resolved(place, script.reference or "input")
-        return None if source is None else piped(source, script)
+        source = bare
+        if script.reference or not bare:
+            source = self._resolved(place, script.reference or "input", stays=stays) or ""
+        for name, arguments in script.pipes if source else ():
+            sources = [quoted(a) if isinstance(a, str) else repr(a) for a in arguments]
+            source = called("pipe", source, quoted(name), *sources)
+        return source or None
 
-    def _resolved(self, place: Placeholder, content: str) -> str | None:
-        """The source of a reference; what can only be misspelt is reported, all else a warning."""
-        source = self.resolve(content, place.written)
-        if self.context.is_full or len(self.context.warnings) >= REPORTED_MAX:
-            return source
-        message = f"{{{{{content[:60]}}}}} in {self.id!r}"
-        if source is None:
-            message, advice = f"{message} has no meaning here", self._advice(content)
-        elif (lacking := self.unknown_field(content)) is not None:
-            message += f": {lacking[0]} gives no {lacking[1][:60]!r}"
-            advice = suggest(lacking[1], sorted({*RESULTS[lacking[0].type], "output"}))
-        else:
-            head, *steps = content.split(".")
-            inputs = self.scope.inputs
-            is_field = head.strip() in ("input", "inputs") and steps and steps[0] not in inputs
-            if is_field and (near := did_you_mean(steps[0], islice(inputs, _COMPARED_MAX))):
-                message += " names no input of the workflow, but a field of what comes in"
-                self.context.warn("W005", message, place.span, label="no such input", help=near)
-            return source
+    def _tell(self, code: str, message: str, span: Span, advice: str, *, stays: bool) -> None:
         # A name that is nearly another one can only be misspelt; others may be text that stays.
-        if advice.startswith("did you mean"):
-            self.context.report("W005", message, place.span, label="unknown name", help=advice)
+        if not stays or advice.startswith("did you mean"):
+            self.context.report(code, message, span, label="unknown name", help=advice)
         else:
             message += ", and stays as it is written"
-            self.context.warn("W005", message, place.span, label="unknown name", help=advice)
+            self.context.warn(code, message, span, label="unknown name", help=advice)
+
+    def _resolved(self, place: Placeholder, content: str, *, stays: bool) -> str | None:
+        """The source of a reference; what has no meaning is reported."""
+        source = self.resolve(content, place.written)
+        lacking = None if source is None else self.unknown_field(content)
+        is_told = self.context.is_full or len(self.context.warnings) >= REPORTED_MAX
+        if is_told or (source is not None and lacking is None):
+            return source
+        message = f"{{{{{content[:60]}}}}} in {self.id!r}"
+        if lacking is None:
+            message += " has no meaning here"
+            advice = self._advice(content, stays=stays)
+        else:
+            message += f": {lacking[0]} gives no {lacking[1][:60]!r}"
+            advice = suggest(lacking[1], sorted({*RESULTS[lacking[0].type], "output"}))
+        self._tell("W005", message, place.span, advice, stays=stays)
         return source
 
-    def _advice(self, content: str) -> str:
+    def _advice(self, content: str, *, stays: bool) -> str:
         scope, nodes = self.scope, self.scope.canvas.nodes
         around = scope.regions.around.get(self.id)
         head = re.split(r"[.\[]", content, maxsplit=1)[0]
         if head not in nodes or head == self.id:
             counted = ("item", *_COUNTED) if around is not None else ()
             names = [*counted, *nodes, *scope.inputs, *scope.variables, "input"]
+            names += () if stays else PIPES
             return suggest(head.strip(), [name for name in names if name != self.id])
         region = scope.regions.around.get(head)
         if region is not None and not scope.regions.is_inside(self.id, region):
@@ -295,29 +307,8 @@ class NodeReader(Fields):
 
     def script_source(self, written: Scalar) -> str:
         """The source of a script of pipes: what is piped, through all its pipes."""
-        try:
-            script = read_script(written.text)
-        except LanguageError as fault:
-            span = written.locate(fault.offset or 0)
-            self.context.report("W020", str(fault), span, label="here", help=fault.help)
-            return "none"
-        reference = script.reference
-        if not reference:
-            return piped(self.value, script)
-        source = self.resolve(reference, f"{{{{{reference}}}}}")
-        span = written.locate(script.offset, len(reference))
-        message = f"{reference[:60]!r} in {self.id!r}"
-        if source is None:
-            message += " is neither a pipe nor a name"
-            advice = suggest(
-                reference, [*PIPES, *self.scope.canvas.nodes, *self.scope.inputs, "input"]
-            )
-            self.context.report("W020", message, span, label="unknown", help=advice)
-        elif (lacking := self.unknown_field(reference)) is not None:
-            message += f": {lacking[0]} gives no {lacking[1][:60]!r}"
-            advice = suggest(lacking[1], sorted(RESULTS[lacking[0].type]))
-            self.context.report("W005", message, span, label="unknown field", help=advice)
-        return piped(source or "none", script)
+        place = Placeholder(written.text, written.text, written, 0)
+        return self._piped(place, self.value, stays=False) or "none"
 
     def path_source(self, written: Scalar) -> str:
         try:
@@ -364,23 +355,13 @@ class Script(NamedTuple):
     """A script of a transform: what is piped (empty: the input), and through what."""
 
     reference: str
-    offset: int
     pipes: tuple[_Pipe, ...]
-
-
-def piped(source: str, script: Script) -> str:
-    """The source of a value through the pipes of a script."""
-    for name, arguments in script.pipes:
-        sources = [quoted(a) if isinstance(a, str) else repr(a) for a in arguments]
-        source = called("pipe", source, quoted(name), *sources)
-    return source
 
 
 def read_script(source: str) -> Script:
     """Reads a script; raises LanguageError with the offset of the mistake."""
     parts = _split(source, "|")
-    first = parts[0][0]
-    bare = first.strip().removeprefix("{{").removesuffix("}}").strip()
+    bare = parts[0][0].strip().removeprefix("{{").removesuffix("}}").strip()
     call = _CALL.fullmatch(bare)
     is_pipe = call is not None and call[1] in PIPES
     rest = parts if is_pipe else parts[1:]
@@ -400,7 +381,7 @@ def read_script(source: str) -> Script:
             wanted = str(least) if least == most else f"{least} or {most}"
             raise LanguageError(f"pipe {name!r} takes {wanted} arguments", offset)
         pipes.append((name, arguments))
-    return Script("" if is_pipe else bare, len(first) - len(first.lstrip()), tuple(pipes))
+    return Script("" if is_pipe else bare, tuple(pipes))
 
 
 def _arguments(name: str, written: str | None) -> tuple[str | int | float, ...]:
