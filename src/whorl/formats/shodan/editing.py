@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from whorl.dialects.reading.fields import words
 from whorl.formats.shodan.functions import TYPES
 from whorl.formats.shodan.graph import COUNT, FIELDS
 from whorl.formats.shodan.ports import USUAL
 from whorl.formats.shodan.rims import INLINE, LoopPorts, draw, frame, port_places
 from whorl.source import Sequence
 from whorl.source.editing.text import TAKEN, UNKNOWN
-from whorl.wings.editor.kit.canvas import PLACE, CanvasChanges, Row, data_field
+from whorl.wings.editor.kit.canvas import PLACE, CanvasChanges, Kind, Row, data_field, field_row
 from whorl.wings.editor.kit.operations import CONNECTED, READ, UNAVAILABLE, Operation, refuse
 from whorl.wings.editor.kit.sketch import (
     Keys,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.source import Json, Value
-    from whorl.wings.editor.kit.changes import FormField
+    from whorl.wings.editor.kit.changes import FormField, Widget
 
 
 # A port of a node is renamed with all that names it: edges, mappings, conditions and texts.
@@ -156,65 +157,39 @@ class PortName:
 _CONDITION: dict[str, Json] = {"output": "work.result", "operator": "!=", "value": "done"}
 
 
-def _data(kind: str, label: str, **fields: Json) -> dict[str, Json]:
-    return {"nodeType": kind, "label": label, **fields}
-
-
-NEW: dict[str, Any] = {
-    "trigger": _data("trigger", "Start", triggerType="manual"),
-    "agent": _data("agent", "Agent", runner="demo", prompt="Say hello."),
-    "shell": _data("shell", "Shell", script="echo hello"),
-    "function": _data(
-        "function",
-        "Function",
-        code="return {result: 1}",
-        outputs=[{"name": "result", "type": "any"}],
-    ),
-    "constant": _data("constant", "Constant", valueType="string", value="text"),
-    "workdir": _data("workdir", "Folder", path="."),
-    "wire": _data("wire", "Wire"),
-    "component": _data("component", "Component", workflowPath="other.yaml"),
-    "loop": _data(
-        "loop",
-        "Loop",
-        maxIterations=5,
-        continueWhile=_CONDITION,
-        inputMappings=[],
-        outputMappings=[],
-        inlineWorkflow={"nodes": [], "edges": []},
-    ),
-    "interface-input": _data("interface-input", "Input"),
-    "interface-output": _data("interface-output", "Output"),
-    "interface-continue": _data("interface-continue", "Continue"),
-}
-GROUPS: dict[str, tuple[str, ...]] = {
-    "START": ("trigger",),
-    "WORK": ("agent", "shell", "function", "constant", "workdir", "wire", "component"),
-    "LOGIC": ("loop",),
-    "INTERFACE": ("interface-input", "interface-output", "interface-continue"),
-}
-TITLES: dict[str, str] = {}
-NEEDS = {"shell": "[allow] commands", "agent": "[allow] commands, for agent programs"}
 _STARTS, _MODELS, _WORKS, _VALUES, _LOOPS, _RIMS = (
     "#2f5a3c", "#2a4a7a", "#6a4a1f", "#3f5060", "#4a2a6a", "#4a5560"
 )  # fmt: skip
-LOOKS = {
-    "trigger": ("play", _STARTS),
-    "agent": ("bot", _MODELS),
-    "shell": ("terminal", _WORKS),
-    "function": ("code", _WORKS),
-    "constant": ("hash", _VALUES),
-    "workdir": ("folder", _VALUES),
-    "wire": ("minus", _VALUES),
-    "component": ("workflow", _WORKS),
-    "loop": ("repeat", _LOOPS),
-    "interface-input": ("log-in", _RIMS),
-    "interface-output": ("circle-dot", _RIMS),
-    "interface-continue": ("skip-forward", _RIMS),
+_LOOP: dict[str, Json] = {
+    "maxIterations": 5,
+    "continueWhile": _CONDITION,
+    "inputMappings": [],
+    "outputMappings": [],
+    "inlineWorkflow": {"nodes": [], "edges": []},
 }
+_BODY: dict[str, Json] = {
+    "code": "return {result: 1}",
+    "outputs": [{"name": "result", "type": "any"}],
+}
+# By kind: its group and looks, and the label and the other data of a new one.
+_KINDS: dict[str, tuple[str, str, str, str, dict[str, Json]]] = {
+    "trigger": ("START", "play", _STARTS, "Start", {"triggerType": "manual"}),
+    "agent": ("WORK", "bot", _MODELS, "Agent", {"runner": "demo", "prompt": "Say hello."}),
+    "shell": ("WORK", "terminal", _WORKS, "Shell", {"script": "echo hello"}),
+    "function": ("WORK", "code", _WORKS, "Function", _BODY),
+    "constant": ("WORK", "hash", _VALUES, "Constant", {"valueType": "string", "value": "text"}),
+    "workdir": ("WORK", "folder", _VALUES, "Folder", {"path": "."}),
+    "wire": ("WORK", "minus", _VALUES, "Wire", {}),
+    "component": ("WORK", "workflow", _WORKS, "Component", {"workflowPath": "other.yaml"}),
+    "loop": ("LOGIC", "repeat", _LOOPS, "Loop", _LOOP),
+    "interface-input": ("INTERFACE", "log-in", _RIMS, "Input", {}),
+    "interface-output": ("INTERFACE", "circle-dot", _RIMS, "Output", {}),
+    "interface-continue": ("INTERFACE", "skip-forward", _RIMS, "Continue", {}),
+}
+_NEEDS = {"shell": "[allow] commands", "agent": "[allow] commands, for agent programs"}
 # What a new node can be connected by; ports of any name can be declared.
 PORTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    kind: ((), USUAL.get(kind, ())) for kind in NEW
+    kind: ((), USUAL.get(kind, ())) for kind in _KINDS
 }
 PORTS |= {"wire": (("value",), USUAL["wire"]), "agent": (("prompt",), USUAL["agent"])}
 PORTS["function"] = ((), ("result",))
@@ -243,37 +218,29 @@ nodes:
 edges:
   - {id: e1, source: start, target: write, sourceHandle: "output:text", targetHandle: "input:input"}
 """
+# The fields that have such a widget and no default; those that are in no list hold texts.
+_WIDGETS: dict[Widget, tuple[str, ...]] = {
+    "number": words("idleMinutes maxIterations"),
+    "long text": words("prompt script code"),
+    "json": words(
+        "promptFiles scriptFiles value continueWhile inputMappings outputMappings "
+        "forEach exitWhen inputs outputs"
+    ),
+}
 _FIELDS: dict[str, Row] = {
-    "label": ("Label", "text", None),
     "triggerType": ("Start", ("manual", "cron", "idle"), "manual"),
     "cron": ("Schedule", "text", None),
-    "idleMinutes": ("Idle minutes", "number", None),
     "runner": ("Runner", "text", "claude-code"),
-    "model": ("Model", "text", None),
-    "prompt": ("Prompt", "long text", None),
-    "promptFiles": ("Prompt files", "json", None),
     "outputSchema": ("Answer schema", "long text", None),
     "path": ("Folder", "text", None),
-    "script": ("Script", "long text", None),
     "commands": ("Commands, in older files", "json", None),
-    "scriptFiles": ("Script files", "json", None),
-    "code": ("Code", "long text", None),
     "file": ("File with the code", "text", None),
     "timeout": ("Timeout in seconds", "number", None),
     "valueType": ("Type", TYPES[:4], None),
-    "value": ("Value", "json", None),
     "workflowPath": ("Workflow", "text", None),
     "componentRef": ("Component", "text", None),
     "workflowRef": ("Inner workflow, in a file", "text", None),
-    "continueWhile": ("Continue while", "json", None),
-    "maxIterations": ("Max iterations", "number", None),
-    "inputMappings": ("Input mappings", "json", None),
-    "outputMappings": ("Output mappings", "json", None),
     "dockSlots": ("Slots", "json", None),
-    "forEach": ("For each", "json", None),
-    "exitWhen": ("Exit when", "json", None),
-    "inputs": ("Inputs", "json", None),
-    "outputs": ("Outputs", "json", None),
     "continueOnFailure": ("Continue on failure", "boolean", False),
 }
 _RARE = ("commands", "forEach", "exitWhen", "dockSlots", "timeout", "continueOnFailure")
@@ -281,8 +248,18 @@ _RARE = ("commands", "forEach", "exitWhen", "dockSlots", "timeout", "continueOnF
 
 class ShodanChanges(CanvasChanges):
     size_at = ("style",)
-    new, groups, titles, needs = NEW, GROUPS, TITLES, NEEDS
-    looks, ports, empty = LOOKS, PORTS, EMPTY
+    kinds = tuple(
+        Kind(
+            group,
+            name,
+            icon,
+            colour,
+            {"nodeType": name, "label": label, **fields},
+            _NEEDS.get(name, ""),
+        )
+        for name, (group, icon, colour, label, fields) in _KINDS.items()
+    )
+    ports, empty = PORTS, EMPTY
     names_ports = True
 
     draw = staticmethod(draw)
@@ -291,7 +268,7 @@ class ShodanChanges(CanvasChanges):
     def form_of(cls, kind: str) -> list[FormField]:
         names = (name for name in FIELDS[kind] if name != "inlineWorkflow")
         return [
-            data_field(name, _FIELDS[name], is_rare=name in _RARE)
+            data_field(name, field_row(name, _FIELDS, _WIDGETS), is_rare=name in _RARE)
             for name in ("label", *names, "inputs", "outputs", "continueOnFailure")
         ]
 

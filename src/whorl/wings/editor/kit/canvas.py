@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.source import Mapping, Sequence
 from whorl.source.editing.text import TAKEN, UNKNOWN
 from whorl.wings.editor.kit.changes import AS_TEXT, Changes, FormField
 from whorl.wings.editor.kit.operations import CONNECTED, READ, UNAVAILABLE, Operation, refuse
@@ -37,6 +37,25 @@ _GAP = 40
 _ID = re.compile(r"[^\s{}\[\]|/]{1,128}")
 
 
+class Kind(NamedTuple):
+    """A kind of node that can be added: its group, name and looks, and the data of a new one."""
+
+    group: str
+    name: str
+    icon: str
+    colour: str
+    new: dict[str, Any]
+    needs: str = ""
+    title: str = ""
+
+
+def field_row(name: str, rows: dict[str, Row], widgets: dict[Widget, tuple[str, ...]]) -> Row:
+    """The row of a field; most are known by their names and have the widget that lists them."""
+    label = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()
+    found = [widget for widget, names in widgets.items() if name in names]
+    return rows.get(name, (label, found[0] if found else "text", None))
+
+
 def data_field(name: str, row: Row, *, words: str = "", is_rare: bool = False) -> FormField:
     """A field of the data of nodes."""
     label, widget, default = row
@@ -53,10 +72,21 @@ def _ends(edge: Value) -> tuple[str, str]:
 class CanvasChanges(Changes):
     """A canvas of one or several levels; a level is what has `nodes` and `edges`."""
 
+    # What can be added, group by group.
+    kinds: ClassVar[tuple[Kind, ...]] = ()
     # The keys below a node where its size stands.
     size_at: ClassVar[Keys] = ()
     # The ids of each level, of the text that they were asked of last.
     _ids: tuple[object, dict[Keys, list[str]]] = (None, {})
+
+    def __init_subclass__(cls) -> None:
+        cls.new = {kind.name: kind.new for kind in cls.kinds}
+        cls.looks = {kind.name: (kind.icon, kind.colour) for kind in cls.kinds}
+        cls.needs = {kind.name: kind.needs for kind in cls.kinds}
+        cls.titles = {kind.name: kind.title for kind in cls.kinds if kind.title}
+        cls.groups = {}
+        for kind in cls.kinds:
+            cls.groups[kind.group] = (*cls.groups.get(kind.group, ()), kind.name)
 
     def level(self, node: SketchNode) -> Keys:
         """The keys of the graph that a node stands in."""
@@ -266,10 +296,8 @@ class CanvasChanges(Changes):
         names = {self.id_of(each) for each in gone if self.level(each) == level}
         found = [one for one in self.reading(level, names) if not is_in(one[0].path, node.path)]
         for reader, where, _, _ in found if self.rewires else ():
-            scalar = at(self.editor.now.root, *where)
-            place = scalar.extent[0] if isinstance(scalar, Scalar) else 0
             advice = "change the reader first, or use `readers: leave`"
-            self.editor.now.refuse(READ, f"{reader.path} reads {node.path}", place, advice)
+            self.refuse_at(READ, f"{reader.path} reads {node.path}", where, advice)
         self.list_readers((one[0], one[1]) for one in found)
         if operation.get("bridge") and len(names) == 1:
             self.bridge(level, self.id_of(node))
