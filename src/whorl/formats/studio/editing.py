@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.files import NoFiles
 from whorl.dialects.reader import files_beside
@@ -28,6 +28,7 @@ from whorl.wings.editor.kit.sketch import (
     SketchEdge,
     SketchNode,
     at,
+    is_in,
     joined,
     number_pair,
     text_at,
@@ -257,8 +258,6 @@ _HELP = {
 }
 
 
-# An edge: its index, source and target.
-_Link = tuple[int, str, str]
 # How far the end of a new container stands from its beginning, and how wide a node is.
 _WIDE, _NODE_WIDE = 480, 240
 # What a placeholder means before any node does.
@@ -320,28 +319,31 @@ class StudioChanges(CanvasChanges):
         return super().sees(node, self.node(other.parent) if is_end else other)
 
     def make_add(self, operation: Operation) -> None:
-        node = self.new_node((), operation)
-        name, kind = str(node["id"]), str(node["type"])
-        last, position = name, node.get("position")
-        if kind in CLOSED_BY and operation.get("on_edge") and isinstance(position, dict):
-            # The nodes at both ends of a short edge stand where the container would.
-            x, y = position["x"], position["y"]
-            assert isinstance(x, int | float)
-            assert isinstance(y, int | float)
-            position["y"] = self.below_others((), x, y, _WIDE + _NODE_WIDE)
-        self.append((), "nodes", node)
-        if kind in CLOSED_BY:
-            last = self.free_name(CLOSED_BY[kind], set(self.ids(())))
-            closing: dict[str, Json] = {"id": last, "type": CLOSED_BY[kind]}
-            if isinstance(position, dict):
-                x, y = position["x"], position["y"]
-                assert isinstance(x, int | float)
-                closing["position"] = {"x": x + _WIDE, "y": y}
-            self.append((), "nodes", closing | {"data": dict(self.new[CLOSED_BY[kind]])})
+        node: dict[str, Any] = self.new_node((), operation)
+        name, edge, place = str(node["id"]), operation.get("on_edge"), node.get("position")
+        last = name
+        if node["type"] not in CLOSED_BY:
+            self.append((), "nodes", node)
+        else:
+            if edge and place:
+                # The nodes at both ends of a short edge stand where the container would.
+                width = _WIDE + _NODE_WIDE
+                place["y"] = self.below_others((), place["x"], place["y"], width)
+            last = self._open(node, _WIDE)
             self.append((), "edges", self.new_edge((), (name, last), ("", "")))
-        if operation.get("on_edge"):
-            self.split((), operation.get("on_edge"), name, last)
+        if edge:
+            self.split((), edge, name, last)
         self._select(name)
+
+    def _open(self, begin: dict[str, Any], width: float) -> str:
+        """Adds both ends of a container; gives the name of the closing one, to the right."""
+        self.append((), "nodes", begin)
+        kind = CLOSED_BY[begin["type"]]
+        end: dict[str, Json] = {"id": self.free_name(kind, set(self.ids(()))), "type": kind}
+        if place := begin.get("position"):
+            end["position"] = {"x": place["x"] + width, "y": place["y"]}
+        self.append((), "nodes", end | {"data": dict(self.new[kind])})
+        return str(end["id"])
 
     def _select(self, name: str) -> None:
         # Edges decide what holds a node, and so its path.
@@ -378,51 +380,46 @@ class StudioChanges(CanvasChanges):
             fields["maxIterations"] = fields.pop("at_most")
         given = {"kind": kind, "name": operation.get("name"), "fields": fields}
         begin = self.new_node((), Operation("add", given))
-        opening = str(begin["id"])
-        end = self.free_name(CLOSED_BY[kind], {*self.ids(()), opening})
-        borders = self._borders(nodes)
+        opening, width = str(begin["id"]), float(_WIDE)
+        points = [node.position for node in nodes if node.position]
+        if points and len(points) == len(nodes):
+            left, right = min(x for x, _ in points), max(x for x, _ in points)
+            begin["position"] = {"x": left - _NODE_WIDE, "y": points[0][1]}
+            width = right - left + 2 * _NODE_WIDE
 
         def change() -> None:
-            self._put_around(nodes, begin, (end, CLOSED_BY[kind]))
-            self._lead_through(borders, opening, end)
+            self._lead_through(nodes, opening, self._open(begin, width))
 
         self.soundly(change)
         self._select(opening)
 
-    def _borders(self, nodes: list[SketchNode]) -> tuple[list[_Link], list[_Link], list[str]]:
-        """The edges into some nodes, those out of them, and the nodes themselves."""
-        inside = [
-            self.id_of(each)
-            for each in self.sketch.nodes
-            if any(each.path == n.path or each.path.startswith(f"{n.path}/") for n in nodes)
+    def _lead_through(self, nodes: list[SketchNode], opening: str, closing: str) -> None:
+        """Leads what comes into nodes through the beginning of a container, and out by its end."""
+        held = (e for e in self.sketch.nodes if any(is_in(e.path, node.path) for node in nodes))
+        inside = [self.id_of(each) for each in held]
+        links = [
+            (index, text_at(item, "source"), text_at(item, "target"))
+            for index, item in enumerate(self.items((), "edges"))
         ]
-        links = self._links()
         entering = [link for link in links if link[2] in inside and link[1] not in inside]
         leaving = [link for link in links if link[1] in inside and link[2] not in inside]
         if len({source for _, source, _ in entering}) > 1:
             advice = "merge them with a transform first"
             self.refuse_at(CONNECTED, "more than one value comes in", nodes[0].where, advice)
-        return entering, leaving, inside
-
-    def _lead_through(
-        self, borders: tuple[list[_Link], list[_Link], list[str]], opening: str, closing: str
-    ) -> None:
-        """Leads what comes in through the beginning of a container, and out by its end."""
-        entering, leaving, inside = borders
-        links = self._links()
-        firsts = [name for name in inside if name not in [link[2] for link in links]]
-        lasts = [name for name in inside if name not in [link[1] for link in links]]
-        inner: list[dict[str, Json]] = []
         for index, _, target in entering:
-            handle = self._turn(index, "target", opening)
-            inner.append({"source": opening, "target": target, **handle})
+            self._add_edge(opening, target, self._turn(index, "target", opening))
         for index, source, _ in leaving:
-            handle = self._turn(index, "source", closing)
-            inner.append({"source": source, "target": closing, **handle})
-        inner += [{"source": opening, "target": name} for name in ([] if entering else firsts)]
-        inner += [{"source": name, "target": closing} for name in ([] if leaving else lasts)]
-        for edge in inner:
-            self._add_edge(edge)
+            self._add_edge(source, closing, self._turn(index, "source", closing))
+        for name in inside:
+            if not entering and name not in [link[2] for link in links]:
+                self._add_edge(opening, name, {})
+            if not leaving and name not in [link[1] for link in links]:
+                self._add_edge(name, closing, {})
+
+    def _add_edge(self, source: str, target: str, handle: dict[str, Json]) -> None:
+        if target not in [other for _, _, other in self.edges_at((), source)]:
+            edge = self.new_edge((), (source, target), ("", ""))
+            self.append((), "edges", edge | handle)
 
     def _turn(self, index: int, end: str, name: str) -> dict[str, Json]:
         """Leads one end of an edge to another node; gives the handle that it had there."""
@@ -434,30 +431,6 @@ class StudioChanges(CanvasChanges):
         self.editor.unset(["edges", index, field], keeps=2)
         return {field: handle}
 
-    def _links(self) -> list[_Link]:
-        return [
-            (index, text_at(item, "source"), text_at(item, "target"))
-            for index, item in enumerate(self.items((), "edges"))
-        ]
-
-    def _add_edge(self, edge: dict[str, Json]) -> None:
-        ends = str(edge["source"]), str(edge["target"])
-        if ends not in [(source, target) for _, source, target in self._links()]:
-            self.append((), "edges", {**self.new_edge((), ends, ("", "")), **edge})
-
-    def _put_around(
-        self, nodes: list[SketchNode], begin: dict[str, Json], closing: tuple[str, str]
-    ) -> None:
-        """Adds the two ends of a container left and right of what it will hold."""
-        points = [node.position for node in nodes if node.position]
-        end: dict[str, Json] = {"id": closing[0], "type": closing[1]}
-        if points and len(points) == len(nodes):
-            left, right = min(x for x, _ in points), max(x for x, _ in points)
-            begin["position"] = {"x": left - 240, "y": points[0][1]}
-            end["position"] = {"x": right + 240, "y": points[0][1]}
-        self.append((), "nodes", begin)
-        self.append((), "nodes", end | {"data": dict(self.new[closing[1]])})
-
     def make_unwrap(self, operation: Operation) -> None:
         node = self.node(operation.at[0])
         opening = self.id_of(node)
@@ -466,16 +439,14 @@ class StudioChanges(CanvasChanges):
         if not closing:
             self.refuse_at(UNKNOWN, f"{opening!r} is not a container", node.where)
 
+        ends = (opening, closing)
+
+        def goes_past(before: Value, behind: Value) -> bool:
+            return text_at(before, "source") not in ends and text_at(behind, "target") not in ends
+
         def change() -> None:
-            for name in (opening, closing):
-                self.join(
-                    (),
-                    name,
-                    lambda before, behind: (
-                        not {opening, closing}
-                        & {text_at(before, "source"), text_at(behind, "target")}
-                    ),
-                )
-            self.cut_nodes((), {opening, closing})
+            for name in ends:
+                self.join((), name, goes_past)
+            self.cut_nodes((), set(ends))
 
         self.soundly(change)
