@@ -91,8 +91,8 @@ continue last | --iterations N
 continue last -n 1 --at pome | error[W907] | has no loop 'pome'
 continue last -n 1 --at polsh | did you mean 'polish'?
 accept last --iteration 9 | error[W907] | has no iteration 9 | it has 1, 2, 3
-fork last --at pome[1] | error[W907] | loops: polish
-fork last --at polish[9] | error[W907] | 'polish' has no iteration 9 | it has begun 3 iterations
+fork last --at pome[1] | error[W907] | there are: polish
+fork last --at polish[9] | error[W907] | say which iteration of 'polish' to redo
 fork last --at polish | say which iteration
 fork last --at polish[2] --set hnt=x | did you mean 'hint'?
 fork last --at polish[2] --events=dialect | no event names of its own
@@ -108,7 +108,7 @@ prune --older-than ' 5 ' | 30d
 prune --older-than 1.5 | 30d
 prune --older-than soon | write 30d
 """,
-    "run gated.yaml": "continue last -n 1 | error[W907] | whorl resume",
+    "run gated.yaml": "continue last -n 1 | error[W907] | has no loop",
 }
 
 

@@ -21,8 +21,7 @@ from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.rows import SNAPSHOT_DISTANCE
 from whorl.runtimes.start_options import Start
 from whorl.services.inspecting import results
-from whorl.services.inspecting.costs import costs_of
-from whorl.services.inspecting.iterations import carried_into, results_of
+from whorl.services.inspecting.places import carried_into, costs_of, results_of
 from whorl.services.records import records_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from journal_makers import START, event, new_run, started, write
 from whorl.interfaces import formatting
 from whorl.runtimes.sqlite import RunFilter, SqliteStore
 from whorl.runtimes.sqlite.listing import KEPT
-from whorl.services.inspecting.costs import _add_charges, costs_of
+from whorl.services.inspecting.places import _add_charges, costs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -32,7 +32,7 @@ from whorl.ir import (
 )
 from whorl.runtimes.journal.journal import Entry, RunId
 from whorl.runtimes.journal.sealed_secrets import MARK, SEALED
-from whorl.services.inspecting.iterations import previous_address
+from whorl.services.inspecting.places import previous_address
 from whorl.services.records import RunRecords
 
 if TYPE_CHECKING:

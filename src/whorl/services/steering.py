@@ -27,7 +27,13 @@ from whorl.runtimes.journal.sealed_secrets import opened
 from whorl.services.configuration.trust import ENDING
 from whorl.services.files.preflight import check_allowed, check_performable, unknown_names
 from whorl.services.inspecting import results
-from whorl.services.inspecting.places import loop_around, loops_meant, some
+from whorl.services.inspecting.places import (
+    iteration_results,
+    loop_around,
+    loops_meant,
+    one_meant,
+    some,
+)
 from whorl.services.inspecting.results import loop_node, workflow_of
 
 if TYPE_CHECKING:
@@ -129,7 +135,7 @@ def continued(
     if at or iterations is not None:
         body["at"] = loop_at(store, run, at, at_limit=True)
     elif not store.loops(run):
-        raise _no_loop(store, run, "", [])
+        one_meant(run, "loop", "", (), ())
     if iterations is not None:
         body["iterations"] = iterations
     return asked("run.continued", body)
@@ -147,36 +153,18 @@ def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) 
     """The address of the loop that is meant; without `at`, the only one that it can be."""
     machine = fold(store, run).machine
     open_ones = [str(f["address"]) for f in machine.frames.values() if f["kind"] == "loop"]
-    meant = loops_meant(at, open_ones) if at else []
-    if not open_ones or (at and not meant):
-        raise _no_loop(store, run, split_iteration(at)[0], open_ones)
-    if len(meant) > 1:
-        words = f"{at!r} holds several loops: {some(meant)}"
-        raise UsageError(words, help="say which with --at", code="W903")
-    wanted = meant[0] if meant else ""
+    wanted = ""
+    if at or not open_ones:
+        meant = loops_meant(at, open_ones)
+        wanted = one_meant(run, "loop", split_iteration(at)[0], meant, open_ones)
     try:
         return chosen_loop(machine, wanted, at_limit=at_limit)
     except Refused as refusal:
         raise UsageError(str(refusal), help="say which with --at", code="W903") from refusal
 
 
-def _no_loop(store: SqliteStore, run: RunId, wanted: str, open_ones: list[str]) -> UsageError:
-    """The error for a loop that is not there, or not open to what is asked."""
-    words = f"run {run} has no loop"
-    if store.loops(run):
-        hint = did_you_mean(wanted, open_ones) or f"there are: {', '.join(open_ones) or 'none'}"
-        words += f" {wanted!r} that is open to this" if wanted else ""
-        return UsageError(words, help=hint, code="W907")
-    advice = f"`whorl resume {run}` goes on with it; --budget +AMOUNT raises its budget"
-    if store.run(run).status in ("succeeded", "failed", "cancelled"):
-        advice = f"`whorl show {run}` shows its steps"
-    return UsageError(words, help=advice, code="W907")
-
-
 def accepted(store: SqliteStore, run: RunId, at: str, number: int) -> Event:
     """The loop that is meant ends with the result of an iteration."""
-    from whorl.services.inspecting.iterations import iteration_results
-
     loop = loop_at(store, run, at)
     frame: Any = results.loop_frame(fold(store, run).machine, loop)
     if frame.get("accepted_number") == number:
@@ -208,17 +196,15 @@ def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
         raise UsageError(words, help="say which with --at", code="W903")
     if same:
         return same[0]
-    before = _decided_last(store, run, at)
-    if gates and before:
-        raise UsageError(before, help=f"open now: {places}", code="W905")
+    answered = _decided_last(store, run, at)
     if gates:
-        hint = did_you_mean(at, [gate.place for gate in gates])
-        raise UsageError(f"no question is open at {at!r}; open: {places}", help=hint, code="W907")
-    words, advice = f"run {run} has no open question any more: {before}", f"`whorl show {run}`"
-    if not before:
-        words = f"run {run} has no open question; it {results.status_words(store.run(run).status)}"
-        advice = f"`whorl status {run}`"
-    raise UsageError(words, help=advice, code="W905")
+        words = answered or f"no question is open at {at!r}"
+        code = "W905" if answered else "W907"
+        near = "" if answered else did_you_mean(at, [gate.place for gate in gates])
+        raise UsageError(words, help=near or f"open now: {places}", code=code)
+    state = answered or f"it {results.status_words(store.run(run).status)}"
+    words = f"run {run} has no open question; {state}"
+    raise UsageError(words, help=f"`whorl show {run}`", code="W905")
 
 
 def _decided_last(store: SqliteStore, run: RunId, at: str) -> str:
@@ -285,8 +271,8 @@ def with_steps(workflow: Workflow, steps: Mapping[str, Mapping[str, str]]) -> Wo
     for name, fields in steps.items():
         found = [node for path, node in asking.items() if name in (path, node.name)]
         if len(found) != 1:
-            words = f"{len(found) or 'no'} steps that ask a model have the name {name!r}"
             advice = did_you_mean(name, asking) or f"there are: {some(asking)}"
+            words = f"{name!r} does not name one step that asks a model"
             raise UsageError(words, help=advice, code="W907")
         others = [entry for entry in found[0].inputs.entries if entry[0] not in fields]
         written = dict(found[0].inputs.entries)
@@ -359,17 +345,10 @@ def _checked_fork(store: SqliteStore, providers: Providers, source: RunId, fork:
 def _iteration_meant(store: SqliteStore, run: RunId, at: str) -> tuple[str, int]:
     rows = {row.address: row for row in store.loops(run)}
     loop, number = loop_around(at, rows)
-    if not loop:
-        wanted = split_iteration(at)[0]
-        hint = did_you_mean(wanted, rows) or f"loops: {some(rows)}"
-        raise UsageError(f"run {run} has no loop {wanted!r}", help=hint, code="W907")
+    loop = one_meant(run, "loop", split_iteration(at)[0], [loop] if loop else [], rows)
     begun = max(rows[loop].iterations, rows[loop].explored)
-    if number is None:
-        last = f" to '{loop}[{begun}]'" if begun > 1 else ""
-        words = f"say which iteration to redo: '{loop}[1]'{last}"
-        raise UsageError(words, code="W903")
-    if not 1 <= number <= begun:
-        had = plural(begun, "iteration")
-        words = f"{loop!r} has no iteration {number}; it has begun {had}"
-        raise UsageError(words, help=f"`whorl show {run}` lists them", code="W907")
+    if number is None or not 1 <= number <= begun:
+        words = f"say which iteration of {loop!r} to redo; it has begun "
+        words += plural(begun, "iteration")
+        raise UsageError(words, help=f"for example --at '{loop}[1]'", code="W907")
     return loop, number

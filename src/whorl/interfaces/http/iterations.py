@@ -20,7 +20,7 @@ from whorl.interpreter.constructs.loops.judging import similarity
 from whorl.language import Json
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.journal import IterationRow
-from whorl.services.inspecting import iterations, results
+from whorl.services.inspecting import places, results
 
 LOOPS_MAX = 500
 MATRIX_MAX = 200
@@ -162,7 +162,7 @@ def list_iterations(
     state: State, run: KnownRun, query: Annotated[IterationsQuery, Query()]
 ) -> IterationList:
     """The finished iterations of a loop, by number."""
-    loop = iterations.loop_named(state.store, run, query.loop)
+    loop = places.loop_named(state.store, run, query.loop)
     rows = state.store.iterations(run, loop, after=query.after, limit=query.limit + 1)
     begun = [_iteration(row) for row in rows[: query.limit] if row.status != "not_begun"]
     return IterationList(loop=loop, iterations=begun, more=len(rows) > query.limit)
@@ -203,13 +203,13 @@ def show_iteration(
 ) -> IterationDetail:
     """What the steps of an iteration gave, and what it was given."""
     store = state.store
-    loop = iterations.loop_named(store, run, query.loop)
+    loop = places.loop_named(store, run, query.loop)
     return IterationDetail(
         loop=loop,
         number=number,
-        note=iterations.iteration_row(store, run, loop, number).note,
-        results=iterations.results_of(store, run, loop, (number,)).get(number, {}),
-        carried=iterations.carried_into(store, run, loop, number),
+        note=places.iteration_row(store, run, loop, number).note,
+        results=places.results_of(store, run, loop, (number,)).get(number, {}),
+        carried=places.carried_into(store, run, loop, number),
     )
 
 
@@ -261,21 +261,22 @@ class CompareQuery(LoopQuery):
 def compare(state: State, run: KnownRun, query: Annotated[CompareQuery, Query()]) -> Comparison:
     """Two iterations of a loop side by side, of one run or of two."""
     store, other = state.store, run if query.with_ is None else state.store.run(query.with_).id
-    loop = iterations.loop_named(store, run, query.loop)
-    left, right = iterations.sides(store, run, loop, (query.one, query.other), other)
+    loop = places.loop_named(store, run, query.loop)
+    left = places.side(store, run, loop, query.one)
+    right = places.side(store, other, loop, query.other)
     nodes = []
     for name in dict.fromkeys([*left.results, *right.results]):
         first, second = left.results.get(name), right.results.get(name)
         alike = 1.0 if first == second else _alike(first, second)
         nodes.append(NodeChange(name=name, similarity=alike, same=first == second))
     later = max(query.one, query.other) if other == run else query.other
-    feedback = iterations.carried_into(store, other, loop, later)
+    feedback = places.carried_into(store, other, loop, later)
     return Comparison(
         loop=loop, one=_side(left), other=_side(right), nodes=nodes, feedback=feedback
     )
 
 
-def _side(side: iterations.Side) -> Side:
+def _side(side: places.Side) -> Side:
     item = _iteration(side.row)
     usage = item.usage
     tokens = usage.input_tokens + usage.output_tokens
@@ -309,10 +310,10 @@ class MatrixQuery(LoopQuery):
 @router.get("/matrix")
 def show_matrix(state: State, run: KnownRun, query: Annotated[MatrixQuery, Query()]) -> Matrix:
     """Which step gave something else in which iteration; of long loops, the newest."""
-    loop = iterations.loop_named(state.store, run, query.loop)
+    loop = places.loop_named(state.store, run, query.loop)
     newest = state.store.newest_iterations(run, loop, MATRIX_MAX)
     numbers = sorted({row.number for row in newest if row.status == "succeeded"})
-    given = iterations.results_of(state.store, run, loop, numbers)
+    given = places.results_of(state.store, run, loop, numbers)
     steps = [given.get(number, {}) for number in numbers]
     names = dict.fromkeys(name for named in steps for name in named)
     shown = [name for name in names if query.node in (None, name)]

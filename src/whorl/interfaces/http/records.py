@@ -14,8 +14,12 @@ from whorl.interfaces.http.models import Closed, JsonValue, Shown
 from whorl.interfaces.http.runs import UsageItem, usage_item
 from whorl.interfaces.http.state import KnownRun, State, no_query
 from whorl.interfaces.status_words import skip_words
-from whorl.services.inspecting.iterations import StepAttempt, attempts_of, previous_address
-from whorl.services.inspecting.places import unknown_place
+from whorl.services.inspecting.places import (
+    StepAttempt,
+    attempts_of,
+    previous_address,
+    unknown_place,
+)
 from whorl.services.records import Records, RunRecords, document
 
 RECORDS_MAX = 1_000

@@ -18,7 +18,7 @@ from whorl.language import Json
 from whorl.runtimes.journal.journal import RunRow
 from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY, RunFilter, Sort
 from whorl.services.files.versions import changed_file
-from whorl.services.inspecting import costs, results
+from whorl.services.inspecting import places, results
 
 SCORES = 20
 # Whether any loop can go on is asked of so many; a list may hold thousands.
@@ -213,7 +213,7 @@ class CostList(Closed):
 class CostsQuery(Closed):
     """Whose costs, since when, and what they are added up by."""
 
-    by: costs.By = "workflow"
+    by: places.By = "workflow"
     since: Bound = Field(default=0.0, description="calls that ended since its full hour")
     run: RunId | None = None
     tries: bool = Field(default=False, description="whether tries count, too")
@@ -223,7 +223,7 @@ class CostsQuery(Closed):
 def show_costs(state: State, query: Annotated[CostsQuery, Query()]) -> CostList:
     """What runs cost, by workflow, model, day, loop or run; by step and iteration of the newest."""
     run = None if query.run is None else state.store.run(query.run).id
-    found = costs.costs_of(
+    found = places.costs_of(
         state.store, query.by, run=run, since=query.since, with_tries=query.tries
     )
     return CostList.model_validate(found.document())

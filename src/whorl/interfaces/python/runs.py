@@ -29,10 +29,16 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services import steering
-from whorl.services.inspecting.costs import WAYS, Costs, costs_of
-from whorl.services.inspecting.iterations import loop_named, results_of, sides
 from whorl.services.inspecting.live_text import folder_of
-from whorl.services.inspecting.places import unknown_place
+from whorl.services.inspecting.places import (
+    WAYS,
+    Costs,
+    costs_of,
+    loop_named,
+    results_of,
+    side,
+    unknown_place,
+)
 from whorl.services.inspecting.results import result_of, traceback_of
 from whorl.services.records import LIMIT, RunRecords, document
 from whorl.services.steering import is_lacking, new_fork, program_of
@@ -50,7 +56,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import IterationRow, RunId
     from whorl.runtimes.runtime import Runtime
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.inspecting.costs import By
+    from whorl.services.inspecting.places import By
     from whorl.services.project import Project
     from whorl.services.run_driver import Driving
 
@@ -103,7 +109,7 @@ class RunHistory:
         numbers = (count(first, "first") or 1, count(second, "second") or 1)
         with self._reading() as store:
             loop = loop_named(store, self._run, text(at, "at"))
-            before, after = (side.results for side in sides(store, self._run, loop, numbers))
+            before, after = (side(store, self._run, loop, n).results for n in numbers)
         return {
             name: "\n".join(map("".join, changes(before.get(name), after.get(name))))
             for name in dict.fromkeys([*before, *after])

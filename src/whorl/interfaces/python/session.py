@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from whorl.interfaces.python.values import Config, FilePath, JsonLike, Result, Runnable, Status
     from whorl.runtimes.journal.journal import RunRow
-    from whorl.services.inspecting.costs import By, Costs
+    from whorl.services.inspecting.places import By, Costs
     from whorl.services.project import Project
 
 

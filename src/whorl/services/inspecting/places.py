@@ -1,19 +1,41 @@
-"""Which place of a run people mean: by RUN/ADDRESS, by a step inside of a loop, without numbers."""
+"""What happened at a place of a run: which place is meant, its iterations, attempts and cost."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from dataclasses import asdict, field, fields
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from whorl.errors import UsageError, did_you_mean, plural
-from whorl.interpreter.events import split_iteration, unescape
-from whorl.lazily import regex
-from whorl.runtimes.journal.projection import step_of
+from whorl.interpreter.events import numbered, split_iteration, unescape
+from whorl.lazily import dataclass, regex
+from whorl.runtimes.journal.projection import (
+    CHARGED,
+    HOUR_S,
+    UNKNOWN,
+    ChargeFold,
+    Spent,
+    loop_of,
+    step_of,
+)
+from whorl.runtimes.journal.sealed_secrets import shown
+from whorl.runtimes.sqlite.listing import KEPT, TRY, RunFilter
+from whorl.services.inspecting.results import (
+    each_left,
+    hidden_names,
+    loop_frame,
+    without,
+    workflow_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from whorl.runtimes.journal.journal import RunId
+    from whorl.interpreter.events import Event
+    from whorl.language import Json
+    from whorl.runtimes.journal.journal import Entry, IterationRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
 # So many places are named where a person has to choose one.
@@ -72,6 +94,20 @@ def some(places: Collection[str]) -> str:
     return f"{named} and {more:,} more" if more > 0 else named or "none"
 
 
+def one_meant(
+    run: RunId, what: str, wanted: str, meant: Collection[str], known: Collection[str]
+) -> str:
+    """The only place that is meant; raises UsageError W907 for none, W903 for several."""
+    if len(meant) == 1:
+        return next(iter(meant))
+    if meant:
+        words = f"several {what}s can be meant: {some(meant)}"
+        raise UsageError(words, help="say which with --at", code="W903")
+    hint = did_you_mean(wanted, known) or f"there are: {some(known)}"
+    words = f"run {run} has no {what} {wanted!r}" if wanted else f"run {run} has no {what}"
+    raise UsageError(words, help=hint, code="W907")
+
+
 def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
     words = f"nothing happened at {address!r} in run {run}"
     if like := places_like(store, run, address):
@@ -84,3 +120,290 @@ def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
     addresses = list(dict.fromkeys(entry.event.address for entry in store.read(run)))
     hint = did_you_mean(address, [text for text in addresses if text])
     return UsageError(words, help=hint or f"`whorl show {run}` lists steps and loops", code="W907")
+
+
+# Iterations of a loop and attempts at a step: which one is meant, and what came of it.
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An iteration with what its steps gave."""
+
+    row: IterationRow
+    results: dict[str, Json]
+
+
+def loop_named(store: SqliteStore, run: RunId, at: str) -> str:
+    """The address of the loop that is meant, or of the only outermost one."""
+    loops = [row.address for row in store.loops(run)]
+    meant = loops_meant(at, loops) if at else [loop for loop in loops if "[" not in loop]
+    return one_meant(run, "loop", at, meant, loops)
+
+
+def iteration_row(store: SqliteStore, run: RunId, loop: str, number: int) -> IterationRow:
+    rows = store.iterations(run, loop, after=number - 1, limit=20)
+    same = [row for row in rows if row.number == number]
+    if not same:
+        last = store.newest_iterations(run, loop, 1)
+        had = f"it has {last[-1].number}" if last else "it has none"
+        raise UsageError(f"{loop!r} has no finished iteration {number}; {had}", code="W907")
+    return same[-1]
+
+
+def side(store: SqliteStore, run: RunId, loop: str, number: int) -> Side:
+    row = iteration_row(store, run, loop, number)
+    return Side(row, results_of(store, run, loop, (number,)).get(number, {}))
+
+
+def results_of(
+    store: SqliteStore, run: RunId, loop: str, numbers: Sequence[int]
+) -> dict[int, dict[str, Json]]:
+    """What the steps of iterations gave, without what is shown to nobody."""
+    hidden = hidden_names(workflow_of(store, run))
+    iterations: dict[int, Any] = dict(iteration_results(store, run, loop, numbers))
+    return {n: without(given.get("results") or {}, hidden) for n, given in iterations.items()}
+
+
+def iteration_results(
+    store: SqliteStore, run: RunId, loop: str, numbers: Sequence[int], *, to_drive: bool = False
+) -> dict[int, dict[str, Json]]:
+    from whorl.runtimes.journal.forking import look_into
+
+    iterations = frozenset(numbered(loop, number) for number in numbers)
+    results = look_into(store, run, iterations, to_drive=to_drive)
+    return {split_iteration(address)[1] or 0: iteration for address, iteration in results.items()}
+
+
+def carried_into(store: SqliteStore, run: RunId, loop: str, number: int) -> dict[str, Json]:
+    from whorl.runtimes.journal.forking import moment
+
+    machine = moment(store, run, numbered(loop, number))
+    frame = {} if machine is None else loop_frame(machine, loop)
+    return dict(frame.get("carry") or {})
+
+
+# Attempts at a step: when each was made, with what, and what came of it.
+
+_ATTEMPT = regex(r"#([0-9]+)$")
+_ENDS = {"task.finished": "succeeded", "task.failed": "failed", "node.skipped": "skipped"}
+
+
+@dataclass(slots=True)
+class StepAttempt:
+    """One time that a step was carried out."""
+
+    number: int
+    address: str
+    kind: str = ""
+    status: str = "running"
+    started_at: float | None = None
+    ended_at: float | None = None
+    model: str | None = None
+    inputs: Json = None
+    output: Json = None
+    usage: Json = None
+    error: Json = None
+    in_doubt: bool = False
+
+
+def attempts_of(entries: Iterable[Entry], address: str) -> list[StepAttempt]:
+    attempts: dict[int, StepAttempt] = {}
+    for entry in entries:
+        at = entry.event.address
+        match = _ATTEMPT.search(at)
+        base, number = (at[: match.start()], int(match[1])) if match else (at, 1)
+        if base == address:
+            _take(attempts.setdefault(number, StepAttempt(number, at)), entry.event)
+    return [attempts[number] for number in sorted(attempts)]
+
+
+def previous_address(address: str) -> str:
+    """The same step in the iteration before, of the innermost loop around it; empty: none."""
+    for at in range(len(address), 0, -1):
+        loop, number = split_iteration(address[:at])
+        if number is not None and address[at:][:1] in ("/", "") and address[:at].endswith("]"):
+            return numbered(loop, number - 1) + address[at:] if number > 1 else ""
+    return ""
+
+
+def _take(attempt: StepAttempt, event: Event) -> None:
+    body = shown(event)
+    inputs: Any = body.get("inputs")
+    match event.kind:
+        case "task.started":
+            attempt.started_at, attempt.inputs = event.at, inputs
+            attempt.kind, attempt.status = str(body.get("kind", "")), "running"
+            model = inputs.get("model") if isinstance(inputs, dict) else None
+            attempt.model = model if isinstance(model, str) else None
+        case "task.finished" | "task.failed" | "node.skipped":
+            attempt.ended_at, attempt.status = event.at, _ENDS[event.kind]
+            attempt.output, attempt.error = body.get("value"), body.get("error")
+            attempt.usage = body.get("usage")
+            attempt.model = str(body["model"]) if body.get("model") else attempt.model
+        case "task.in_doubt":
+            attempt.in_doubt = True
+        case "gate.waiting":
+            attempt.kind, attempt.status = "gate", "waiting"
+            attempt.started_at, attempt.inputs = event.at, body
+        case "gate.decided":
+            attempt.status, attempt.ended_at, attempt.output = "succeeded", event.at, body
+        case "node.finished":
+            attempt.ended_at, attempt.status = event.at, str(body.get("status") or "succeeded")
+            attempt.output, attempt.error = body.get("branch"), body.get("error")
+            attempt.usage = body.get("usage") or attempt.usage
+            attempt.in_doubt = attempt.in_doubt or bool(body.get("usage"))
+
+
+# What runs cost: from what the store keeps, or, by step and iteration, from journals.
+
+By: TypeAlias = Literal["model", "step", "loop", "iteration", "workflow", "run", "day"]
+WAYS: tuple[By, ...] = get_args(By)
+# Steps and iterations are looked for in the journals of so many runs.
+RUNS_MAX = 1_000
+
+_FORKS = frozenset({"run.forked"})
+_NOWHERE = "(outside of loops)"
+_MODELS = {"": "(no model)", UNKNOWN: "(model not known)"}
+
+
+@dataclass(slots=True)
+class Line(Spent):
+    """What was used under one heading."""
+
+    name: str = ""
+
+    def add(self, spent: Spent) -> None:
+        for number in fields(Spent):
+            setattr(self, number.name, getattr(self, number.name) + getattr(spent, number.name))
+
+
+@dataclass(slots=True)
+class Costs:
+    """What some runs used, under headings; how many were charged with anything.
+
+    Steps and iterations are told of the newest runs only, where there are `more`.
+    """
+
+    by: By
+    runs: int = 0
+    lines: list[Line] = field(default_factory=list)
+    more: bool = False
+
+    @property
+    def total(self) -> Line:
+        total = Line(name="total")
+        for line in self.lines:
+            total.add(line)
+        return total
+
+    def document(self) -> dict[str, Any]:
+        total, *lines = (asdict(x) | {"cost_usd": x.known_usd} for x in (self.total, *self.lines))
+        return asdict(self) | {"lines": lines, "total": total}
+
+
+def costs_of(
+    store: SqliteStore,
+    by: By,
+    *,
+    run: RunId | None = None,
+    at: str = "",
+    since: float = 0.0,
+    with_tries: bool = False,
+) -> Costs:
+    """The usage of a run, or of all, since the full hour of a time; only what lies `at` a place.
+
+    An address without numbers is that place in all iterations. Raises UsageError W907.
+    """
+    sums: dict[str, Spent] = {}
+    if by in KEPT and not at:
+        sums = store.charges(by, since, run or "", with_tries=with_tries)
+        runs, folded = store.runs_charged(since, run or "", with_tries=with_tries), 0
+    else:
+        read = [run] if run else _newest(store, since, with_tries)
+        add = partial(_add_charges, store, sums=sums, by=by, at=at, since=since)
+        runs, folded = sum(is_charged for _, is_charged in each_left(read, add)), len(read)
+    lines = [_line(by, name, spent) for name, spent in sums.items() if spent.calls]
+    if by == "day":
+        lines.sort(key=lambda line: line.name)
+    elif by != "iteration":
+        lines.sort(key=lambda line: (-line.cost_usd, -line.calls, line.name))
+    return Costs(by, runs, lines, more=run is None and by not in KEPT and folded == RUNS_MAX)
+
+
+def _newest(store: SqliteStore, since: float, with_tries: bool) -> list[RunId]:
+    hidden = () if with_tries else (TRY,)
+    rows = store.list_runs(RunFilter(sort="updated", without_key=hidden), RUNS_MAX)
+    return [row.id for row in rows if row.updated_at >= since]
+
+
+def _line(by: By, name: str, spent: Spent) -> Line:
+    if by == "model":
+        name = _MODELS.get(name, name)
+    elif by in ("loop", "iteration"):
+        name = name or _NOWHERE
+    return Line(**asdict(spent), name=name)
+
+
+@dataclass(slots=True)
+class _Charges(ChargeFold):
+    """The charges of a run, each with its model."""
+
+    charges: list[tuple[Event, str, int]] = field(default_factory=list)
+
+    def charged(self, event: Event, model: str, sign: int) -> None:
+        self.charges.append((event, model, sign))
+
+
+def _add_charges(
+    store: SqliteStore, run: RunId, sums: dict[str, Spent], *, by: By, at: str, since: float
+) -> bool:
+    """Adds what the journal of a run tells; whether there was anything."""
+    name, fold, count = store.run(run).name, _Charges(), 0
+    for event in _own_events(store, run, at):
+        fold.take(event)
+        for charge, model, sign in fold.charges:
+            if charge.at // HOUR_S >= since // HOUR_S:
+                heading = _heading(by, run, name, charge) if by != "model" else model
+                usage: Any = charge.body["usage"]
+                sums.setdefault(heading, Spent()).charge(usage, model, sign)
+                count += sign
+        fold.charges.clear()
+    return count > 0
+
+
+def _own_events(store: SqliteStore, run: RunId, at: str) -> Iterator[Event]:
+    """What calls were charged with, without what a fork has from the run that it was made of."""
+    forks = store.read(run, kinds=_FORKS) if store.run(run).parent else ()
+    # The run that it comes from may be a fork itself, with such an event of its own.
+    first = next((entry.seq for entry in forks if entry.event.body.get("run") == run), 0)
+    if at and next(store.entries_at(run, at), None) is not None:
+        entries = store.entries_at(run, at, first)
+        return (entry.event for entry in entries if entry.event.kind in CHARGED)
+    events = (entry.event for entry in store.read(run, first, kinds=CHARGED))
+    if not at:
+        return events
+    if not places_like(store, run, at):
+        raise unknown_place(store, run, at)
+    steps = (step_of(at), f"{step_of(at)}/")
+    return (
+        e
+        for e in events
+        if step_of(e.address) == steps[0] or step_of(e.address).startswith(steps[1])
+    )
+
+
+def _heading(by: By, run: RunId, workflow: str, event: Event) -> str:
+    match by:
+        case "step":
+            return step_of(event.address)
+        case "loop":
+            return loop_of(event.address)
+        case "iteration":
+            head, bracket, _ = event.address.rpartition("]")
+            return head + bracket
+        case "workflow":
+            return workflow
+        case "run":
+            return run
+        case _:
+            return datetime.fromtimestamp(event.at, tz=UTC).date().isoformat()

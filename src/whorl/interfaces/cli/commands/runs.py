@@ -1,4 +1,4 @@
-"""What is done with runs: pause, cancel, stop, approve and reject them, and add up their costs."""
+"""What is done with runs: pause, cancel, stop, approve and reject them, and add up their places."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from whorl.interfaces.cli.session import (
 from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.status_words import ENDED
 from whorl.services import steering
-from whorl.services.inspecting import costs
+from whorl.services.inspecting import places
 from whorl.services.inspecting.places import split_place
 from whorl.services.inspecting.results import full_result, status_words
 from whorl.services.runs import find_run
@@ -168,7 +168,7 @@ async def reject(session: RunSession, run: RunId, *, feedback: str, at: str) -> 
 
 @click.command()
 @click.argument("run", metavar="[RUN[/ADDRESS]]", default="")
-@click.option("--by", type=click.Choice(costs.WAYS), default="model",
+@click.option("--by", type=click.Choice(places.WAYS), default="model",
               help="What to add up by. [default: model]")  # fmt: skip
 @since_option
 @click.option("--at", default="", metavar="ADDRESS", help="Only this loop, iteration or step.")
@@ -200,11 +200,11 @@ def cost(
     name, at = split_place(run, at)
     if at and not name:
         raise UsageError("--at is a place in one run", help="say which, such as `last`")
-    found = costs.Costs(by)
+    found = places.Costs(by)
     with open_if_any(project, is_needed=bool(name)) as store:
         if store is not None:
             chosen = find_run(store, name) if name else None
-            found = costs.costs_of(
+            found = places.costs_of(
                 store, by, run=chosen, at=at, since=since or 0.0, with_tries=with_tries
             )
     if as_json:
@@ -215,7 +215,7 @@ def cost(
         print_lines(_cost_lines(found))
 
 
-def _cost_lines(found: costs.Costs) -> list[str]:
+def _cost_lines(found: places.Costs) -> list[str]:
     total = found.total
     head = (found.by.upper(), "MODEL CALLS", "OTHER CALLS", "INPUT", "OUTPUT", "COST", "IN DOUBT")
     cells = [head, *map(_cost_cells, (*found.lines, total))]
@@ -223,14 +223,14 @@ def _cost_lines(found: costs.Costs) -> list[str]:
     lines = formatting.table([[row[at] for at in used] for row in cells], right=range(1, len(used)))
     lines.append(f"{plural(found.runs, 'run')}, {summary.calls_made(asdict(total))}")
     if found.more:
-        lines.append(f"only the {costs.RUNS_MAX:,} runs that were changed last are looked into")
+        lines.append(f"only the {places.RUNS_MAX:,} runs that were changed last are looked into")
     if total.unpriced_calls:
         unknown = plural(total.unpriced_calls, "call")
         lines.append(f"not in the sum: {unknown} without a known price; set [prices.MODEL]")
     return lines
 
 
-def _cost_cells(usage: costs.Line) -> tuple[str, ...]:
+def _cost_cells(usage: places.Line) -> tuple[str, ...]:
     tokens = map(formatting.count, (usage.input_tokens, usage.output_tokens))
     calls = (usage.model_calls, usage.calls - usage.model_calls)
     numbers = (*(str(number or "") for number in calls), *tokens)

@@ -38,8 +38,7 @@ from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.journal import iterations_in
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.inspecting import results
-from whorl.services.inspecting.iterations import results_of
-from whorl.services.inspecting.places import is_like, unknown_place
+from whorl.services.inspecting.places import is_like, results_of, unknown_place
 from whorl.services.records import RunRecords, document_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError, did_you_mean, plural, safe
+from whorl.errors import UsageError, did_you_mean, safe
 from whorl.interfaces import formatting, status_words
 from whorl.interfaces.advice import advised, root_code
 from whorl.interfaces.cli import summary
@@ -18,11 +18,9 @@ from whorl.interfaces.cli.terminal import badge, echo, paint, print_lines
 from whorl.interfaces.formatting import changes, dollars, line, seconds
 from whorl.interfaces.progress import usage_of
 from whorl.interfaces.status_words import why_document
-from whorl.interpreter.events import numbered
 from whorl.runtimes.journal.folding import fold
 from whorl.services.inspecting import results
-from whorl.services.inspecting.iterations import loop_named, loops_inside, sides
-from whorl.services.inspecting.places import loops_meant
+from whorl.services.inspecting.places import loop_named, loops_meant, side
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
@@ -130,9 +128,8 @@ def diff(
     with open_run(project, text, at) as (store, run, place):
         loop = loop_named(store, run, place)
         other = run if with_run is None else find_run(store, with_run)
-        both = sides(store, run, loop, (first, second), other)
-        inside = loops_inside(store, (run, numbered(loop, first)), (other, numbered(loop, second)))
-    before, after = (side.results for side in both)
+        both = (side(store, run, loop, first), side(store, other, loop, second))
+    before, after = (each.results for each in both)
     names = list(dict.fromkeys([*before, *after]))
     if node is not None and node not in names:
         hint = did_you_mean(node, names) or f"steps: {', '.join(names) or 'none'}"
@@ -140,9 +137,9 @@ def diff(
     chosen = names if node is None else [node]
     changed = {name: list(changes(before.get(name), after.get(name))) for name in chosen}
     if as_json:
-        iterations = [{"note": side.row.note, "results": side.results} for side in both]
+        iterations = [{"note": each.row.note, "results": each.results} for each in both]
         texts = {name: "\n".join(map("".join, lines)) for name, lines in changed.items()}
-        print_json({"loop": loop, "iterations": iterations, "diff": texts, "loops": inside})
+        print_json({"loop": loop, "iterations": iterations, "diff": texts})
         return
     of_other = "" if other == run else f" of {other}"
     head = f"{safe(loop)}  iteration {first} → {second}{of_other}"
@@ -151,9 +148,6 @@ def diff(
         echo(f"\n{line(name, 80)}{'' if lines else ': no change'}")
         for mark, text in lines:
             echo(_painted(mark, text))
-    for name, counts in inside.items() if node is None else ():
-        was, now = (plural(count, "iteration") if count else "not begun" for count in counts)
-        echo(f"\n{line(name, 80)}: {was} → {now}")
 
 
 def _painted(mark: str, text: str) -> str:
