@@ -7,17 +7,20 @@ import logging
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import StoreError, UsageError, safe
+from whorl.errors import InvalidWorkflow, SeveralWorkflows, StoreError, UsageError, safe
 from whorl.ir import from_json
 from whorl.lazily import dataclass
-from whorl.providers.redaction import Secret, StreamedText, redact
+from whorl.providers.redaction import HIDDEN, Secret, StreamedText, redact
 from whorl.runtimes.journal.journal import tool_pins
 from whorl.runtimes.journal.sealed_secrets import opened, redaction_of, secrets_of, shown_sources
+from whorl.runtimes.sqlite.listing import EXPERIMENT
 from whorl.services.configuration.trust import check_trusted
 from whorl.services.inspecting.live_text import LiveText, folder_of
 from whorl.services.inspecting.results import status_words
+from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -208,6 +211,52 @@ def check_key(store: SqliteStore, run: RunId, start: Start, name: str = "") -> N
             help=f"choose another key, or look at that run: `whorl show {run}`",
             code="W905",
         )
+
+
+def changed_file(store: SqliteStore, run: RunId) -> str:
+    """The path of a file that is not any more as the run knows it; none where nobody can tell."""
+    file, kept, redaction = Path(store.run(run).file), store.sources(run), None
+    if any(HIDDEN in text for text in kept.values()):
+        first = next(iter(store.read(run, limit=1))).event
+        try:
+            given: Any = opened(first, run, store.seals).body.get("input")
+        except StoreError:
+            return ""
+        redaction = redaction_of(secrets_of(from_json(store.workflow(run)), given))
+
+    def now(path: Path) -> str | None:
+        try:
+            return shown_sources({"": open_file(str(path))}, redaction)[""]
+        except InvalidWorkflow:
+            return None
+
+    own = now(file)
+    if own is None:
+        return ""
+    # A run of an experiment is named after its file, which is none of its sources.
+    if own not in kept.values() and not store.run(run).key.startswith(EXPERIMENT):
+        return str(file)
+    # The others are named as they are seen from the project, which lies around the file.
+    for name, text in kept.items():
+        places = {str(folder / name): now(folder / name) for folder in file.parents}
+        there = [path for path, found in places.items() if found is not None]
+        if there and text != own and text not in places.values():
+            return there[0]
+    return ""
+
+
+def one_of_several(store: SqliteStore, run: RunId) -> str:
+    """The name of a run's workflow, where its file has several now and needs to be told which."""
+    from whorl.dialects import read_workflow
+
+    row = store.run(run)
+    try:
+        read_workflow(open_file(row.file), row.file)
+    except SeveralWorkflows as fault:
+        return row.name if row.name.lower() in map(str.lower, fault.names) else ""
+    except InvalidWorkflow:
+        pass
+    return ""
 
 
 def is_running(run: RunId) -> UsageError:

@@ -18,8 +18,8 @@ from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.runtimes.sqlite.listing import EXPERIMENT
-from whorl.services.files.versions import changed_file, one_of_several
 from whorl.services.inspecting.results import amounts_to_go_on, workflow_of
+from whorl.services.runs import changed_file, one_of_several
 from whorl.services.steering import resumed
 
 if TYPE_CHECKING:

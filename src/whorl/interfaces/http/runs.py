@@ -17,8 +17,8 @@ from whorl.interpreter.requests import objection
 from whorl.language import Json
 from whorl.runtimes.journal.journal import RunRow
 from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY, RunFilter, Sort
-from whorl.services.files.versions import changed_file
 from whorl.services.inspecting import places, results
+from whorl.services.runs import changed_file
 
 SCORES = 20
 # Whether any loop can go on is asked of so many; a list may hold thousands.

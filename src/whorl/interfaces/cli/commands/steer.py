@@ -20,10 +20,9 @@ from whorl.interfaces.status_words import EXIT_CODES
 from whorl.runtimes.journal.forking import Fork
 from whorl.services import steering
 from whorl.services.files import preflight
-from whorl.services.files.versions import changed_file
 from whorl.services.inspecting.places import loop_around
 from whorl.services.inspecting.results import status_words, workflow_of
-from whorl.services.runs import is_running
+from whorl.services.runs import changed_file, is_running
 
 if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
