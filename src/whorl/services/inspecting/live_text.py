@@ -34,7 +34,6 @@ _LOOK_S = 0.02
 # So many bytes are written whole or not at all; POSIX has no less than 512 of them.
 _LINE_MAX = 4_096
 _ESCAPED_MAX = 12
-_PIPE_BYTES = 1_048_576
 
 
 def folder_of(store: Path) -> Path:
@@ -47,13 +46,12 @@ def add_text(texts: dict[str, str], address: str, text: str) -> None:
     texts[address] = (texts.get(address, "") + text)[-TEXT_MAX:]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class _Pipe:
-    """The end of a pipe that is written to; what does not fit into it waits."""
+    """The end of a pipe that is written to; what does not fit into it waits for the next text."""
 
     file: int
     waiting: dict[str, str]
-    is_blocked: bool = False
 
     def flush(self) -> None:
         """Writes what waits, as far as there is room. Raises OSError where nobody reads it."""
@@ -61,34 +59,13 @@ class _Pipe:
             address, text = next(iter(self.waiting.items()))
             room = _LINE_MAX - len(json.dumps(address)) - len('["", ""]\n')
             count = max(1, room // _ESCAPED_MAX)
-            line = json.dumps([address, text[:count]]).encode() + b"\n"
             try:
-                os.write(self.file, line)
+                os.write(self.file, json.dumps([address, text[:count]]).encode() + b"\n")
             except BlockingIOError:
-                self._wait()
                 return
             del self.waiting[address]
             if text[count:]:
                 self.waiting[address] = text[count:]
-
-    def _wait(self) -> None:
-        if not self.is_blocked:
-            self.is_blocked = True
-            asyncio.get_running_loop().add_writer(self.file, self._go_on)
-
-    def _go_on(self) -> None:
-        self._stop_waiting()
-        with suppress(OSError):
-            self.flush()
-
-    def _stop_waiting(self) -> None:
-        if self.is_blocked:
-            self.is_blocked = False
-            asyncio.get_running_loop().remove_writer(self.file)
-
-    def close(self) -> None:
-        self._stop_waiting()
-        os.close(self.file)
 
 
 @dataclass(slots=True, eq=False)
@@ -122,7 +99,7 @@ class LiveText:
             try:
                 pipe.flush()
             except OSError:
-                pipes.pop(name).close()
+                os.close(pipes.pop(name).file)
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
         """Other processes see it at the store."""
@@ -136,7 +113,7 @@ class LiveText:
         for pipe in self._pipes.pop(run, {}).values():
             with suppress(OSError):
                 pipe.flush()
-            pipe.close()
+            os.close(pipe.file)
 
     def _look(self) -> None:
         """Finds those who listen to runs that are driven here."""
@@ -191,31 +168,25 @@ def listening(
         yield lambda: None
         return
     path, file = made
-    reader = _Reader(file, hear)
+    rest = b""
+
+    def take() -> None:
+        nonlocal rest
+        with suppress(BlockingIOError):
+            while read := os.read(file, 65_536):
+                *lines, rest = (rest + read).split(b"\n")
+                for line in lines:
+                    hear(*json.loads(line))
+
     loop = asyncio.get_running_loop()
-    loop.add_reader(file, reader.take)
+    loop.add_reader(file, take)
     try:
-        yield reader.take
+        yield take
     finally:
         loop.remove_reader(file)
         os.close(file)
         with suppress(OSError):
             path.unlink()
-
-
-@dataclass(slots=True, eq=False)
-class _Reader:
-    file: int
-    hear: Callable[[str, str], None]
-    _rest: bytes = b""
-
-    def take(self) -> None:
-        with suppress(BlockingIOError):
-            while read := os.read(self.file, 65_536):
-                *lines, self._rest = (self._rest + read).split(b"\n")
-                for line in lines:
-                    address, text = json.loads(line)
-                    self.hear(address, text)
 
 
 def _new_pipe(folder: Path, run: RunId) -> tuple[Path, int] | None:
@@ -235,16 +206,7 @@ def _new_pipe(folder: Path, run: RunId) -> tuple[Path, int] | None:
         os.mkfifo(hidden, 0o600)
         # It is opened for writing, too, so that it does not end with the one who writes to it.
         file = os.open(hidden, os.O_RDWR | os.O_NONBLOCK)
-        _widen(file)
         hidden.rename(path)
     except OSError:
         return None
     return path, file
-
-
-def _widen(file: int) -> None:
-    """Gives a pipe room for the whole text of a step, where the system can."""
-    import fcntl
-
-    with suppress(OSError, AttributeError):
-        fcntl.fcntl(file, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
