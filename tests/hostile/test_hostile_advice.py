@@ -35,15 +35,11 @@ def folder(tmp_path: Path) -> Clone:
     return empty_clone(tmp_path)
 
 
-def test_addresses_of_triggers_and_those_that_are_taken_back_are_listed(folder: Clone) -> None:
+def test_addresses_that_are_asked_and_those_that_are_taken_back_are_listed(folder: Clone) -> None:
     clock = {"frequency": "Minute", "interval": 1}
     polled = {"type": "Http", "inputs": asked("poll"), "recurrence": clock}
-    compose: dict[str, object] = {"type": "Compose", "inputs": "x"}
-    (folder.folder / "told.json").write_text(loom(webhook("trigger"), compose))
     (folder.folder / "polled.json").write_text(loom(polled, webhook("action")))
 
-    told = folder.whorl("validate", "told.json").stdout
-    assert "calls triggeron.example.com, triggeroff.example.com\n" in told
     both = folder.whorl("validate", "polled.json").stdout
     assert "calls actionon.example.com, actionoff.example.com, poll.example.com\n" in both
 

@@ -379,9 +379,8 @@ class Trigger:
     `conditions` are true of starts a run. At most `concurrency` of them run at once, and so many
     others wait. When the clock starts it says `recurrence`: an object with `frequency`, `interval`
     and whatever else a server's rule of that name has. What is asked then is `poll`: its reply is
-    what a run is given, but for one with the status 202. `subscribe` gives the address
-    `$callback_url` to another system, and `unsubscribe` takes that back; each of the three is an
-    object with the `kind` and the `inputs` of a task.
+    what a run is given, but for one with the status 202. It is an object with the `kind` and the
+    `inputs` of a task.
     """
 
     name: str
@@ -399,8 +398,6 @@ class Trigger:
     waiting_max: int = 100
     recurrence: Json = None
     poll: Value | None = None
-    subscribe: Value | None = None
-    unsubscribe: Value | None = None
 
     @property
     def has_rules(self) -> bool:

@@ -122,8 +122,7 @@ WORKFLOWS: dict[str, dict[str, Any]] = {
      schema={"type": "array"}, recurrence={"frequency": "day", "interval": 1, "hours": [7]},
      gives=(("body", "x"),), fields=("y",), conditions=(_expression("x"),),
      split_on=_expression("x"), items_max=5, tracking=ONE, concurrency=2, waiting_max=3,
-     poll=ir.Fields((("kind", ONE), ("inputs", _expression("x")))), subscribe=_expression("x"),
-     unsubscribe=ONE)},
+     poll=ir.Fields((("kind", ONE), ("inputs", _expression("x")))))},
     "open": {"open_inputs": True, "hidden_outputs": ("a",), "description": "d", "dialect": "x"},
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What other systems are asked for triggers and actions: polls, subscriptions, windows of time."""
+"""What other systems are asked for triggers and actions: polls, and windows of time."""
 
 from __future__ import annotations
 
@@ -53,14 +53,12 @@ class Server:
         self.now = START
         self.store = opened.store
         self.store.clock = lambda: self.now
-        opened.driving.runtime.url = "https://whorl.example"
         project = find_project(TRUSTED, folder=folder)
         self.scheduler = Scheduler(
             project,
             opened.providers,
             opened.driving,
             Catalogue(project),
-            lambda workflow, trigger: f"https://whorl.example/{workflow}/{trigger}?sig=s",
         )
         self.table = ScheduleTable(self.store)
 
@@ -164,80 +162,6 @@ def test_what_nobody_answers_for_is_said(tmp_path: Path) -> None:
         assert server.store.runs() == []
 
     conduct(tmp_path, work)
-
-
-def test_another_system_is_given_the_address_and_it_is_taken_back(tmp_path: Path) -> None:
-    def trigger(topic: str) -> dict[str, Any]:
-        subscribe = {
-            "method": "POST",
-            "uri": f"{site.url}/hooks",
-            "body": {"to": "@{listCallbackUrl()}", "topic": topic},
-        }
-        undo = {
-            "method": "DELETE",
-            "uri": f"@{{concat('{site.url}/hooks/', trigger()?['outputs']?['body']?['id'])}}",
-        }
-        return {"type": "HttpWebhook", "inputs": {"subscribe": subscribe, "unsubscribe": undo}}
-
-    def answer(asked: Asked) -> Answer:
-        return Answer(500) if down else Answer(201, {"id": len(site.asked)})
-
-    async def work(server: Server) -> None:
-        await server.at(0)
-        assert "500" in server.schedule.fault
-        down.clear()
-        await server.at(30)
-        assert len(site.asked) == 1
-        await server.at(61)
-        assert server.schedule.fault == ""
-        await server.at(122)
-        write(tmp_path, trigger("b"))
-        await server.at(130)
-        await server.table.pause("Watch.News", paused=True)
-        await server.at(140)
-        await server.table.pause("Watch.News", paused=False)
-        await server.at(300)
-        assert b"hooks/" not in json.dumps(server.schedule.rule).encode()
-        (tmp_path / "Watch" / "workflow.json").unlink()
-        await server.at(310)
-        assert server.table.all() == []
-
-    down = [True]
-    with web(answer) as site:
-        write(tmp_path, trigger("a"))
-        conduct(tmp_path, work)
-
-    asked = [(a.method, a.path, a.json.get("topic") if a.body else None) for a in site.asked]
-    assert asked == [
-        ("POST", "/hooks", "a"),
-        ("POST", "/hooks", "a"),
-        ("DELETE", "/hooks/2", None),
-        ("POST", "/hooks", "b"),
-        ("DELETE", "/hooks/4", None),
-        ("POST", "/hooks", "b"),
-        ("DELETE", "/hooks/6", None),
-    ]
-    assert site.asked[0].json["to"] == "https://whorl.example/Watch/News?sig=s"
-
-
-def test_a_connector_says_itself_where_its_subscription_is_deleted(tmp_path: Path) -> None:
-    async def work(server: Server) -> None:
-        await server.at(0)
-        assert server.schedule.fault == ""
-        (tmp_path / "Watch" / "workflow.json").unlink()
-        await server.at(10)
-
-    with web(lambda asked: Answer(201, headers={"location": "/subscriptions/7"})) as site:
-        body = {"callback_url": "@{listCallbackUrl()}"}
-        connection = {"referenceName": "sentinel"}
-        inputs = {"host": {"connection": connection}, "path": "/subscribe", "body": body}
-        write(tmp_path, {"type": "ApiConnectionWebhook", "inputs": inputs})
-        connections = {"managedApiConnections": {"sentinel": {"connectionRuntimeUrl": site.url}}}
-        (tmp_path / "connections.json").write_text(json.dumps(connections))
-        conduct(tmp_path, work)
-
-    asked = [(asked.method, asked.path) for asked in site.asked]
-    assert asked == [("POST", "/subscribe"), ("DELETE", "/subscriptions/7")]
 
 
 def test_windows_of_time_follow_each_other_and_none_is_left_out(tmp_path: Path) -> None:

@@ -342,7 +342,6 @@ schema            the JSON Schema of the body of a call
 recurrence        when the clock starts it: frequency, interval, zone, start, end, hours, minutes,
     weekdays, days
 poll              the task (kind and inputs) that asks another system, by the clock
-subscribe         the task (kind and inputs) that gives another system the trigger's address
 unsubscribe       the task (kind and inputs) that takes the address back
 split_on          a list; each item is the main input of its own run
 tracking          the id by which others follow a run

@@ -264,7 +264,7 @@ def connected(action: Action, task: ir.Task) -> ir.Task:
     call: Entries = {}
     if action.type == "httpwebhook":
         call = _request(action, "subscribe")
-        task = replace(task, unsubscribe=unsubscribe_of(action))
+        task = replace(task, unsubscribe=_unsubscribe(action))
     elif (connection := _connection(action)) is not None:
         call = _call(action, connection)
     if call:
@@ -276,8 +276,8 @@ def connected(action: Action, task: ir.Task) -> ir.Task:
     return replace(task, awaits_call=True, timeout_s=None, total_timeout_s=task.timeout_s)
 
 
-def unsubscribe_of(action: Action) -> ir.Fields | None:
-    """How the address is taken back that an action or a trigger has given away."""
+def _unsubscribe(action: Action) -> ir.Fields | None:
+    """How the address is taken back that an action has given away."""
     call = _request(action, "unsubscribe")
     return fields(kind="http", inputs=ir.Fields(tuple(call.items()))) if call else None
 

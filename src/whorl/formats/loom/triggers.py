@@ -13,7 +13,7 @@ from whorl import ir
 from whorl.dialects.reading.fields import duration_of, text_of, words
 from whorl.formats.loom import forms
 from whorl.formats.loom.action import Action
-from whorl.formats.loom.external_actions import connected, read_connector, read_http, unsubscribe_of
+from whorl.formats.loom.external_actions import connected, read_connector, read_http
 from whorl.formats.loom.forms import fields, find, find_mapping, scalars_in, text_at
 from whorl.formats.loom.values.formats import windows_zone
 from whorl.ir.values import parse_time
@@ -103,7 +103,6 @@ def _read(trigger: Action, given: dict[str, Value | None], mentioned: str) -> ir
     if tracking is not None or TRACKING.lower() in mentioned:
         gives.append(("tracking", TRACKING))
     is_polled = kind == "poll" and recurrence is not None
-    asked = _asked(trigger, kind) if is_polled or kind == "callback" else None
     return ir.Trigger(
         name=trigger.name,
         kind=kind,
@@ -119,9 +118,7 @@ def _read(trigger: Action, given: dict[str, Value | None], mentioned: str) -> ir
         concurrency=runs,
         waiting_max=waiting,
         recurrence=recurrence,
-        poll=asked if is_polled else None,
-        subscribe=asked if kind == "callback" else None,
-        unsubscribe=unsubscribe_of(trigger) if trigger.type == "httpwebhook" else None,
+        poll=_asked(trigger) if is_polled else None,
     )
 
 
@@ -150,7 +147,7 @@ def _kind(trigger: Action, given: dict[str, Value | None]) -> tuple[Kind, Json]:
             recurrence = _recurrence(trigger, written, given)
         except ValueError as fault:
             why = f", since {fault}"
-    if kind in _NOT_WATCHED and recurrence is None and kind != "callback":
+    if kind in _NOT_WATCHED and recurrence is None:
         texts = [scalar.text for scalar in scalars_in(written)]
         is_computed = any(forms.has_expression(text) or text[:1] == "[" for text in texts)
         message = f"{_named(trigger)}: {_NOT_WATCHED[kind]}{why}"
@@ -161,8 +158,8 @@ def _kind(trigger: Action, given: dict[str, Value | None]) -> tuple[Kind, Json]:
     return kind, recurrence
 
 
-def _asked(trigger: Action, kind: Kind) -> ir.Value:
-    """What another system is asked: whether there is news, or to tell it."""
+def _asked(trigger: Action) -> ir.Value:
+    """What another system is asked: whether there is news."""
     if trigger.type == "http":
         trigger.check_needed()
         node = read_http(trigger)
@@ -171,7 +168,7 @@ def _asked(trigger: Action, kind: Kind) -> ir.Value:
         return fields(kind="http", inputs=ir.Fields(tuple(kept)))
     inputs = connected(trigger, read_connector(trigger)).inputs
     if not any(name == "call" for name, _ in inputs.entries):
-        _warn(trigger, f"{_named(trigger)}: {_NOT_WATCHED[kind]}", f"{_STAND_IN}{_BY_HAND}")
+        _warn(trigger, f"{_named(trigger)}: {_NOT_WATCHED['poll']}", f"{_STAND_IN}{_BY_HAND}")
     return fields(kind="connector", inputs=inputs)
 
 

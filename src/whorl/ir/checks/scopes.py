@@ -341,8 +341,7 @@ def uses_in(workflow: Workflow) -> Iterator[Use]:
     yield from _uses((value for _, value in workflow.variables), start, "")
     yield from _uses((fields for _, fields in workflow.defaults), start, "")
     if (trigger := workflow.trigger) is not None:
-        asked = (trigger.poll, trigger.subscribe, trigger.unsubscribe)
-        rules = (*trigger.conditions, trigger.split_on, trigger.tracking, *asked)
+        rules = (*trigger.conditions, trigger.split_on, trigger.tracking, trigger.poll)
         yield from _uses(rules, start, "")
     for path, values, seen in _seen_in(workflow.body, view, ""):
         yield from _uses(values, seen, path)

@@ -149,9 +149,7 @@ def tasks_of(workflow: Workflow) -> Iterator[tuple[str, Task]]:
 def _beside_steps(workflow: Workflow) -> Iterator[Task]:
     """What is asked beside the steps: for triggers, and to take back what steps subscribed to."""
     requests = [task.unsubscribe for _, task in tasks_of(workflow)]
-    for _, part in workflows_of(workflow):
-        if trigger := part.trigger:
-            requests += [trigger.poll, trigger.subscribe, trigger.unsubscribe]
+    requests += [part.trigger.poll for _, part in workflows_of(workflow) if part.trigger]
     for request in requests:
         fields = dict(request.entries) if isinstance(request, Fields) else {}
         kind, inputs = fields.get("kind"), fields.get("inputs")

@@ -8,7 +8,6 @@ servers look after a store and wherever one of them is killed.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from contextlib import suppress
@@ -16,12 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin
 
-from whorl.errors import ProviderError, StoreError, UsageError, WhorlError, safe
-from whorl.language import MappingScope
+from whorl.errors import StoreError, UsageError, WhorlError, safe
 from whorl.providers.task import Request
 from whorl.services.serving.triggers import Call, computed, inputs_of, scope_of, starts_of
 from whorl.wings.automation.registry import (
-    NOT_SUBSCRIBED,
     Schedules,
     lets_triggers,
     not_let,
@@ -32,8 +29,6 @@ from whorl.wings.automation.rules import (
     GRACE_S,
     OPEN_MAX,
     POLLED,
-    SUBSCRIPTION,
-    UNDO,
     Windows,
     due_until,
     iso,
@@ -47,14 +42,13 @@ if TYPE_CHECKING:
 
     from whorl.interfaces.http.state import ServerState
     from whorl.ir import Trigger, Value, Workflow
-    from whorl.language import Json
+    from whorl.language import Json, MappingScope
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.keys import Seals
     from whorl.runtimes.start_options import Start
     from whorl.services.project import Catalogue, Project
     from whorl.services.run_driver import Driving
     from whorl.services.serving.triggers import Starts
-    from whorl.wings.automation.registry import Address
     from whorl.wings.automation.rules import Rule
 
 
@@ -79,8 +73,6 @@ class Scheduler:
     providers: Providers
     driving: Driving
     catalogue: Catalogue
-    # Where triggers are called; without it, no other system is given such an address.
-    address: Address | None = None
     awake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
@@ -138,9 +130,7 @@ class Scheduler:
         known = {schedule.id: schedule for schedule in own}
         self._next = {id_: entry for id_, entry in self._next.items() if id_ in known}
         for schedule in own:
-            if SUBSCRIPTION in schedule.rule:
-                self._subscribe(schedule)
-            elif not schedule.paused:
+            if not schedule.paused:
                 await self._plan(schedule)
         waiting: dict[str, list[Firing]] = {}
         for firing in await asyncio.to_thread(self._table.waiting, OPEN_MAX) if own else ():
@@ -166,22 +156,18 @@ class Scheduler:
             return own
         self._followed = time.monotonic()
         listed = await asyncio.to_thread(self.catalogue.listed)
-        address = self.address if self.driving.runtime.url else None
         held = [schedule for schedule in own if schedule.fault == not_let(schedule.name)]
         if held and lets_triggers(self.project):
             for schedule in held:
                 await self.schedules.resume(schedule.name)
             own = await asyncio.to_thread(self._known)
-        wanted, gone = of_triggers(self.project, listed, own, self._store.clock(), address)
+        wanted, gone = of_triggers(self.project, listed, own, self._store.clock())
         if not wanted and not gone:
             return own
         await self._table.follow(wanted, gone)
         for schedule in wanted:
             if schedule.paused:
                 log.warning("%s starts nothing: %s", schedule.name, safe(schedule.fault))
-        for schedule in gone:
-            if SUBSCRIPTION in schedule.rule:
-                self._aside(schedule.id, self._unsubscribed(schedule))
         return await asyncio.to_thread(self._known)
 
     def _known(self) -> list[Schedule]:
@@ -241,40 +227,6 @@ class Scheduler:
 
         self.asking[id_] = asyncio.create_task(asked())
 
-    def _subscribe(self, schedule: Schedule) -> None:
-        """Sees to it that another system knows a trigger, or that of a paused one it does not."""
-        now = self._store.clock()
-        if schedule.paused and not schedule.fault:
-            self._aside(schedule.id, self._unsubscribed(schedule))
-        elif not schedule.paused and schedule.fault and now - schedule.cursor >= _AGAIN_S:
-            self._aside(schedule.id, self._subscribed(schedule, now))
-
-    async def _unsubscribed(self, schedule: Schedule) -> None:
-        words = await unsubscribe(self.providers, self._store.seals, schedule)
-        if words:
-            log.warning("%s is still subscribed: %s", schedule.name, safe(words))
-        fault = words or NOT_SUBSCRIBED
-        await self._table.note_rule(schedule, schedule.rule | {UNDO: None}, fault)
-
-    async def _subscribed(self, schedule: Schedule, now: float) -> None:
-        if self.address is None or not await self._table.plan(schedule, now, ()):
-            return
-        seals = self._store.seals
-        # What the file said before is taken back first: the address is the same.
-        await unsubscribe(self.providers, seals, schedule)
-        fault, rule = "", schedule.rule | {UNDO: None}
-        try:
-            workflow, _ = await asyncio.to_thread(prepared, self.project, self.providers, schedule)
-            address = self.address(workflow.name, schedule.trigger)
-            rule = await subscribe(self.providers, seals, workflow, schedule, address)
-        except StoreError:
-            raise
-        except WhorlError as raised:
-            fault = str(raised) or NOT_SUBSCRIBED
-            if fault != schedule.fault:
-                log.warning("%s is not subscribed: %s", schedule.name, safe(fault))
-        await self._table.note_rule(schedule, rule, fault)
-
     async def _start_newest(self, schedule: Schedule, firings: list[Firing]) -> None:
         """Asks once for all times at which that was due."""
         for firing in firings[:-1]:
@@ -323,12 +275,10 @@ class Scheduler:
 
 
 def scheduler_of(state: ServerState) -> Scheduler:
-    return Scheduler(
-        state.project, state.providers, state.driving, state.catalogue, state.trigger_url
-    )
+    return Scheduler(state.project, state.providers, state.driving, state.catalogue)
 
 
-# What a server asks of other systems for a trigger: whether there is news, or to be told of it.
+# What a server asks of other systems for a trigger: whether there is news.
 
 # The status of a reply that has no news.
 _NOTHING: Final = 202
@@ -373,44 +323,6 @@ async def polled(
         return None, rule
     call = Call("POST", trigger.path, headers=_table(reply.get("headers")), body=_body(reply))
     return replace(start, input=start.input | inputs_of(trigger, call)), rule
-
-
-async def subscribe(
-    providers: Providers, seals: Seals, workflow: Workflow, schedule: Schedule, address: str
-) -> dict[str, Json]:
-    """Gives another system the address of a trigger; gives the rule with how to take that back."""
-    trigger = workflow.trigger
-    assert trigger is not None
-    assert trigger.subscribe is not None
-    scope = scope_of(workflow, schedule.inputs, 0.0)
-    values: dict[str, Json] = {**scope.mapping, "$callback_url": address}
-    task = _task(trigger, trigger.subscribe, MappingScope(values))
-    reply = await _performed(providers, trigger, task, "")
-    undo = None
-    if trigger.unsubscribe is not None:
-        outputs: dict[str, Json] = {"statusCode": reply.get("status"), **reply}
-        record: Json = {"name": trigger.name, "outputs": outputs}
-        values |= {"$trigger": record, "$action": record}
-        undo = _task(trigger, trigger.unsubscribe, MappingScope(values))["inputs"]
-    elif (location := _location(reply)) and isinstance(call := task["inputs"].get("call"), dict):
-        undo = {name: call[name] for name in ("headers", "auth") if name in call}
-        undo |= {"method": "DELETE", "url": urljoin(str(call.get("url")), location)}
-    sealed = None if undo is None else seals.seal(json.dumps(undo), schedule.id)
-    return schedule.rule | {UNDO: sealed}
-
-
-async def unsubscribe(providers: Providers, seals: Seals, schedule: Schedule) -> str:
-    """Takes the address of a trigger back; gives why that was not possible, or nothing."""
-    sealed = schedule.rule.get(UNDO)
-    if not isinstance(sealed, str):
-        return ""
-    try:
-        inputs: dict[str, Any] = json.loads(seals.open(sealed, schedule.id))
-        request = Request("", schedule.trigger, "http", inputs)
-        await providers.kind("http").perform(request, lambda text: None)
-    except (ProviderError, StoreError) as fault:
-        return str(fault)
-    return ""
 
 
 def _task(trigger: Trigger, value: Value, scope: MappingScope) -> dict[str, Any]:

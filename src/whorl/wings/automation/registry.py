@@ -12,19 +12,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from whorl.errors import StoreError, UsageError, WhorlError
-from whorl.ir import to_json
-from whorl.ir.codec import content_hash
 from whorl.plugins import needed
 from whorl.providers.redaction import redact
 from whorl.runtimes.sqlite.faults import strange
 from whorl.runtimes.start_options import Start
 from whorl.services.files.preflight import check_given
 from whorl.services.serving.triggers import checked_start
-from whorl.wings.automation.rules import CODE, POLLED, SUBSCRIPTION, UNDO, rule_of, written_rule
+from whorl.wings.automation.rules import CODE, POLLED, rule_of, written_rule
 from whorl.wings.automation.table import Firing, Overlap, Schedule, ScheduleTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from whorl.ir import Workflow
     from whorl.language import Json
@@ -33,13 +31,9 @@ if TYPE_CHECKING:
     from whorl.services.project import Listed as ListedFile
     from whorl.services.project import Project
 
-    # Where the trigger of a workflow is called, by the names of both.
-    Address = Callable[[str, str], str]
-
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _SHOWN: Final = 5
-NOT_SUBSCRIBED: Final = "the other system has not been given the address of the trigger"
 _NOT_LET: Final = "it stands in a file, and nobody has let it start anything yet"
 
 
@@ -95,8 +89,7 @@ class Schedules:
         known = self.table.named(name)
         await self.table.pause(name, paused=False)
         if known.fault == not_let(name):
-            fault = NOT_SUBSCRIBED if SUBSCRIPTION in known.rule else ""
-            await self.table.note_fault(known, fault)
+            await self.table.note_fault(known, "")
 
     def _made(self, new: NewSchedule) -> Schedule:
         now = self.store.clock()
@@ -172,20 +165,18 @@ def of_triggers(
     listed: Sequence[ListedFile],
     known: Sequence[Schedule],
     now: float,
-    address: Address | None = None,
 ) -> tuple[list[Schedule], list[Schedule]]:
     """The schedules that files of a project want, and are not known as such; and those to forget.
 
-    A file that cannot be read, or was not looked at, keeps what it had. Where there is an
-    `address` of triggers, other systems are to be given it. Those of a folder that nobody has
-    trusted are paused.
+    A file that cannot be read, or was not looked at, keeps what it had. Those of a folder that
+    nobody has trusted are paused.
     """
     followed = {schedule.name: schedule for schedule in known if schedule.trigger}
     wanted: list[Schedule] = []
     names: set[str] = set()
     for each in listed:
         workflow = each.workflow
-        rule = None if workflow is None else _rule_of_trigger(workflow, now, address)
+        rule = None if workflow is None else _rule_of_trigger(workflow, now)
         if workflow is None or workflow.trigger is None or rule is None:
             continue
         trigger = workflow.trigger
@@ -195,9 +186,7 @@ def of_triggers(
         names.add(name)
         if not is_new:
             continue
-        is_subscribed, is_wanted = SUBSCRIPTION in rule, lets_triggers(project)
-        if before is not None and is_subscribed:
-            rule |= {UNDO: before.rule.get(UNDO)}
+        is_wanted = lets_triggers(project)
         schedule = Schedule(
             name=name,
             id=secrets.token_hex(4),
@@ -210,15 +199,13 @@ def of_triggers(
             backfill=isinstance(trigger.recurrence, dict) and "window" in trigger.recurrence,
             trigger=trigger.name,
             created_at=now,
-            cursor=0.0 if is_subscribed else now,
+            cursor=now,
             paused=not is_wanted,
-            fault=(NOT_SUBSCRIBED if is_subscribed else "") if is_wanted else not_let(name),
+            fault="" if is_wanted else not_let(name),
         )
         wanted.append(schedule)
     read = {str(project.root / each.file) for each in listed if each.workflow is not None}
     others = [schedule for schedule in followed.values() if schedule.name not in names]
-    if address is None:
-        others = [schedule for schedule in others if SUBSCRIPTION not in schedule.rule]
     return wanted, [s for s in others if s.file in read or not os.path.exists(s.file)]
 
 
@@ -234,27 +221,17 @@ def not_let(name: str) -> str:
     return f"{_NOT_LET}: `whorl schedule resume {name}`"
 
 
-def _rule_of_trigger(
-    workflow: Workflow, now: float, address: Address | None
-) -> dict[str, Json] | None:
-    """The rule of a trigger, where a server has to do something for it."""
+def _rule_of_trigger(workflow: Workflow, now: float) -> dict[str, Json] | None:
+    """The rule of a trigger, where the clock starts it."""
     trigger = workflow.trigger
-    if trigger is None:
+    if trigger is None or trigger.recurrence is None:
         return None
-    start = float(math.floor(now))
-    if trigger.recurrence is not None:
-        rule: dict[str, Json] = {"recurrence": trigger.recurrence, "start": start}
-        return rule if trigger.poll is None else rule | {POLLED: True}
-    if trigger.subscribe is None or address is None:
-        return None
-    asked = [trigger.subscribe, trigger.unsubscribe, *workflow.inputs]
-    digest = content_hash([*map(to_json, asked), address(workflow.name, trigger.name)])
-    return {SUBSCRIPTION: digest, "start": start}
+    rule: dict[str, Json] = {"recurrence": trigger.recurrence, "start": float(math.floor(now))}
+    return rule if trigger.poll is None else rule | {POLLED: True}
 
 
 def _follows(before: Mapping[str, Json], rule: Mapping[str, Json]) -> bool:
-    names = ("recurrence", POLLED, SUBSCRIPTION)
-    return all(before.get(name) == rule.get(name) for name in names)
+    return all(before.get(name) == rule.get(name) for name in ("recurrence", POLLED))
 
 
 def prepared(

@@ -30,11 +30,8 @@ if TYPE_CHECKING:
 
 CODE: Final = "W916"
 EVERY_S_MIN: Final = 1.0
-# The rule of a trigger: whether another system is asked at its times; what tells the subscription
-# that it wants from others; and how the one that there is is taken back, sealed.
+# In the rule of a trigger: whether another system is asked at its times.
 POLLED: Final = "polled"
-SUBSCRIPTION: Final = "subscription"
-UNDO: Final = "undo"
 # What is later than this was missed: no server ran, or the clock was set forward.
 GRACE_S: Final = 60.0
 BACKFILL_MAX: Final = 100
@@ -47,11 +44,11 @@ _FORMS: Final = "write a cron expression such as '0 7 * * mon-fri', or a time su
 
 
 class Rule:
-    """Says when a schedule is due; by itself never, since another system calls."""
+    """Says when a schedule is due."""
 
     @property
     def words(self) -> str:
-        return "when another system calls"
+        raise NotImplementedError
 
     @property
     def pace_s(self) -> float:
@@ -60,7 +57,7 @@ class Rule:
 
     def times(self, after: float) -> Iterator[float]:
         """The times after a moment, in order, without end or with."""
-        return iter(())
+        raise NotImplementedError
 
     def newest(self, after: float, until: float, most: int) -> list[float]:
         """The last times in a span, at most so many."""
@@ -354,8 +351,6 @@ def rule_of(document: Mapping[str, Json]) -> Rule:
             return CronRule(text, parse_cron(text), zone_of(zone), zone)
         except ValueError as fault:
             raise UsageError(str(fault), help=_FORMS, code=CODE) from fault
-    if SUBSCRIPTION in document:
-        return Rule()
     every, start = document.get("every"), document.get("start")
     if "recurrence" in document and isinstance(start, int | float):
         return _recurrence(document["recurrence"], float(start))
