@@ -138,13 +138,9 @@ def schedule_ls(project: Project, *, as_json: bool) -> None:
         return
     head = ("NAME", "WHEN", "NEXT", "LAST", "FILE")
     print_lines(table([head, *(_row(project, each) for each in listed)]))
-    by_trouble: dict[str, list[str]] = {}
     for each in listed:
         if each.trouble:
-            by_trouble.setdefault(each.trouble, []).append(each.schedule.name)
-    for trouble, names in by_trouble.items():
-        starts = "starts" if len(names) == 1 else "start"
-        say(f"{line(', '.join(names), 80)} {starts} nothing: {safe(trouble)}")
+            say(f"{each.schedule.name} starts nothing: {safe(each.trouble)}")
 
 
 @schedule.command(name="pause")
@@ -318,9 +314,8 @@ def hook_rotate(project: Project, *, name: str, keep: str, as_json: bool) -> Non
 
 @hook.command(name="rm")
 @click.argument("name", metavar="NAME")
-@json_option
 @located
-def hook_rm(project: Project, *, name: str, as_json: bool) -> None:
+def hook_rm(project: Project, *, name: str) -> None:
     """Delete the hook NAME; runs that it has started stay."""
 
     async def remove(store: SqliteStore) -> None:
@@ -328,10 +323,7 @@ def hook_rm(project: Project, *, name: str, as_json: bool) -> None:
         await store.remove_hook(name)
 
     _with_store(project, remove)
-    if as_json:
-        print_json({"name": name})
-    else:
-        echo(f"deleted the hook {name!r}")
+    echo(f"deleted the hook {name!r}")
 
 
 def _tell(project: Project, row: HookRow, secret: str, *, as_json: bool) -> None:

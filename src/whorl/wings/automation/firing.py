@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin
 
 from whorl.errors import StoreError, UsageError, WhorlError, safe
+from whorl.providers.json_values import table_of
 from whorl.providers.task import Request
 from whorl.services.serving.triggers import Call, computed, inputs_of, scope_of, starts_of
 from whorl.wings.automation.registry import (
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from whorl.interfaces.http.state import ServerState
-    from whorl.ir import Trigger, Value, Workflow
-    from whorl.language import Json, MappingScope
+    from whorl.ir import Workflow
+    from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.keys import Seals
     from whorl.runtimes.start_options import Start
@@ -59,8 +60,6 @@ _LOOK_MIN_S: Final = 0.05
 _CHECK_S: Final = 30.0
 # How often the files of the project are looked through for triggers of the clock's.
 _FOLLOW_S: Final = 10.0
-# How long another system is left alone that could not be subscribed to.
-_AGAIN_S: Final = 60.0
 
 log = logging.getLogger("whorl")
 
@@ -108,19 +107,13 @@ class Scheduler:
                     log.warning("schedules wait: %s", safe(str(fault)))
                 self.awake.clear()
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(self._wait_s()):
+                    async with asyncio.timeout(LOOK_S):
                         await self.awake.wait()
                         # Many runs may end at the same time.
                         await asyncio.sleep(_LOOK_MIN_S)
         finally:
             for task in self.asking.values():
                 task.cancel()
-
-    def _wait_s(self) -> float:
-        dues = (due for _, due in self._next.values() if due is not None)
-        nearest = min(dues, default=self._store.clock() + LOOK_S)
-        # The clock may be set meanwhile, so that nothing is waited for in one go.
-        return min(LOOK_S, max(0.01, nearest - self._store.clock()))
 
     async def look(self) -> None:
         """Notes all that is due, and starts what may be started."""
@@ -306,47 +299,26 @@ async def polled(
     trigger = workflow.trigger
     assert trigger is not None
     assert trigger.poll is not None
-    task = _task(trigger, trigger.poll, scope_of(workflow, start.input, 0.0))
+    task: Any = computed(trigger, trigger.poll, scope_of(workflow, start.input, 0.0))
     place = schedule.rule.get(_NEXT)
     asked = task["inputs"].get("call") if task["kind"] == "connector" else task["inputs"]
     if isinstance(place, str) and isinstance(asked, dict):
         # The other side keeps what we have seen in the address that it gives.
         url = seals.open(place, schedule.id)
         asked |= {"url": url, "sent_to": str(asked.get("url")), "query": None}
-    reply = await _performed(providers, trigger, task, start.key)
+    request = Request("", trigger.name, task["kind"], task["inputs"], key=start.key)
+    given = await providers.kind(request.kind).perform(request, lambda text: None)
+    reply = table_of(given.value)
+    headers = table_of(reply.get("headers"))
     rule = {name: value for name, value in schedule.rule.items() if name != _NEXT}
-    location = _location(reply)
+    location = [str(value) for name, value in headers.items() if name.lower() == "location"]
     if location and isinstance(asked, dict):
         base = str(asked.get("sent_to") or asked.get("url"))
-        rule[_NEXT] = seals.seal(urljoin(base, location), schedule.id)
+        rule[_NEXT] = seals.seal(urljoin(base, location[0]), schedule.id)
     if reply.get("status") == _NOTHING:
         return None, rule
-    call = Call("POST", trigger.path, headers=_table(reply.get("headers")), body=_body(reply))
+    call = Call("POST", trigger.path, headers=headers, body=_body(reply))
     return replace(start, input=start.input | inputs_of(trigger, call)), rule
-
-
-def _task(trigger: Trigger, value: Value, scope: MappingScope) -> dict[str, Any]:
-    """The kind and the inputs of what is asked."""
-    task = computed(trigger, value, scope)
-    assert isinstance(task, dict)
-    return task
-
-
-async def _performed(
-    providers: Providers, trigger: Trigger, task: dict[str, Any], key: str
-) -> dict[str, Json]:
-    request = Request("", trigger.name, task["kind"], task["inputs"], key=key)
-    reply = await providers.kind(request.kind).perform(request, lambda text: None)
-    return _table(reply.value)
-
-
-def _table(value: Json) -> dict[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def _location(reply: dict[str, Json]) -> str:
-    headers = _table(reply.get("headers")).items()
-    return next((str(value) for name, value in headers if name.lower() == "location"), "")
 
 
 def _body(reply: dict[str, Json]) -> Json:
@@ -354,5 +326,5 @@ def _body(reply: dict[str, Json]) -> Json:
     body = reply.get("body")
     if reply.get("encoding") != "base64":
         return body
-    kind = str(_table(reply.get("headers")).get("content-type", "application/octet-stream"))
+    kind = str(table_of(reply.get("headers")).get("content-type", "application/octet-stream"))
     return {"$content-type": kind, "$content": body}

@@ -49,21 +49,7 @@ from whorl.wings.automation.webhooks import delivery_of, inputs_from, key_of
 
 # Signing so much takes longer than others should wait.
 _ASIDE_BYTES = 100_000
-_HEADERS = {
-    "webhook-id": "the unique id of the call",
-    "webhook-timestamp": "when it was sent, in seconds since 1970",
-    "webhook-signature": "`v1,` and the signature; several are separated by spaces",
-    "x-github-delivery": "GitHub's id of the call",
-    "x-hub-signature-256": "GitHub's signature of the body",
-}
-_DESCRIBED: dict[str, Any] = {
-    "parameters": [
-        {"name": name, "in": "header", "description": words, "schema": {"type": "string"}}
-        for name, words in _HEADERS.items()
-    ],
-    "requestBody": {"content": {"application/json": {"schema": {}}}},
-}
-
+_BODY: dict[str, Any] = {"requestBody": {"content": {"application/json": {"schema": {}}}}}
 log = logging.getLogger("whorl.http")
 webhooks_router = APIRouter(prefix="/hooks", tags=["hooks"], dependencies=[Depends(no_query)])
 
@@ -74,7 +60,7 @@ class Hooked(Closed):
     run: str | None = Field(description="null if the call starts nothing, such as a ping")
 
 
-@webhooks_router.post("/{name}", status_code=202, openapi_extra=_DESCRIBED)
+@webhooks_router.post("/{name}", status_code=202, openapi_extra=_BODY)
 async def take_webhook(
     state: State,
     request: Request,
@@ -291,7 +277,6 @@ _METHODS = ["DELETE", "GET", "PATCH", "POST", "PUT"]
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     "default": {"description": "the answer of the workflow", "content": {"*/*": {"schema": {}}}}
 }
-_BODY: dict[str, Any] = {"requestBody": {"content": {"application/json": {"schema": {}}}}}
 
 hooks_router = APIRouter(prefix="/hooks", tags=["hooks"])
 
