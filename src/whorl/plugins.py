@@ -71,9 +71,8 @@ class Wing:
     commands: Mapping[str, tuple[str, Ref, str]] = field(default_factory=dict)
     files: tuple[FileKind, ...] = ()
     routers: tuple[Ref, ...] = ()
-    # What a server does beside its runs, given its state; what `whorl doctor` looks at.
+    # What a server does beside its runs, given its state.
     jobs: tuple[Ref, ...] = ()
-    checks: tuple[Ref, ...] = ()
     # Names of Python, and the modules that have them.
     names: Mapping[str, str] = field(default_factory=dict)
     # Answers to what the core asks for by name, for there may be nobody who has one.

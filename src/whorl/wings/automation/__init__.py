@@ -21,5 +21,4 @@ WING = Wing(
         "whorl.wings.automation.routes:webhooks_router",
     ),
     jobs=("whorl.wings.automation.firing:scheduler_of",),
-    checks=("whorl.wings.automation.registry:findings",),
 )

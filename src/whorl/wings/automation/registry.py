@@ -7,11 +7,10 @@ import math
 import os
 import re
 import secrets
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from whorl.errors import StoreError, UsageError, WhorlError
+from whorl.errors import UsageError, WhorlError
 from whorl.plugins import needed
 from whorl.providers.redaction import redact
 from whorl.runtimes.sqlite.faults import strange
@@ -22,7 +21,7 @@ from whorl.wings.automation.rules import CODE, POLLED, rule_of, written_rule
 from whorl.wings.automation.table import Firing, Overlap, Schedule, ScheduleTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from whorl.ir import Workflow
     from whorl.language import Json
@@ -242,16 +241,3 @@ def prepared(
     start = Start(schedule.inputs, limits=schedule.limits, key=key, file=schedule.file)
     start, _ = checked_start(reading, providers, start)
     return reading.workflow, start
-
-
-def findings(project: Project) -> Iterator[tuple[str, bool, str]]:
-    """What `whorl doctor` says of the schedules."""
-    if not (project.store.exists() or project.is_on_cluster):
-        return
-    try:
-        with closing(project.open_store()) as store:
-            for listed in Schedules(project, store).listed():
-                words = listed.trouble or ("paused" if listed.schedule.paused else listed.words)
-                yield f"schedule {listed.schedule.name}", not listed.trouble, words
-    except StoreError as fault:
-        yield "schedules", False, str(fault)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
 from itertools import count, takewhile
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from whorl.errors import UsageError, did_you_mean
 from whorl.ir.values import parse_duration
@@ -43,29 +43,6 @@ MISSED: Final = "missed: no server was running, or the clock was set forward"
 _FORMS: Final = "write a cron expression such as '0 7 * * mon-fri', or a time such as 15m"
 
 
-class Rule:
-    """Says when a schedule is due."""
-
-    @property
-    def words(self) -> str:
-        raise NotImplementedError
-
-    @property
-    def pace_s(self) -> float:
-        """The seconds from each time to the next, where they are the same; else 0."""
-        return 0.0
-
-    def times(self, after: float) -> Iterator[float]:
-        """The times after a moment, in order, without end or with."""
-        raise NotImplementedError
-
-    def newest(self, after: float, until: float, most: int) -> list[float]:
-        """The last times in a span, at most so many."""
-        if self.pace_s:
-            after = max(after, until - (most + 1) * self.pace_s)
-        return list(takewhile(lambda due: due <= until, self.times(after)))[-most:]
-
-
 def instants(
     day: date, minutes: Iterable[int], zone: ZoneInfo, *, is_hourly: bool = False
 ) -> list[float]:
@@ -87,7 +64,7 @@ def paced(start: float, every_s: float, after: float) -> Iterator[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Interval(Rule):
+class Interval:
     """The same time again and again, whatever the clocks on the wall do."""
 
     every_s: float
@@ -209,9 +186,11 @@ _DAYS_MAX: Final = 366 * 9
 
 
 @dataclass(frozen=True, slots=True)
-class CronRule(Rule):
+class CronRule:
     """A cron expression on the clock of a zone."""
 
+    # The seconds from each time to the next, where they are the same; else 0.
+    pace_s: ClassVar[float] = 0.0
     text: str
     cron: Cron
     zone: ZoneInfo
@@ -244,7 +223,7 @@ _SPANS_MAX: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recurrence(Rule):
+class Recurrence:
     """A recurrence; `start` is the moment that intervals are counted from, and the first one."""
 
     frequency: str
@@ -314,7 +293,7 @@ class Recurrence(Rule):
 
 
 @dataclass(frozen=True, slots=True)
-class Windows(Rule):
+class Windows:
     """Spans of time that follow each other: each is due when it has ended, and a while later."""
 
     recurrence: Recurrence
@@ -336,8 +315,18 @@ class Windows(Rule):
         """The window that is due at a time: its begin and its end."""
         rule, end = self.recurrence, due - self.delay_s
         # The span of a month is that of the calendar.
-        begins = rule.newest(rule.start - 1.0, end - 0.001, 1)
+        begins = newest(rule, rule.start - 1.0, end - 0.001, 1)
         return (begins[0] if begins else rule.start), end
+
+
+Rule: TypeAlias = Interval | CronRule | Recurrence | Windows
+
+
+def newest(rule: Rule, after: float, until: float, most: int) -> list[float]:
+    """The last times in a span, at most so many."""
+    if rule.pace_s:
+        after = max(after, until - (most + 1) * rule.pace_s)
+    return list(takewhile(lambda due: due <= until, rule.times(after)))[-most:]
 
 
 # Rules as they are stored, and as people write them.
@@ -446,15 +435,15 @@ def due_until(rule: Rule, schedule: Schedule, now: float) -> tuple[float, list[F
         # The clock was set back: what comes again has its row already, and is not made again.
         return now, []
     late = max(schedule.cursor, now - GRACE_S)
-    dues = rule.newest(late, now, OPEN_MAX)
+    dues = newest(rule, late, now, OPEN_MAX)
     firings = [Firing(schedule.id, due, "waiting") for due in dues]
     if schedule.cursor < late:
         since = max(schedule.cursor, now - BACKFILL_S)
         if schedule.backfill:
-            missed = rule.newest(since, late, BACKFILL_MAX)
+            missed = newest(rule, since, late, BACKFILL_MAX)
             firings = [Firing(schedule.id, d, "waiting", "", _BACKFILLED) for d in missed] + firings
         else:
-            missed = rule.newest(since, late, 1)
+            missed = newest(rule, since, late, 1)
             firings = [Firing(schedule.id, d, "skipped", "", MISSED) for d in missed] + firings
     return max([late, *dues]), firings
 

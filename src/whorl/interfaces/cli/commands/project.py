@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apsw
 import click
@@ -25,7 +25,6 @@ from whorl.interfaces.cli.session import meant_run
 from whorl.interfaces.cli.terminal import echo, is_ours, paint, print_lines, say, steer
 from whorl.interfaces.cli.trust import accept_changes, judged_lines, known_tools
 from whorl.interfaces.formatting import age, bytes_words, line, table
-from whorl.plugins import load_reference, wings
 from whorl.providers.redaction import redact
 from whorl.providers.tools.tool_cache import FILE_NAME
 from whorl.runtimes.sqlite import MemoryRow, Pruned, SqliteStore
@@ -260,10 +259,6 @@ def _findings(project: Project) -> Iterator[Finding]:
 
         found = asyncio.run(cluster().findings(settings.runtime.temporal))
         yield from (Finding(*each) for each in found)
-    for reference in (check for wing in wings() for check in wing.checks):
-        # What a wing looks at: what it is, whether it is good, and words.
-        check: Any = load_reference(reference)
-        yield from (Finding(*each) for each in check(project))
     yield from asyncio.run(configured(settings, project.store.with_name(FILE_NAME)))
 
 
