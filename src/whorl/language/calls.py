@@ -11,7 +11,6 @@ from whorl.language.values import (
     INTEGER_MAX,
     UNDEFINED,
     Limits,
-    Opaque,
     Scope,
     Value,
     kind_of,
@@ -203,7 +202,6 @@ class Run:
         self.text_max = limits.text_max
         self.items_max = limits.items_max
         self.meter: Meter | None = getattr(scope, "meter", None)
-        self.depth = 0
         self.drawn = 0
         self.emitted = 0
         self.locals: dict[str, Value] = {}
@@ -340,18 +338,6 @@ class Run:
         text = to_json_text(value, indent)
         self.check_text(len(text), "JSON")
         return text
-
-
-class MacroValue(Opaque):
-    """A macro of the template, or the body of a call block."""
-
-    kind = "macro"
-
-    def __init__(
-        self, name: str, call: Callable[[Run, Sequence[Value], Mapping[str, Value]], str]
-    ) -> None:
-        self.name = name
-        self.call = call
 
 
 def items(value: Value, operation: str) -> list[Value]:

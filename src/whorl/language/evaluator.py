@@ -6,13 +6,12 @@ closures, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.language import tree
-from whorl.language.calls import CALL_FAULTS, FindFunction, MacroValue, Run, call_entry, call_fault
+from whorl.language.calls import CALL_FAULTS, FindFunction, Run, call_entry, call_fault
 from whorl.language.calls import items as items_of
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.libraries import Semantics, semantics_of
@@ -22,7 +21,6 @@ from whorl.language.tree import weight_of
 from whorl.language.values import (
     UNDEFINED,
     Group,
-    Joiner,
     LoopVariable,
     Namespace,
     Value,
@@ -330,25 +328,6 @@ def _method_call(node: tree.MethodCall, context: Context) -> Evaluate:
     return called
 
 
-def _macro_call(node: tree.MacroCall, context: Context) -> Evaluate:
-    """Turn the call of a name of the template into a closure."""
-    name, offset = node.name, node.offset
-    arguments = [compile_expression(argument, context) for argument in node.arguments]
-    keywords = [(key, compile_expression(argument, context)) for key, argument in node.keywords]
-
-    def called(run: Run) -> Value:
-        macro = run.locals.get(name, UNDEFINED)
-        if isinstance(macro, MacroValue):
-            values = [argument(run) for argument in arguments]
-            return macro.call(run, values, {key: argument(run) for key, argument in keywords})
-        if isinstance(macro, Joiner):
-            first, macro.used = not macro.used, True
-            return "" if first else macro.separator
-        raise EvaluationError(f"{name!r} is {kind_of(macro)}, not a macro", offset)
-
-    return called
-
-
 _EXPRESSIONS: dict[type, Callable[[Any, Context], Evaluate]] = {
     tree.Literal: _literal,
     tree.Name: _name,
@@ -365,7 +344,6 @@ _EXPRESSIONS: dict[type, Callable[[Any, Context], Evaluate]] = {
     tree.Conditional: _conditional,
     tree.Apply: _apply,
     tree.MethodCall: _method_call,
-    tree.MacroCall: _macro_call,
 }
 
 
@@ -475,7 +453,7 @@ def _for(node: tree.For, context: Context) -> Execute:
         if not items:
             otherwise(run, out)
             return
-        outer, depth = run.locals, run.depth
+        outer = run.locals
         loop = LoopVariable(items) if uses_loop else None
         cost = 1 + (len(outer) >> 2)
         try:
@@ -489,7 +467,7 @@ def _for(node: tree.For, context: Context) -> Execute:
                 run.locals = inner
                 body(run, out)
         finally:
-            run.locals, run.depth = outer, depth
+            run.locals = outer
 
     return repeat
 
@@ -570,114 +548,23 @@ def _assign_member(node: tree.AssignMember, context: Context) -> Execute:
     return assign
 
 
-def _captured(body: Execute, run: Run) -> str:
-    """Run a body into a text of its own, with variables of its own."""
-    outer, emitted = run.locals, run.emitted
-    run.locals, run.emitted = outer.copy(), 0
-    run.spend(len(outer) >> 2)
-    out: list[str] = []
-    try:
-        body(run, out)
-    finally:
-        run.locals, run.emitted = outer, emitted
-    return "".join(out)
-
-
 def _capture(node: tree.Capture, context: Context) -> Execute:
     body, value = compile_body(node.body, context), compile_expression(node.value, context)
-    target, write = node.target, context.semantics.text
+    target = node.target
 
     def capture(run: Run, out: list[str]) -> None:
-        run.locals[tree.CAPTURED] = _captured(body, run)
-        result = value(run)
-        if target:
-            run.locals[target] = result
-        else:
-            _add(run, out, write(run, result))
+        outer, emitted = run.locals, run.emitted
+        run.locals, run.emitted = outer.copy(), 0
+        run.spend(len(outer) >> 2)
+        captured: list[str] = []
+        try:
+            body(run, captured)
+        finally:
+            run.locals, run.emitted = outer, emitted
+        outer[tree.CAPTURED] = "".join(captured)
+        outer[target] = value(run)
 
     return capture
-
-
-def _with(node: tree.With, context: Context) -> Execute:
-    bindings = [
-        (compile_target(target, node.offset), compile_expression(value, context))
-        for target, value in node.bindings
-    ]
-    body = compile_body(node.body, context)
-
-    def scoped(run: Run, out: list[str]) -> None:
-        outer = run.locals
-        inner = outer.copy()
-        run.spend(len(outer) >> 2)
-        try:
-            for bind, value in bindings:
-                bind(inner, value(run))
-            run.locals = inner
-            body(run, out)
-        finally:
-            run.locals = outer
-
-    return scoped
-
-
-def _macro(node: tree.Macro, context: Context) -> Execute:
-    make, name = _macro_maker(node, context), node.name
-    return lambda run, out: run.locals.__setitem__(name, make(run))
-
-
-def _macro_maker(node: tree.Macro, context: Context) -> Callable[[Run], MacroValue]:
-    body = compile_body(node.body, context)
-    name, depth, offset, parameters = node.name, node.depth, node.offset, node.parameters
-    defaults: dict[str, Evaluate] = dict.fromkeys(parameters, lambda run: UNDEFINED)
-    for parameter, default in zip(reversed(parameters), reversed(node.defaults), strict=False):
-        defaults[parameter] = compile_expression(default, context)
-
-    def assign(run: Run, values: Sequence[Value], named: Mapping[str, Value]) -> None:
-        if len(values) > len(parameters):
-            message = f"macro {name!r} takes {len(parameters)} arguments, "
-            raise EvaluationError(f"{message}{len(values)} were given", offset)
-        given = dict(zip(parameters, values, strict=False))
-        for key, value in named.items():
-            if key in given or (key not in parameters and key != "caller"):
-                raise EvaluationError(f"macro {name!r} cannot take the argument {key!r}", offset)
-            given[key] = value
-        for parameter, default in defaults.items():
-            run.locals[parameter] = given[parameter] if parameter in given else default(run)
-        if "caller" in given:
-            run.locals["caller"] = given["caller"]
-
-    def make(run: Run) -> MacroValue:
-        home = run.locals
-
-        def call(run: Run, values: Sequence[Value], named: Mapping[str, Value]) -> str:
-            outer = run.locals
-            run.depth += depth
-            if run.depth > run.limits.depth_max:
-                raise LimitExceeded(f"macro {name!r} calls itself too deeply", offset)
-            run.locals = home.copy()
-            run.spend(1 + (len(home) >> 2))
-            try:
-                assign(run, values, named)
-                return _captured(body, run)
-            finally:
-                run.locals = outer
-                run.depth -= depth
-
-        return MacroValue(name, call)
-
-    return make
-
-
-def _call_block(node: tree.CallBlock, context: Context) -> Execute:
-    make = _macro_maker(node.caller, context)
-    keywords = (*node.call.keywords, ("caller", tree.Name(tree.CAPTURED, node.offset)))
-    value = compile_expression(replace(node.call, keywords=keywords), context)
-
-    def called(run: Run, out: list[str]) -> None:
-        run.locals[tree.CAPTURED] = make(run)
-        _add(run, out, run.text(value(run)))
-
-    return called
 
 
 _COMPILERS: dict[type, Callable[[Any, Context], Execute]] = {
@@ -688,7 +575,4 @@ _COMPILERS: dict[type, Callable[[Any, Context], Execute]] = {
     tree.Assign: _assign,
     tree.AssignMember: _assign_member,
     tree.Capture: _capture,
-    tree.With: _with,
-    tree.Macro: _macro,
-    tree.CallBlock: _call_block,
 }

@@ -119,19 +119,6 @@ class _Walker:
             case tree.Capture():
                 self.body(node.body, set(bound), guards)
                 bound.add(node.target)
-            case tree.With():
-                inner = {name for target, _ in node.bindings for name in names_of(target)}
-                self.body(node.body, bound | inner, guards)
-            case tree.Macro():
-                bound.add(node.name)
-                self._macro(node, bound | {"caller"}, guards)
-            case tree.CallBlock():
-                self._macro(node.caller, bound, guards)
-
-    def _macro(self, node: tree.Macro, bound: set[str], guards: Guards) -> None:
-        for default in node.defaults:
-            self.expression(default, bound, guards)
-        self.body(node.body, bound | set(node.parameters), guards)
 
 
 _HANDLING = frozenset(

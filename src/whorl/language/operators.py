@@ -1,18 +1,17 @@
 """The operators on values: what they accept, and what their result may cost before it exists.
 
-`%` also fills in the places of a text; `'{}'.format` does, too: bounded widths, no attributes.
+`%` also fills in the places of a text, with bounded widths.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.language.calls import Place, Run
 from whorl.language.faults import EvaluationError, LimitExceeded
-from whorl.language.values import PATH_MAX, UNDEFINED, Value, item_of, kind_of, well_formed
+from whorl.language.values import UNDEFINED, Value, kind_of, well_formed
 from whorl.lazily import regex
 
 if TYPE_CHECKING:
@@ -24,12 +23,6 @@ _NONE_LEFT = object()
 _PERCENT = regex(
     r"%(?:\((?P<key>[^)]*)\))?(?P<flags>[-+ #0]*)(?P<width>\d*)(?:\.(?P<precision>\d*))?"
     r"(?P<type>[a-zA-Z%*]?)"
-)
-_BRACES = regex(r"\{\{|\}\}|\{(?P<field>[^}]*)\}|[{}]")
-_FIELD = regex(r"(?P<root>[^.\[\]!:{}]*)(?P<path>(?:\.[^.\[\]!:{}]+|\[[^\]{}]+\])*)\Z")
-_STEP = regex(r"\.([^.\[]+)|\[([^\]]+)\]")
-_SPECIFICATION = regex(
-    r"(?:.?[<>=^])?[-+ ]?#?0?(?P<width>\d*)[_,]?(?:\.(?P<precision>\d+))?[bcdeEfFgGnosxX%]?\Z"
 )
 
 
@@ -85,70 +78,6 @@ def _percent_place(
         return well_formed(f"%{place['flags']}{place['width']}{precision}{letter}" % value)
     except (TypeError, ValueError, OverflowError) as error:
         raise EvaluationError(f"format placeholder {place[0]!r}: {error}") from None
-
-
-def fill_braces(
-    run: Run, template: str, values: Sequence[Value], named: Mapping[str, Value]
-) -> str:
-    """Fill the `{}`, `{0}`, `{name.key}`, `{:.2f}` of a text."""
-    listed, counter = list(values), count()
-
-    def places() -> Iterator[Place]:
-        end = 0
-        for place in _BRACES.finditer(template):
-            field, filled, end = place["field"], place[0][0], place.end()
-            run.spend(1 if field is None else 3)
-            if field is not None:
-                name, _, specification = field.partition(":")
-                value = _field_value(name, listed, named, counter)
-                filled = _format_field(run, value, specification)
-            elif len(place[0]) == 1:
-                advice = "write `{{` for `{`"
-                raise EvaluationError("format has a single brace", help=advice)
-            yield place.start(), end, filled
-        if end < len(template):
-            run.spend(1)
-
-    return run.fill(template, places(), "format")
-
-
-def _field_value(
-    name: str, values: list[Value], named: Mapping[str, Value], counter: Iterator[int]
-) -> Value:
-    if name.count(".") + name.count("[") > PATH_MAX:
-        raise LimitExceeded(f"a placeholder of a format has at most {PATH_MAX} parts")
-    field = _FIELD.match(name)
-    if field is None:
-        raise EvaluationError(f"format does not know the placeholder {'{' + name + '}'!r}")
-    root = field["root"] or str(next(counter))
-    if root.isdecimal() and len(root) < 10:
-        is_given = int(root) < len(values)
-        value = item_of(values, int(root))
-    else:
-        is_given = root in named
-        value = named.get(root, UNDEFINED)
-    for step in _STEP.finditer(field["path"]):
-        key = step[1] or step[2]
-        value = item_of(value, int(key) if key.isdecimal() and len(key) < 10 else key)
-    # What is given and not defined is an empty text, as everywhere in a template.
-    if value is UNDEFINED and (field["path"] or not is_given):
-        raise EvaluationError(f"format was given no value for {'{' + name + '}'!r}")
-    return value
-
-
-def _format_field(run: Run, value: Value, specification: str) -> str:
-    if not specification:
-        return run.text(value)
-    allowed = _SPECIFICATION.match(specification)
-    if allowed is None:
-        raise EvaluationError(f"format does not know {specification!r}")
-    _check_width(allowed["width"], allowed["precision"])
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        value = run.text(value)
-    try:
-        return well_formed(format(value, specification))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise EvaluationError(f"format {specification!r}: {error}") from None
 
 
 Operate: TypeAlias = Callable[[Run, Value, Value], Value]

@@ -155,15 +155,6 @@ class MethodCall(Node):
     offset: int
 
 
-class MacroCall(Node):
-    """A call of a name that the template itself defines."""
-
-    name: str
-    arguments: tuple[Expr, ...]
-    keywords: tuple[tuple[str, Expr], ...]
-    offset: int
-
-
 Expr: TypeAlias = (
     Literal
     | Name
@@ -180,7 +171,6 @@ Expr: TypeAlias = (
     | Conditional
     | Apply
     | MethodCall
-    | MacroCall
 )
 
 
@@ -243,10 +233,7 @@ class AssignMember(Node):
 
 
 class Capture(Node):
-    """`{% set target %}body{% endset %}`; `value` is the captured text after its filters.
-
-    Without a target the value is printed: `{% filter ... %}body{% endfilter %}`.
-    """
+    """`{% set target %}body{% endset %}`; `value` is the captured text after its filters."""
 
     target: str
     body: Body
@@ -254,36 +241,7 @@ class Capture(Node):
     offset: int
 
 
-class With(Node):
-    """A body with variables of its own."""
-
-    bindings: tuple[tuple[Target, Expr], ...]
-    body: Body
-    offset: int
-
-
-class Macro(Node):
-    """A named body with parameters."""
-
-    name: str
-    parameters: tuple[str, ...]
-    defaults: tuple[Expr, ...]
-    body: Body
-    depth: int
-    offset: int
-
-
-class CallBlock(Node):
-    """A macro call that passes its body as `caller`."""
-
-    call: MacroCall
-    caller: Macro
-    offset: int
-
-
-Stmt: TypeAlias = (
-    Text | Emit | If | For | Assign | AssignMember | Capture | With | Macro | CallBlock
-)
+Stmt: TypeAlias = Text | Emit | If | For | Assign | AssignMember | Capture
 Body: TypeAlias = tuple[Stmt, ...]
 
 # The name under which a captured body enters the filters that follow it; no source can spell it.
@@ -312,8 +270,6 @@ def weight_of(node: Expr | Stmt) -> int:
 
 def children(node: Expr | Stmt) -> list[Expr]:
     """Return the expressions directly inside a node; none of what pays for itself when it runs."""
-    if isinstance(node, Macro):
-        return []
     parts = [part for name, part in vars(node).items() if (type(node), name) != (For, "test")]
     for part in parts:
         if isinstance(part, tuple):
@@ -335,8 +291,7 @@ _NAMES = """
     coalesce empty contains tolower toupper createarray array
 """
 _LIGHT = frozenset(_NAMES.split())
-_HEAVY_TESTS = frozenset({"search", "match", "filter", "test"})
-_HEAVY = (For, Macro, MacroCall, CallBlock)
+_HEAVY_TESTS = frozenset({"search", "match"})
 
 
 def is_light(source: Tree) -> bool:
@@ -355,7 +310,7 @@ def _is_light(node: Expr | Stmt) -> bool:
             return node.name in _LIGHT
         case Arithmetic():
             return all(_is_small(step, node.first) for step in node.rest)
-    return not isinstance(node, _HEAVY)
+    return not isinstance(node, For)
 
 
 def _is_small(step: tuple[str, Expr], first: Expr) -> bool:

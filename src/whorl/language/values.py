@@ -38,7 +38,7 @@ UNDEFINED = Undefined()
 
 
 class Opaque:
-    """A value of the evaluator that is not JSON (loop variable, namespace, macro)."""
+    """A value of the evaluator that is not JSON (loop variable, namespace)."""
 
     kind = "internal value"
 
@@ -216,7 +216,6 @@ class LoopVariable(Opaque):
     def __init__(self, items: list[Value]) -> None:
         self.items = items
         self.index = 0
-        self.changed: Value = UNDEFINED
 
 
 _LOOP_MEMBERS: dict[str, Callable[[LoopVariable], Value]] = {
@@ -227,37 +226,9 @@ _LOOP_MEMBERS: dict[str, Callable[[LoopVariable], Value]] = {
     "first": lambda loop: loop.index == 0,
     "last": lambda loop: loop.index == len(loop.items) - 1,
     "length": lambda loop: len(loop.items),
-    # Jinja2 counts the depth of recursive loops only, and those are not supported.
-    "depth": lambda loop: 1,
-    "depth0": lambda loop: 0,
     "previtem": lambda loop: loop.items[loop.index - 1] if loop.index else UNDEFINED,
     "nextitem": lambda loop: item_of(loop.items, loop.index + 1),
 }
-
-
-class Cycler(Opaque):
-    """Gives its values in turn, each time that `next()` is called."""
-
-    kind = "cycler"
-
-    def __init__(self, values: list[Value]) -> None:
-        self.values = values
-        self.position = 0
-
-    @property
-    def current(self) -> Value:
-        """The value that `next()` will give."""
-        return self.values[self.position % len(self.values)]
-
-
-class Joiner(Opaque):
-    """Gives nothing the first time that it is called, then its separator."""
-
-    kind = "joiner"
-
-    def __init__(self, separator: str) -> None:
-        self.separator = separator
-        self.used = False
 
 
 class Group(dict[str, Value]):
@@ -273,8 +244,6 @@ def member_of(value: Value, name: str) -> Value:
         return UNDEFINED if read is None else read(value)
     if isinstance(value, Namespace):
         return value.members.get(name, UNDEFINED)
-    if isinstance(value, Cycler) and name == "current":
-        return value.current
     return UNDEFINED
 
 

@@ -14,7 +14,6 @@ from whorl.language import (
     MappingScope,
     evaluate,
     functions,
-    render,
 )
 
 CALL_SCOPE = MappingScope(
@@ -43,40 +42,36 @@ TRUE = (
     *("[1, 2] | select('>', 1) | list == [2]", "[1, 2] | select('>=', 1) | list == [1, 2]"),
     *("true is boolean", "numbers is contains(2)", "text is contains('World')", "null is defined"),
     *("a.b is not defined", "9 is divisibleby 3", "1 is eq 1", "2 is even", "false is false"),
-    *("'upper' is filter", "1.5 is float", "2 is ge 2", "3 is gt 2", "2 is in numbers"),
+    *("1.5 is float", "2 is ge 2", "3 is gt 2", "2 is in numbers"),
     *("1 is integer", "numbers is iterable", "1 is lessthan 2", "'abc' is lower", "1 is lt 2"),
     *("object is mapping", "text is match('Hel+o')", "1 is ne 2", "null is none", "1.5 is number"),
-    *("3 is odd", "1 is sameas 1", "null is sameas none", "text is search('W.r')"),
+    *("3 is odd", "text is search('W.r')"),
     *("text is search('w.r', ignorecase=true)", "numbers is sequence", "text is string"),
-    *("'odd' is test", "true is true", "missing is undefined", "object.z is undefined"),
+    *("true is true", "missing is undefined", "object.z is undefined"),
     "'ABC' is upper",
 )
 FALSE = (
-    *("1 is boolean", "text is callable", "object is contains('z')", "missing is defined"),
-    *("9 is divisibleby(2)", "1 is equalto 2", "text is escaped", "0 is false", "'nope' is filter"),
-    *("1 is filter", "1 is float", "2 is greaterthan 2", "'z' is in text", "true is integer"),
+    *("1 is boolean", "object is contains('z')", "missing is defined"),
+    *("9 is divisibleby(2)", "1 is equalto 2", "0 is false"),
+    *("1 is float", "2 is greaterthan 2", "'z' is in text", "true is integer"),
     *("1 is iterable", "2 is le 1", "text is lower", "numbers is mapping"),
-    *("text is match('World')", "missing is none", "'1' is number", "1 is sameas true"),
-    *("1 is sequence", "'nope' is test", "1 is true"),
+    *("text is match('World')", "missing is none", "'1' is number"),
+    *("1 is sequence", "1 is true"),
 )
 CALLS = (
-    *("'aB'.capitalize() == 'Ab'", "'a'.center(3, '-') == '-a-'", "text.count('l') == 3"),
+    *("'aB'.capitalize() == 'Ab'", "text.count('l') == 3"),
     *("text.endswith('ld') == true", "text.endswith(['x', 'd']) == true"),
-    *("text.find('World') == 6", "text.find('z') == -1", "'{} {}'.format('a', 1) == 'a 1'"),
-    "'{1}{0}{n}'.format('a', 'b', n='c') == 'bac'",
-    "'{0[a]}{o.a}'.format(object, o=object) == '11'",
-    "'{:.2f}|{:>5}|{:,}'.format(1.234, 'ab', 12345) == '1.23|   ab|12,345'",
-    *("'{{}}'.format() == '{}'", "'{}-{n}'.format(no_such_name, n=no_such_name) == '-'"),
+    *("text.find('World') == 6", "text.find('z') == -1"),
     *("text.index('W') == 6", "'a1'.isalnum() == true", "'a1'.isalpha() == false"),
     *("'12'.isdigit() == true", "'a'.islower() == true", "' '.isspace() == true"),
-    *("'a'.isupper() == false", "', '.join(['a', 'b']) == 'a, b'", "'a'.ljust(3, '.') == 'a..'"),
+    *("'a'.isupper() == false", "', '.join(['a', 'b']) == 'a, b'"),
     *("text.lower() == 'hello world'", "' a '.lstrip() == 'a '"),
-    *("text.replace('l', 'L', 1) == 'HeLlo World'", "text.rfind('l') == 9"),
-    *("'a'.rjust(3) == '  a'", "'a,b,c'.rsplit(',', 1) == ['a,b', 'c']", "' a '.rstrip() == ' a'"),
+    "text.replace('l', 'L', 1) == 'HeLlo World'",
+    "' a '.rstrip() == ' a'",
     *("'a b'.split() == ['a', 'b']", "'a,b'.split(sep=',') == ['a', 'b']"),
     *("'a\\nb'.splitlines() == ['a', 'b']", "text.startswith('He') == true"),
-    *("' a '.strip() == 'a'", "'xax'.strip('x') == 'a'", "'aB'.swapcase() == 'Ab'"),
-    *("'a b'.title() == 'A B'", "text.upper() == 'HELLO WORLD'", "'7'.zfill(3) == '007'"),
+    *("' a '.strip() == 'a'", "'xax'.strip('x') == 'a'"),
+    *("'a b'.title() == 'A B'", "text.upper() == 'HELLO WORLD'"),
     *("numbers.count(2) == 2", "numbers.index(3) == 2", "object.get('a') == 1"),
     *("object.get('z', 5) == 5", "object.get('z') == none", "missing.get('z', 5) == 5"),
     *("object.items() == [['a', 1], ['b', none]]", "object.keys() == ['a', 'b']"),
@@ -89,7 +84,7 @@ FILTERS = (
     *("object | attr('__class__') is defined == false", "'aMOp' | b64decode == 'hé'"),
     *("'hé' | b64encode == 'aMOp'", "numbers | batch(3) == [[3, 1, 2], [3]]"),
     "numbers | batch(3, 0) == [[3, 1, 2], [3, 0, 0]]",
-    *("'hELLO wORLD' | capitalize == 'Hello world'", "'ab' | center(6) == '  ab  '"),
+    "'hELLO wORLD' | capitalize == 'Hello world'",
     *("words | count == 4", "missing | d('x') == 'x'", "missing | default('x') == 'x'"),
     *("missing.deep[3].er | default('x') == 'x'", "missing | default == ''"),
     *("null | default('x') == none", "null | default('x', true) == 'x'"),
@@ -99,11 +94,10 @@ FILTERS = (
     "object | dictsort(by='value') == [['b', 1], ['c', 2], ['A', 3]]",
     *("object | dictsort(reverse=true) | first == ['c', 2]", "'<a>' | e == '&lt;a&gt;'"),
     *("text | endswith('World') == true", "text | endswith('x') == false"),
-    *("'<&\"\\'>' | escape == '&lt;&amp;&#34;&#39;&gt;'", "1 | filesizeformat == '1 Byte'"),
-    *("13500 | filesizeformat == '13.5 kB'", "2048 | filesizeformat(true) == '2.0 KiB'"),
-    *("3.5e25 | filesizeformat == '35.0 YB'", "words | first == 'pear'"),
+    "'<&\"\\'>' | escape == '&lt;&amp;&#34;&#39;&gt;'",
+    "words | first == 'pear'",
     *("[] | first | default('no') == 'no'", "text | first == 'H'", "'2.5' | float == 2.5"),
-    *("'x' | float(1.5) == 1.5", "'nan' | float(0.0) == 0.0", "'<' | forceescape == '&lt;'"),
+    *("'x' | float(1.5) == 1.5", "'nan' | float(0.0) == 0.0"),
     "'%s is %d' | format('x', 3) == 'x is 3'",
     "'%(a)s-%(b).1f' | format(a='x', b=2.25) == 'x-2.2'",
     "'%05.1f|%-4s|%%' | format(2.5, 'a') == '002.5|a   |%'",
@@ -130,7 +124,6 @@ FILTERS = (
     "numbers | max == 3",
     "people | max(attribute='age') == {'name': 'Cy', 'team': 'red', 'age': 41}",
     *("words | min == 'apple'", "[] | min | default('none') == 'none'"),
-    "{'a': 1} | pprint == '{\\n  \"a\": 1\\n}'",
     "'a1b22' | regex_findall('[0-9]+') == ['1', '22']",
     "'a1b22' | regex_findall('([a-z])([0-9])') == [['a', '1'], ['b', '2']]",
     "'a1b22' | regex_findall('([a-z])[0-9]') == ['a', 'b']",
@@ -151,8 +144,7 @@ FILTERS = (
     "people | selectattr('age', 'ge', 36) | map(attribute='name') == ['Ada', 'Cy']",
     "people | selectattr('home') | length == 2",
     "'' | sha256 == 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'",
-    "numbers | slice(3) == [[3, 1], [2], [3]]",
-    *("numbers | slice(3, 0) == [[3, 1], [2, 0], [3, 0]]", "numbers | sort == [1, 2, 3, 3]"),
+    "numbers | sort == [1, 2, 3, 3]",
     "words | sort == ['apple', 'Fig', 'fig', 'pear']",
     "words | sort(case_sensitive=true) == ['Fig', 'apple', 'fig', 'pear']",
     "people | sort(attribute='team,age') | map(attribute='name') == ['bob', 'Ada', 'Cy']",
@@ -165,7 +157,7 @@ FILTERS = (
     *("'use ```x``` here' | code == 'use ```x``` here'", "'a,b,c' | split(',', 1) == ['a', 'b,c']"),
     *("' a  b ' | split == ['a', 'b']", "text | startswith('Hello') == true"),
     *("1.5 | string == '1.5'", "true | string == 'true'", "null | string == ''"),
-    *("html | striptags == 'A b & c'", "numbers | sum == 9", "people | sum('age', 100) == 202"),
+    *("numbers | sum == 9", "people | sum('age', 100) == 202"),
     *("[] | sum == 0", "\"it's a-b (c)\" | title == 'It\\'s A-B (C)'"),
     "{'b': [1, none, true], 'ä': '<'} | tojson == '{\"b\": [1, null, true], \"ä\": \"<\"}'",
     *("[1] | tojson(2) == '[\\n  1\\n]'", "'a' | tojson == '\"a\"'", "'  a ' | trim == 'a'"),
@@ -175,29 +167,27 @@ FILTERS = (
     *("words | unique(true) | length == 4", "[[1], [1], {'a': 1}] | unique == [[1], {'a': 1}]"),
     *("people | unique(attribute='team') | length == 2", "text | upper == 'HELLO BIG WORLD'"),
     *("missing | upper == ''", "'a b/ä' | urlencode == 'a%20b/%C3%A4'"),
-    *("{'q': 'a b', 'n': 1} | urlencode == 'q=a+b&n=1'", "[['a', '/']] | urlencode == 'a=%2F'"),
+    "{'q': 'a b', 'n': 1} | urlencode == 'q=a+b&n=1'",
     *("text | wordcount == 3", "text | wordwrap(9) == 'Hello big\\nWorld'"),
     "text | wordwrap(9, wrapstring=' / ') == 'Hello big / World'",
-    "{'a': 1, 'b': none, 'c': '<'} | xmlattr == ' a=\"1\" c=\"&lt;\"'",
-    "{'a': 1} | xmlattr(false) == 'a=\"1\"'",
 )
 CALL_FAULTS = (
     *("numbers.upper()", "missing.upper()", "(1).upper()", "text.index('z')", "numbers.index(9)"),
-    *("text.zfill('a')", "text.count(1)", "text.ljust(20, 'ab')", "text.replace('a')"),
-    *("text.upper(1)", "text.strip(3)", "', '.join([1, 2])", "'{}'.format()", "'{'.format(1)"),
-    *("'{0!r}'.format(1)", "'{:zz}'.format(1)", "'{:d}'.format('a')", "range('a')", "range()"),
-    *("range(1, 2, 0)", "dict(1)", "dict([1])", "cycler()", "1 is divisibleby 0", "'a' is odd"),
+    *("text.count(1)", "text.replace('a')"),
+    *("text.upper(1)", "text.strip(3)", "', '.join([1, 2])"),
+    *("range('a')", "range()"),
+    *("range(1, 2, 0)", "dict(1)", "dict([1])", "1 is divisibleby 0", "'a' is odd"),
     *("1 is in 2", "'a' is search('(')"),
 )
 FILTER_FAULTS = (
     *("'x' | abs", "[1, 'a'] | sort", "[1, none] | max", "[1, 'a'] | sum", "3 | join", "3 | list"),
-    *("3 | length", "'x' | batch(0)", "[1] | slice(-1)", "[1] | batch('a')", "'x' | int(base=99)"),
-    *("1.5 | round('a')", "1.5 | round(1, 'up')", "'x' | filesizeformat", "'%d' | format('a')"),
+    *("3 | length", "'x' | batch(0)", "[1] | batch('a')", "'x' | int(base=99)"),
+    *("1.5 | round('a')", "1.5 | round(1, 'up')", "'%d' | format('a')"),
     *("'%s %s' | format('a')", "'%s' | format('a', 'b')", "'%q' | format('a')"),
     *("'%(a)s' | format(b=1)", "'%s' | format('a', b=1)", "'{' | fromjson", "'[NaN]' | fromjson"),
     *("3 | fromjson", "'a' | b64decode", "'ä' | b64decode", "3 | items"),
-    *("object | dictsort(by='size')", "'abc' | truncate(1)", "'a' | split('')", "[1] | urlencode"),
-    *("{'a b': 1} | xmlattr", "[1] | xmlattr", "[1] | map", "[1] | map(attribute=1.5)"),
+    *("object | dictsort(by='size')", "'abc' | truncate(1)", "'a' | split('')"),
+    *("[1] | map", "[1] | map(attribute=1.5)"),
     *("[1] | map(attribute='a', other=1)", "[1] | map('replace')", "[1] | select(3)"),
     *("[1] | selectattr", "'a' | regex_search('b', 1.5)", "'a' | regex_search('a', 5)"),
     *("'a' | regex_search(3)", "[1] | tojson(99)"),
@@ -224,27 +214,15 @@ def test_a_call_gives_the_documented_value(example: str, scope: MappingScope) ->
 
 
 def test_every_filter_test_and_method_has_an_example() -> None:
-    shown = [entry for entry in functions() if entry.family not in ("loop", "cycler")]
     filters, tests, methods = (
-        [entry.name for entry in shown if entry.kind == kind]
+        [entry.name for entry in functions() if entry.kind == kind]
         for kind in ("filter", "test", "method")
     )
     tried = re.findall(r" is (?:not )?(\w+)|select\('(.+?)'", " ".join((*TRUE, *FALSE)))
 
-    # The methods of loops and cyclers are shown with the statements.
     assert set(tests) == {word or operator for word, operator in tried}
     assert not set(filters) - {*re.findall(r"\| (\w+)", " ".join(FILTERS))}
     assert not Counter(methods) - Counter(re.findall(r"\.(\w+)\(", " ".join(CALLS)))
-
-
-def test_cycler_and_joiner_keep_count() -> None:
-    source = (
-        "{% set c = cycler('a', 'b') %}{% set comma = joiner('|') %}"
-        "{% for x in range(3) %}{{ comma() }}{{ c.next() }}{% endfor %}{{ c.current }}"
-        "{{ c.reset() }}{{ c.current }}"
-    )
-
-    assert render(Expression("template", source), CALL_SCOPE) == "a|b|aba"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from stopwatch import within
 from waiting import PATIENCE_S
-from whorl.language import Expression, LanguageError, LimitExceeded, MappingScope, evaluate, render
+from whorl.language import Expression, LanguageError, LimitExceeded, MappingScope, render
 
 SCOPE = MappingScope(
     {
@@ -69,8 +69,6 @@ BOMBS = (
     *("{{ 10.0 ** 400 }}", "{{ (0 - 8) ** 0.5 }}", "{{ 1e308 * 10 }}", "{{ 1e999 }}"),
     *("{{ " + "9" * 10_000 + " }}", "{{ 0x" + "f" * 10_000 + " }}"),
     "{{ '" + "9" * 100_000 + "'|int }}{{ 'a' * 2000000 }}",
-    *("{{ 'a'|center(1000000000) }}", "{{ 'a'.center(1000000000) }}"),
-    *("{{ 'a'.zfill(1000000000) }}", "{{ 'a'.ljust(1000000000) }}"),
     *("{{ 'a'|indent(1000000000, true) }}", "{{ ('\\n' * 100000)|indent(1000000) }}"),
     *("{{ text|replace('', 'x' * 1000000) }}", "{{ long|replace('a', long) }}"),
     *("{{ long|replace('a', 'aa') }}", "{{ items|join(long) }}", "{{ [long, long, long]|join }}"),
@@ -79,11 +77,10 @@ BOMBS = (
     *("{{ ([long] * 90000).index('b') }}", "{{ (long ~ 'b') in ([long] * 90000) }}"),
     *("{{ ([long] * 90000)|map('upper')|list }}", "{{ ([long] * 90000)|max }}"),
     *("{{ '%1000000000d'|format(1) }}", "{{ '%.1000000000f'|format(1.5) }}"),
-    *("{{ '%*d'|format(1000000000, 1) }}", "{{ '{:>1000000000}'.format(1) }}"),
-    *("{{ '{0:{1}}'.format('a', 1000000000) }}", "{{ '%s%s%s'|format(long, long, long) }}"),
-    "{{ ('{0}' * 100).format(long) }}",
+    "{{ '%*d'|format(1000000000, 1) }}",
+    "{{ '%s%s%s'|format(long, long, long) }}",
     "{{ long|urlencode }}{{ long|escape }}{{ ('<' * 900000)|escape }}",
-    *("{{ items|batch(1000000000, 0) }}", "{{ items|slice(1000000000) }}"),
+    "{{ items|batch(1000000000, 0) }}",
     *("{{ long|wordwrap(1, true, long) }}", "{{ ('a' * 350000)|wordwrap(1) }}"),
     "{{ text|wordwrap(1, wrapstring='x' * 100000) }}",
     *("{{ long.split('a') }}", "{{ long|list }}", "{{ (long|list)|tojson(1000) }}"),
@@ -97,10 +94,6 @@ BOMBS = (
     "{% for a in items %}{{ long }}{% endfor %}",
     "{% for a in items %}{% set x = long|upper %}{% endfor %}",
     "{% for a in items %}{% if long == long ~ '' %}{% endif %}{% endfor %}",
-    "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
-    "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{{ m() }}",
-    "{% macro m(f) %}{{ caller() }}{% endmacro %}"
-    "{% macro n() %}{% call m() %}{{ n() }}{% endcall %}{% endmacro %}{{ n() }}",
     *(DOUBLED + "{{ ns.x }}", DOUBLED + "{{ ns.x|tojson }}"),
     "{% set ns = namespace(x=[1], y=[1]) %}"
     "{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}{% endfor %}"
@@ -134,8 +127,6 @@ BOMBS = (
 PRODUCTS = (
     "{{ long.strip('b' * 900000 ~ 'a')|length }}",
     "{{ long|trim('b' * 900000 ~ 'a')|length }}",
-    "{{ long.rfind('a' * 200000 ~ 'b' ~ 'a' * 200000) }}",
-    "{{ long.rsplit('a' * 200000 ~ 'b' ~ 'a' * 200000)|length }}",
     "{{ range(100)|map(attribute='.' * 900000)|list }}",
     "{{ range(100)|join(attribute='.' * 900000) }}",
     "{{ range(100)|groupby('.' * 900000)|list }}",
@@ -151,8 +142,6 @@ PRODUCTS = (
     "{% for i in range(14) %}{{ long|regex_search('(a|aa|a*)(a*)(a*)')|length }}{% endfor %}",
     "{% set all = ['a' * 400000 ~ 'b' ~ 'a' * 400000] * 80000 %}"
     "{% for i in range(4) %}{{ long.startswith(all) }}{{ long.endswith(all) }}{% endfor %}",
-    "{{ ('{0:.0s}' * 90000).format(''" + ",1" * 9_800 + ") }}",
-    "{% for i in range(99) %}{{ ('{0' ~ '.a' * 400000 ~ '}').format({}) }}{% endfor %}",
 )
 
 DEEP = (
@@ -169,10 +158,7 @@ DEEP = (
     "{{ a|default(" * 1_000 + "1" + ")" * 1_000 + " }}",
     "{% if a %}" * 10_000 + "{% endif %}" * 10_000,
     "{% for a in b %}" * 1_000 + "{% endfor %}" * 1_000,
-    "{% macro m() %}" * 1_000 + "{% endmacro %}" * 1_000,
-    "{% filter upper %}" * 1_000 + "{% endfilter %}" * 1_000,
     "{% set x %}" * 1_000 + "{% endset %}" * 1_000,
-    "{% with %}" * 1_000 + "{% endwith %}" * 1_000,
     "{% for " + "(" * 200 + "a" + ")" * 200 + " in b %}{% endfor %}",
 )
 
@@ -264,17 +250,6 @@ def test_few_and_many_characters_are_stripped_alike(chars: str, method: str, exp
     scope = MappingScope({"text": "bacabcab", "chars": chars})
 
     assert render(Expression("template", f"{{{{ text.{method}(chars) }}}}"), scope) == expected
-
-
-@pytest.mark.parametrize("text", ["", "ab", "abab", "ababa", "xaba", "abaabab", "bab", "aab"])
-@pytest.mark.parametrize("part", ["", "a", "ab", "aba", "bab"])
-def test_texts_are_searched_from_the_end_as_python_does(text: str, part: str) -> None:
-    scope = MappingScope({"text": text, "part": part})
-
-    assert render(Expression("template", "{{ text.rfind(part) }}"), scope) == str(text.rfind(part))
-    for limit in (-1, 0, 1, 2) if part else ():
-        found = evaluate(Expression("jinja", f"text.rsplit(part, {limit})"), scope)
-        assert found == text.rsplit(part, limit)
 
 
 def _memory_of_bombs() -> int:

@@ -57,14 +57,6 @@ def test_names_of_expressions(source: str, expected: list[str]) -> None:
         ("{{ a }}{% set a = 1 %}{{ a }}", ["a"]),
         ("{% if c %}{% set a = 1 %}{% endif %}{{ a }}", ["c"]),
         ("{% set a %}{{ b }}{% endset %}{{ a }}", ["b"]),
-        ("{% filter replace(a, b) %}{{ c }}{% endfilter %}", ["a", "b", "c"]),
-        ("{% with a = b %}{{ a }}{% endwith %}{{ a }}", ["b", "a"]),
-        ("{% macro m(p, q=d) %}{{ p }}{{ q }}{{ r }}{% endmacro %}{{ m(s) }}", ["d", "r", "s"]),
-        (
-            "{% macro m() %}{{ caller() }}{% endmacro %}"
-            "{% call(x) m() %}{{ x }}{{ y }}{% endcall %}",
-            ["y"],
-        ),
         ("{% if a is defined %}{{ a.b }}{% else %}{{ a }}{% endif %}", ["a?", "a.b?", "a"]),
         ("{% if a is undefined %}x{% elif b %}{{ a }}{% endif %}", ["a?", "b", "a?"]),
         ("{% set ns = namespace(x=a) %}{% set ns.x = b %}{{ ns.x }}", ["a", "b"]),

@@ -125,7 +125,6 @@ HEAVY = [
     *("{{ answer | regex_search('a') }}", "{% for n in numbers %}.{% endfor %}"),
     *("{{ numbers | map('upper') | list }}", "{% if answer is search('a') %}yes{% endif %}"),
     *("{{ answer.replace('a', answer) }}", "{{ 2 ** 60 }}"),
-    "{% macro m() %}.{% endmacro %}{{ m() }}",
 ]
 
 
@@ -200,11 +199,6 @@ def _cost(source: str, count: int) -> int:
         pytest.param(MANY_NAMES + "{% for x in items %}{% endfor %}", 11, id="names around"),
         pytest.param(
             MANY_NAMES + "{% for x in items if 0 %}{% endfor %}", 12, id="names around a filter"
-        ),
-        pytest.param(
-            "{% macro m(x) %}{{ x }}{% endmacro %}{% for x in items %}{{ m(x) }}{% endfor %}",
-            5,
-            id="a macro",
         ),
         pytest.param("{{ items|select('odd')|list }}", 3, id="select"),
         pytest.param("{{ items|map('string')|list }}", 3, id="map"),

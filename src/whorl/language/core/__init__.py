@@ -16,7 +16,7 @@ from whorl.language.core.methods import METHODS, OBJECTS
 from whorl.language.core.text import JSON, NUMBERS, TEXT
 from whorl.language.faults import EvaluationError, LanguageError
 from whorl.language.libraries import Library, open_library
-from whorl.language.operators import COMPARISON, contains, equal
+from whorl.language.operators import COMPARISON, contains
 from whorl.language.patterns import REGEX, compiled, pay_search
 from whorl.language.values import UNDEFINED, Group, Undefined, Value
 
@@ -34,29 +34,8 @@ def divisible_by(run: Run, value: Value, num: Value) -> bool:
     return number(value, "divisibleby") % divisor == 0
 
 
-def same_as(run: Run, value: Value, other: Value) -> bool:
-    if isinstance(value, list | dict):
-        return value is other
-    return type(value) is type(other) and equal(run, value, other)
-
-
 def _is_a(*types: type) -> Callable[[Run, Value], bool]:
     return lambda run, value: type(value) in types
-
-
-def _known(kind: Kind) -> Callable[[Run, Value], bool]:
-    def is_known(run: Run, value: Value) -> bool:
-        if not isinstance(value, str):
-            return False
-        # A name that is not known is compared with all names, to suggest the nearest.
-        run.spend(50)
-        try:
-            run.find(kind, value)
-        except LanguageError:
-            return False
-        return True
-
-    return is_known
 
 
 def _searching(operation: str) -> Callable[[Run, Value, Value, Value], bool]:
@@ -104,17 +83,12 @@ TESTS: tuple[FunctionEntry, ...] = (
     _test("mapping", _is_a(dict, Group), "is an object"),
     _test("sequence", _is_a(str, list, dict, Group), "is a list, a text or an object"),
     _test("iterable", _is_a(str, list, dict, Group, Undefined), "can be looped over"),
-    _test("callable", lambda run, value: False, "always false: values are JSON"),
-    _test("escaped", lambda run, value: False, "always false: nothing is escaped"),
     _test("odd", lambda run, value: number(value, "odd") % 2 == 1, "is an odd number"),
     _test("even", lambda run, value: number(value, "even") % 2 == 0, "is an even number"),
     _test("divisibleby(num)", divisible_by, "can be divided by `num`"),
     _test("lower", lambda run, value: run.text(value).islower(), "is in small letters"),
     _test("upper", lambda run, value: run.text(value).isupper(), "is in capital letters"),
-    _test("sameas(other)", same_as, "is the same value of the same kind"),
     _test("contains(member)", contains, "holds `member`: a text, an item or a key"),
-    _test("filter", _known("filter"), "is the name of a filter"),
-    _test("test", _known("test"), "is the name of a test"),
     _test("search(pattern, ignorecase=false)", _searching("search"), "the pattern is found in it"),
     _test(
         "match(pattern, ignorecase=false)", _searching("match"), "the pattern is found at its start"
@@ -139,6 +113,8 @@ _REFUSED: dict[tuple[Kind, str], str] = {
     ("function", "now"): _CHANCE,
     ("function", "random"): _CHANCE,
 }
+# Methods that people expect, and what does the same.
+_INSTEAD = {"format": "write `'%s: %.2f' | format(name, number)`"}
 
 
 @lru_cache(maxsize=32)
@@ -164,7 +140,8 @@ def check_method(name: str) -> None:
     """Raise LanguageError unless some kind of value has this method."""
     names = [entry.name for entry in METHODS]
     if name not in names:
-        raise LanguageError(f"unknown method {name!r}", help=did_you_mean(name, names))
+        advice = _INSTEAD.get(name) or did_you_mean(name, names)
+        raise LanguageError(f"unknown method {name!r}", help=advice)
 
 
 def entries(library: str = "") -> tuple[FunctionEntry, ...]:

@@ -93,23 +93,6 @@ def batch(run: Run, value: Value, size: Value, fill_with: Value) -> list[Value]:
     return list[Value](rows)
 
 
-def columns(run: Run, value: Value, slices: Value, fill_with: Value) -> list[Value]:
-    items, count = paid_items(run, value, "slice"), positive(slices, "slice", "slices")
-    run.check_items(count, "slice")
-    run.spend(count)
-    each, longer = divmod(len(items), count)
-    result: list[Value] = []
-    start = 0
-    for index in range(count):
-        end = start + each + (index < longer)
-        column = items[start:end]
-        if fill_with is not None and index >= longer:
-            column.append(fill_with)
-        result.append(column)
-        start = end
-    return result
-
-
 def pairs(run: Run, value: Value) -> list[Value]:
     if value is UNDEFINED or value is None:
         return []
@@ -149,7 +132,6 @@ LISTS: tuple[FunctionEntry, ...] = (
     ),
     _lists("reverse", reverse, "the items or characters from last to first"),
     _lists("batch(linecount, fill_with=none)", batch, "lists of `linecount` items each"),
-    _lists("slice(slices, fill_with=none)", columns, "the items divided into `slices` lists"),
     _lists("items", pairs, "a list of [key, value] of an object"),
     _lists("dictsort(case_sensitive=false, by='key', reverse=false)", dictsort),
     _lists(

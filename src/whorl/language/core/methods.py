@@ -1,19 +1,16 @@
-"""Methods of texts, lists, objects and loops, and functions that make objects."""
+"""Methods of texts, lists and objects, and functions that make objects."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.language.calls import Family, FunctionEntry, Run, paid_items, text, whole
+from whorl.language.calls import Family, FunctionEntry, Run, paid_items, text
 from whorl.language.core import lists
 from whorl.language.core import text as filters
 from whorl.language.faults import EvaluationError
-from whorl.language.operators import equal, fill_braces
+from whorl.language.operators import equal
 from whorl.language.values import (
     UNDEFINED,
-    Cycler,
-    Joiner,
-    LoopVariable,
     Namespace,
     Value,
     item_of,
@@ -23,10 +20,6 @@ from whorl.language.values import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-_Named = dict[str, Value]
-_Extra = tuple[Value, ...]
 
 
 def _own(name: str) -> Callable[[Run, str], Value]:
@@ -53,26 +46,6 @@ def _with_affix(operation: str) -> Callable[[Run, str, Value], bool]:
     return has_affix
 
 
-def _padding(operation: str) -> Callable[[Run, str, Value, Value], str]:
-    pad = getattr(str, operation)
-
-    def padded(run: Run, value: str, width: Value, fill: Value) -> str:
-        size, filler = _width(run, value, width, operation), text(fill, "padding", "fill")
-        if len(filler) != 1:
-            raise EvaluationError("padding needs one character to fill with")
-        return str(pad(value, size, filler))
-
-    return padded
-
-
-def right_split(run: Run, value: str, separator: Value, maxsplit: Value) -> list[str]:
-    mark, limit = filters.split_arguments(run, value, separator, maxsplit)
-    if mark is None or len(mark) == 1:
-        return value.rsplit(mark, limit)
-    # Python searches backwards in quadratic time, forwards in linear time.
-    return [part[::-1] for part in value[::-1].split(mark[::-1], limit)[::-1]]
-
-
 def split_lines(run: Run, value: str, keepends: Value) -> list[str]:
     run.limit_text(len(value), "splitlines")
     lines = value.splitlines(bool(keepends))
@@ -90,26 +63,11 @@ def find(run: Run, value: str, part: Value) -> int:
     return value.find(text(part, "find", "part"))
 
 
-def find_last(run: Run, value: str, part: Value) -> int:
-    wanted = text(part, "rfind", "part")
-    if len(wanted) < 2:
-        return value.rfind(wanted)
-    # Python searches backwards in quadratic time, forwards in linear time.
-    at = value[::-1].find(wanted[::-1])
-    return -1 if at < 0 else len(value) - at - len(wanted)
-
-
 def index_of_text(run: Run, value: str, part: Value) -> int:
     position = find(run, value, part)
     if position < 0:
         raise EvaluationError(f"index: the text does not contain {part!r}")
     return position
-
-
-def _width(run: Run, value: str, width: Value, operation: str) -> int:
-    size = whole(width, operation, "width")
-    run.check_text(max(size, len(value)), operation)
-    return size
 
 
 def index_of(run: Run, value: list[Value], item: Value) -> int:
@@ -138,33 +96,7 @@ def get(run: Run, value: Value, key: Value, default: Value) -> Value:
     return default if item is UNDEFINED else item
 
 
-def cycle(run: Run, loop: LoopVariable, values: _Extra, named: _Named) -> Value:
-    if not values:
-        raise EvaluationError("cycle needs at least one value")
-    return values[loop.index % len(values)]
-
-
-def changed(run: Run, loop: LoopVariable, values: _Extra, named: _Named) -> bool:
-    seen: Value = list(values)
-    if loop.changed is not UNDEFINED and equal(run, loop.changed, seen):
-        return False
-    loop.changed = seen
-    return True
-
-
-def next_value(run: Run, cycler: Cycler) -> Value:
-    value = cycler.current
-    cycler.position += 1
-    return value
-
-
-def reset(run: Run, cycler: Cycler) -> None:
-    cycler.position = 0
-
-
-_text, _list, _object, _loop, _cycler = (
-    Family("method", owner) for owner in ("text", "list", "object", "loop", "cycler")
-)
+_text, _list, _object = (Family("method", owner) for owner in ("text", "list", "object"))
 
 METHODS: tuple[FunctionEntry, ...] = (
     _text("upper", _own("upper"), "the text in capital letters"),
@@ -173,23 +105,19 @@ METHODS: tuple[FunctionEntry, ...] = (
     _text("lstrip(chars=none)", _stripping(right=False), "without white space at its start"),
     _text("rstrip(chars=none)", _stripping(left=False), "without white space at its end"),
     _text("split(sep=none, maxsplit=-1)", filters.split, "the parts in a list"),
-    _text("rsplit(sep=none, maxsplit=-1)", right_split, "split from the end"),
     _text("splitlines(keepends=false)", split_lines, "a list of the lines"),
     _text("replace(old, new, count=none)", filters.replace, "`old` replaced"),
     _text("startswith(prefix)", _with_affix("startswith"), "true if it begins with `prefix`"),
     _text("endswith(suffix)", _with_affix("endswith"), "true if it ends with `suffix`"),
     _text("join(items)", join_items, "the items joined, with this text in between"),
-    _text("format(*values)", fill_braces, "the text with its `{}` placeholders filled in"),
     _text("title", _own("title"), "every word begins with a capital"),
     _text("capitalize", _own("capitalize"), "the first letter as a capital"),
-    _text("swapcase", _own("swapcase"), "capital and small letters swapped"),
     _text(
         "count(part)",
         lambda run, value, part: value.count(text(part, "count", "part")),
         "how often `part` occurs",
     ),
     _text("find(part)", find, "where `part` begins, or -1"),
-    _text("rfind(part)", find_last, "where the last `part` begins, or -1"),
     _text("index(part)", index_of_text, "where `part` begins"),
     _text("isdigit", _own("isdigit"), "true if all are digits"),
     _text("isalpha", _own("isalpha"), "true if all are letters"),
@@ -197,34 +125,16 @@ METHODS: tuple[FunctionEntry, ...] = (
     _text("isspace", _own("isspace"), "true if all are white space"),
     _text("isupper", _own("isupper"), "true if all letters are capital"),
     _text("islower", _own("islower"), "true if all letters are small"),
-    _text(
-        "zfill(width)",
-        lambda run, value, width: value.zfill(_width(run, value, width, "zfill")),
-        "padded with zeros at its start to a width",
-    ),
-    _text("ljust(width, fill=' ')", _padding("ljust"), "padded at its end to a width"),
-    _text("rjust(width, fill=' ')", _padding("rjust"), "padded at its start to a width"),
-    _text("center(width, fill=' ')", _padding("center"), "padded at both ends to a width"),
     _list("index(item)", index_of, "the position of an item"),
     _list("count(item)", count_items, "how often an item occurs"),
     _object("items", lists.pairs, "a list of [key, value]"),
     _object("keys", _listing("keys"), "a list of the keys"),
     _object("values", _listing("values"), "a list of the values"),
     _object("get(key, default=none)", get, "the value of a key, or the default"),
-    _loop("cycle(*values)", cycle, "one of the values in turn, by iteration"),
-    _loop("changed(*values)", changed, "true if the values differ from the last call"),
-    _cycler("next", next_value, "the current value; moves on to the next one"),
-    _cycler("reset", reset, "starts again with the first value"),
 )
 
 
-_OWNERS: tuple[tuple[type, str], ...] = (
-    (str, "text"),
-    (list, "list"),
-    (dict, "object"),
-    (LoopVariable, "loop"),
-    (Cycler, "cycler"),
-)
+_OWNERS: tuple[tuple[type, str], ...] = ((str, "text"), (list, "list"), (dict, "object"))
 
 
 def owner_of(value: Value) -> str:
@@ -249,22 +159,9 @@ def make_namespace(run: Run, values: tuple[Value, ...], named: dict[str, Value])
     return Namespace(make_object(run, values, named))
 
 
-def make_cycler(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> Cycler:
-    if named or not values:
-        raise EvaluationError("cycler needs at least one value")
-    return Cycler(list(values))
-
-
-def make_joiner(run: Run, separator: Value) -> Joiner:
-    """Nothing when first called, then the separator."""
-    return Joiner(run.text(separator))
-
-
 _objects = Family("function", "objects")
 
 OBJECTS: tuple[FunctionEntry, ...] = (
     _objects("dict(**values)", make_object, "an object of the named values"),
     _objects("namespace(**values)", make_namespace),
-    _objects("cycler(*values)", make_cycler, "gives its values in turn with `next()`"),
-    _objects("joiner(separator=', ')", make_joiner),
 )

@@ -69,12 +69,6 @@ def replace(run: Run, value: Value, old: Value, new: Value, count: Value) -> str
     return subject.replace(old, new, limit)
 
 
-def center(run: Run, value: Value, width: Value) -> str:
-    subject, size = run.text(value), whole(width, "center", "width")
-    run.check_text(max(size, len(subject)), "center")
-    return subject.center(size)
-
-
 def indent(run: Run, value: Value, width: Value, first: Value, blank: Value) -> str:
     """Lines after the first begin with spaces, or with the given text."""
     subject = run.text(value)
@@ -151,24 +145,6 @@ def escape(run: Run, value: Value) -> str:
     return subject.translate(_ESCAPES)
 
 
-def striptags(run: Run, value: Value) -> str:
-    import html
-
-    subject = run.text(value)
-    run.spend(len(subject) >> 4)
-    kept: list[str] = []
-    position = 0
-    while (start := subject.find("<", position)) >= 0:
-        closing = "-->" if subject.startswith("<!--", start) else ">"
-        close = subject.find(closing, start)
-        if close < 0:
-            break
-        kept.append(subject[position:start])
-        position = close + len(closing)
-    kept.append(subject[position:])
-    return html.unescape(" ".join("".join(kept).split()))
-
-
 def format_values(
     run: Run, value: Value, values: tuple[Value, ...], named: dict[str, Value]
 ) -> str:
@@ -206,12 +182,10 @@ def _with_affix(argument: str) -> Callable[[Run, Value, Value], bool]:
 
 
 def urlencode(run: Run, value: Value) -> str:
-    if not isinstance(value, dict | list):
+    if not isinstance(value, dict):
         return _quoted(run, value, "/")
-    pairs = value if isinstance(value, list) else list(map(list, value.items()))
-    if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise EvaluationError("urlencode needs a text, an object, or a list of [name, value] pairs")
-    run.spend(len(pairs) * 2)
+    run.spend(len(value) * 2)
+    pairs = value.items()
     quoted = ["=".join(_quoted(run, part, "").replace("%20", "+") for part in p) for p in pairs]
     run.check_text(sum(map(len, quoted)) + len(quoted), "urlencode")
     return "&".join(quoted)
@@ -223,22 +197,6 @@ def _quoted(run: Run, value: Value, safe: str) -> str:
     subject = run.text(value)
     run.check_text(len(subject) * 3, "urlencode")
     return quote(subject, safe=safe, errors="replace")
-
-
-def xmlattr(run: Run, value: Value, autospace: Value) -> str:
-    if not isinstance(value, dict):
-        raise EvaluationError("xmlattr needs an object")
-    written: list[str] = []
-    run.spend(len(value) * 2)
-    for key, part in value.items():
-        if part is None:
-            continue
-        if any(mark in key for mark in " \t\n\r\f/>="):
-            raise EvaluationError(f"xmlattr cannot use {key!r} as the name of an attribute")
-        written.append(f'{escape(run, key)}="{escape(run, part)}"')
-    run.check_text(sum(map(len, written)) + len(written) + 1, "xmlattr")
-    joined = " ".join(written)
-    return f" {joined}" if autospace and joined else joined
 
 
 def base64_encode(run: Run, value: Value) -> str:
@@ -303,7 +261,6 @@ TEXT: tuple[FunctionEntry, ...] = (
     _text("string", Run.text, "the value as text"),
     _text("safe", Run.text, "the value as text; templates escape nothing, so this changes nothing"),
     _text("replace(old, new, count=none)", replace, "every `old` replaced by `new`"),
-    _text("center(width=80)", center, "padded with spaces on both sides to a width"),
     _text("indent(width=4, first=false, blank=false)", indent),
     _text("truncate(length=255, killwords=false, end='...', leeway=5)", truncate),
     _text("wordcount", wordcount, "how many words the text has"),
@@ -313,14 +270,11 @@ TEXT: tuple[FunctionEntry, ...] = (
     ),
     _text("escape", escape, "the characters & < > ' \" as HTML entities"),
     _text("e", escape, "the same as escape"),
-    _text("forceescape", escape, "the same as escape"),
-    _text("striptags", striptags, "without HTML tags and comments, white space collapsed"),
     _text("format(*values)", format_values, "the text with its `%s` placeholders filled in"),
     _text("split(separator=none, maxsplit=-1)", split, "a list of the parts between separators"),
     _text("startswith(prefix)", _with_affix("prefix"), "true if the text begins with `prefix`"),
     _text("endswith(suffix)", _with_affix("suffix"), "true if the text ends with `suffix`"),
     _text("urlencode", urlencode, "quoted for a URL; an object becomes a query string"),
-    _text("xmlattr(autospace=true)", xmlattr, "an object as attributes of an XML element"),
     _text("b64encode", base64_encode, "the text's UTF-8 bytes in base64"),
     _text("b64decode", base64_decode, "the text decoded from base64"),
     _text(
@@ -383,23 +337,6 @@ def rounded(run: Run, value: Value, precision: Value, method: Value) -> Value:
     return run.check_number(ways[method](subject * scale) / scale, "round")
 
 
-def filesizeformat(run: Run, value: Value, binary: Value) -> str:
-    size = to_float(run, value, None)
-    if not isinstance(size, float):
-        raise EvaluationError("filesizeformat needs a number")
-    step = 1024 if binary else 1000
-    if size == 1:
-        return "1 Byte"
-    if size < step:
-        return f"{int(size)} Bytes"
-    unit, prefix = step, ""
-    for prefix in "kMGTPEZY":  # noqa: B007
-        unit *= step
-        if size < unit:
-            break
-    return f"{step * size / unit:.1f} {prefix.upper() + 'iB' if binary else prefix + 'B'}"
-
-
 def make_range(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> list[int]:
     if named or not 1 <= len(values) <= 3:
         raise EvaluationError("range takes a stop, or a start and a stop, and a step")
@@ -420,7 +357,6 @@ NUMBERS: tuple[FunctionEntry, ...] = (
     _numbers("int(default=0, base=10)", to_integer, "a whole number, or the default"),
     _numbers("float(default=0.0)", to_float, "a number with decimals, or the default"),
     _numbers("round(precision=0, method='common')", rounded),
-    _numbers("filesizeformat(binary=false)", filesizeformat, "a number of bytes as '13.5 kB'"),
     _number_functions("range(*bounds)", make_range, "a list of numbers up to a stop"),
 )
 
@@ -484,9 +420,4 @@ _json = Family("filter", "json")
 JSON: tuple[FunctionEntry, ...] = (
     _json("tojson(indent=none)", to_json, "the value as JSON"),
     _json("fromjson", from_json, "the value that a JSON text holds"),
-    _json(
-        "pprint(verbose=false)",
-        lambda run, value, verbose: run.json_text(value, 2),
-        "the value as indented JSON",
-    ),
 )

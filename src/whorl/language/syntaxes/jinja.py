@@ -264,6 +264,10 @@ _REFUSED: dict[type[nodes.Node], str] = {
     nodes.Include: "include",
     nodes.Import: "import",
     nodes.FromImport: "from",
+    nodes.Macro: "macro",
+    nodes.CallBlock: "call",
+    nodes.FilterBlock: "filter",
+    nodes.With: "with",
 }
 
 _Arguments = tuple[tuple[tree.Expr, ...], tuple[tuple[str, tree.Expr], ...]]
@@ -276,7 +280,7 @@ class Converter:
         self.library = library
         self.bound: set[str] = set()
         self._loop_used = False
-        self._depth = self._deepest = 0
+        self._depth = 0
         read = self.expression
         self._expressions: dict[type[nodes.Node], Callable[[Any], tree.Expr]] = {
             nodes.Const: lambda node: tree.Literal(node.value, node.lineno),
@@ -303,10 +307,6 @@ class Converter:
             nodes.For: self._for,
             nodes.Assign: self._assign,
             nodes.AssignBlock: self._capture,
-            nodes.FilterBlock: self._capture,
-            nodes.With: self._with,
-            nodes.Macro: lambda node: self._callable(node, node.name),
-            nodes.CallBlock: self._call_block,
         }
 
     def expression(self, node: nodes.Node) -> tree.Expr:
@@ -338,7 +338,6 @@ class Converter:
 
     def _descend(self, offset: int) -> None:
         self._depth += 1
-        self._deepest = max(self._deepest, self._depth)
         if self._depth > LIMITS.depth_max:
             raise LimitExceeded(
                 f"source is nested more than {LIMITS.depth_max} levels deep",
@@ -441,16 +440,8 @@ class Converter:
             target = self.expression(callee.node)
             return tree.MethodCall(target, callee.attr, arguments, keywords, callee.lineno)
         if not isinstance(callee, nodes.Name):
-            raise LanguageError("only functions, macros and methods can be called", node.lineno)
-        if callee.name not in self.bound:
-            return self._apply("function", callee.name, (), (arguments, keywords), callee.lineno)
-        if callee.name == "loop":
-            raise LanguageError(
-                "loops that call themselves with `loop(...)` are not supported",
-                node.lineno,
-                "use a macro that calls itself",
-            )
-        return tree.MacroCall(callee.name, arguments, keywords, callee.lineno)
+            raise LanguageError("only functions and methods can be called", node.lineno)
+        return self._apply("function", callee.name, (), (arguments, keywords), callee.lineno)
 
     def _output(self, part: nodes.Node) -> tree.Stmt:
         if isinstance(part, nodes.TemplateData):
@@ -464,9 +455,7 @@ class Converter:
 
     def _for(self, node: nodes.For) -> tree.Stmt:
         if node.recursive:
-            raise LanguageError(
-                "recursive loops are not supported", node.lineno, "use a macro that calls itself"
-            )
+            raise LanguageError("recursive loops are not supported", node.lineno)
         items = self.expression(node.iter)
         target = self._target(node.target)
         self.bound.add("loop")
@@ -493,40 +482,14 @@ class Converter:
             return tree.AssignMember(node.target.name, node.target.attr, value, node.lineno)
         return tree.Assign(self._target(node.target), value, node.lineno)
 
-    def _capture(self, node: nodes.AssignBlock | nodes.FilterBlock) -> tree.Stmt:
+    def _capture(self, node: nodes.AssignBlock) -> tree.Stmt:
         body = self.body(node.body)
         self.bound.add(tree.CAPTURED)
         value = self._optional(node.filter) or tree.Name(tree.CAPTURED, node.lineno)
-        if isinstance(node, nodes.FilterBlock):
-            return tree.Capture("", body, value, node.lineno)
         if not isinstance(node.target, nodes.Name):
             raise LanguageError("a set block takes one name", node.lineno)
         self.bound.add(node.target.name)
         return tree.Capture(node.target.name, body, value, node.lineno)
-
-    def _with(self, node: nodes.With) -> tree.Stmt:
-        values = [self.expression(value) for value in node.values]
-        targets = [self._target(target) for target in node.targets]
-        bindings = tuple(zip(targets, values, strict=True))
-        return tree.With(bindings, self.body(node.body), node.lineno)
-
-    def _callable(self, node: nodes.Macro | nodes.CallBlock, name: str) -> tree.Macro:
-        if isinstance(node, nodes.Macro):
-            self.bound.update((name, "caller"))
-        defaults = self._all(node.defaults)
-        parameters = tuple(argument.name for argument in node.args)
-        self.bound.update(parameters)
-        deepest, self._deepest = self._deepest, self._depth
-        body = self.body(node.body)
-        depth, self._deepest = self._deepest - self._depth + 1, max(deepest, self._deepest)
-        return tree.Macro(name, parameters, defaults, body, depth, node.lineno)
-
-    def _call_block(self, node: nodes.CallBlock) -> tree.Stmt:
-        self.bound.add(tree.CAPTURED)
-        call = self.expression(node.call)
-        if not isinstance(call, tree.MacroCall):
-            raise LanguageError("a call block needs a macro of this template", node.lineno)
-        return tree.CallBlock(call, self._callable(node, "caller"), node.lineno)
 
 
 def _start(node: nodes.Node) -> int:
@@ -542,8 +505,5 @@ def _refused(node: nodes.Node) -> LanguageError:
         # The node that stands for `autoescape` has no position, its child has.
         inner = next(node.iter_child_nodes(), node)
         return LanguageError("this tag is not supported in templates", inner.lineno)
-    return LanguageError(
-        f"tag {tag!r} is not supported: a template cannot use other templates",
-        node.lineno,
-        "write the text here, or pass it in as an input",
-    )
+    advice = "write the text here, give it a name with `set`, or pass it in as an input"
+    return LanguageError(f"tag {tag!r} is not supported", node.lineno, advice)
