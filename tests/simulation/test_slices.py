@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crash.priced import Priced
-from simulation.machines import error_of, restored
+from simulation.machines import error_of
 from simulation.turns import JumpingTurns
 from whorl.dialects.reader import read_workflow
 from whorl.interpreter.events import FED_KINDS, Event
@@ -250,24 +250,6 @@ def test_what_is_half_computed_is_in_no_snapshot() -> None:
     assert machine.snapshot(in_pieces=True) == machine.snapshot()
     assert machine.collect("x", items) == ["done"]
     assert machine.is_whole
-
-
-@pytest.mark.parametrize("behaviour", [None, 1, 2])
-def test_a_run_keeps_the_prices_of_the_version_that_began_it(behaviour: int | None) -> None:
-    """What a run has computed once it computes again, whatever things cost by then."""
-    long_path = ".".join("abcdefghijklm")
-    source = f"""
-whorl: 1
-steps:
-  rows: {{value: "{{{{ range(17000) | list }}}}"}}
-  dear: {{value: "{{{{ rows | map(attribute='{long_path}') | list | length }}}}"}}
-"""
-    machine = Machine(Plan(read_workflow(source, "test.whorl.yaml").workflow))
-    body: dict[str, Any] = {} if behaviour is None else {"behaviour": behaviour}
-    machine.feed(Event("run.started", "", 5.0, {"run": "r", "seed": "s", **body}))
-
-    assert machine.status == ("failed" if behaviour == 2 else "succeeded")
-    assert restored(machine).meter.prices == (behaviour or 1)
 
 
 def test_golden_journals_are_the_same_in_slices() -> None:

@@ -415,7 +415,7 @@ class RunState(Budgeted):
     pauses: NotRequired[bool]
     # The address under which tasks that wait for calls are called, and what signs it.
     callback: NotRequired[dict[str, str]]
-    # The version of the machine that began the run; it keeps the prices that expressions had then.
+    # The version of the machine that began the run.
     behaviour: NotRequired[int]
     # Only in a snapshot that was taken in the midst of work: the agenda, and how far it has come.
     work: NotRequired[dict[str, Any]]

@@ -313,8 +313,7 @@ def _started(machine: State, body: dict[str, Any]) -> None:
     if "callback" in body:
         state["callback"] = body["callback"]
     if "behaviour" in body:
-        # Runs from before it was told keep the prices of the first version.
-        state["behaviour"] = machine.meter.prices = body["behaviour"]
+        state["behaviour"] = body["behaviour"]
     key = machine.new_frame("run", parent=None, scope="", address="", input=body.get("input") or {})
     state["root"] = key
     if refusal := body.get("refused"):

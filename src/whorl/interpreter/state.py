@@ -49,7 +49,7 @@ class Contents:
         self.plain_frames = cast("dict[str, frames.PlainFrame]", self.frames)
         self.task_frames = cast("dict[str, frames.TaskFrame]", self.frames)
         self.pending: dict[str, frames.Waiting] = self.state["pending"]
-        self.meter = Meter(self.state.get("behaviour", 1))
+        self.meter = Meter()
 
     def snapshot(self, *, in_pieces: bool = False) -> str:
         """The state as a text; one call for all of a large one would hold up other threads."""

@@ -174,20 +174,14 @@ def call_fault(entry: FunctionEntry, error: Exception, offset: int) -> LanguageE
 Place: TypeAlias = tuple[int, int, str]
 FindFunction: TypeAlias = Callable[[Kind, str], FunctionEntry]
 
-# The newest version of what functions cost.
-PRICES = 2
-# The version of the machine's behaviour since which functions and conditions read whole texts.
-WHOLE = 4
-
 
 class Meter:
-    """Counts the fuel of many evaluations, which all pay the `prices` of one version."""
+    """Counts the fuel of many evaluations."""
 
-    __slots__ = ("fuel", "prices")
+    __slots__ = ("fuel",)
 
-    def __init__(self, prices: int = PRICES) -> None:
+    def __init__(self) -> None:
         self.fuel = 0
-        self.prices = prices
 
 
 class Run:
@@ -213,21 +207,6 @@ class Run:
                 f"expression takes more than {self.limits.fuel} steps",
                 help="loop over fewer items, or prepare the value in a step of its own",
             )
-
-    @property
-    def reads_whole(self) -> bool:
-        """Whether long texts are read as a whole: runs of earlier versions read a part."""
-        return self.meter is None or self.meter.prices >= WHOLE
-
-    @property
-    def prices(self) -> int:
-        """The version of the prices that are paid: a run keeps those that it began with."""
-        return PRICES if self.meter is None else self.meter.prices
-
-    def spend_since(self, prices: int, steps: int) -> None:
-        """Pay what is charged since a version of the prices."""
-        if self.prices >= prices:
-            self.spend(steps)
 
     def check_text(self, length: int, operation: str) -> None:
         """Refuse a text before it is built, and pay for it."""
@@ -302,7 +281,7 @@ class Run:
 
     def read(self, value: Value, pay: Callable[[Run, Value], Value]) -> Value:
         """Pay for a value that a function reads or passes on; a text that it makes is limited."""
-        if isinstance(value, str) and len(value) > self.text_max and self.reads_whole:
+        if isinstance(value, str) and len(value) > self.text_max:
             self.spend((self.text_max >> 6) + (len(value) >> 9))
             return value
         return pay(self, value)

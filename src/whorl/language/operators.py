@@ -187,7 +187,7 @@ def contains(run: Run, container: Value, member: Value) -> bool:
     if isinstance(container, str):
         if not isinstance(member, str):
             raise _fault("in", member, container)
-        run.spend((len(container) + len(member)) >> (8 if run.reads_whole else 6))
+        run.spend((len(container) + len(member)) >> 8)
         return member in container
     if isinstance(container, list):
         run.spend(len(container) * run.weigh(member) >> 2)

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from whorl.language.calls import PRICES, Family, FunctionEntry, Run, text
+from whorl.language.calls import Family, FunctionEntry, Run, text
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.values import LIMITS
 from whorl.lazily import regex
@@ -85,10 +85,8 @@ class Pattern:
         """Find all matches that do not overlap."""
         return map(Match, self._program.finditer(_checked(text)))
 
-    def price(self, length: int, prices: int = PRICES) -> int:
+    def price(self, length: int) -> int:
         """The fuel of one search: at worst RE2 visits each state for each character."""
-        if prices == 1:
-            return 1 + (length * (self.cost + 64) >> (11 if self.groups else 12))
         return 1 + (length * self.cost >> 7)
 
     def check_price(self, length: int) -> None:
@@ -169,7 +167,7 @@ def compiled(run: Run, source: Value, operation: str, *, ignore_case: bool = Fal
 
 
 def pay_search(run: Run, program: Pattern, length: int) -> None:
-    run.spend(program.price(length, run.prices))
+    run.spend(program.price(length))
 
 
 def regex_search(run: Run, value: Value, source: Value, group: Value, ignorecase: Value) -> Value:
@@ -202,13 +200,10 @@ def _all(run: Run, program: Pattern, subject: str) -> list[Match]:
     """
     result: list[Match] = []
     pay_search(run, program, len(subject))
-    states, is_first_price = max(0, program.cost - FEW_STATES), run.prices == 1
+    states = max(0, program.cost - FEW_STATES)
     for match in program.search_all(subject):
         left = len(subject) - match.span[1]
-        if is_first_price:
-            pay_search(run, program, left >> 4)
-        else:
-            run.spend(5 + (left >> 9) + (left * states >> 9))
+        run.spend(5 + (left >> 9) + (left * states >> 9))
         result.append(match)
     return result
 

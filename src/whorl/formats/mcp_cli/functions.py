@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from whorl.language.values import Value
 
 SEPARATOR = "---"
-# Where runs of earlier versions cut a history, at its oldest end.
-HISTORY_MAX = 200_000
-LEFT_OUT = "[earlier outputs left out]"
 # The names under which a loop's facts stand in its scope; no text of a workflow can spell them.
 NUMBER, PREVIOUS, HISTORY = "loop:number", "loop:previous", "loop:history"
 
@@ -70,12 +67,6 @@ def main_output(run: Run, outputs: Value) -> str | None:
 def joined(run: Run, outputs: Value) -> str:
     """Outputs as one text."""
     parts = [run.text(part) for part in outputs] if isinstance(outputs, list) else []
-    length = 0
-    for index, part in enumerate(reversed(parts)):
-        length += len(part) + len(SEPARATOR)
-        if length > HISTORY_MAX and index and not run.reads_whole:
-            parts = [LEFT_OUT, *parts[len(parts) - index :]]
-            break
     whole_text = SEPARATOR.join(parts)
     run.read(whole_text, Run.pay)
     return whole_text

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from whorl.formats.orka import outputs
 from whorl.formats.orka.outputs import table_in, tables_in, text_of, texts_in
-from whorl.language.calls import WHOLE
 from whorl.language.faults import LanguageError
 from whorl.language.patterns import Pattern, pattern
 from whorl.language.values import UNDEFINED, Value
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 Scored: TypeAlias = "tuple[float, str]"
 
 # How much of a text, at its end and at its beginning, runs of earlier versions read.
-SEARCHED_MAX = 200_000
-COMPARED_MAX = 20_000
 _SUFFIX = re.compile(r"\s*(?:(%)|/\s*(\d{1,4})|out\s+of\s+(\d{1,4}))", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?")
 _WORDED = re.compile(
@@ -59,16 +56,12 @@ def pay_score(run: Run, results: Table, settings: Table) -> None:
     pay_patterns(run, texts, searches * (len(strategies) + len(patterns)))
     pay_states(run, texts, searches * patterns)
     if settings.get("agreement") is True:
-        words = sum(len(text[: None if run.reads_whole else COMPARED_MAX]) for text in texts)
+        words = sum(map(len, texts))
         run.spend(len(texts) * (len(texts) + (words >> 8)))
 
 
-def searched_part(run: Run, text: str) -> str:
-    return text if run.reads_whole else text[-SEARCHED_MAX:]
-
-
 def pay_patterns(run: Run, texts: list[str], patterns: int) -> None:
-    searched = sum(4 + (len(searched_part(run, text)) >> 7) for text in texts)
+    searched = sum(4 + (len(text) >> 7) for text in texts)
     run.spend(sum(len(text) >> 6 for text in texts) + patterns * searched)
 
 
@@ -79,7 +72,7 @@ def pay_states(run: Run, texts: list[str], patterns: list[str], *, lessons: bool
             program = search_pattern(source, lessons=lessons)
         except LanguageError:
             continue
-        run.spend_since(2, sum(program.price(len(searched_part(run, text))) for text in texts))
+        run.spend(sum(program.price(len(text)) for text in texts))
 
 
 def find_score(run: Run, results: Table, settings: Table) -> Scored | None:
@@ -119,8 +112,7 @@ def _candidates(run: Run, results: Table, settings: Table) -> Iterator[Scored]:
     if settings.get("agreement") is not True:
         return
     # How much the agents agree: the mean likeness of the words that they use.
-    most = None if run.reads_whole else COMPARED_MAX
-    bags = [Counter(_TOKEN.findall(text_of(v).lower()[:most])) for v in results.values()]
+    bags = [Counter(_TOKEN.findall(text_of(v).lower())) for v in results.values()]
     likenesses: list[float] = []
     for bag, other in combinations(filter(None, bags), 2):
         shared = sum(count * other[word] for word, count in bag.items())
@@ -178,17 +170,17 @@ def _by_strategy(run: Run, results: Table, strategy: Table) -> Scored | None:
 
 def _in_text(run: Run, text: str, strategy: Table) -> float | None:
     """The first number in range of the first pattern that has one; else one out of range."""
-    searched, beyond = searched_part(run, text), None
+    beyond: float | None = None
     for source in texts_in(strategy.get("patterns")):
         try:
-            matches = search_pattern(source).search_all(searched)
+            matches = search_pattern(source).search_all(text)
         except LanguageError:
             continue
         for match in islice(matches, 20):
             whole = match.group(0) or ""
             digits = next((part for part in match.groups if part), "") if match.groups else whole
             end = match.span[0] + whole.rfind(digits) + len(digits) if digits else match.span[1]
-            score = _scored(digits, searched[end : end + 20])
+            score = _scored(digits, text[end : end + 20])
             if score is not None and 0 <= score <= 1:
                 return score
             beyond = score if beyond is None else beyond
@@ -199,7 +191,7 @@ def score_of(run: Run, value: Value) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _normalised(float(value), "")
     stripped = value.strip() if isinstance(value, str) else ""
-    match = _NUMBER.match(stripped) or _WORDED.search(searched_part(run, stripped))
+    match = _NUMBER.match(stripped) or _WORDED.search(stripped)
     if match is None:
         return None
     return _scored(match[match.lastindex or 0], stripped[match.end() :][:20])
@@ -226,7 +218,7 @@ def lessons(run: Run, texts: Iterable[str], patterns: list[str], length_max: int
     by_word: dict[str, str] = {}
     for text, source in product(texts, patterns):
         try:
-            matches = search_pattern(source, lessons=True).search_all(searched_part(run, text))
+            matches = search_pattern(source, lessons=True).search_all(text)
             matched = list(islice(matches, _LESSONS_MAX))
         except LanguageError:
             # The reader has reported a pattern that does not compile.
@@ -351,7 +343,6 @@ _FALSE = ("false", "no", "fail", "failed", "unmet", "0")
 _WORD = re.compile(r"\b(true|yes|pass|passed|met|false|no|fail|failed|unmet)\b")
 _NEAR_CHARACTERS = 100
 # How much of an answer runs of earlier versions read.
-_SEARCHED_MAX = 100_000
 
 
 def paths_of(context: str) -> list[str]:
@@ -417,9 +408,8 @@ def _in_prose(text: str, paths: list[str]) -> dict[str, bool]:
 def validation(run: Run, answer: Value, context: Value) -> Table:
     criteria, paths = CONTEXTS[run.text(context)], paths_of(run.text(context))
     text = answer if isinstance(answer, str) else ""
-    run.spend_since(WHOLE, len(text) >> 6)
-    searched = text if run.reads_whole else text[:_SEARCHED_MAX]
-    answers = answered(answer, paths) or _in_prose(searched, paths)
+    run.spend(len(text) >> 6)
+    answers = answered(answer, paths) or _in_prose(text, paths)
     passed: list[Value] = [path for path in paths if answers.get(path)]
     score = round(len(passed) / len(paths), 4)
     verdict = "APPROVED" if score >= APPROVED_FROM else "REJECTED"

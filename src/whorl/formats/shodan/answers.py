@@ -67,7 +67,7 @@ def _extracted(run: Run, text: str, spec: dict[str, Any], what: str) -> Value:
     part: Value = text
     if extract["type"] == "regex":
         program = pattern(str(extract["pattern"]))
-        run.spend_since(2, program.price(len(text)))
+        run.spend(program.price(len(text)))
         match = program.search(text)
         part = match.groups[0] if match is not None and match.groups else None
     elif extract["type"] == "json_path":

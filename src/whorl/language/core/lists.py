@@ -58,7 +58,7 @@ def paid_getter(run: Run, path: Value, default: Value = None) -> Getter:
         return follow
 
     def pay_and_follow(value: Value) -> Value:
-        run.spend_since(2, further)
+        run.spend(further)
         return follow(value)
 
     return pay_and_follow
@@ -281,8 +281,7 @@ def map_items(run: Run, value: Value, arguments: Extra, named: Named) -> list[Va
 
 def _paid(run: Run, entry: FunctionEntry, count: int, rest: Extra, named: Named) -> Getter:
     """A filter or test as a function of an item, which pays for what it looks at as calls do."""
-    run.spend(count)
-    run.spend_since(2, count)
+    run.spend(2 * count)
     sized = [part for part in (*rest, *named.values()) if isinstance(part, str | list | dict)]
 
     def call(item: Value) -> Value:

@@ -28,8 +28,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&#39;", 
 
 def title(run: Run, value: Value) -> str:
     subject, words, end = run.text(value), [""], 0
-    run.spend(1)
-    run.spend_since(2, len(subject) >> 4)
+    run.spend(1 + (len(subject) >> 4))
     # One by one: a single call that goes through a long text would hold up other threads.
     for mark in _WORD_START.finditer(subject):
         run.spend(2)
@@ -103,7 +102,7 @@ def truncate(  # noqa: PLR0917
 
 def wordcount(run: Run, value: Value) -> int:
     subject = run.text(value)
-    run.spend(len(subject) >> (8 if run.reads_whole else 3))
+    run.spend(len(subject) >> 8)
     return sum(1 for _ in _WORD.finditer(subject))
 
 
@@ -221,7 +220,7 @@ def sha256(run: Run, value: Value) -> str:
     import hashlib
 
     subject = run.text(value)
-    run.spend(len(subject) >> (8 if run.reads_whole else 6))
+    run.spend(len(subject) >> 8)
     return hashlib.sha256(subject.encode("utf-8", "replace")).hexdigest()
 
 

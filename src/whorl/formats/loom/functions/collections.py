@@ -232,7 +232,7 @@ def _encode_component(run: Run, values: list[Value]) -> str:
 
 @URIS("uriComponentToString(text:str)", "the text without URI escapes", alias="decodeUriComponent")
 def _decode_component(run: Run, text: str) -> str:
-    run.spend_since(2, text.count("%"))
+    run.spend(text.count("%"))
     return arguments.decode_text(unquote_to_bytes(text), "utf-8")
 
 

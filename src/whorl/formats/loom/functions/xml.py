@@ -245,7 +245,7 @@ def _add_properties(
 ) -> None:
     prefixes = _declared(around, [key[1:] for key in properties if key[:1] == "@"])
     for key, value in properties.items():
-        run.spend_since(2, 8 + (len(key) >> 1))
+        run.spend(8 + (len(key) >> 1))
         values = value if isinstance(value, list) else [value]
         if key.startswith("@") and not isinstance(value, list | dict):
             element.attributes[arguments.encode_name(key[1:])] = _scalar(run, value)
@@ -263,7 +263,7 @@ def _add_properties(
 
 
 def _element(run: Run, key: str, value: Value, around: frozenset[str]) -> Node:
-    run.spend_since(2, 4)
+    run.spend(4)
     own = [name[1:] for name in value if name[:1] == "@"] if isinstance(value, dict) else []
     prefix, _, local = key.partition(":")
     # A prefix that nothing declares is left out.

@@ -450,8 +450,7 @@ def print_text(run: Run, value: Value) -> str:
 def json_text(run: Run, value: Value) -> str:
     """Write a value as compact JSON."""
     parts = measure(value, run.limits, run.text_max)
-    run.spend(parts)
-    run.spend_since(2, parts)
+    run.spend(2 * parts)
     written = _json_of(value)
     run.check_text(len(written), "JSON")
     return written

@@ -15,7 +15,6 @@ from whorl.interpreter.frames import HIDDEN, children_of, discard, is_failure
 from whorl.interpreter.plan import Combined, judge_key
 from whorl.ir import AllOf, AnyOf, BranchTaken, Constant, Judge, Plateau, Score, Stable, When
 from whorl.language import LanguageError, free_names, to_text, truth
-from whorl.language.calls import WHOLE
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
@@ -85,15 +84,13 @@ def _warn_no_verdict(machine: State, key: str, value: Any) -> None:
     if isinstance(value, dict) and value.get("verdict") == "inconclusive":
         message = f"{judge} gave {value.get('answer')}, which counts as not met; name the part to "
         message += "judge (native: `judge: {of: ...}`), or a model that reads more"
-    elif machine.state.get("behaviour", 1) >= WHOLE:
+    else:
         words = " ".join(frame["judged"][frame["asking"]]["answer"].split())
         shown = f"{words[:SHOWN_MAX]}..." if len(words) > SHOWN_MAX else words
         is_secure = machine.plan.tasks[judge_key(frame["node"], 0)].secure
         words = "" if is_secure else f" but {shown!r}" if shown else " and nothing else"
         code, message = "R113", f"{judge} answered neither yes nor no{words}, which counts as not "
         message += "met; ask what can be answered with yes or no, or name another model"
-    else:
-        return
     machine.warn(_place(frame), code, message, once=f"{code} {frame['address']}")
 
 
