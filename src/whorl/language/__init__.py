@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
     from whorl.language.evaluator import Program
     from whorl.language.libraries import Library, Semantics
-    from whorl.language.names import NameUse, Path
     from whorl.language.patterns import pattern
-    from whorl.language.tree import Tree
+    from whorl.language.tree import NameUse, Path, Tree
 
 __all__ = [
     "LIMITS",
@@ -176,7 +175,7 @@ def truth(expression: Expression, scope: Scope) -> bool:
 @_cached
 def free_names(expression: Expression) -> tuple[NameUse, ...]:
     """Return the uses of names that the expression expects its scope to know."""
-    from whorl.language.names import free_names_of
+    from whorl.language.tree import free_names_of
 
     # What cannot be compiled has no names.
     _program(expression)
@@ -196,7 +195,7 @@ def is_light(expression: Expression) -> bool:
 
 def path_in(expression: Expression) -> tuple[str, Path] | None:
     """Return the name and the keys of an expression that only reads them, such as `a.b[0]`."""
-    from whorl.language.names import whole_path_of
+    from whorl.language.tree import whole_path_of
 
     value = parse(expression).value
     path = None if value is None else whole_path_of(value)
@@ -212,7 +211,7 @@ def functions(library: str = "") -> tuple[FunctionEntry, ...]:
 
 # These take time to make, and only what parses and compiles needs them.
 _LAZY = {
-    "NameUse": "names",
+    "NameUse": "tree",
     "Library": "libraries",
     "Semantics": "libraries",
     "pattern": "patterns",

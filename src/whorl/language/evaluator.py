@@ -15,9 +15,8 @@ from whorl.language.calls import CALL_FAULTS, FindFunction, Run, call_entry, cal
 from whorl.language.calls import items as items_of
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.libraries import Semantics, semantics_of
-from whorl.language.names import is_borrowed
 from whorl.language.operators import ARITHMETIC, COMPARISON, sign
-from whorl.language.tree import weight_of
+from whorl.language.tree import is_borrowed, weight_of
 from whorl.language.values import (
     UNDEFINED,
     Group,

@@ -31,7 +31,7 @@ from whorl.source import Entry, Lines, Mapping, Scalar, Sequence, Value, plain
 if TYPE_CHECKING:
     from whorl.ir.expressions import Names
     from whorl.language import Json
-    from whorl.language.names import NameUse
+    from whorl.language.tree import NameUse
 
 
 # Typed answers: what `returns` says in short, and the schema that it stands for.

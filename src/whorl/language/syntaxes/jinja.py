@@ -21,7 +21,7 @@ from whorl.language import tree
 from whorl.language.calls import Kind, bind
 from whorl.language.core import check_method, find
 from whorl.language.faults import LanguageError, LimitExceeded
-from whorl.language.names import names_of
+from whorl.language.tree import names_of
 from whorl.language.values import INTEGER_MAX, LIMITS
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from whorl.errors import Span
     from whorl.ir import Block, Workflow
-    from whorl.language.names import Path
+    from whorl.language.tree import Path
     from whorl.source import Value
 
 CODE = "X100"
