@@ -54,8 +54,9 @@ AS_WORDS = commands("""
     node --max-old-space-size=99 a.js V | perl a.pl V | deno run --allow-net a.ts V | uv run ruff V
     timeout 5 grep V f | sudo ls V | env A=b ls V | nice -n 5 python3 a.py V | npm run check -- V
     git commit -m V | git switch -c V | git log --author=V V..HEAD | tar -czf V.tar.gz a
-    find V -name V | awk -v name=V '{ print name }' f | sed -n 1p V | sed -i -e 1d V | jq V
-    curl -d V https://example.org | ssh V | docker run -e A=V image | ./check V
+    find V -name V | awk -F , -v name=V '{ print name }' f | awk -F , '{ print }' V
+    sed -n 1p V | sed -i -e 1d V | jq V | curl -d V https://example.org | ssh V
+    docker run -e A=V image | ./check V
 """)
 
 
@@ -121,7 +122,15 @@ def test_what_a_script_reads_is_not_code(command: str | list[str]) -> None:
         *("echo {{ x }} | while read X; do eval $X; done", "bash {{ x }} {{ x }}"),
         *(". /dev/stdin <<E\n{{ x }}\nE", "source /dev/stdin <<< {{ x }}", ". {{ x }}"),
         *(". <(echo {{ x }})", "bash <(echo {{ x }})", 'eval "$(echo {{ x }})"'),
-        *('bash -c "$(cat <<E\n{{ x }}\nE\n)"', "echo {{ x }} 2>&1 | sh"),
+        *('bash -c "$(cat <<E\n{{ x }}\nE\n)"', "echo {{ x }} 2>&1 | sh", ". -- <(echo {{ x }})"),
+        *("(echo {{ x }}) | sh", "if true; then echo {{ x }}; fi | sh", "echo {{ x }} |& sh"),
+        *("echo {{ x }} | tee f | sh", "sh -s < {{ x }}", "PATH=$(dirname {{ x }}); ls"),
+        *(
+            "awk -F , {{ x }} f",
+            "chroot / {{ x }}",
+            "sed p {{ x }} -e {{ x }}",
+            "sh -o posix {{ x }}",
+        ),
         *("bash -s a <<E\n{{ x }}\nE", "bash 2>/dev/null {{ x }}", "env -i {{ x }}"),
         *("ls | xargs -n 1 {{ x }}", "git -c alias.a=!{{ x }} a", "tar -I {{ x }} -xf o.tar"),
         *("timeout 5 bash -c {{ x }}", "python3 -c{{ x }}"),

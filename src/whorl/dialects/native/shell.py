@@ -435,9 +435,12 @@ class _Scanner:
             return
         context.depth = max(0, context.depth + {"(": 1, ")": -1}.get(mark, 0))
         is_piped = mark == "|" and "||" not in self.source[max(0, self.at - 1) : self.at + 2]
+        is_piped = is_piped or (mark == "&" and self._before("|"))
+        # A group or a loop gives what the commands in it do.
+        is_group = command.named()[:1] in ([], ["}"], ["done"], ["fi"]) and self.places > 0
         # The words of an array are no command.
         words = ["="] if mark == "(" and self._before("=") else []
-        is_fed = is_piped and (command.has_value or command.is_fed)
+        is_fed = is_piped and (command.has_value or command.is_fed or is_group)
         context.command = Command(self.at + 1, words, is_fed=is_fed)
         self._copy()
         if mark == "\n" and self.heredocs:

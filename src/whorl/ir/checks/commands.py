@@ -43,14 +43,16 @@ def refusal(words: Sequence[str], prefix: str = "") -> str:
 
 def input_reader(words: Sequence[str]) -> str:
     """The program that takes its input for code in a command of these words; or nothing."""
-    known = (list(words[at:]) for at, word in enumerate(words) if name_of(word) in INTERPRETERS)
+    readers = {*INTERPRETERS, *NEVER, *READING}
+    known = (list(words[at:]) for at, word in enumerate(words) if name_of(word) in readers)
     words = started(words) or next(known, [])
     name, rest = (name_of(words[0]), words[1:]) if words else ("", [])
     if name in INTERPRETERS:
         at, _ = _script_of(words)
         return words[0] if at is None or words[at] in _INPUTS else ""
     if name in ("source", "."):
-        return words[0] if not rest or rest[0] in _INPUTS else ""
+        file = next((word for word in rest if word[:1] != "-" or word == "-"), "-")
+        return words[0] if file in _INPUTS else ""
     if name in ("psql", "mysql") and any(_QUERY.match(word) for word in rest):
         return ""
     return words[0] if name in NEVER or name in READING else ""
@@ -62,10 +64,14 @@ def started(words: Sequence[str]) -> list[str]:
     while words and name_of(words[0]) in STARTERS:
         at = 1
         while at < len(words) and _BEFORE_PROGRAM.fullmatch(words[at]):
-            at += 1
-        words = words[at:]
-        if words and words[0][:1] in ("-", "$"):
+            at += 2 if words[at] == "-n" else 1
+        at += name_of(words[0]) in BEHIND_ITS_OWN
+        uncertain = (word for word in words[1 : at + 1] if word[:1] in ("-", "$", VALUE))
+        if any(word != "-n" for word in uncertain):
             return []
+        words = words[at:]
+    if words and name_of(words[0]) in ("kubectl", "oc") and "--" in words:
+        return started(words[words.index("--") + 1 :])
     return words
 
 
@@ -78,8 +84,10 @@ def name_of(word: str) -> str:
 def _script_of(words: Sequence[str]) -> tuple[int | None, bool]:
     """Where an interpreter's script is among its words, and whether options may stand behind it."""
     kind, at = INTERPRETERS[name_of(words[0])], 1
-    while at < len(words) and kind.flags.fullmatch(words[at]):
-        at += 1
+    while at < len(words) and (
+        kind.flags.fullmatch(words[at]) or kind.with_word.fullmatch(words[at])
+    ):
+        at += 2 if kind.with_word.fullmatch(words[at]) else 1
     flag = words[at] if at < len(words) else ""
     has_code, has_options = bool(kind.code.fullmatch(flag)), bool(kind.open_code.fullmatch(flag))
     at += has_code or has_options
@@ -95,7 +103,10 @@ def _is_code(words: list[str], prefix: str) -> bool:
         if name.endswith("awk") and last == "-v" and _ASSIGNMENT.match(prefix):
             return False
         at, has_options = _script_of(words)
-        return at is None or has_options or _EVALUATES.search(words[at]) is not None
+        if at is None or has_options or _EVALUATES.search(words[at]):
+            return True
+        words = [*words, prefix] if prefix[:1] == "-" else words
+        return name.endswith("sed") and _SED_CODE.match(words[-1]) is not None
     if name in BEHIND_A_WORD and any(word[:1] != "-" for word in words[1:]):
         return True
     if name == "find" and any(word.startswith(("-exec", "-ok")) for word in words):
@@ -134,20 +145,25 @@ _QUERY: Final = regex(r"-[A-Za-z]*[cef]|--(?:command|execute|file)")
 class Interpreter:
     """A program that runs a script, behind which all words are values for the script.
 
-    `flags` may stand before the script, `code` right before it; behind the code of `open_code`
-    there may be more options.
+    `flags` may stand before the script, those of `with_word` with a word behind them, and `code`
+    right before it; behind the code of `open_code` there may be more options.
     """
 
     flags: Pattern = _NOTHING
+    with_word: Pattern = _NOTHING
     code: Pattern = _NOTHING
     open_code: Pattern = _NOTHING
 
 
 SHELLS: Final = ("sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash")
-_SHELL: Final = Interpreter(regex(r"[-+][elufvx]*o?|pipefail|--"), regex(r"-[elufvx]*c"))
-_PYTHON: Final = Interpreter(regex(r"-[uBIEsSOq]+"), regex(r"-[uBIEsSOq]*c|-m"))
-_AWK: Final = Interpreter(regex(r"-v|[A-Za-z_]\w*=.*|-F.+"), regex(r"-f"))
-_SED: Final = Interpreter(regex(r"-[nErsuzi]+(?:\.\w+)?"), regex(r"-[nErsuz]*e|-f"))
+_SHELL: Final = Interpreter(
+    regex(r"[-+][elufvx]*|--"), regex(r"[-+][elufvx]*o"), regex(r"-[elufvx]*c")
+)
+_PYTHON: Final = Interpreter(regex(r"-[uBIEsSOq]+"), regex(r"-[WX]"), regex(r"-[uBIEsSOq]*c|-m"))
+_AWK: Final = Interpreter(regex(r"-F.+"), regex(r"-[vF]"), regex(r"-f"))
+# Also behind its script.
+_SED_CODE: Final = regex(r"-[A-Za-z]*[ef]|--[ef]")
+_SED: Final = Interpreter(regex(r"-[nErsuzi]+(?:\.\w+)?"), code=regex(r"-[nErsuz]*e|-f"))
 _OTHER: Final = Interpreter(
     regex(r"-[nlaw0]+|-[rIM]\w.*|--[a-z-]+=.*|--allow-.*|run|eval|exec|test|x"),
     open_code=regex(r"-[A-Za-z0]*[erR]|-p|--(?:eval|print|run)"),
@@ -168,8 +184,9 @@ INTERPRETERS: Final[dict[str, Interpreter]] = {
         _OTHER,
     ),
 }
-# Those that start another program, and what may stand before its name.
-_BEFORE_PROGRAM: Final = regex(r"(?s:[A-Za-z_]\w*=.*)|[0-9.]+[smhd]?|-n|--|run|exec|x|dlx")
+# Those that start another program, and what may stand before its name; some have a word of theirs.
+_BEFORE_PROGRAM: Final = regex(r"(?s:[A-Za-z_]\w*=.*)|-n|run|exec|x|dlx")
+BEHIND_ITS_OWN: Final = ("timeout", "chroot", "gosu", "su-exec", "taskset", "chrt", "faketime")
 STARTERS: Final = frozenset(
     (
         *("env", "sudo", "doas", "xargs", "nohup", "setsid", "command", "builtin", "exec", "time"),
@@ -226,7 +243,6 @@ OPTIONS: Final[dict[str, Pattern]] = {
     **dict.fromkeys(("psql", "mysql"), regex(r"-[A-Za-z]*[ce]|--(?:command|execute)")),
     "sqlite": regex(r"--?cmd"),
     **dict.fromkeys(("ansible", "ansible-playbook"), regex(r"-[ae]|--(?:args|extra-vars)")),
-    **dict.fromkeys(("kubectl", "oc"), regex(r"--$")),
 }
 
 
