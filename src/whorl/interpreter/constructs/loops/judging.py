@@ -77,6 +77,10 @@ def take_answer(machine: State, key: str, outcome: Outcome) -> Verdict | None:
     return _check(machine, key)
 
 
+# The version of the machine's behaviour from which on an unclear judge is told of.
+_TOLD_SINCE = 4
+
+
 def _warn_no_verdict(machine: State, key: str, value: Any) -> None:
     """A judge said neither yes nor no, or could not read its text: told once for each loop."""
     frame = machine.loop_frames[key]
@@ -84,6 +88,8 @@ def _warn_no_verdict(machine: State, key: str, value: Any) -> None:
     if isinstance(value, dict) and value.get("verdict") == "inconclusive":
         message = f"{judge} gave {value.get('answer')}, which counts as not met; name the part to "
         message += "judge (native: `judge: {of: ...}`), or a model that reads more"
+    elif machine.state.get("behaviour", 1) < _TOLD_SINCE:
+        return
     else:
         words = " ".join(frame["judged"][frame["asking"]]["answer"].split())
         shown = f"{words[:SHOWN_MAX]}..." if len(words) > SHOWN_MAX else words
