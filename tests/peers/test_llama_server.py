@@ -130,7 +130,4 @@ def test_the_server_is_checked(url: str) -> None:
         async with providers_for(settings_for(url, api_key=KEY)) as providers:
             return await providers.check_provider("one")
 
-    found = asyncio.run(main())
-
-    assert found.ok
-    assert "/v1/models" in found.message
+    assert "/v1/models" in asyncio.run(main())

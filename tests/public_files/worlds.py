@@ -13,7 +13,7 @@ from whorl.errors import ProviderError
 from whorl.interpreter.events import Event
 from whorl.language.libraries import open_library
 from whorl.plugins import load_reference
-from whorl.providers.asking import verdict_of
+from whorl.providers.asking import judged_value
 from whorl.providers.memory import amended, key_of, search
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.journal.folding import fold
@@ -55,8 +55,7 @@ class World:
                 return Reply(self._answer(inputs, request), Usage(1, 10, 5, 0.01))
             case "judge":
                 word = "NO" if re.search(r"\[1\][^\[]*$", request.address) else "YES"
-                verdict: Json = {"verdict": verdict_of(word), "answer": word}
-                return Reply(verdict, Usage(1, 10, 1, 0.01))
+                return Reply(judged_value({}, word), Usage(1, 10, 1, 0.01))
             case "memory":
                 return Reply(self._memory(inputs, request))
             case "use":

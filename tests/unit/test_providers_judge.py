@@ -9,7 +9,6 @@ from whorl.providers.asking import (
     fence_for,
     judged_value,
     judgement_of,
-    verdict_of,
 )
 from whorl.providers.task import Request
 
@@ -33,7 +32,7 @@ from whorl.providers.task import Request
     ],
 )
 def test_verdicts(answer: str, verdict: str) -> None:
-    assert verdict_of(answer) == verdict
+    assert judged_value({}, answer)["verdict"] == verdict
 
 
 def request(text: str, key: str = "k1", **inputs: object) -> Request:

@@ -431,13 +431,8 @@ def fence_for(key: str, text: str) -> str:
     return f"=====[{next(mark for mark in marks if mark not in text)}]====="
 
 
-def verdict_of(answer: str) -> Verdict:
-    """The verdict in the first word of an answer, Markdown, punctuation and case aside."""
-    return _split(answer)[0]
-
-
 def _split(answer: str) -> tuple[Verdict, str]:
-    """The verdict and the words after it."""
+    """The verdict in the first word, Markdown, punctuation and case aside; and the words after."""
     text = spoken(answer)
     word = _FIRST_WORD.match(text[:1_000])
     if word is None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from whorl.errors import ProviderError, UsageError, did_you_mean
-from whorl.lazily import dataclass
+from whorl.errors import UsageError, did_you_mean
 from whorl.plugins import Plugins, formats, joined
 
 if TYPE_CHECKING:
@@ -36,13 +34,6 @@ KINDS = {
     "file_read": "whorl.providers.files:FileRead",
     "file_write": "whorl.providers.files:FileWrite",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    provider: str
-    ok: bool
-    message: str
 
 
 def kinds() -> dict[str, str]:
@@ -118,25 +109,13 @@ class Providers:
                 return kind.effect_of(str(inputs.get("task", "")))
         return kind.effect
 
-    async def check_provider(self, name: str) -> Check:
-        provider = self.settings.providers.get(name)
-        if provider is None and name == "local":
-            from whorl.providers.settings import ProviderSettings
+    async def check_provider(self, name: str) -> str:
+        """What to tell of a provider that answers. Raises ProviderError."""
+        from whorl.providers.models.client import choose_models
 
-            provider = ProviderSettings(name="local", kind="local", keeps_max_tokens=True)
-        if provider is None:
-            near = did_you_mean(name, self.settings.providers)
-            raise UsageError(f"provider {name!r} is not configured", help=near, code="W022")
-        from whorl.providers.models.client import missing_key
-
-        if fault := missing_key(provider):
-            return Check(name, False, fault)
-        if name == self.settings.default_provider and self.settings.default_model:
-            provider = replace(provider, model=self.settings.default_model)
-        try:
-            return Check(name, True, await self.context.models.check(provider))
-        except ProviderError as fault:
-            return Check(name, False, str(fault))
+        # A check asks for no model.
+        [chosen] = choose_models(self.settings, {"provider": name, "model": "-"}).candidates
+        return await self.context.models.check(chosen.provider)
 
     async def close(self) -> None:
         if "context" in vars(self):

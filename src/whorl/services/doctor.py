@@ -92,8 +92,7 @@ async def _model(settings: Settings, named: str) -> tuple[bool, str]:
 
 
 async def _provider(providers: Providers, name: str) -> tuple[bool, str]:
-    check = await providers.check_provider(name)
-    return check.ok, check.message
+    return True, await providers.check_provider(name)
 
 
 async def _server(providers: Providers, server: ToolServer) -> tuple[bool, str]:

@@ -393,10 +393,6 @@ def _split(settings: Settings, model: str) -> tuple[str, str]:
     unless there is no default provider, or one whose models have no slash in their names: then
     it means a provider that is not set up, and sending it elsewhere would only hide that.
     """
-    if not model:
-        first, slash, rest = settings.default_model.partition("/")
-        is_own = slash and first in settings.providers and not settings.default_provider
-        return (first, rest) if is_own else ("", "")
     first, slash, rest = model.partition("/")
     name = _own_name(settings, first)
     if name == "local" and "local" not in settings.providers:
@@ -423,28 +419,17 @@ def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
         from whorl.providers.models.local import INSTALL, is_installed
 
         if not is_installed():
-            why = "provider 'local', the embedded toy model, is not installed"
-            if not name:
-                why = f"{_missing(settings, name)}; or try things out with the embedded toy model"
-            _refuse(f"{why}: {INSTALL}")
-        return ProviderSettings(
-            name="local", kind="local", model=LOCAL_MODEL, keeps_max_tokens=True
-        )
+            why = "the embedded toy model is not installed, with which things can be tried out"
+            _refuse(f"{_missing(settings, name)}; {why}: {INSTALL}")
+        return ProviderSettings(name="local", kind="local", keeps_max_tokens=True)
     if provider is None:
         _refuse(_missing(settings, name))
-    if fault := missing_key(provider):
-        _refuse(fault)
+    if provider.api_key is None and provider.key_variable:
+        _refuse(
+            f"provider {provider.name!r} takes its key from the variable "
+            f"{provider.key_variable!r}, which is not set, or is empty"
+        )
     return provider
-
-
-def missing_key(provider: ProviderSettings) -> str:
-    """Why a provider cannot be asked without its key, or nothing."""
-    if provider.api_key is not None or not provider.key_variable:
-        return ""
-    return (
-        f"provider {provider.name!r} takes its key from the variable {provider.key_variable!r}, "
-        "which is not set, or is empty"
-    )
 
 
 def _at(

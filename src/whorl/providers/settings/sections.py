@@ -19,8 +19,8 @@ from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import Secret
 from whorl.providers.settings import RuntimeSettings, TemporalSettings
 from whorl.providers.settings.tables import (
+    WEB_ADDRESS,
     Table,
-    check_user,
     is_web_address,
     refuse,
     resolve,
@@ -379,10 +379,8 @@ def _base_url(table: Table, given: str, kind: str, public: KnownProvider | None)
         return ""
     if not url and kind not in KINDS and (near := did_you_mean(kind, KINDS)):
         refuse(f"{table.place} kind {kind!r} is not known; {near}")
-    check_user(url, f"{table.place} base_url")
     if not is_web_address(url):
-        example = "'https://api.example.com/v1'"
-        refuse(f"{table.place} needs a base_url such as {example}, not {shown_url(url)}")
+        refuse(f"{table.place} needs a base_url such as {WEB_ADDRESS}, not {shown_url(url)}")
     return url.rstrip("/")
 
 

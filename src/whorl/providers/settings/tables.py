@@ -183,6 +183,7 @@ T = TypeVar("T")
 # What is behind the first of these marks belongs to no host, whatever it looks like.
 _ADDRESS = regex(r"(?s)(?P<scheme>(?:[^:/?#\\]*:)?(?://)?)(?P<place>[^/?#\\]*)(?P<path>.*)")
 _PATH_SHOWN_MAX = 1_000
+WEB_ADDRESS = "'https://api.example.com/v1', without a user or password"
 _DURATION_MAX_S = 86_400.0
 # A number alone would be seconds, which nobody means who keeps runs for a time.
 _BARE = regex(r"[0-9.]*")
@@ -299,9 +300,8 @@ class Table:
         return self.web_address(key, self.text(key))
 
     def web_address(self, key: str, url: str) -> str:
-        check_user(url, f"{self.place} {key}")
         if url and not is_web_address(url):
-            example = "a web address such as 'https://api.example.com/v1'"
+            example = f"a web address such as {WEB_ADDRESS}"
             refuse(f"{self.place} {key} must be {example}, not {shown_url(url)}")
         return url
 
@@ -377,15 +377,6 @@ def variable_of(name: str, environment: Mapping[str, str]) -> str:
     """The text of a variable; one that holds only spaces is as good as none."""
     text = environment.get(name, "")
     return text if text.strip() else ""
-
-
-def check_user(url: str, what: str) -> None:
-    """Refuses a name and password in an address: they are not shown, and the rest looks right."""
-    match = _ADDRESS.fullmatch(url)
-    if match is not None and "@" in match["place"]:
-        words = f"{what} must have no user or password, and {shown_url(url)} stands behind one"
-        advice = "keys have fields of their own: api_key, headers, [keys.NAME]"
-        raise UsageError(words, code="W901", help=advice)
 
 
 def is_web_address(url: str) -> bool:
