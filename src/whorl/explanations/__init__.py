@@ -6,10 +6,6 @@ import re
 from importlib.resources import files
 
 _CODE = re.compile(r"[WRPICX][0-9]{3}")
-# A section of a file begins with its name and a colon; readers get a heading. An example of one
-# line has no fence, and one with a fence no name.
-_LINE = re.compile(r"\nExample: (.+)\nFix:")
-_SECTION = re.compile(r"\n(What|Why|Example|Fix): *")
 
 
 def explain(code: str) -> str | None:
@@ -17,11 +13,7 @@ def explain(code: str) -> str | None:
     name = code.strip().upper()
     if name not in codes():
         return None
-    text = files(__name__).joinpath(f"{name}.md").read_text(encoding="utf-8")
-    text = _LINE.sub(r"\nExample: ```text\n\1\n```\nFix:", text)
-    if "\nExample: " not in text:
-        text = text.replace("\n```", "\nExample: ```", 1)
-    return _SECTION.sub(r"\n\n## \1\n\n", text)
+    return files(__name__).joinpath(f"{name}.md").read_text(encoding="utf-8")
 
 
 def title(code: str) -> str:
