@@ -61,14 +61,14 @@ def test_programs_in_documents_run(name: str, text: str, tmp_path: Path) -> None
 
 
 def test_the_comparison_shows_programs_that_are_run() -> None:
-    page = (ROOT / "docs/guides/coming-from-langgraph.md").read_text()
+    page = (ROOT / "docs/formats/langgraph.md").read_text()
     for word, file in (("langgraph", "bench/peers/essay.py"), ("py", "examples/python/essay.py")):
         [program] = re.findall(rf"^```{word}\n(.*?)^```", page, re.S | re.M)
         assert program == (ROOT / file).read_text()
 
 
 def test_the_two_loops_of_the_guide_for_logic_apps_do_the_same(tmp_path: Path) -> None:
-    page = (ROOT / "docs/guides/coming-from-logic-apps.md").read_text()
+    page = (ROOT / "docs/formats/logic-apps.md").read_text()
     [definition] = re.findall(r"^```json\n(.*?)^```", page, re.S | re.M)
     [native] = re.findall(r"^```yaml\n(whorl: 1\n.*?)^```", page, re.S | re.M)
     for name, text in (("workflow.json", definition), ("approve.yaml", native)):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cluster.cluster import Server
 
 DOCS = Path(__file__).parents[3] / "docs"
-PAGE = DOCS / "guides/coming-from-temporal.md"
+PAGE = DOCS / "formats/temporal.md"
 
 
 def test_the_loop_of_the_comparison(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
