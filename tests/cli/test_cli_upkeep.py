@@ -36,7 +36,7 @@ def test_validate(whorl: Whorl, project: Path) -> None:
     whorl("validate", str(outside)).ends(2, "does not exist")
     with (project / "whorl.toml").open("a") as config:
         config.write('\n[connectors]\nreplies = "gone.json"\n')
-    whorl("validate polish.yaml").ends(2, "relative to the folder of whorl.toml")
+    whorl("validate polish.yaml").ends(2, "replies of [connectors]: does not exist")
 
 
 MINE = """

@@ -14,14 +14,13 @@ import whorl as package
 from whorl.errors import InvalidWorkflow
 from whorl.services.project import Project, find_project
 from whorl.wings.experiments.document import read_experiment
-from whorl.wings.testing.files import read_test_file, run_tests
+from whorl.wings.testing.files import read_test_file
 
 pytestmark = pytest.mark.threat(row="T20")
 
 SECRET = "dotenv-SECRET-4455"
 PLAIN = "whorl: 1\nname: plain\nsteps:\n  a: {value: 1}\n"
 TESTS = "whorl_tests: 1\nworkflow: %s\ntests:\n  t: {expect: {status: succeeded}}\n"
-CASSETTE = "whorl_tests: 1\nworkflow: w.yaml\ntests:\n  t: {cassette: %s, expect: {}}\n"
 EXPERIMENT = "experiment: 1\nname: e\nworkflow: %s\ncases: %s\ngrade: 'true'\n"
 NODE = "  - {id: a, type: %s, data: {nodeType: %s, %s, outputs: [{name: x, type: string}]}}\n"
 SHODAN = f"version: 2\nmetadata: {{name: s}}\nnodes:\n{NODE}edges: []\n"
@@ -108,15 +107,6 @@ def test_experiments_and_tests_read_no_workflow_that_is_closed(project: Project)
             read(project, file)
 
 
-@pytest.mark.parametrize("name", [".env", "whorl.toml"])
-def test_tests_read_no_cassette_that_is_closed(project: Project, name: str) -> None:
-    (project.root / "w.test.yaml").write_text(CASSETTE % name)
-
-    [tested] = run_tests(project, read_test_file(project, "w.test.yaml"))
-
-    assert "not open to workflows" in tested.failures[0]
-
-
 def test_what_shodan_keeps_hidden_may_be_named(project: Project) -> None:
     (project.root / ".robomesh" / "workflows").mkdir()
     (project.root / ".robomesh" / "workflows" / "f.js").write_text("export default () => 1")
@@ -155,7 +145,7 @@ OTHERS = {
     "wings/experiments/what_if/loop_facts.py": "the engine's own: what was computed before",
     "wings/editor/files.py": "the workflow that a person edits, by a stricter rule",
     "services/files/importing.py": "the database that a person names",
-    "services/files/versions.py": "compares files with what a run kept, and shows none",
+    "services/runs.py": "compares files with what a run kept, and shows none",
     "services/inspecting/live_text.py": "the engine's own: pipes",
     "services/project.py": "the workflow that a person names, and lines of what was read",
     "wings/cluster/values.py": "the engine's own: large payloads",

@@ -103,7 +103,7 @@ def test_a_command_tells_before_it_ends(
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ('url = "ftp://x"', "http or https"),
+        ('url = "ftp://x"', "web address"),
         ("url = 1", "must be a text"),
         ('on = ["ended"]', "needs a url"),
         ('url = "https://x.example"\non = ["never"]', "list of"),

@@ -15,7 +15,7 @@ from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, to_json
-from whorl.providers.registry import KINDS
+from whorl.providers.registry import kinds
 from whorl.wings.cluster.messages import EFFECTS, Beginning, event_to_json
 
 PROGRAMS = seeds(100, 2_000)
@@ -68,7 +68,7 @@ def test_a_history_gives_the_journal_of_the_workflow() -> None:
 
 def test_all_kinds_that_always_have_effects_are_known_with_their_calls() -> None:
     """Whether `use` has one depends on the function that it names."""
-    places = {name: place.split(":") for name, place in KINDS.items() if name != "use"}
-    kinds = {name: getattr(import_module(at), kind) for name, (at, kind) in places.items()}
+    places = {name: place.split(":") for name, place in kinds().items() if name != "use"}
+    found = {name: getattr(import_module(at), kind) for name, (at, kind) in places.items()}
 
-    assert {name: k.calls for name, k in kinds.items() if k.effect != "none"} == EFFECTS
+    assert {name: k.calls for name, k in found.items() if k.effect != "none"} == EFFECTS

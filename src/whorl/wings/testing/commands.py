@@ -125,7 +125,7 @@ def test(
         recorded = cassette_from_text(open_file(cassette, size_max=CASSETTE_BYTES_MAX), cassette)
     else:
         if not project.has_runs():
-            raise _no_run(file)
+            raise _no_run(file, workflow)
         with closing(project.open_store()) as store:
             chosen = find_run(store, run) if run else _newest(store, file, workflow)
             if how := steered(store, chosen):
@@ -262,8 +262,8 @@ def _percent(covered: list[dict[str, Any]]) -> float:
     return 100 * reached / total if total else 100.0
 
 
-def _no_run(file: str) -> UsageError:
-    command = shlex.join(["whorl", "run", file])
+def _no_run(file: str, name: str) -> UsageError:
+    command = shlex.join(["whorl", "run", file, *(["--workflow", name] if name else [])])
     return UsageError(
         f"no run of {file!r} has succeeded yet, so there is nothing to replay",
         help=f"run it once: `{command}`; or name a run with --run",
@@ -280,7 +280,7 @@ def _newest(store: SqliteStore, file: str, name: str) -> RunId:
         if not name or row.name.lower() == name.lower()
     ]
     if not runs:
-        raise _no_run(file)
+        raise _no_run(file, name)
     chosen = next((run for run in runs if not steered(store, run)), runs[0])
     if chosen != runs[0]:
         say(f"replaying run {chosen}: newer ones were steered by a person")

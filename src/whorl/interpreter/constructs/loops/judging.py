@@ -78,7 +78,7 @@ def take_answer(machine: State, key: str, outcome: Outcome) -> Verdict | None:
 
 
 # The version of the machine's behaviour from which on an unclear judge is told of.
-_TOLD_SINCE = 4
+_WARNED_SINCE = 4
 
 
 def _warn_no_verdict(machine: State, key: str, value: Any) -> None:
@@ -88,7 +88,7 @@ def _warn_no_verdict(machine: State, key: str, value: Any) -> None:
     if isinstance(value, dict) and value.get("verdict") == "inconclusive":
         message = f"{judge} gave {value.get('answer')}, which counts as not met; name the part to "
         message += "judge (native: `judge: {of: ...}`), or a model that reads more"
-    elif machine.state.get("behaviour", 1) < _TOLD_SINCE:
+    elif machine.state.get("behaviour", 1) < _WARNED_SINCE:
         return
     else:
         words = " ".join(frame["judged"][frame["asking"]]["answer"].split())
