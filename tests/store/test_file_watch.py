@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import subprocess
-import sys
 import time
 from contextlib import closing
 from functools import partial
@@ -22,8 +20,6 @@ from whorl.runtimes.sqlite import SqliteStore
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from conftest import Child
 
 
 def _delete(path: Path) -> None:
@@ -211,54 +207,3 @@ def test_a_log_that_is_emptied_is_the_damage_of_a_good_store(path: Path) -> None
         store.close()
 
     asyncio.run(write())
-
-
-def test_a_process_with_another_index_of_the_log_lets_nobody_else_write(
-    path: Path, child: Callable[..., Child]
-) -> None:
-    """Two who do not see each other's pages would write over them."""
-    with closing(SqliteStore(path)) as store:
-        asyncio.run(_made(store, "first"))
-    other = child("own", "first")
-    assert other.hear() == "owner 2"
-
-    _delete_beside(path, "-shm")
-
-    async def refused() -> str:
-        async with SqliteStore(path) as late:
-            with pytest.raises(StoreError, match=f"process {other.pid} ") as caught:
-                await started(late, "second")
-            assert caught.value.code == "R907"
-            return caught.value.help
-
-    assert f"end process {other.pid}" in asyncio.run(refused())
-    other.close()
-
-    with closing(SqliteStore(path)) as later:
-        asyncio.run(started(later, "second"))
-        assert later.check() == []
-
-
-_OPENS = """
-import fcntl, sys
-file = open(sys.argv[1], "r+b")
-fcntl.lockf(file, fcntl.LOCK_SH, 510, 0x40000002)
-print("locked", flush=True)
-sys.stdin.readline()
-"""
-
-
-def test_a_process_that_takes_its_time_to_open_the_store_is_no_stranger(path: Path) -> None:
-    """It holds the lock of the file, and has no index of the log yet."""
-    with closing(SqliteStore(path)) as store:
-        asyncio.run(_made(store, "first"))
-    words = [sys.executable, "-c", _OPENS, str(path)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as slow:
-        assert slow.stdout is not None
-        assert slow.stdout.readline() == b"locked\n"
-        with closing(SqliteStore(path)) as late:
-            asyncio.run(started(late, "second"))
-
-
-async def _made(store: SqliteStore, name: str) -> None:
-    await store.release(*await started(store, name))

@@ -61,7 +61,7 @@ def test_a_full_disk_stops_the_append_and_room_lets_it_go_on(store: SqliteStore)
 
 def test_a_probe_writes_every_other_second(store: SqliteStore, path: Path) -> None:
     later = 0.0
-    store.watch._monotonic = lambda: time.monotonic() + later
+    store.watch._monotonic = store.monotonic = lambda: time.monotonic() + later
     run, owner = asyncio.run(started(store))
     log = path.with_name(f"{path.name}-wal")
 

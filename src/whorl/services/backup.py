@@ -22,10 +22,9 @@ from whorl.interpreter.state import ENDED
 from whorl.lazily import dataclass
 from whorl.runtimes.performing import end_of
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.checking import losses
 from whorl.runtimes.sqlite.faults import DOCTOR
 from whorl.runtimes.sqlite.listing import RESTORED
-from whorl.runtimes.sqlite.ownership import opener
+from whorl.runtimes.sqlite.ownership import is_open_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -192,9 +191,8 @@ def _refuse_open(target: Path) -> None:
     # A store that cannot be opened is what a backup is for.
     with suppress(StoreError), closing(SqliteStore(target, create=False, is_strange=True)) as store:
         process = next(iter(store.living().values()), None)
-    process = opener(str(target)) if process is None else process
-    if process is not None:
-        who = f"process {process}" if process else "a process"
+    if process is not None or is_open_elsewhere(str(target)):
+        who = "a process" if process is None else f"process {process}"
         words = f"{who} has the store {str(target)!r} open"
         raise UsageError(words, help="end it first, then restore", code="W905")
 
@@ -231,8 +229,7 @@ def _checked(part: Path, name: str, advice: str) -> tuple[int, int, int]:
 
 
 def _refuse_damaged(store: SqliteStore, name: str, advice: str) -> None:
-    faults = losses(store.check())
-    if faults:
+    if faults := store.check():
         words = f"{name} is damaged: {'; '.join(faults[:_FAULTS_SHOWN])}"
         raise StoreError(words, code="R906", help=advice)
 

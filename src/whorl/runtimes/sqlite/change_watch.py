@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import apsw
 
 from whorl.errors import StoreError
-from whorl.runtimes.sqlite.faults import is_fsync_fault, store_error
+from whorl.runtimes.sqlite.faults import copy_of, is_fsync_fault, store_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,26 +36,8 @@ _START_AGAIN: Final = (
 )
 _HARMED: Final = "has lost its log or was damaged while it was open"
 _UNSEEN: Final = "check the disk and the rights of the folder; nothing is written until then"
-# What may be over by itself: no room, no rights, another process that holds the lock.
-_PASSING: Final = frozenset(
-    {
-        apsw.SQLITE_FULL,
-        apsw.SQLITE_IOERR,
-        apsw.SQLITE_BUSY,
-        apsw.SQLITE_READONLY,
-        apsw.SQLITE_CANTOPEN,
-        apsw.SQLITE_PERM,
-    }
-)
 # So long a write that failed counts, whatever else succeeds: those who wait try again more often.
 TRY_EVERY_S: Final = 2.0
-# Where Linux lists the locks of files, and what SQLite locks for as long as it has a store open:
-# bytes of the file itself, and the last one, perhaps with those before it, of the index of its log.
-_LOCKS: Final = "/proc/locks"
-_OPEN_BYTE: Final = 0x40000002
-_INDEX_BYTES: Final = range(120, 129)
-# So long a process that has another store open, too, may take from the one lock to the other.
-_OPENING_S: Final = 0.5
 
 
 class FileWatch:
@@ -76,7 +58,7 @@ class FileWatch:
         self._sure_until = 0.0
         self._damage: StoreError | None = None
         self._refusal: StoreError | None = None
-        self._refused_at = self._tried_at = -math.inf
+        self._refused_at = -math.inf
 
     def fault(self, connection: apsw.Connection | None = None) -> StoreError | None:
         """Why nothing may be written any more; None: the file is as it should be.
@@ -85,7 +67,7 @@ class FileWatch:
         of the locks that SQLite holds in this process.
         """
         if self._damage is not None:
-            return _again(self._damage)
+            return copy_of(self._damage)
         now = self._monotonic()
         if connection is not None and now < self._sure_until:
             return None
@@ -102,7 +84,7 @@ class FileWatch:
         # written meanwhile, and whoever starts again goes on with what is stored.
         advice = _START_AGAIN if what.startswith(_NO_INDEX) else _ADVICE
         self._damage = StoreError(f"the store {self._path!r} {what}", code="R907", help=advice)
-        return _again(self._damage)
+        return copy_of(self._damage)
 
     def check_sometimes(self, connection: apsw.Connection) -> None:
         """Raises what is wrong with the file, which is looked at four times a second."""
@@ -116,23 +98,17 @@ class FileWatch:
 
     @property
     def refusal(self) -> StoreError | None:
-        """Why the last writes have failed, as far as anybody has tried since."""
-        return None if self._refusal is None else _again(self._refusal)
-
-    def is_in_doubt(self) -> bool:
-        """Whether only a write tells if the store can be written; whoever asks has to try it."""
-        now = self._monotonic()
-        if now - max(self._refused_at, self._tried_at) < TRY_EVERY_S:
-            return False
-        self._tried_at = now
-        return True
+        """Why a write has failed just now."""
+        is_new = self._monotonic() - self._refused_at < TRY_EVERY_S
+        return copy_of(self._refusal) if self._refusal is not None and is_new else None
 
     def note_failure(self, error: apsw.Error, fault: StoreError) -> None:
-        """Keeps why a write has failed: for good, or until others succeed."""
+        """Keeps why a write has failed: for good, or for a moment."""
         self.keep_damage(error, fault)
         if is_fsync_fault(error):
             self._damage = fault
-        elif int(vars(error).get("result", 0)) & 0xFF in _PASSING:
+        elif fault.code == "R900":
+            # It may be over by itself: no room, no rights, another process that holds the lock.
             self._refusal, self._refused_at = fault, self._monotonic()
 
     def note_commit(self) -> None:
@@ -141,13 +117,11 @@ class FileWatch:
             with suppress(OSError):
                 self._index_file = _identity(self._index)
                 self._log_file = _identity(self._log)
-        if self._refusal is not None and self._monotonic() - self._refused_at >= TRY_EVERY_S:
-            self._refusal = None
 
     def keep_damage(self, error: apsw.Error, fault: StoreError) -> None:
         """Keeps an error of SQLite that tells of damage: nothing is written from then on."""
         if self._damage is None and (_is_harmed(error) or isinstance(error, apsw.CorruptError)):
-            self._damage = _again(fault)
+            self._damage = copy_of(fault)
 
     def fault_of(self, error: apsw.Error, bytes_needed: int = 0) -> StoreError:
         """An error of SQLite in our words: the file was a store when it was opened."""
@@ -155,33 +129,6 @@ class FileWatch:
             words = f"the store {self._path!r} {_HARMED}: {error}"
             return StoreError(words, code="R907", help=_ADVICE)
         return store_error(error, self._path, bytes_needed)
-
-    def check_shared(self) -> None:
-        """Refuses a store that another process has open beside another index of its log.
-
-        The index was deleted or replaced under it: neither would see what the other one writes.
-        """
-        deadline = time.monotonic() + _OPENING_S
-        while self._is_real and (process := self._stranger()) is not None:
-            if time.monotonic() > deadline:
-                words = f"the store {self._path!r} {_NO_INDEX}"
-                words += f": process {process} has it open with another one"
-                advice = f"nothing was written; end process {process}, then do it again"
-                raise StoreError(words, code="R907", help=advice)
-            time.sleep(0.02)
-
-    def _stranger(self) -> int | None:
-        """A process that holds the lock of the file, and that of another index than its own.
-
-        One that holds none of an index is about to open the store, however long that takes.
-        """
-        locks = _locks()
-        indexed = {pid for _, first, last, pid in locks if _is_of_index(first, last)}
-        file, index = _name_in_locks(self._path), _name_in_locks(self._index)
-        held = [lock[1:] for lock in locks if lock[0] == file]
-        opened = {pid for first, last, pid in held if _covers(first, last, _OPEN_BYTE)}
-        opened -= {os.getpid(), *(pid for name, *_, pid in locks if name == index)}
-        return min(opened & indexed, default=None)
 
     def _change(self, connection: apsw.Connection | None) -> str:
         file = _identity(self._path)
@@ -216,33 +163,3 @@ def _identity(path: str) -> tuple[int, int] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return about.st_dev, about.st_ino
-
-
-def _locks() -> list[tuple[str, str, str, int]]:
-    """The file, the first and last byte and the process of each lock that the system tells of.
-
-    No file is opened: closing it would let go of the locks of this process.
-    """
-    try:
-        with open(_LOCKS, encoding="ascii", errors="replace") as lines:
-            rows = [line.split() for line in lines]
-    except OSError:
-        return []
-    return [(row[5], row[6], row[7], int(row[4])) for row in rows if len(row) == 8]
-
-
-def _name_in_locks(path: str) -> str:
-    device, inode = _identity(path) or (0, 0)
-    return f"{os.major(device):02x}:{os.minor(device):02x}:{inode}"
-
-
-def _covers(first: str, last: str, byte: int) -> bool:
-    return int(first) <= byte and (last == "EOF" or byte <= int(last))
-
-
-def _is_of_index(first: str, last: str) -> bool:
-    return int(first) in _INDEX_BYTES and last == str(_INDEX_BYTES[-1])
-
-
-def _again(fault: StoreError) -> StoreError:
-    return StoreError(str(fault), code=fault.code, help=fault.help)

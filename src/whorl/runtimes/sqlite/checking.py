@@ -1,9 +1,8 @@
-"""Whether a store is whole: its pages, and each entry, value and snapshot against its checksum."""
+"""Whether a store is whole: its pages, and each entry and value against its checksum."""
 
 from __future__ import annotations
 
 import os
-import zlib
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -12,18 +11,16 @@ import apsw
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.connection import fetch, fetch_readable
-from whorl.runtimes.sqlite.encoding import Unreadable, checksum, inflate
+from whorl.runtimes.sqlite.encoding import Unreadable, checksum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
 Types: TypeAlias = tuple[type | tuple[type, ...], ...]
 
 FAULTS_MAX: Final = 20
 # How a fault begins that is one of the file, and not of an entry.
 PAGES: Final = "pages of the file: "
-# How one ends that takes nothing from a run, which is replayed from an earlier snapshot.
-_SPARE: Final = ": the snapshot after it cannot be read; it is not used"
 # The columns that lists show of runs and loops.
 _NUMBER: Final = (int, float)
 _AMOUNT: Final = (int, float, type(None))
@@ -94,18 +91,13 @@ def _faults(connection: apsw.Connection, report: Callable[[int, int], None]) -> 
     except (apsw.Error, UnicodeDecodeError) as error:
         pages = [str(error)]
     yield from (f"{PAGES}{words}" for words in pages if words != "ok")
-    for part in (_entries, _missing, _payloads, _snapshots):
+    for part in (_entries, _missing, _payloads):
         try:
             runs = {number: id_.decode("utf-8", "replace") for number, id_ in
                     fetch(connection, _RUNS) if isinstance(id_, bytes)}  # fmt: skip
             yield from part(connection, runs, report)
         except (apsw.Error, UnicodeDecodeError) as error:
             yield f"{PAGES}{error}"
-
-
-def losses(faults: Sequence[str]) -> list[str]:
-    """Those by which something is lost."""
-    return [fault for fault in faults if not fault.endswith(_SPARE)]
 
 
 def is_of_run(fault: str, run: str) -> bool:
@@ -150,15 +142,3 @@ def _payloads(
             words = f": {str(error).removeprefix('its ')}"
             users = fetch(connection, _USERS, (number, FAULTS_MAX)) or [(None,)]
             yield from (f"{_named(runs, user)}{words}" for (user,) in users)
-
-
-def _snapshots(
-    connection: apsw.Connection, runs: dict[int, str], report: Callable[[int, int], None]
-) -> Iterator[str]:
-    for run, seq in fetch(connection, "SELECT run, seq FROM snapshots"):
-        stored = "SELECT state FROM snapshots WHERE run = ? AND seq = ?"
-        try:
-            inflate(connection.execute(stored, (run, seq)).get, zlib.MAX_WBITS)
-        except Unreadable:
-            # The run is replayed from an earlier one, or from the start.
-            yield f"{_named(runs, run, seq)}{_SPARE}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import platform
-import struct
 import sys
 import time
 from dataclasses import astuple, field
@@ -43,8 +42,6 @@ _CLOCK_SLACK_S: Final = 1.0
 _THROUGHOUT: Final = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 # Where SQLite locks the file of a database for as long as it is open: the first byte, how many.
 _SHARED_LOCK: Final = (0x40000002, 510)
-# A `struct flock` of Linux.
-_LOCK: Final = "hhqqi"
 _OWNER: Final = """SELECT number, owner, behaviour, process,
     pid, started, boot, namespace, beat_at, beat_monotonic FROM runs JOIN progress ON run = number
     LEFT JOIN processes ON processes.id = process WHERE runs.id = ?"""
@@ -119,30 +116,21 @@ def is_gone(owner: Identity, observer: Identity) -> bool:
     return False
 
 
-def opener(path: str) -> int | None:
-    """The number of another process that has a store open, 0 where that is not told; None: none.
+def is_open_elsewhere(path: str) -> bool:
+    """Whether another process has a store open, where the system tells; this one must not.
 
-    Whoever has one open holds a lock of SQLite on its file. This process must not have it open.
+    Whoever has one open holds a lock of SQLite on its file.
     """
     try:
         import fcntl
 
-        file = os.open(path, os.O_RDWR)
-    except (ImportError, OSError):
-        return None
-    try:
-        if platform.system() == "Linux":
-            wanted = struct.pack(_LOCK, fcntl.F_WRLCK, os.SEEK_SET, *_SHARED_LOCK, 0)
-            kind, *_, pid = struct.unpack(_LOCK, fcntl.fcntl(file, fcntl.F_GETLK, wanted))
-            return None if kind == fcntl.F_UNLCK else max(pid, 0)
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_LOCK[1], _SHARED_LOCK[0])
+        with open(path, "r+b") as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_LOCK[1], _SHARED_LOCK[0])
     except BlockingIOError:
-        return 0
-    except OSError:
-        return None  # the file system knows no locks
-    finally:
-        os.close(file)
-    return None
+        return True
+    except (ImportError, OSError):
+        return False
+    return False
 
 
 def _start_time(pid: int) -> str | None:

@@ -17,7 +17,7 @@ import apsw
 from whorl.errors import UsageError
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.sqlite.checking import is_of_run, losses
+from whorl.runtimes.sqlite.checking import is_of_run
 from whorl.runtimes.sqlite.connection import fetch
 from whorl.runtimes.sqlite.listing import EXPERIMENT, RunFilter, RunListing
 
@@ -127,7 +127,7 @@ class Pruning(RunListing):
         """
         row = self.run(run)
         is_over = row.status in _OVER
-        if not is_over and not any(is_of_run(fault, run) for fault in losses(self.check())):
+        if not is_over and not any(is_of_run(fault, run) for fault in self.check()):
             words, advice = f"run {run} has not ended", f"`whorl cancel {run}` ends it"
             raise UsageError(words, help=advice, code="W905")
         pruned = await self._delete([row], self.clock() + 1.0, dry_run=dry_run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import queue
 import shlex
@@ -23,6 +24,7 @@ from whorl.providers.json_values import beside
 from whorl.runtimes.journal.journal import NewRun, Record, RunId, records_in
 from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.sqlite import connection as connecting
+from whorl.runtimes.sqlite.change_watch import TRY_EVERY_S
 from whorl.runtimes.sqlite.connection import Place, prepare
 from whorl.runtimes.sqlite.encoding import encode, to_text, whole
 from whorl.runtimes.sqlite.faults import (
@@ -159,6 +161,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         self._writer: Writer | None = None
         self._waiting: dict[asyncio.AbstractEventLoop, list[Job]] = {}
         self._written_down: tuple[Json, str] = (None, "null")
+        self._probed_at = -math.inf
 
     async def create(self, run: NewRun, *events: Event) -> tuple[RunId, bool]:
         _check_id(run.id)
@@ -183,12 +186,11 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
 
         Something small is written, every other second at most: only that can tell.
         """
-        if (fault := self.watch.fault()) is not None:
+        if (fault := self.watch.fault() or self.watch.refusal) is not None:
             raise fault
-        if self.watch.is_in_doubt():
+        if (now := self.monotonic()) - self._probed_at >= TRY_EVERY_S:
+            self._probed_at = now
             await self._ask(lambda tables: _touch(tables.connection))
-        if (fault := self.watch.refusal) is not None:
-            raise fault
 
     async def claim(self, run: RunId, *, keeps: bool = False, is_driven: bool = True) -> int:
         """Makes this process the owner; with `keeps`, servers take the run up after it.
@@ -353,22 +355,14 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
             if self.is_closed and self._writer is None:
                 raise closed(self._place.path)
             try:
-                self._writer = self._writer or self._checked_writer()
+                self._writer = self._writer or Writer(
+                    self._place, self.watch, self.clock, self.monotonic, self._crash_hook
+                )
             except apsw.Error as error:
                 fault = self.watch.fault_of(error)
                 self.watch.note_failure(error, fault)
                 raise fault from error
             return self._writer
-
-    def _checked_writer(self) -> Writer:
-        writer = Writer(self._place, self.watch, self.clock, self.monotonic, self._crash_hook)
-        try:
-            # Only now it is known that there should be an index of the log.
-            self.watch.check_shared()
-        except StoreError:
-            writer.close()
-            raise
-        return writer
 
 
 # A run is written to again and again.
