@@ -159,13 +159,9 @@ __all__ = [
 ]
 
 # Where these names stand; what is light to import comes first.
-_WRITING = ("writing.workflows", "writing.loops", "writing.steps")
-_PYTHON = ("values", "loading", *_WRITING, "events", "runs", "session")
-_MODULES = (
-    "errors",
-    *(f"interfaces.python.{name}" for name in _PYTHON),
-    *("providers.functions", "providers.task", "language"),
-)
+_PYTHON = "values loading writing.workflows writing.loops writing.steps events runs session"
+_OURS = (f"interfaces.python.{name}" for name in _PYTHON.split())
+_MODULES = ("errors", *_OURS, "providers.functions", "providers.task", "language")
 
 if not TYPE_CHECKING:
     # A type checker that saw it would take every misspelt name for one that exists.

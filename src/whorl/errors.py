@@ -61,6 +61,14 @@ class WhorlError(Exception):
 
     exit_code = 70
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _as_it_was, (type(self), self.args), vars(self)
+
+
+def _as_it_was(kind: type[WhorlError], words: tuple[object, ...]) -> WhorlError:
+    """An error of another process; what it knows beside its words follows."""
+    return kind.__new__(kind, *words)
+
 
 class InvalidWorkflow(WhorlError):
     """A workflow file has mistakes; all of them are in `diagnostics`."""
@@ -70,9 +78,6 @@ class InvalidWorkflow(WhorlError):
     def __init__(self, diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
         super().__init__("; ".join(f"{d.span or ''} {d.message}".strip() for d in self.diagnostics))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.diagnostics,)
 
 
 class SeveralWorkflows(InvalidWorkflow):
@@ -84,9 +89,6 @@ class SeveralWorkflows(InvalidWorkflow):
         self.names = names
         super().__init__(diagnostics)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.diagnostics, self.names)
-
 
 class EditRefused(WhorlError):
     """A change of a text that was refused, with place and reason; `operation` counts from 0."""
@@ -97,9 +99,6 @@ class EditRefused(WhorlError):
         self.diagnostic = diagnostic
         self.operation = operation
         super().__init__(f"{diagnostic.span or ''} {diagnostic.message}".strip())
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.diagnostic, self.operation)
 
 
 class UsageError(WhorlError):
@@ -142,9 +141,6 @@ class RunFailed(WhorlError):
         super().__init__(cause.message)
         self.run = run
         self.cause = cause
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.run, self.cause)
 
 
 class ProviderError(WhorlError):

@@ -226,24 +226,6 @@ def test_tables_fit_the_terminal(whorl: Whorl, run: str, monkeypatch: pytest.Mon
     assert run in whorl("ls").out.splitlines()[2]
 
 
-def test_time_until_it_was_resumed_is_not_of_an_iteration(whorl: Whorl, project: Path) -> None:
-    (project / "loop.yaml").write_text(
-        "whorl: 1\nname: loop\nsteps:\n  l:\n    repeat:\n      until: iteration >= 1\n"
-        "      at_most: 2\n      steps: {w: {ask: 'Fail {{ iteration }}'}}\n"
-    )
-    done = [whorl(line) for line in ("run loop.yaml", "resume last", "resume last")][-1]
-
-    events = [json.loads(line) for line in whorl("watch last --events").out.splitlines()]
-    ends = [each for each in events if each["kind"] == "iteration.finished"]
-    went_on = [each["at"] for each in events if each["kind"] == "run.resumed"]
-    assert (len(ends), len(went_on)) == (3, 2)
-    stood = sum(on - end["at"] for on, end in zip(went_on, ends, strict=False))
-    notes = whorl("why last --json").json["loops"][0]["iterations"]
-    assert [note["seconds"] for note in notes] == [round(ends[-1]["body"]["seconds"] - stood, 3)]
-    whorl("show last").prints(f"  {notes[0]['seconds']:.1f}s ")
-    done.says(f"  {notes[0]['seconds']:.1f}s  ")
-
-
 SUMS = """
 whorl: 1
 name: sums
@@ -366,10 +348,6 @@ def test_a_loop_in_a_list_is_found_by_its_address(whorl: Whorl, project: Path) -
     row = whorl("ls --json").json[0]
     assert row["loop"].startswith("all[")
     assert row["iterations_max"] == 2
-    # A warning of a limit says how many loops it holds for.
-    told_of = [each for each in whorl("why last --json").json["warnings"] if "loops" in each]
-    assert [(each["code"], each["loops"]) for each in told_of] == [("R102", 10)]
-    whorl("why last").prints("before it was done, in 10 loops of this name; `whorl continue")
 
 
 def test_a_run_that_only_computes_shows_no_time(whorl: Whorl, project: Path) -> None:

@@ -141,8 +141,6 @@ def _amount(name: str, much: float) -> str:
 def advised(message: Mapping[str, Any], run: str = "RUN") -> str:
     """An error or a warning with what to do about it."""
     words, help_ = str(message.get("message", "")), message.get("help")
-    if message.get("loops"):
-        words += f", in {message['loops']} loops of this name"
     if help_ is None:
         help_ = advice(str(message.get("code", "")), message.get("facts"), run)
     return f"{words}; {help_}" if help_ else words

@@ -15,7 +15,7 @@ from whorl.interfaces.status_words import score_cell, verdict_words
 from whorl.interpreter.events import Event, unescape
 from whorl.lazily import dataclass, regex
 from whorl.runtimes.journal.journal import amount_of, count_of, iteration_of
-from whorl.runtimes.journal.projection import KINDS, LoopFold, RunFold, WorkingTime
+from whorl.runtimes.journal.projection import LoopFold, RunFold
 
 if TYPE_CHECKING:
     from whorl.language import Json
@@ -133,11 +133,8 @@ class Progress(RunFold[LoopProgress]):
     # What has ended and may be let go, the oldest first.
     _past_steps: dict[str, None] = field(default_factory=dict)
     _past_loops: dict[str, None] = field(default_factory=dict)
-    _working_time: WorkingTime = field(default_factory=WorkingTime)
 
     def take(self, event: Event) -> bool:
-        if event.kind in KINDS and (body := self._working_time.take(event)) is not event.body:
-            event = Event(event.kind, event.address, event.at, body)
         if not RunFold.take(self, event):
             return False
         base, attempt = _split_attempt(event.address)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from whorl.errors import StoreError
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
+from whorl.interpreter.state import ENDED
 from whorl.lazily import dataclass, end_loading
 from whorl.runtimes.driver import TROUBLE_PAUSE_S, WARN_EVERY, CommitTimer, Driver
 from whorl.runtimes.journal.folding import fold, folding
@@ -40,7 +41,8 @@ from whorl.runtimes.journal.sealed_secrets import (
     shown_sources,
     without_defaults,
 )
-from whorl.runtimes.performing import NoWorkers, end_unread
+from whorl.runtimes.performing import end_of
+from whorl.runtimes.replay_core import in_doubt
 from whorl.runtimes.runtime import raise_objection
 from whorl.runtimes.sqlite.ownership import throughout
 from whorl.runtimes.start_options import Pins, new_run_id, shown_labels, started, without_secrets
@@ -254,19 +256,21 @@ class LocalRuntime:
         clock: RunClock | None = None
         cpu_s = 0.0
         while True:
-            folded = await self._folded_to_drive(run, requests)
+            try:
+                folded = await self._folded(run, to_drive=True)
+            except StoreError as fault:
+                if fault.code != CODE or [event.kind for event in requests] != ["run.cancelled"]:
+                    raise
+                return await self._end_unread(run, owner, requests[0])
             if folded is None:
                 return "stopped"
-            workers = self.workers if folded.seals is not None else NoWorkers(self.workers)
-            if folded.seals is None and await end_unread(self.store, folded, owner, requests[0]):
-                return "cancelled"
             for event in requests:
                 raise_objection(objection(folded.machine, event))
             # Never earlier than what the run knows: a clock set back meanwhile holds nothing up.
             if clock is None:
                 now = self.clock() - self.store.clock_step(run)
                 clock = RunClock(max(now, folded.machine.now, at_least))
-            whom = (self.store, workers, clock, self.watcher, self._timer, self.clock)
+            whom = (self.store, self.workers, clock, self.watcher, self._timer, self.clock)
             driver = Driver(run, folded, owner, *whom, self.turns, self.cpu_max_s, cpu_s)
             self._drivers[run] = driver
             for message in await self._requests_for(folded.machine, run, owner):
@@ -285,14 +289,19 @@ class LocalRuntime:
             cpu_s = driver.computing.cpu_s
             await self._sleep_until(run, clock, *driver.asleep_until)
 
-    async def _folded_to_drive(self, run: RunId, requests: list[Event]) -> Folded | None:
-        """The run with its secrets; whoever ends it for good does not need them."""
-        try:
-            return await self._folded(run, to_drive=True)
-        except StoreError as fault:
-            if fault.code != CODE or [event.kind for event in requests] != ["run.cancelled"]:
-                raise
-            return await self._folded(run, to_drive=False)
+    async def _end_unread(self, run: RunId, owner: int, cancelled: Event) -> str:
+        """Ends a run without its secrets: nothing of it is done, so that its end is only written.
+
+        What is under way is in doubt.
+        """
+        folded = await self._folded(run, to_drive=False)
+        assert folded is not None
+        if self.store.run(run).status not in ENDED:
+            machine, at = folded.machine, cancelled.at
+            doubts = [in_doubt(machine, address, at) for address in machine.in_flight()]
+            ends = [*doubts, cancelled, end_of(cancelled)]
+            await self.store.append(run, owner, ends, after=folded.seq)
+        return self.store.run(run).status
 
     async def _folded(self, run: RunId, *, to_drive: bool) -> Folded | None:
         """The run as it stands; what takes long to replay is replayed beside the event loop.

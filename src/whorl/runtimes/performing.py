@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from whorl.errors import ProviderError, UsageError
 from whorl.interpreter.events import Event
-from whorl.interpreter.state import ENDED
 from whorl.lazily import dataclass
 from whorl.providers.redaction import StreamedText
 from whorl.providers.task import Effect, Request, TaskKind
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Perform
     from whorl.language import Json
     from whorl.providers.redaction import Redaction
-    from whorl.runtimes.journal.folding import Folded
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.sqlite import SqliteStore
 
 GRACE_S = 0.5
 # What an estimate says of a call, and a reservation holds for it.
@@ -41,33 +38,6 @@ class Workers(Protocol):
 
     def redacted(self, value: Json) -> Json:
         """The same value without the operator's secrets."""
-
-
-@dataclass(frozen=True, slots=True)
-class NoWorkers:
-    """For a run that is ended without the key of its secrets: nothing of it can be sent."""
-
-    workers: Workers
-
-    def kind(self, name: str) -> TaskKind:
-        raise ProviderError(f"the task {name!r} needs the key of the run's secrets", code="R909")
-
-    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
-        return self.kind(name).effect
-
-    def redacted(self, value: Json) -> Json:
-        return self.workers.redacted(value)
-
-
-async def end_unread(store: SqliteStore, folded: Folded, owner: int, cancelled: Event) -> bool:
-    """Ends a run whose machine failed only because it has no secrets: its end is written for it.
-
-    False: the machine can do that by itself, or the run has ended.
-    """
-    if not folded.machine.done or store.run(folded.run).status in ENDED:
-        return False
-    await store.append(folded.run, owner, [cancelled, end_of(cancelled)], after=folded.seq)
-    return True
 
 
 def end_of(cancelled: Event) -> Event:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import Journal
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-_ID_LETTERS = frozenset(ALPHABET)
 # How many letters of five bits an id has, and how many of these bits are random.
 _ID_LENGTH, _ID_RANDOM = 17, 40
 PINNED_MAX = 64
@@ -90,16 +89,6 @@ def new_run_id(now: float) -> RunId:
     number = int(now * 1000) << _ID_RANDOM | int.from_bytes(os.urandom(_ID_RANDOM // 8), "big")
     shifts = range(5 * (_ID_LENGTH - 1), -1, -5)
     return RunId("".join([ALPHABET[number >> shift & 31] for shift in shifts]))
-
-
-def created_at(run: RunId) -> float | None:
-    """When a run was made, to the millisecond; None: its id does not tell."""
-    if len(run) != _ID_LENGTH or not _ID_LETTERS.issuperset(run):
-        return None
-    number = 0
-    for letter in run[: _ID_LENGTH - _ID_RANDOM // 5]:
-        number = number << 5 | ALPHABET.index(letter)
-    return number / 1000
 
 
 class Pins:

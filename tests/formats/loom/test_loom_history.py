@@ -15,7 +15,7 @@ from whorl.errors import UsageError
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.start_options import Start
-from whorl.services.records import history_of
+from whorl.services.records import RunRecords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ def run_into(folder: Path, actions: dict[str, Any]) -> SqliteStore:
 
 
 def history(store: SqliteStore) -> Any:
-    return history_of(store, store.resolve("last"), "azure")
+    return RunRecords(store, store.resolve("last"), ()).history("azure")
 
 
 def test_each_action_has_a_record_in_the_shape_of_azure(store: SqliteStore) -> None:
@@ -132,6 +132,6 @@ def test_actions_in_loops_have_repetitions_by_their_indexes(store: SqliteStore) 
 
     # A system that nobody knows is named.
     with pytest.raises(UsageError, match="no 'azur'") as caught:
-        history_of(store, store.resolve("last"), "azur")
+        RunRecords(store, store.resolve("last"), ()).history("azur")
 
     assert "did you mean 'azure'?" in caught.value.help

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import math
 import secrets
 from dataclasses import field, replace
 from functools import partial
@@ -236,11 +234,9 @@ def _observations(
     to_drive: bool,
 ) -> dict[str, dict[str, Json]]:
     ends = journal.iteration_ends(run, iterations)
-    for iteration in iterations - set(ends):
-        ends[iteration] = _end_of_unfinished(journal, run, iteration, seals)
     observer = _Results(iterations)
     replay: Replay | None = None
-    for iteration in sorted(iterations, key=ends.__getitem__):
+    for iteration in sorted(ends, key=ends.__getitem__):
         at = 0 if replay is None else replay.folded.seq
         stored = stored_in(journal, run, seals, after=at, before=ends[iteration] - 1)
         if replay is None or stored is not None:
@@ -276,16 +272,6 @@ class _Results(Observer):
             "score": frame.get("score"),
             "collected": {name: value for name, value in collected.items() if name in last},
         }
-
-
-def _end_of_unfinished(journal: Journal, run: RunId, iteration: str, seals: Seals | None) -> int:
-    """An entry before which what an iteration gave is not known; 1: nobody can tell."""
-    stored = stored_in(journal, run, seals)
-    loop, number = split_iteration(iteration)
-    frames = json.loads(stored[1])["frames"].values() if stored is not None else ()
-    at = (f["count"] for f in frames if f["kind"] == "loop" and f["address"] == loop)
-    # It is under way, or about to begin.
-    return stored[0] + 1 if stored and next(at, math.inf) <= (number or 0) else 1
 
 
 def _observe(

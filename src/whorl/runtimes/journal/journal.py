@@ -160,10 +160,7 @@ class LoopRow:
 
 @dataclass(frozen=True, slots=True)
 class IterationRow:
-    """A finished iteration of a loop; `note` is all that its entry in the journal says.
-
-    Only the seconds of one that went on after it had ended are without the time in between.
-    """
+    """A finished iteration of a loop; `note` is all that its entry in the journal says."""
 
     loop: str
     number: int

@@ -24,7 +24,7 @@ from whorl.runtimes.journal.journal import (
     number_of,
     text_of,
 )
-from whorl.runtimes.journal.projection import KINDS, LoopFold, WorkingTime
+from whorl.runtimes.journal.projection import LoopFold
 from whorl.runtimes.sqlite import checking, encoding
 from whorl.runtimes.sqlite.change_watch import FileWatch
 from whorl.runtimes.sqlite.checking import LOOP_TYPES, fits
@@ -148,10 +148,10 @@ class EntryReading:
                 notes.setdefault(entry.event.address, []).append(entry)
             if len(notes) > limit:
                 break
-        return self._rows(run, loop, list(islice(notes.values(), limit)))
+        return [_iteration(loop, ends[-1]) for ends in islice(notes.values(), limit)]
 
     def newest_iterations(self, run: str, loop: str, limit: int = 100) -> list[IterationRow]:
-        return self._rows(run, loop, self._newest(run, loop, limit))
+        return [_iteration(loop, ends[-1]) for ends in self._newest(run, loop, limit)]
 
     def _newest(self, run: str, loop: str, limit: int) -> list[list[Entry]]:
         notes: dict[str, list[Entry]] = {}
@@ -163,17 +163,6 @@ class EntryReading:
                 break
             notes.setdefault(address, []).insert(0, entry)
         return list(notes.values())[::-1]
-
-    def _rows(self, run: str, loop: str, notes: list[list[Entry]]) -> list[IterationRow]:
-        """Iterations by their notes; of one that went on after it had ended, the last has all."""
-        again = [entry for ends in notes if len(ends) > 1 for entry in ends]
-        worked: dict[int, dict[str, Json]] = {}
-        if again:
-            others = self.read(run, kinds=KINDS - {"iteration.finished"})
-            working = WorkingTime()
-            for entry in sorted([*others, *again], key=lambda entry: entry.seq):
-                worked[entry.seq] = working.take(entry.event)
-        return [_iteration(loop, ends[-1], worked.get(ends[-1].seq)) for ends in notes]
 
     def loop_start(self, run: str, loop: str) -> int | None:
         rows = self._reader.rows(_LOOP_START, (self._number(run), loop))
@@ -255,8 +244,8 @@ def _entry(payload: Callable[[int], Json], run: str, seq: int, *row: Any) -> Ent
         raise damaged(run, seq, str(error)) from error
 
 
-def _iteration(loop: str, entry: Entry, worked: dict[str, Json] | None) -> IterationRow:
-    event, note = entry.event, worked or entry.event.body
+def _iteration(loop: str, entry: Entry) -> IterationRow:
+    event, note = entry.event, entry.event.body
     status, score = text_of(note.get("status")), number_of(note.get("score"))
     return IterationRow(loop, iteration_of(event)[1], status, score, entry.seq, event.at, note)
 

@@ -6,7 +6,6 @@ without them; nobody is shown them.
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -18,7 +17,7 @@ from whorl.interpreter.requests import open_to_money
 from whorl.interpreter.state import ENDED
 from whorl.ir import Loop, Workflow, from_json
 from whorl.ir.walk import index_nodes, is_hidden
-from whorl.lazily import dataclass, regex
+from whorl.lazily import dataclass
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.journal import RunId, known_cost
@@ -137,7 +136,6 @@ def result_of(
     warned: Any = warnings_of(store, run) if state["warned"] else []
     warnings = [_with_amounts_now(store, run, machine, warning) for warning in warned]
     result = document(run, status, final, store, warnings=warnings)
-    count_warnings(cast("dict[str, Any]", result))
     _complete_usage(store, run, machine, cast("dict[str, Any]", result))
     if state["usage"].get("calls") and asks_models(machine.plan.workflow):
         result["warnings"] = [*_of_toy(store, run), *cast("list[Json]", result["warnings"])]
@@ -341,8 +339,6 @@ _WARNING: Final = frozenset({"warning"})
 _OF_WARNINGS: Final = frozenset({"warning", "loop.continued", "run.accepted"})
 _WARNINGS_MAX: Final = 1_000
 _AT_LIMIT: Final = "R102"
-# An iteration, an item or a further attempt in an address.
-_REPEATED: Final = regex(r"\[[0-9]+\]|#[0-9]+")
 _USAGE: Final = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
 
 
@@ -416,17 +412,3 @@ def warnings_of(journal: Journal, run: RunId) -> list[Json]:
         if len(warnings) == _WARNINGS_MAX:
             break
     return [*warnings]
-
-
-def count_warnings(result: dict[str, Any]) -> None:
-    """A run warns of a limit once for each loop of its file: says for how many loops it holds."""
-    ends = Counter((_in_file(loop["path"]), loop["exit_reason"]) for loop in result["loops"])
-    for warning in result["warnings"]:
-        facts = warning.get("facts") or {}
-        if warning["code"] == _AT_LIMIT and "reason" in facts:
-            count = ends[_in_file(warning["path"]), facts["reason"]]
-            warning.update({"loops": count} if count > 1 else {})
-
-
-def _in_file(address: str) -> str:
-    return _REPEATED.sub("", address)

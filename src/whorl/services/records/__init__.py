@@ -26,7 +26,6 @@ __all__ = [
     "RunRecords",
     "document",
     "document_of",
-    "history_of",
     "records_of",
 ]
 
@@ -106,28 +105,31 @@ class RunRecords:
     run: RunId
     secrets: Sequence[Secret]
 
-    def of(
-        self,
-        at: str = "",
-        *,
-        depth: int | None = 0,
-        after: int = 0,
-        limit: int = LIMIT,
-        only_repetitions: bool = False,
-    ) -> Records:
-        return records_of(
-            self.store,
-            self.run,
-            at,
-            depth=depth,
-            after=after,
-            limit=limit,
-            only_repetitions=only_repetitions,
-            secrets=self.secrets,
-        )
+    def of(self, at: str = "", **asked: Any) -> Records:
+        """What `records_of` gives of the run; `asked` are its options."""
+        return records_of(self.store, self.run, at, secrets=self.secrets, **asked)
 
     def history(self, shape: str, at: str = "") -> Json:
-        return history_of(self.store, self.run, shape, at, secrets=self.secrets)
+        """All records of the run, or of a place of it, in the shape of another system.
+
+        Raises UsageError where nobody knows the shape, or where there are more than can be told.
+        """
+        from whorl.dialects.reader import histories
+
+        store, run = self.store, self.run
+        tell = cast("History", histories().load(shape))
+        found = self.of(at, depth=None, limit=HISTORY_MAX)
+        if found.more:
+            words = f"run {run} has more than {HISTORY_MAX:,} records, the most that are shown"
+            advice = f"name a place: `whorl show {run}/ADDRESS --as {shape}`"
+            raise UsageError(f"{words} at once", help=advice)
+        result, row = result_of(store, run), store.run(run)
+        first = next(iter(store.read(run, limit=1))).event
+        ended = row.updated_at if result["status"] in ENDED else None
+        facts = {name: result[name] for name in ("run", "status", "outputs", "error")}
+        facts |= {"workflow": row.name, "started_at": first.at, "ended_at": ended}
+        facts["input"] = first.body.get("input")
+        return tell(facts, [*map(document, found.records)], workflow_of(store, run))
 
 
 def document(record: Record) -> dict[str, Json]:
@@ -144,31 +146,6 @@ def document(record: Record) -> dict[str, Json]:
     if len(record.attempts) > 1:
         fields["attempts"] = [asdict(attempt) for attempt in record.attempts]
     return fields
-
-
-def history_of(
-    store: SqliteStore, run: RunId, shape: str, at: str = "", *, secrets: Sequence[Secret] = ()
-) -> Json:
-    """All records of a run, or of a place of it, in the shape of another system.
-
-    Raises UsageError where nobody knows the shape, or where there are more than can be told.
-    """
-    from whorl.dialects.reader import histories
-
-    tell = cast("History", histories().load(shape))
-    found = records_of(store, run, at, depth=None, limit=HISTORY_MAX, secrets=secrets)
-    if found.more:
-        message = (
-            f"run {run} has more than {HISTORY_MAX:,} records, the most that are shown at once"
-        )
-        raise UsageError(message, help=f"name a place: `whorl show {run}/ADDRESS --as {shape}`")
-    result, row = result_of(store, run), store.run(run)
-    first = next(iter(store.read(run, limit=1))).event
-    ended = row.updated_at if result["status"] in ENDED else None
-    facts = {name: result[name] for name in ("run", "status", "outputs", "error")}
-    facts |= {"workflow": row.name, "started_at": first.at, "ended_at": ended}
-    facts["input"] = first.body.get("input")
-    return tell(facts, [*map(document, found.records)], workflow_of(store, run))
 
 
 def document_of(found: Records) -> dict[str, Json]:

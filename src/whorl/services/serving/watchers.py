@@ -22,7 +22,6 @@ from whorl.providers.outbound.addresses import Policy, origin_of
 from whorl.providers.outbound.client import Call, Credential, Outbound
 from whorl.runtimes.journal.journal import amount_of, count_of, text_of
 from whorl.runtimes.journal.projection import UNKNOWN, LoopFold, model_named
-from whorl.runtimes.start_options import created_at
 from whorl.services.inspecting.results import open_gates
 
 if TYPE_CHECKING:
@@ -414,11 +413,8 @@ class Metrics:
                 case "run.finished":
                     name = self._workflow(runtime, run)
                     self.runs.add(1, name, text_of(event.body.get("status")) or "failed")
-                    began = created_at(run)
-                    if began is None:
-                        # Whoever reads the store waits for all that computes.
-                        began = runtime.store.run(run).created_at
-                    self.seconds.observe(max(0.0, event.at - began), name)
+                    took_s = event.at - runtime.store.run(run).created_at
+                    self.seconds.observe(max(0.0, took_s), name)
 
     def _workflow(self, runtime: Runtime, run: RunId) -> str:
         return self.bounded("workflow", runtime.plan(run).workflow.name)
