@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
 from whorl.providers.settings import Settings
 from whorl.providers.task import Reply, Usage
-from whorl.runtimes.local import OBJECTS, OBJECTS_PER_RUN, LocalRuntime
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.start_options import Start
 from whorl.services.run_driver import Driving
@@ -25,7 +24,6 @@ from whorl.services.runs import ProviderWorkers
 from whorl.services.serving.upkeep import Upkeep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from whorl.providers.task import Emit, Request
@@ -85,42 +83,6 @@ def test_all_of_a_crowd_finish_and_none_is_asked_twice(tmp_path: Path, count: in
     assert set(workers.sent.values()) == {1}
     assert own == [True] * 2 * count
     tally("runs at once in tests", count)
-
-
-@pytest.fixture
-def _threshold() -> Iterator[None]:
-    before = gc.get_threshold()
-    yield
-    gc.set_threshold(*before)
-
-
-@pytest.mark.threat(row="T8")
-@pytest.mark.usefixtures("_threshold")
-@pytest.mark.parametrize(
-    ("chosen", "meanwhile"), [(OBJECTS, OBJECTS + RUNS * OBJECTS_PER_RUN), (700, 700)]
-)
-def test_the_more_runs_the_less_often_garbage_is_looked_for(
-    tmp_path: Path, chosen: int, meanwhile: int
-) -> None:
-    """Runs hold none; that holds in processes that have chosen so."""
-    gc.set_threshold(chosen, 20, 20)
-    seen: list[int] = []
-    everybody = asyncio.Event()
-
-    async def perform(request: Request, emit: Emit) -> Any:
-        seen.append(gc.get_threshold()[0])
-        if len(seen) == RUNS:
-            everybody.set()
-        await everybody.wait()
-        return Reply("ok")
-
-    async def work() -> None:
-        async with SqliteStore(tmp_path / "runs.db") as store:
-            await _drive_all(store, Priced(perform), "whorl: 1\nsteps: {a: {use: thing}}\n", RUNS)
-
-    asyncio.run(work())
-
-    assert (max(seen), gc.get_threshold()[0]) == (meanwhile, chosen)
 
 
 @pytest.mark.parametrize("text", [WORK, GATE], ids=["calls", "timers"])

@@ -12,9 +12,8 @@ from crash.priced import Priced, replied
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError, StoreError
 from whorl.interpreter.events import Event
-from whorl.runtimes.driver import TROUBLE_PAUSE_S, WARN_EVERY, Driver
+from whorl.runtimes.driver import GRACE_S, TROUBLE_PAUSE_S, WARN_EVERY, Driver
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.performing import GRACE_S
 from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime, VirtualLoop
 
 if TYPE_CHECKING:

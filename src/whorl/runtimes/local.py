@@ -8,7 +8,6 @@ its journal when its time comes.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import time
 from contextlib import suppress
@@ -21,7 +20,7 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.interpreter.state import ENDED
 from whorl.lazily import dataclass, end_loading
-from whorl.runtimes.driver import TROUBLE_PAUSE_S, WARN_EVERY, CommitTimer, Driver
+from whorl.runtimes.driver import TROUBLE_PAUSE_S, WARN_EVERY, CommitTimer, Driver, end_of
 from whorl.runtimes.journal.folding import fold, folding
 from whorl.runtimes.journal.journal import (
     DRIVING,
@@ -41,7 +40,6 @@ from whorl.runtimes.journal.sealed_secrets import (
     shown_sources,
     without_defaults,
 )
-from whorl.runtimes.performing import end_of
 from whorl.runtimes.replay_core import in_doubt
 from whorl.runtimes.runtime import raise_objection
 from whorl.runtimes.sqlite.ownership import throughout
@@ -54,9 +52,9 @@ if TYPE_CHECKING:
     from whorl.interpreter.machine import Machine
     from whorl.interpreter.plan import Plan
     from whorl.ir import Workflow
+    from whorl.runtimes.driver import Workers
     from whorl.runtimes.journal.folding import Folded
     from whorl.runtimes.journal.forking import Fork
-    from whorl.runtimes.performing import Workers
     from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.runtimes.start_options import Start
@@ -65,10 +63,8 @@ PATIENCE_S = 60.0
 POLL_S = 0.15
 NAP_S = 30.0
 log = logging.getLogger("whorl")
-# Commands let Python look for garbage with cycles once there are so many new objects, and so many
-# more for each run: a run holds about as many while it waits, and next to none of them is garbage.
+# Commands let Python look for garbage with cycles once there are so many new objects.
 OBJECTS = 20_000
-OBJECTS_PER_RUN = 100
 # So many entries are replayed in milliseconds.
 SHORT = 100
 _SUSPENDED_MIN_S = 0.5
@@ -118,9 +114,7 @@ class LocalRuntime:
 
     def __post_init__(self) -> None:
         self._drivers: dict[RunId, Driver] = {}
-        self._driven = 0
         end_loading(OBJECTS)
-        self._objects = gc.get_threshold()[0]
         self._sleepers: dict[RunId, asyncio.Event] = {}
         self._pins = Pins(self.store)
         self._inbox_task: asyncio.Task[None] | None = None
@@ -164,11 +158,9 @@ class LocalRuntime:
         """
         self.check(requests)
         owner = await self.store.claim(run, keeps=self.origin in KEEPING)
-        self._count_driven(1)
         try:
             return await self._drive_owned(run, owner, list(requests), at_least)
         finally:
-            self._count_driven(-1)
             await self._give_up(run, owner)
 
     async def fork(self, source: RunId, fork: Fork) -> tuple[RunId, bool]:
@@ -239,16 +231,6 @@ class LocalRuntime:
 
     def plan(self, run: RunId) -> Plan:
         return self._pins.plan(run)
-
-    def _count_driven(self, step: int) -> None:
-        """Has Python look for garbage the less often the more runs there are that hold none.
-
-        A program that has left it as it is, unlike our commands, is left alone.
-        """
-        self._driven += step
-        if self._objects >= OBJECTS:
-            more = OBJECTS_PER_RUN * self._driven
-            gc.set_threshold(self._objects + more, *gc.get_threshold()[1:])
 
     async def _drive_owned(
         self, run: RunId, owner: int, requests: list[Event], at_least: float

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from whorl.runtimes.start_options import Start
 
 
-class Watcher(Protocol):
-    """Somebody who looks on."""
+class Watcher:
+    """Somebody who looks on; what it is not told of otherwise does not concern it."""
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
         """These entries are durable."""

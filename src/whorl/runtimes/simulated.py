@@ -33,7 +33,7 @@ from whorl.runtimes.time_slices import CPU_MAX_S
 
 if TYPE_CHECKING:
     from whorl.language import Json
-    from whorl.runtimes.performing import Workers
+    from whorl.runtimes.driver import Workers
     from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.time_slices import CpuScheduler
 

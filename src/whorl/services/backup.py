@@ -20,7 +20,7 @@ from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import Event
 from whorl.interpreter.state import ENDED
 from whorl.lazily import dataclass
-from whorl.runtimes.performing import end_of
+from whorl.runtimes.driver import end_of
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.faults import DOCTOR
 from whorl.runtimes.sqlite.listing import RESTORED

@@ -31,6 +31,7 @@ from whorl.providers.task import (
     TaskKind,
     Usage,
 )
+from whorl.runtimes.driver import RESERVED
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.sealed_secrets import (
     MARK,
@@ -41,7 +42,6 @@ from whorl.runtimes.journal.sealed_secrets import (
     secrets_of,
     shown,
 )
-from whorl.runtimes.performing import RESERVED
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
 from whorl.services.inspecting.results import document
 

@@ -27,7 +27,7 @@ from whorl.wings.cluster.worker import working
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from whorl.runtimes.performing import Workers
+    from whorl.runtimes.driver import Workers
     from whorl.wings.cluster.messages import Beginning
 
 

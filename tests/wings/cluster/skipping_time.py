@@ -20,7 +20,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.testing import TimeSkipper
 
 from whorl.errors import ProviderError
-from whorl.runtimes.performing import GRACE_S
+from whorl.runtimes.driver import GRACE_S
 from whorl.wings.cluster.messages import Beginning
 
 if TYPE_CHECKING:

@@ -89,8 +89,6 @@ class Audit:
         return await changed(self.store, _RETIRE, (self.store.clock() - older_than_s,))
 
 
-# Tokens. A name has several of them only while one takes the other's place.
-
 # Each may do all that those before it may.
 Role = Literal["read", "run", "steer", "admin"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
@@ -98,7 +96,6 @@ ROLES: Final[tuple[Role, ...]] = get_args(Role)
 SERVER: Final = "server"
 # So that whoever looks for keys in a text finds it.
 PREFIX: Final = "whorl_"
-TOKENS_MAX: Final = 1_000
 _NAME: Final = regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _TOKENS: Final = "SELECT name, role, created_at, expires_at, digest FROM tokens"
 _ALL_TOKENS: Final = f"{_TOKENS} ORDER BY name, created_at"
@@ -157,8 +154,6 @@ class Tokens:
             if any(known.is_valid(now) for known in _named(connection, name)):
                 advice = f"`whorl token rotate {name}` gives it a new one"
                 raise UsageError(f"there is a token {name!r} already", help=advice)
-            if (connection.execute("SELECT count(*) FROM tokens").get or 0) >= TOKENS_MAX:
-                raise UsageError(f"there are {TOKENS_MAX:,} tokens already", help="remove some")
             connection.execute("DELETE FROM tokens WHERE name = ?", (name,))
             return _add(connection, name, role, now, expires_s)
 

@@ -11,12 +11,13 @@ import math
 import os
 import time
 from contextlib import suppress
+from copy import copy
 from typing import TYPE_CHECKING, Final
 
 import apsw
 
 from whorl.errors import StoreError
-from whorl.runtimes.sqlite.faults import copy_of, is_fsync_fault, store_error
+from whorl.runtimes.sqlite.faults import is_fsync_fault, store_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,7 @@ class FileWatch:
         of the locks that SQLite holds in this process.
         """
         if self._damage is not None:
-            return copy_of(self._damage)
+            return copy(self._damage)
         now = self._monotonic()
         if connection is not None and now < self._sure_until:
             return None
@@ -84,7 +85,7 @@ class FileWatch:
         # written meanwhile, and whoever starts again goes on with what is stored.
         advice = _START_AGAIN if what.startswith(_NO_INDEX) else _ADVICE
         self._damage = StoreError(f"the store {self._path!r} {what}", code="R907", help=advice)
-        return copy_of(self._damage)
+        return copy(self._damage)
 
     def check_sometimes(self, connection: apsw.Connection) -> None:
         """Raises what is wrong with the file, which is looked at four times a second."""
@@ -100,7 +101,7 @@ class FileWatch:
     def refusal(self) -> StoreError | None:
         """Why a write has failed just now."""
         is_new = self._monotonic() - self._refused_at < TRY_EVERY_S
-        return copy_of(self._refusal) if self._refusal is not None and is_new else None
+        return copy(self._refusal) if self._refusal is not None and is_new else None
 
     def note_failure(self, error: apsw.Error, fault: StoreError) -> None:
         """Keeps why a write has failed: for good, or for a moment."""
@@ -121,7 +122,7 @@ class FileWatch:
     def keep_damage(self, error: apsw.Error, fault: StoreError) -> None:
         """Keeps an error of SQLite that tells of damage: nothing is written from then on."""
         if self._damage is None and (_is_harmed(error) or isinstance(error, apsw.CorruptError)):
-            self._damage = copy_of(fault)
+            self._damage = copy(fault)
 
     def fault_of(self, error: apsw.Error, bytes_needed: int = 0) -> StoreError:
         """An error of SQLite in our words: the file was a store when it was opened."""

@@ -10,7 +10,7 @@ from typing import Final
 
 import apsw
 
-from whorl.errors import Fenced, InternalError, StoreError, UsageError, safe
+from whorl.errors import Fenced, StoreError, UsageError, safe
 from whorl.runtimes.sqlite.schema import FORMAT_VERSION
 
 _OF_DISKS = frozenset({apsw.SQLITE_IOERR, apsw.SQLITE_CANTOPEN})
@@ -107,13 +107,6 @@ def is_full(path: str) -> bool:
         return shutil.disk_usage(os.path.dirname(os.path.abspath(path))).free < _ROOM_BYTES_MIN
     except OSError:
         return False
-
-
-def copy_of(error: StoreError | InternalError) -> StoreError | InternalError:
-    """The same error once more: each caller raises its own, with its own traceback."""
-    if isinstance(error, InternalError):
-        return InternalError(str(error))
-    return type(error)(str(error), code=error.code, help=error.help)
 
 
 def fenced(run: str, owner: int, current: int) -> Fenced:

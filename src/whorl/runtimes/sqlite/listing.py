@@ -15,7 +15,7 @@ from whorl.runtimes.journal.journal import RunId, RunRow
 from whorl.runtimes.journal.projection import HOUR_S, Spent
 from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.checking import RUN_TYPES, fits
-from whorl.runtimes.sqlite.connection import fetch_readable
+from whorl.runtimes.sqlite.connection import StorePart, fetch_readable
 from whorl.runtimes.sqlite.faults import damaged
 from whorl.runtimes.sqlite.ownership import LEASE_S, ClockPair, has_living
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from whorl.language import Json
-    from whorl.runtimes.sqlite.connection import Column, Reader
-    from whorl.runtimes.sqlite.ownership import Identity
+    from whorl.runtimes.sqlite.connection import Column
 
 
 Sort: TypeAlias = Literal["started", "updated", "cost", "tokens", "calls", "score", "time"]
@@ -144,16 +143,9 @@ class RunFilter:
         return words, [value for part in each for value in part]
 
 
-class RunListing:
+class RunListing(StorePart):
     """What lists ask of a store."""
 
-    clock: Callable[[], float]
-    monotonic: Callable[[], float]
-    is_mirror: bool
-    home: str
-    path: str
-    _reader: Reader
-    _process: Identity
     _number: Callable[[str], int]
 
     def runs(

@@ -21,15 +21,15 @@ from whorl.errors import StoreError
 from whorl.interpreter import BEHAVIOUR
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.sqlite.connection import fetch
+from whorl.runtimes.sqlite.connection import StorePart, fetch
 from whorl.runtimes.sqlite.faults import fenced, refused
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Sequence
 
     import apsw
 
-    from whorl.runtimes.sqlite.connection import Column, Reader
+    from whorl.runtimes.sqlite.connection import Column
     from whorl.runtimes.sqlite.rows import JournalTables
 
 LEASE_S: Final = 10.0
@@ -295,14 +295,8 @@ _OPEN: Final = f"""SELECT name, state, count(*) FROM (SELECT name,
     WHERE status IN ('running', 'waiting', 'paused') LIMIT {COUNTED_MAX}) GROUP BY name, state"""
 
 
-class UpkeepReading:
+class UpkeepReading(StorePart):
     """What a server asks of a store to look after its runs."""
-
-    home: str
-    clock: Callable[[], float]
-    monotonic: Callable[[], float]
-    _reader: Reader
-    _process: Identity
 
     def stranded(self, limit: int) -> list[RunId]:
         """The own runs that servers keep going and no living process drives, the oldest first."""
@@ -387,12 +381,8 @@ _NEXT: Final = f"""WITH RECURSIVE waiting(lane) AS (
 _LENGTH: Final = "SELECT count(*) FROM queue WHERE began = 0 AND lane = ?"
 
 
-class QueueTable:
+class QueueTable(StorePart):
     """What a store knows of runs that wait for their turn."""
-
-    home: str
-    _reader: Reader
-    _ask: Callable[..., Awaitable[Any]]
 
     def is_queued(self, run: str) -> bool:
         """Whether a run waits for its turn."""

@@ -10,7 +10,7 @@ import asyncio
 import math
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import apsw
 
@@ -22,7 +22,7 @@ from whorl.runtimes.sqlite.connection import fetch
 from whorl.runtimes.sqlite.listing import EXPERIMENT, RunFilter, RunListing
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from whorl.providers.settings import Retention
     from whorl.runtimes.journal.journal import RunRow
@@ -92,7 +92,6 @@ class Pruned:
 class Pruning(RunListing):
     """What is deleted of a store."""
 
-    _ask: Callable[..., Awaitable[Any]]
     used_bytes: Callable[[], int]
     run: Callable[[str], RunRow]
     check: Callable[[], list[str]]

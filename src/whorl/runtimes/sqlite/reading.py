@@ -31,6 +31,7 @@ from whorl.runtimes.sqlite.checking import LOOP_TYPES, fits
 from whorl.runtimes.sqlite.connection import (
     Place,
     Reader,
+    StorePart,
     copy_all,
     copy_rows,
     fetch,
@@ -92,12 +93,8 @@ SEQ_MAX: Final = 2**62
 _CHANGED: Final = "it is not what was written: its checksum differs"
 
 
-class EntryReading:
+class EntryReading(StorePart):
     """What can be asked of the entries of a run."""
-
-    path: str
-    watch: FileWatch
-    _reader: Reader
 
     def read(
         self,

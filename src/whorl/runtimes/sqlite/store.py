@@ -10,6 +10,7 @@ import shlex
 import threading
 import time
 import zlib
+from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
@@ -25,12 +26,11 @@ from whorl.runtimes.journal.journal import NewRun, Record, RunId, records_in
 from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.sqlite import connection as connecting
 from whorl.runtimes.sqlite.change_watch import TRY_EVERY_S
-from whorl.runtimes.sqlite.connection import Place, prepare
+from whorl.runtimes.sqlite.connection import Place, StorePart, prepare
 from whorl.runtimes.sqlite.encoding import encode, to_text, whole
 from whorl.runtimes.sqlite.faults import (
     check_log,
     closed,
-    copy_of,
     ended,
     is_fsync_fault,
     strange,
@@ -47,7 +47,7 @@ from whorl.runtimes.sqlite.reading import StoreReading
 from whorl.runtimes.sqlite.rows import Append, JournalTables, MemoryTable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from whorl.interpreter.events import Event
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from whorl.language.libraries import Amendment
     from whorl.runtimes.journal.keys import Registry
     from whorl.runtimes.sqlite.change_watch import FileWatch
-    from whorl.runtimes.sqlite.connection import Reader
 
 
 # Addresses that start workflows: which workflow, and what calls of it are signed with.
@@ -79,11 +78,8 @@ class HookRow:
     old_until: float = 0.0
 
 
-class HookTable:
+class HookTable(StorePart):
     """What a store knows of such addresses."""
-
-    _reader: Reader
-    _ask: Callable[..., Awaitable[Any]]
 
     def hooks(self) -> list[HookRow]:
         return [HookRow(*row) for row in self._reader.rows("SELECT * FROM hooks ORDER BY name")]
@@ -337,7 +333,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
         try:
             writer = self._started()
         except StoreError as fault:
-            settle([(job, None, copy_of(fault)) for job in jobs], own_loop=loop)
+            settle([(job, None, copy(fault)) for job in jobs], own_loop=loop)
             return
         outcomes = writer.commit_now(jobs)
         if outcomes is None:
@@ -500,7 +496,7 @@ class Writer:
 
     def _stopped(self) -> StoreError | InternalError:
         if self._broken is not None:
-            return copy_of(self._broken)
+            return copy(self._broken)
         return closed(self._path)
 
     def _work(self) -> None:
@@ -559,7 +555,7 @@ class Writer:
     def _commit(self, jobs: list[Job], *, begun: bool = False) -> list[Outcome]:
         # What is begun was looked at before.
         if not begun and (wrong := self._fault()) is not None:
-            return [(job, None, copy_of(wrong)) for job in jobs]
+            return [(job, None, copy(wrong)) for job in jobs]
         self._announce("before", jobs)
         started = self._monotonic()
         try:
@@ -576,7 +572,7 @@ class Writer:
             if isinstance(fault, InternalError) and len(jobs) > 1:
                 # One of these cannot be written, and nobody knows which.
                 return [outcome for job in jobs for outcome in self._commit([job])]
-            return [(job, None, copy_of(fault)) for job in jobs]
+            return [(job, None, copy(fault)) for job in jobs]
         self._tables.settle(committed=True)
         self._watch.note_commit()
         self._announce("after", jobs)
@@ -596,7 +592,7 @@ class Writer:
 
     def _perform(self, job: Change) -> Outcome:
         if job.alone and (wrong := self._fault()) is not None:
-            return job, None, copy_of(wrong)
+            return job, None, copy(wrong)
         try:
             return job, job.apply(self._tables), None
         except WhorlError as error:

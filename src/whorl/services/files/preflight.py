@@ -159,8 +159,7 @@ def check_models(workflow: Workflow, providers: Providers) -> None:
 
     That is a model, a task, an agent, a tool, a key, a file, or an address that is not permitted.
     """
-    missing = [name for name in unknown_names(workflow, providers) if not name.is_doubt]
-    if missing:
+    if missing := [*unknown_names(workflow, providers)]:
         words = [f"step {name.path!r} {name.message}" for name in missing[:MISSING_SHOWN]]
         more = len(missing) - len(words)
         words += [f"and {more} more"] if more else []
@@ -170,7 +169,7 @@ def check_models(workflow: Workflow, providers: Providers) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A name in a workflow that nothing stands behind; `is_doubt`: or perhaps something does.
+    """A name in a workflow that nothing stands behind.
 
     `is_named` tells whether the file has the name, or leaves the choice to the operator; `needs`
     is what is missing, in a few words.
@@ -181,7 +180,6 @@ class Unknown:
     message: str
     needs: str
     is_named: bool = True
-    is_doubt: bool = False
 
 
 def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]:
@@ -197,26 +195,19 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
         if asked.kind == "ask":
             yield from _unknown_tools(asked, providers)
     settings = providers.settings
+    # The workers of a cluster have programs and modules of their own.
+    is_local = settings.runtime.kind == "local"
     kinds = {name: agent.kind for name, agent in agents_of(settings).items()}
     for _, part in workflows_of(workflow):
         for path, words, _ in session_faults(part.body, kinds):
             yield Unknown(path, "W022", words, "a session that can go on")
     for path, task in tasks_of(workflow):
-        for program in missing_programs(task, settings):
+        for program in missing_programs(task, settings) if is_local else ():
             words = f"starts the program {program!r}, which is not installed here"
-            # The workers of a cluster have programs of their own.
-            is_doubt = settings.runtime.kind != "local"
-            yield Unknown(path, "P109", words, f"program {program}", is_doubt=is_doubt)
+            yield Unknown(path, "P109", words, f"program {program}")
         yield from _unknown_name(path, task, providers)
         for code, why in refused_reads(task, settings, is_final=is_final):
             yield Unknown(path, code, f"cannot read what it names: {why}", "a file")
-
-
-def doubts(workflow: Workflow, providers: Providers) -> Iterator[tuple[str, str]]:
-    """What a run is started with all the same and most probably fails at: a code and why."""
-    for unknown in unknown_names(workflow, providers):
-        if unknown.is_doubt:
-            yield unknown.code, f"step {unknown.path!r} {unknown.message}"
 
 
 def _unknown_name(path: str, task: Task, providers: Providers) -> Iterator[Unknown]:
@@ -238,10 +229,10 @@ def _unknown_name(path: str, task: Task, providers: Providers) -> Iterator[Unkno
             known, code, needs = [*functions.names(), *settings.tasks], "P114", f"task {name}"
             advice = how_to_give(name)
             place = settings.tasks.get(name, "")
-            if place.startswith("python:") and not has_module(place, settings):
+            is_ours = settings.runtime.kind == "local" and place.startswith("python:")
+            if is_ours and not has_module(place, settings):
                 words = f"uses the task {name!r}, whose module is not there: {place!r}"
-                is_doubt = settings.runtime.kind != "local"
-                yield Unknown(path, code, words, needs, is_doubt=is_doubt)
+                yield Unknown(path, code, words, needs)
         case "http":
             known, code, needs = settings.keys, "P116", f"key {name}"
             advice = "add [keys.NAME] with its url and token to whorl.toml"

@@ -22,6 +22,7 @@ from whorl.providers.outbound.addresses import Policy, origin_of
 from whorl.providers.outbound.client import Call, Credential, Outbound
 from whorl.runtimes.journal.journal import amount_of, count_of, text_of
 from whorl.runtimes.journal.projection import UNKNOWN, LoopFold, model_named
+from whorl.runtimes.runtime import Watcher
 from whorl.services.inspecting.results import open_gates
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ _RUN_S: Final = (0.1, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 21_600.0, 86_4
 log = logging.getLogger("whorl.notify")
 
 
-class Notifier:
+class Notifier(Watcher):
     """A watcher that sends a POST for what a person wants to know."""
 
     def __init__(
@@ -131,12 +132,6 @@ class Notifier:
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
 
-    def text(self, run: RunId, address: str, text: str) -> None:
-        """Streamed text is nobody's news."""
-
-    def trouble(self, run: RunId, fault: StoreError) -> None:
-        """Whoever drives the run tells of it."""
-
     async def close(self) -> None:
         if self._sending:
             await asyncio.wait(self._sending, timeout=TIMEOUT_S + TRY_AGAIN_S)
@@ -173,7 +168,7 @@ class Notifier:
         return about
 
 
-class Telemetry:
+class Telemetry(Watcher):
     """A watcher that turns entries into spans, as they become durable."""
 
     def __init__(self, provider: TracerProvider) -> None:
@@ -184,12 +179,6 @@ class Telemetry:
     def entries(self, run: RunId, entries: list[Entry]) -> None:
         for entry in entries:
             self._take(run, entry.event)
-
-    def text(self, run: RunId, address: str, text: str) -> None:
-        """Streamed text is not traced."""
-
-    def trouble(self, run: RunId, fault: StoreError) -> None:
-        """Whoever drives the run tells of it."""
 
     def close(self) -> None:
         for key in list(self._spans):

@@ -28,7 +28,7 @@ from whorl.wings.cluster.service import check_installed
 if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.providers.settings import TemporalSettings
-    from whorl.runtimes.performing import Workers
+    from whorl.runtimes.driver import Workers
     from whorl.services.project import Project
 
 

@@ -25,9 +25,9 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event, Perform
 from whorl.lazily import dataclass
+from whorl.runtimes.driver import Performing
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.journal.sealed_secrets import finished_body, redaction_of
-from whorl.runtimes.performing import Performing
 from whorl.runtimes.time_slices import CPU_MAX_S
 from whorl.wings.cluster import messages
 from whorl.wings.cluster.connection import answering, connect
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.settings import TemporalSettings
-    from whorl.runtimes.performing import Workers
+    from whorl.runtimes.driver import Workers
 
 
 # The machine does for a run what the one did that began it, if that is one of these versions.

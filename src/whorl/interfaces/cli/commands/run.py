@@ -190,9 +190,7 @@ async def _run(
 
 
 def _say_before(reading: Reading, providers: Any, start: Start, note: str) -> None:
-    """Says what is doubted, how many calls there will be, and what they do outside."""
-    for code, why in preflight.doubts(reading.workflow, providers):
-        say(f"warning[{code}]: {safe(why)}")
+    """Says how many calls there will be, and what they do outside."""
     budget: Any = start.limits.get("cost_usd")
     iterations, included = start.iterations, reading.included
     foreseen = forecasting.forecast(
