@@ -102,17 +102,6 @@ def test_calls_under_way_end_and_are_not_made_again(world: World, after_s: float
     assert world.count("task.finished") == 9
 
 
-def test_a_run_whose_last_call_is_under_way_ends(world: World) -> None:
-    async def work() -> str:
-        runtime = world.process()
-        _, driving = await world.begin(runtime, PAIR)
-        await asyncio.sleep(28.0)
-        assert runtime.drain() == 1
-        return await driving
-
-    assert world.go(work()) == "succeeded"
-
-
 def test_whoever_does_not_wait_leaves_calls_in_doubt(world: World) -> None:
     async def work() -> str:
         first = world.process()

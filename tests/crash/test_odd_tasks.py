@@ -135,14 +135,6 @@ def test_texts_that_no_store_can_hold_are_mended_before_they_are_used(tmp_path: 
     assert events[-1].body["outputs"] == {"same": True, "a": "\ufffd!"}
 
 
-def test_a_lone_surrogate_in_an_error_stops_no_run(tmp_path: Path) -> None:
-    fault = ProviderError("bad \ud800", code="P100", detail={"name": "\udcff"})
-    status, events = _driven(tmp_path, _Workers(_raising(fault)), _ONE)
-
-    assert status == "failed"
-    assert "bad \ufffd" in json.dumps(events[-1].body, ensure_ascii=False)
-
-
 def test_no_secret_is_stored_with_what_a_failed_task_gave(tmp_path: Path) -> None:
     detail = {"value": {"text": f"key {_SECRET}"}, "name": _SECRET}
     fault = ProviderError(f"no: {_SECRET}", code="P100", detail=detail)
@@ -275,26 +267,6 @@ def test_many_sleeping_runs_cost_nothing(tmp_path: Path) -> None:
 
     assert looks_per_pause < 1.1
     assert statuses == {"cancelled", "stopped"}
-
-
-def test_a_request_that_came_after_the_end_does_nothing_later(tmp_path: Path) -> None:
-    """A cancel that nobody took in time must not end the run when it is continued."""
-    text = "whorl: 1\nsteps: {l: {repeat: {at_most: 1, steps: {a: {use: thing}}}}}\n"
-
-    async def main() -> tuple[str, str, list[str]]:
-        async with SqliteStore(tmp_path / "runs.db") as store:
-            runtime, run = await _started(store, _Workers(_ok), text)
-            first = await runtime.drive(run)
-            await store.post(run, Event("run.cancelled", "", time.time()))
-            more = Event("run.continued", "", time.time(), {"at": "l", "iterations": 1})
-            then = await runtime.drive(run, [more])
-            return first, then, [entry.event.kind for entry in store.read(run)]
-
-    first, then, kinds = asyncio.run(main())
-
-    assert (first, then) == ("succeeded", "succeeded")
-    assert "run.cancelled" not in kinds
-    assert kinds.count("task.finished") == 2
 
 
 def test_a_paused_run_whose_call_is_under_way_can_be_steered(tmp_path: Path) -> None:

@@ -98,16 +98,6 @@ def test_a_reply_is_written_before_anything_is_made_of_it() -> None:
     assert written == [[f"work[{n}]/first", f"work[{n}]/second"] for n in range(1, 6)]
 
 
-def test_replies_without_effects_are_written_together() -> None:
-    journal, script = _Counted(), Script(_REPLIES)
-    runtime, run = _simulated(_FREE, journal, script)
-
-    assert runtime.resume(run) == "succeeded"
-
-    assert len(_replied(journal, run)) == 30
-    assert journal.appends <= 4
-
-
 def test_a_reply_and_the_intent_that_follows_from_it_share_an_append() -> None:
     journal, script = _Counted(), Script({"one": {"text": "1"}, "two": {"text": "2"}})
     text = "whorl: 1\nsteps: {one: {ask: 'One.'}, two: {ask: '{{ one }}'}}\n"

@@ -12,7 +12,7 @@ import pytest
 from journal_makers import iteration, started
 
 from trusted import registry_of
-from whorl.errors import StoreError, UsageError
+from whorl.errors import StoreError
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.backup import back_up, restore
 
@@ -38,15 +38,6 @@ def test_a_copy_is_one_state_of_a_store_that_is_written_to(path: Path, tmp_path:
     with closing(SqliteStore(tmp_path / "copy.db")) as copy:
         assert [entry.seq for entry in copy.read("run-1")] == list(range(1, copied + 1))
         assert (copy.check(), copy.run("run-1").status) == ([], "interrupted")
-
-
-def test_neither_overwrites_the_store_itself(store: SqliteStore, path: Path) -> None:
-    asyncio.run(started(store))
-
-    with pytest.raises(UsageError, match="is the store itself"):
-        back_up(store, path, registry_of(path), force=True)
-    with pytest.raises(UsageError, match="is the store itself"):
-        restore(path, path, registry_of(path), force=True)
 
 
 def _killed(path: Path) -> None:

@@ -144,15 +144,6 @@ def test_a_released_run_is_free_and_a_late_release_changes_nothing(store: Sqlite
         asyncio.run(store.claim(RUN))
 
 
-def test_closing_frees_all_runs(store: SqliteStore, path: Path) -> None:
-    other = SqliteStore(path)
-    asyncio.run(started(other))
-    other.close()
-
-    assert store.run("run-1").status == "interrupted"
-    assert asyncio.run(store.claim(RUN)) == 2
-
-
 def test_the_heartbeat_rides_on_commits(path: Path) -> None:
     now = 1000.0
     store = SqliteStore(path, monotonic=lambda: now)

@@ -88,28 +88,6 @@ def test_a_file_of_another_program_is_refused_and_left_alone(path: Path, is_data
     assert path.read_bytes() == before
 
 
-def test_an_empty_file_becomes_a_store(path: Path) -> None:
-    path.parent.mkdir()
-    path.touch()
-    with closing(SqliteStore(path)) as store:
-        assert (store.runs(), store.is_new) == ([], True)
-    with closing(SqliteStore(path)) as store:
-        assert not store.is_new
-
-
-def test_a_store_that_is_only_read_is_not_made(path: Path) -> None:
-    with pytest.raises(StoreError, match="there is no store at"):
-        SqliteStore(path, create=False)
-    assert not path.parent.exists()
-
-
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-
-    with pytest.raises(StoreError, match="cannot be made"):
-        SqliteStore(tmp_path / "file" / "runs.db")
-
-
 def test_a_trigger_that_is_not_ours_does_nothing(path: Path) -> None:
     SqliteStore(path).close()
     change(path, "CREATE TRIGGER t AFTER INSERT ON journal BEGIN DELETE FROM runs; END")

@@ -64,26 +64,6 @@ def test_a_thousand_concurrent_appends_take_few_commits(path: Path) -> None:
     ] * 1000
 
 
-def test_the_event_loop_is_woken_once_per_commit(store: SqliteStore) -> None:
-    async def write() -> int:
-        run, owner = await started(store)
-        await started(store, "run-2")  # with one run alone, its owner's loop commits by itself
-        loop = asyncio.get_running_loop()
-        wakes = 0
-        original = loop.call_soon_threadsafe
-
-        def counting(*arguments: object, **keywords: object) -> asyncio.Handle:
-            nonlocal wakes
-            wakes += 1
-            return original(*arguments, **keywords)  # type: ignore[arg-type]
-
-        loop.call_soon_threadsafe = counting  # type: ignore[method-assign]
-        await asyncio.gather(*(store.append(run, owner, iteration(n)) for n in range(500)))
-        return wakes
-
-    assert asyncio.run(write()) == 1
-
-
 @pytest.mark.parametrize(
     ("runs", "commit_s", "by"), [(1, 0.005, "loop"), (1, 0.05, "thread"), (2, 0.005, "thread")]
 )
@@ -227,15 +207,3 @@ def test_the_loop_does_not_wait_for_another_process(path: Path) -> None:
 
     assert asyncio.run(write()) == 4
     assert by == ["whorl-writer"]
-
-
-def test_a_refusal_reaches_whoever_appends_in_the_loop(store: SqliteStore) -> None:
-    async def write() -> int:
-        run, owner = await started(store)
-        assert store._writer is not None
-        store._writer._commit_s = 0.0
-        with pytest.raises(StoreError, match="not at 77"):
-            await store.append(run, owner, iteration(1), after=77)
-        return await store.append(run, owner, iteration(1))
-
-    assert asyncio.run(write()) == 4

@@ -14,7 +14,7 @@ import pytest
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
-from whorl.runtimes.journal.forking import Fork, fork_run, look_into, moment, new_run_of
+from whorl.runtimes.journal.forking import Fork, fork_run, look_into, moment
 from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, Entry, RunId
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
@@ -230,14 +230,3 @@ def test_an_iteration_is_read_and_not_what_follows(
 
     assert record.output == f"{sum(range(number))} and {number}"
     assert counting.counted() <= 2 * NEAR
-
-
-def test_a_fork_is_made_without_computing_what_it_leads_to(
-    counting: _Counting, runs: tuple[Path, RunId, RunId]
-) -> None:
-    """It is driven afterwards, in slices; whoever asks a server for it holds up nobody."""
-    fork, run = Fork("work[2]"), RunId("fork")
-
-    _, events = new_run_of(counting, runs[1], fork, run=run, now=time.time())
-
-    assert 5 <= len(events) <= 50

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from journal_makers import START, event, new_run, started, write
 
-from whorl.interfaces import formatting
 from whorl.runtimes.sqlite import RunFilter, SqliteStore
 from whorl.runtimes.sqlite.listing import KEPT
-from whorl.services.inspecting.places import _add_charges, costs_of
+from whorl.services.inspecting.places import _add_charges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,28 +147,6 @@ def test_what_is_kept_of_charges_is_what_the_journals_tell(
             assert filled.charges(by, since, chosen or "") == used
 
 
-def test_charges_are_told_by_model_and_by_loop(filled: SqliteStore) -> None:
-    by_model = {line.name: line for line in costs_of(filled, "model").lines}
-    names = ["p/m", "(model not known)", "q/other", "agent coder", "(no model)"]
-
-    assert sorted(by_model) == sorted(names)
-    assert (by_model["p/m"].calls, by_model["p/m"].cost_usd) == (4, 1.625)
-    assert (by_model["q/other"].unpriced_calls, by_model["q/other"].cost_usd) == (1, 0.0)
-    assert (by_model["(model not known)"].in_doubt, by_model["p/m"].in_doubt) == (1, 1)
-    total = costs_of(filled, "loop").total
-    assert (total.calls, total.model_calls) == (8, 7)
-    loops = [line.name for line in costs_of(filled, "loop").lines]
-    assert loops == ["all", "polish", "(outside of loops)"]
-    days = [line.name for line in costs_of(filled, "day").lines]
-    assert days == ["2023-11-14", "2023-11-15", "2023-11-16", "2023-11-17"]
-    doubtful = filled.run("second")
-    assert (doubtful.cost_usd, doubtful.reserved_usd, doubtful.in_doubt) == (1.625, 1.5, 2)
-    assert formatting.cost_words(doubtful) == "$0.13 + $1.50 reserved"
-    # A run that was deleted leaves no charges.
-    asyncio.run(filled.prune(0.0, ("interrupted",)))
-    assert costs_of(filled, "workflow").lines == []
-
-
 def test_only_the_time_in_which_a_run_works_is_its_duration(store: SqliteStore) -> None:
     kinds = [("task.finished", 2), ("run.finished", 3), ("run.continued", 1000),
              ("run.paused", 1004), ("run.resumed", 2000), ("run.finished", 2001)]  # fmt: skip
@@ -184,22 +161,6 @@ def test_only_the_time_in_which_a_run_works_is_its_duration(store: SqliteStore) 
     asyncio.run(write())
 
     assert store.runs()[0].seconds == 8.0
-
-
-def test_a_run_that_has_only_waited_for_a_person_has_no_duration(store: SqliteStore) -> None:
-    asked = [event("gate.waiting", "o/g"), event("run.waiting", "")]
-    fired = event("timer.fired", "o/:timeout", START + 1000)
-    write(store, *asked, fired, event("run.finished", "", START + 1000), created_at=START)
-
-    (row,) = store.list_runs(RunFilter(sort="time"))
-    assert (row.seconds, formatting.worked(row)) == (0.0, 0.0)
-
-
-def test_an_entry_with_an_earlier_time_turns_no_clock_back(store: SqliteStore) -> None:
-    write(store, *(event("task.finished", "a", START + seconds) for seconds in (5, 3, 6)))
-
-    (row,) = store.runs()
-    assert (row.updated_at, row.seconds) == (START + 6, 6.0)
 
 
 def test_runs_are_found_by_all_of_their_labels_and_leave_none_behind(store: SqliteStore) -> None:

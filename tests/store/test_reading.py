@@ -73,15 +73,6 @@ def test_the_status_follows_the_events(
     assert [row.id for row in store.runs(status=status)] == ["run-1"]
 
 
-def test_a_failed_run_says_why_and_what_is_in_doubt(store: SqliteStore) -> None:
-    error: Json = {"code": "R100", "message": "the model is gone " * 100}
-    doubts = [event("task.in_doubt", at, attempt=1) for at in ("x", "y")]
-    write(store, *doubts, event("run.finished", status="failed", error=error))
-    row = store.run("run-1")
-
-    assert (row.error, row.in_doubt) == (("the model is gone " * 100)[:500], 2)
-
-
 def test_odd_usage_lowers_nothing(store: SqliteStore) -> None:
     usages: list[Json] = [
         {"calls": 1, "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.5},
@@ -117,23 +108,6 @@ def test_the_budget_grows_when_a_run_is_continued(store: SqliteStore) -> None:
     assert [found.state for found in store.loops(RUN)] == ["running"]
 
 
-def test_a_finished_loop_tells_how_it_ended(store: SqliteStore) -> None:
-    usage: Json = {"calls": 3}
-    reason: dict[str, Json] = {"exit_reason": "condition_met", "stopped_by": "judge", "score": 0.9}
-    chosen: dict[str, Json] = {"best_iteration": 2, "returned_iteration": 2}
-    write(store, *loop(3, **reason, **chosen, failed_iterations=[1], usage=usage))
-    [found] = store.loops(RUN)
-
-    assert (found.address, found.path) == ("polish", "polish")
-    assert (found.state, found.iterations) == ("finished", 3)
-    assert (found.exit_reason, found.stopped_by, found.score) == ("condition_met", "judge", 0.9)
-    assert (found.best_iteration, found.returned_iteration) == (2, 2)
-    assert found.failed_iterations == (1,)
-    assert (found.usage, found.limits) == (usage, {"iterations": 5, "cost_usd": 1})
-    assert (found.started_seq, found.finished_seq) == (2, 15)
-    assert store.run("run-1").exit_reason == "condition_met"
-
-
 def test_nested_loops_are_listed_apart_and_the_row_shows_the_outer_one(store: SqliteStore) -> None:
     events = [event("loop.started", "outer", limits={"iterations": 2})]
     for number in (1, 2):
@@ -154,17 +128,6 @@ def test_nested_loops_are_listed_apart_and_the_row_shows_the_outer_one(store: Sq
     assert [one.number for one in store.iterations(RUN, "outer")] == [1, 2]
     assert [one.score for one in store.iterations(RUN, "outer[2]/inner")] == [1, 2, 3]
     assert store.iterations(RUN, "inner") == []
-
-
-def test_a_row_knows_the_limit_of_whichever_loop_it_shows(store: SqliteStore) -> None:
-    """Loops of a list run side by side: the second one is shown when the first one has ended."""
-    first, second = "all[1]/polish", "all[2]/polish"
-    begun = [event("loop.started", name, limits={"iterations": 5}) for name in (first, second)]
-    ended = event("loop.finished", first, iterations=1, exit_reason="condition_met")
-    write(store, *begun, ended, event("iteration.started", f"{second}[4]", number=4))
-    row = store.run("run-1")
-
-    assert (row.loop, row.iteration, row.iterations_max) == (second, 4, 5)
 
 
 def test_a_request_that_is_refused_changes_no_row(store: SqliteStore) -> None:
@@ -239,29 +202,6 @@ def test_iterations_come_in_pages(store: SqliteStore) -> None:
     assert first.note["seconds"] == 1.5
 
 
-def test_entries_of_an_address_and_below(store: SqliteStore) -> None:
-    addresses = ("a", "a/b", "a[1]/b", "a#2", "ab", "a-b")
-    write(store, *(event("node.finished", address) for address in addresses))
-
-    def found(address: str) -> list[str]:
-        return [entry.event.address for entry in store.entries_at(RUN, address)]
-
-    assert found("a") == ["a", "a/b", "a[1]/b", "a#2"]
-    assert found("a[1]") == ["a[1]/b"]
-    assert found("x") == []
-    assert len(found("")) == 7
-
-
-def test_long_lists_are_complete(store: SqliteStore) -> None:
-    async def make() -> None:
-        await asyncio.gather(*(started(store, f"run-{number}") for number in range(450)))
-
-    asyncio.run(make())
-
-    assert len(store.runs(limit=1000)) == 450
-    assert len(store.runs(status="running", limit=1000)) == 450
-
-
 def test_a_run_is_found_by_what_a_person_types(store: SqliteStore) -> None:
     for name in ("7f3a-one", "7f3b-two", "9abc_x"):
         write(store, name=name)
@@ -276,20 +216,6 @@ def test_a_run_is_found_by_what_a_person_types(store: SqliteStore) -> None:
     for text in ("", "%", "7f3a'--", "\0", "no"):
         with pytest.raises(UsageError, match="there is no run"):
             store.resolve(text)
-
-
-def test_the_empty_store_has_no_last_run(store: SqliteStore) -> None:
-    with pytest.raises(UsageError, match="there is no run 'last'"):
-        store.resolve("last")
-    with pytest.raises(UsageError, match="there is no run 'x'"):
-        list(store.read(RunId("x")))
-
-
-def test_reading_needs_no_writer(path: Path) -> None:
-    SqliteStore(path).close()
-    with closing(SqliteStore(path)) as store:
-        assert store.runs() == []
-        assert store._writer is None
 
 
 def test_projections_are_the_same_for_a_second_owner(store: SqliteStore, path: Path) -> None:

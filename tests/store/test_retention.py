@@ -123,13 +123,6 @@ def test_runs_of_experiments_stay_since_reports_are_made_of_them(
     store.close()
 
 
-def test_only_so_many_go_at_once(path: Path) -> None:
-    store = _filled(path, 4)
-
-    assert asyncio.run(store.retire(Retention(max_runs=1), 2)).runs == ("run-0", "run-1")
-    store.close()
-
-
 def test_a_size_is_kept_to(path: Path) -> None:
     store = _filled(path, 6)
     limit = store.used_bytes() // 2

@@ -168,17 +168,6 @@ def test_only_the_job_that_is_wrong_fails(
     assert (last, other) == (4, 4)
 
 
-def test_a_store_that_cannot_be_begun_says_so(store: SqliteStore) -> None:
-    async def write() -> None:
-        run, owner = await started(store)
-        assert store._writer is not None
-        store._writer._commit_s = 0.0
-        with _failing(store, "BEGIN IMMEDIATE"), pytest.raises(StoreError, match="is full"):
-            await store.append(run, owner, iteration(1))
-
-    asyncio.run(write())
-
-
 def test_who_comes_takes_the_dead_off_the_list_and_nobody_else(
     store: SqliteStore, path: Path
 ) -> None:

@@ -16,10 +16,10 @@ from journal_makers import START, event, iteration, new_run, started, write
 from campaign import amount
 from waiting import PATIENCE_S
 from whorl.errors import Fenced, InternalError, StoreError, UsageError
-from whorl.interpreter.events import FED_KINDS, NOTE_KINDS, Event
+from whorl.interpreter.events import Event
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.encoding import KIND_NUMBERS, decode, encode
+from whorl.runtimes.sqlite.encoding import decode, encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,13 +39,6 @@ json_values: st.SearchStrategy[Json] = st.recursive(
     ),
     max_leaves=12,
 )
-
-
-def test_every_kind_of_event_has_a_number_of_its_own() -> None:
-    assert set(KIND_NUMBERS) == FED_KINDS | NOTE_KINDS
-    assert len(set(KIND_NUMBERS.values())) == len(KIND_NUMBERS)
-    # A small body is plain JSON in the file.
-    assert encode(event("task.finished", "a", value="é\0")).body == '{"value":"é\\u0000"}'
 
 
 @pytest.mark.slow
@@ -120,14 +113,6 @@ def test_what_is_not_json_is_refused_at_the_door(store: SqliteStore) -> None:
     with pytest.raises(InternalError, match="no number for events of kind 'teleported'"):
         asyncio.run(write({}, "teleported"))
     assert store.run("run-1").last_seq == 1
-
-
-def test_workflow_and_sources_are_pinned(store: SqliteStore) -> None:
-    sources = {"polish.yaml": "whorl: 1\n", "other.yaml": "é" * 10_000}
-    asyncio.run(started(store, workflow={"deep": [1, {"x": None}]}, sources=sources))
-
-    assert store.workflow(RunId("run-1")) == {"deep": [1, {"x": None}]}
-    assert store.sources(RunId("run-1")) == sources
 
 
 def test_the_newest_two_snapshots_stay(store: SqliteStore, path: Path) -> None:

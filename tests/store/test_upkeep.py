@@ -57,18 +57,6 @@ def test_runs_of_servers_and_background_processes_are_stranded_when_nobody_drive
         assert "new" in later.stranded(10)
 
 
-def test_a_reason_is_shown_until_the_run_is_taken_up(path: Path) -> None:
-    async def work() -> tuple[str, str]:
-        async with SqliteStore(path) as store:
-            run = await _left(store, "r", "server")
-            await store.hold(run, "no such task")
-            held = store.run(run).held
-            await store.release(run, await store.claim(run))
-            return held, store.run(run).held
-
-    assert asyncio.run(work()) == ("no such task", "")
-
-
 def test_the_next_timers_come_first_and_go_when_the_run_goes_on(path: Path) -> None:
     async def work() -> None:
         async with SqliteStore(path) as store:

@@ -13,7 +13,6 @@ import csv
 import io
 import json
 import os
-import secrets
 import stat
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -281,7 +280,7 @@ def _put(path: Path, content: bytes, way: str) -> None:
         return
     # Another name first, so that a crash leaves the old file or the new one; a name that nobody
     # can have prepared, since a link there would lead the content out of the project.
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    part = path.with_name(f".{os.urandom(8).hex()}.part")
     try:
         _write_new(part, content, os.O_EXCL)
         part.replace(path)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.start_options import Start
 
 
-class Watcher:
+class Watcher(Protocol):
     """Somebody who looks on; what it is not told of otherwise does not concern it."""
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:

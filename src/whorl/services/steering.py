@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from dataclasses import asdict, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from whorl.errors import UsageError, did_you_mean, plural
 from whorl.interpreter.constructs.loops.exploring import went_past
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 def asked(kind: str, body: dict[str, Json] | None = None, address: str = "") -> Event:
     """A request, made now; its name tells it from others, so that it is carried out once."""
-    return Event(kind, address, time.time(), {"request": uuid4().hex, **(body or {})})
+    return Event(kind, address, time.time(), {"request": os.urandom(16).hex(), **(body or {})})
 
 
 def paused(store: SqliteStore, run: RunId) -> Event:

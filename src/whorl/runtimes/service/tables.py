@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, get_args
 
 from whorl.errors import StoreError, UsageError, did_you_mean, safe
@@ -191,6 +190,8 @@ def _named(connection: apsw.Connection, name: str) -> list[Token]:
 def _add(
     connection: apsw.Connection, name: str, role: Role, now: float, expires_s: float | None
 ) -> str:
+    import secrets
+
     token = PREFIX + secrets.token_urlsafe(32)
     expires = None if expires_s is None else now + expires_s
     connection.execute(_ADD_TOKEN, (name, role, now, expires, digest_of(token)))

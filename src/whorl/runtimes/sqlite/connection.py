@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import threading
 import time
 from collections import deque
@@ -21,11 +20,10 @@ from whorl.runtimes.sqlite.faults import DOCTOR, check_format, is_of_reading, st
 from whorl.runtimes.sqlite.schema import FORMAT_VERSION, TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from whorl.runtimes.journal.keys import Registry
     from whorl.runtimes.sqlite.change_watch import FileWatch
-    from whorl.runtimes.sqlite.ownership import Identity
 
 
 Column: TypeAlias = int | float | str | bytes | None
@@ -196,7 +194,7 @@ def patiently(action: Callable[[], object]) -> None:
         except apsw.BusyError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(random.uniform(0.002, 0.05))
+            time.sleep(0.002 + os.urandom(1)[0] / 5_000)
         else:
             return
 
@@ -346,17 +344,3 @@ class Reader:
         fault = self._watch.fault() or self._watch.fault_of(error)
         self._watch.keep_damage(error, fault)
         return fault
-
-
-class StorePart:
-    """What all that can be asked of a store goes by."""
-
-    path: str
-    home: str
-    is_mirror: bool
-    clock: Callable[[], float]
-    monotonic: Callable[[], float]
-    watch: FileWatch
-    _reader: Reader
-    _process: Identity
-    _ask: Callable[..., Awaitable[Any]]

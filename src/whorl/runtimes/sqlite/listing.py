@@ -15,9 +15,9 @@ from whorl.runtimes.journal.journal import RunId, RunRow
 from whorl.runtimes.journal.projection import HOUR_S, Spent
 from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.checking import RUN_TYPES, fits
-from whorl.runtimes.sqlite.connection import StorePart, fetch_readable
+from whorl.runtimes.sqlite.connection import fetch_readable
 from whorl.runtimes.sqlite.faults import damaged
-from whorl.runtimes.sqlite.ownership import LEASE_S, ClockPair, has_living
+from whorl.runtimes.sqlite.ownership import LEASE_S, ClockPair, StorePart, has_living
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ a jump of the wall clock takes no run away from its owner.
 from __future__ import annotations
 
 import os
-import platform
+import socket
 import sys
 import time
 from dataclasses import astuple, field
@@ -21,15 +21,16 @@ from whorl.errors import StoreError
 from whorl.interpreter import BEHAVIOUR
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.sqlite.connection import StorePart, fetch
+from whorl.runtimes.sqlite.connection import fetch
 from whorl.runtimes.sqlite.faults import fenced, refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     import apsw
 
-    from whorl.runtimes.sqlite.connection import Column
+    from whorl.runtimes.sqlite.change_watch import FileWatch
+    from whorl.runtimes.sqlite.connection import Column, Reader
     from whorl.runtimes.sqlite.rows import JournalTables
 
 LEASE_S: Final = 10.0
@@ -65,6 +66,20 @@ class ClockPair:
     monotonic: float
 
 
+class StorePart:
+    """What all that can be asked of a store goes by."""
+
+    path: str
+    home: str
+    is_mirror: bool
+    clock: Callable[[], float]
+    monotonic: Callable[[], float]
+    watch: FileWatch
+    _reader: Reader
+    _process: Identity
+    _ask: Callable[..., Awaitable[Any]]
+
+
 def throughout() -> float:
     """Seconds by a clock that nobody sets, and that all processes of a machine share."""
     return time.monotonic() if _THROUGHOUT is None else time.clock_gettime(_THROUGHOUT)
@@ -81,7 +96,7 @@ def _identity(pid: int) -> Identity:
         boot = _BOOT_FILE.read_text("ascii").strip()
         namespace = os.readlink("/proc/self/ns/pid")
     except OSError:
-        boot, namespace = f"{NO_BOOT}{platform.node()}", ""
+        boot, namespace = f"{NO_BOOT}{socket.gethostname()}", ""
     return Identity(pid, _start_time(pid) or "", boot, namespace)
 
 

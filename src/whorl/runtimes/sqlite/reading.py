@@ -31,7 +31,6 @@ from whorl.runtimes.sqlite.checking import LOOP_TYPES, fits
 from whorl.runtimes.sqlite.connection import (
     Place,
     Reader,
-    StorePart,
     copy_all,
     copy_rows,
     fetch,
@@ -42,6 +41,7 @@ from whorl.runtimes.sqlite.faults import damaged
 from whorl.runtimes.sqlite.listing import COLUMNS, ROW_DAMAGED, SHOWN_FIELDS, RunListing
 from whorl.runtimes.sqlite.ownership import (
     ClockPair,
+    StorePart,
     UpkeepReading,
     check_owner,
     has_living,

@@ -26,7 +26,7 @@ from whorl.runtimes.journal.journal import NewRun, Record, RunId, records_in
 from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.sqlite import connection as connecting
 from whorl.runtimes.sqlite.change_watch import TRY_EVERY_S
-from whorl.runtimes.sqlite.connection import Place, StorePart, prepare
+from whorl.runtimes.sqlite.connection import Place, prepare
 from whorl.runtimes.sqlite.encoding import encode, to_text, whole
 from whorl.runtimes.sqlite.faults import (
     check_log,
@@ -40,6 +40,7 @@ from whorl.runtimes.sqlite.ownership import (
     ClockPair,
     Ownership,
     QueueTable,
+    StorePart,
     this_process,
 )
 from whorl.runtimes.sqlite.pruning import Pruning
