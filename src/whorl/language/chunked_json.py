@@ -17,7 +17,7 @@ _CHARACTERS_LARGE = 200_000
 _AT_ONCE = 200
 _WINDOW = 65_536
 _SMALL_WINDOW = 1_024
-_KEY = regex(r'"(?:[^"\\]|\\.){0,200}+"[ \t\n\r]*:[ \t\n\r]*')
+_KEY = regex(r'"(?:[^"\\]|\\.){0,200}"[ \t\n\r]*:[ \t\n\r]*')
 _SPACE = regex(r"[ \t\n\r]*")
 # What an item ends with, by what it begins with.
 _ENDS = {"{": "},", "[": "],", '"': '",'}

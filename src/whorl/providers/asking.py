@@ -304,7 +304,7 @@ EVIDENCE_TOKENS = 64
 WORDS_MAX = 500
 
 # The first word, unless another is tied to it: `YES/NO` and `No-one` are not answers.
-_FIRST_WORD = re.compile(r"(?:<[^<>]*>|[\W_])*+([^\W_]++)(?![/|'’-]\w)")
+_FIRST_WORD = re.compile(r"(?=((?:<[^<>]*>|[\W_])*))\1([^\W_]++)(?![/|'’-]\w)")
 _VERDICTS: dict[str, Verdict] = {"yes": "met", "no": "not_met"}
 # What stands between the verdict and the reason: the end of Markdown, punctuation, a heading.
 _BEFORE_REASON = re.compile(
@@ -437,7 +437,7 @@ def _split(answer: str) -> tuple[Verdict, str]:
     word = _FIRST_WORD.match(text[:1_000])
     if word is None:
         return "ambiguous", text
-    return _VERDICTS.get(word[1].casefold(), "ambiguous"), text[word.end() :]
+    return _VERDICTS.get(word[2].casefold(), "ambiguous"), text[word.end() :]
 
 
 def judged_value(inputs: Mapping[str, Json], answer: str) -> dict[str, Json]:

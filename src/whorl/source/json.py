@@ -22,11 +22,11 @@ from whorl.source import (
 )
 from whorl.source.report import Repeated, Report, number, open_report, shown
 
-# Possessive groups in groups go wrong in Python 3.11 before 3.11.5.
+# Possessive groups go wrong in Python 3.11 before 3.11.5.
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\n\r]*+|/\*[^*]*+\*++(?:[^*/][^*]*+\*++)*/)*")
 # What a blank or a comment begins with; nothing stands behind the end.
 _BLANKS = frozenset(" \t\r\n/")
-_STRING = re.compile(r'"((?:[^"\\\x00-\x08\x0a-\x1f]++|\\[^\x00-\x1f])*+)"')
+_STRING = re.compile(r'"([^"\\\x00-\x08\x0a-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x08\x0a-\x1f]*+)*)"')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?(?![\w.+-])")
 _WORD = re.compile(r"[^\s,:\[\]{}\"/]{1,40}")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)

@@ -51,9 +51,9 @@ _GIVEN = "$given("
 # Azure takes no longer expressions.
 _SOURCE_MAX = 8_192
 # A text in an expression; an expression in a text, or a term (`\0`) that is to stand there.
-_LITERAL = re.compile(r"'(?:[^']|'')*+'")
-_SPLICE = re.compile(r"@@\{|\0|@\{(?:'[^']*+'?|[^'}])*+\}?")
-_TOKEN = re.compile(r"'(?:[^']|'')*+'|[(),\[\]]|[^'(),\[\]]++")
+_LITERAL = re.compile(r"'[^']*+(?:''[^']*+)*'(?!')")
+_SPLICE = re.compile(r"@@\{|\0|@\{[^'}]*+(?:'[^']*+'?[^'}]*+)*\}?")
+_TOKEN = re.compile(r"'[^']*+(?:''[^']*+)*'(?!')|[(),\[\]]|[^'(),\[\]]++")
 
 
 @dataclass(slots=True)

@@ -289,7 +289,7 @@ _NAMED = re.compile(
 )
 # An expression ends at a brace that stands in no literal of it; `@@{` is none.
 _PLACEHOLDER = re.compile(
-    r"""@(?P<escaped>@\{)|@\{(?P<inner>(?:'[^']*+'?|"[^"]*+"?|[^'"}])*+)\}?"""
+    r"""@(?P<escaped>@\{)|@\{(?P<inner>[^'"}]*+(?:(?:'[^']*+'?|"[^"]*+"?)[^'"}]*+)*)\}?"""
 )
 READS_INPUTS = re.compile(
     r"""\bresult\(|\[\s*['"]inputs['"]\s*\]|\.inputs\b|\bactions?\([^()]*['"]inputs['"]""",

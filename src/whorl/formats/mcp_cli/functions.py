@@ -27,7 +27,7 @@ _FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _ONE_LIST = "ask for one list: a JSON array, JSON lines, or one item per line"
-_FIRST_WORD = re.compile(r"(?:<[^<>]*>|[\W_])*+([^\W_]++)")
+_FIRST_WORD = re.compile(r"(?=((?:<[^<>]*>|[\W_])*))\1([^\W_]++)")
 _YES = "YES PASS PASSED APPROVE APPROVED ACCEPT ACCEPTED"
 _DECISIONS = frozenset(f"{_YES} NO REJECT REJECTED DENY DENIED".split())
 
@@ -215,8 +215,8 @@ def _vote_of(answer: str) -> str:
         if word in upper:
             return word
     decision = _FIRST_WORD.match(upper[:1_000])
-    if decision is not None and decision[1] in _DECISIONS:
-        return decision[1]
+    if decision is not None and decision[2] in _DECISIONS:
+        return decision[2]
     return " ".join(upper.split())
 
 

@@ -37,7 +37,7 @@ _WORDED = re.compile(
 _TOKEN = re.compile(r"\w+")
 _AHEAD = "(?="
 # An escaped letter, a class or any other letter of a pattern.
-_LETTERS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]?|.", re.DOTALL)
+_LETTERS = re.compile(r"\\.|\[[^\]\\]*+(?:\\.[^\]\\]*+)*\]?|.", re.DOTALL)
 _STEP = re.compile(
     r"""\.?(?P<name>[^.\[\]'"$*?@\s](?:[^.\[\]'"*?@]*[^.\[\]'"*?@\s])?)"""
     r"""|\[(?P<index>-?\d{1,6})\]"""
