@@ -302,60 +302,6 @@ break*  jump  loop  a loop around the step; true: the innermost
 
 [continue: ends this iteration of a loop]
 continue*  jump  loop  a loop around the step; true: the innermost
-
-[others]
-aliases           other names for it; '*' is any name
-answer            the answer to a call of its trigger: status, headers, body
-answers           whether the workflow's answer is ready once this has ended
-awaits_call       whether its result may come later, as a call of the address `$callback_url`
-bind              names with values that are computed in each iteration
-concurrency       how many steps, or runs of a trigger, may run at once
-conditions        what must be true of a call before a trigger starts a run
-described         a description in words, if its text is not clear
-drawn             whether a wait is random, between the wait before it and its own length
-ends              whether a called workflow ends alone, or the run with it
-example           the JSON Schema of a result that a dry run invents
-echo              what the step's record shows as its inputs
-exceeds           whether results must be more similar than the threshold, not only as much
-fields            inputs that together can make the main one
-gives             the inputs for the parts of a call, by part
-inputs            what the judge is given with the question
-is_late           whether the caller fetches the answer later
-interrupts        whether a time limit interrupts an iteration, or only forbids the next one
-item_timeout_s    the longest time that one item may take
-items_max         the most items that it takes
-jitter            the part of a wait that is random
-keep              items of `over` are left out if this is false
-kind              who starts it: a call, the clock, another system, or something else
-last_counts       whether a loop fails if its last iteration failed
-methods           the methods of calls that a trigger takes
-min_success_rate  the part of the items that must succeed, from 0 to 1
-on_failure        what happens to parallel steps after a failure
-on_item_failure   whether other items go on after a failed one
-open              whether steps around these see their results
-open_inputs       whether inputs may be given that are not declared
-operation         whether variables are set, or changed in another way
-path              the path of calls that a trigger takes, with names in braces
-over              a list; the value is computed for each `$item` of it
-repairs           how often the model is asked again after an answer of the wrong type
-schema            the JSON Schema of the body of a call
-recurrence        when the clock starts it: frequency, interval, zone, start, end, hours, minutes,
-    weekdays, days
-poll              the task (kind and inputs) that asks another system, by the clock
-unsubscribe       the task (kind and inputs) that takes the address back
-split_on          a list; each item is the main input of its own run
-tracking          the id by which others follow a run
-waiting_max       how many runs may wait for their turn
-shape             what the result, `it`, is changed into
-recorder          the library that keeps records of ended steps
-tells             values of the event for the start of an iteration
-tells_after       values of the event for the end of an iteration
-total_timeout_s   the longest time that all attempts may take together
-unnamed           whether the called steps have the address of the block
-wait_min_s        the shortest wait
-warns             a warning that is computed from the result
-words             a format's own words for limits, events and reasons, in messages and
-    `--events=dialect`
 """
 
 
@@ -476,7 +422,6 @@ def _plain_form(words: str) -> forms.Form:
 def _others(table: FieldTable, maker: Any, without: tuple[str, ...]) -> FieldTable:
     """A rare field for each attribute of a class that no other one says."""
     excluded = {field.attribute for field in table.values()} | {"place", *without}
-    docs = {row[0]: row[1] for row in _ROWS["others"]}
     rest: FieldTable = {}
     for attribute in attributes_of(maker):
         name, kind = attribute.name.removesuffix("_s"), str(attribute.type).removesuffix(" | None")
@@ -486,6 +431,6 @@ def _others(table: FieldTable, maker: Any, without: tuple[str, ...]) -> FieldTab
         elif kind.startswith("Literal"):
             form = forms.Choice(tuple(re.findall(r"\w+", kind.removeprefix("Literal"))))
         if attribute.name not in excluded:
-            doc = docs.get(attribute.name, f"{attribute.name!r} of the engine")
-            rest[name] = Field(form, f"{doc} (in converted files)", attribute.name, rare=True)
+            doc = f"{attribute.name!r} of the engine (in converted files)"
+            rest[name] = Field(form, doc, attribute.name, rare=True)
     return rest

@@ -25,7 +25,7 @@ from whorl.errors import InvalidWorkflow, did_you_mean
 from whorl.ir.checks.scopes import View, uses_in
 from whorl.ir.walk import blocks_of, names_given, walk, with_nodes
 from whorl.language import LanguageError
-from whorl.lazily import dataclass, regex
+from whorl.lazily import dataclass
 from whorl.source import Entry, Lines, Mapping, Scalar, Sequence, Value, plain
 
 if TYPE_CHECKING:
@@ -168,8 +168,6 @@ def _is_keywords(value: Mapping) -> bool:
 
 
 _EXIT_CODE = "exit_code"
-# A text that is the name of a file, and nothing that anybody asks.
-_PATH = regex(r"[\w./-]+\.[A-Za-z0-9]{1,8}")
 # The facts of a loop that are iterations, with how many keys come before the name of a step.
 _ITERATIONS = {"previous": 0, "best": 0, "history": 1}
 
@@ -200,17 +198,6 @@ class Prompt(OneOf):
     """A prompt: right in its place, or in a file."""
 
     gives_value = True
-
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        text = value.text if isinstance(value, Scalar) else ""
-        if _PATH.fullmatch(text):
-            # Who asks with the name of a file most probably means what is in it.
-            with suppress(InvalidWorkflow):
-                context.files.text(text, value.span)
-                message = f"the prompt is the text {text!r}, and there is a file of this name"
-                advice = f"to ask what is in the file, write `ask: {{file: {text}}}`"
-                context.warn("W023", message, value.span, label="not the file", help=advice)
-        return super().read(context, value, at)
 
 
 class TaskName(Text):
