@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from itertools import islice
 from typing import NoReturn
 
 from whorl.source import (
@@ -30,22 +29,8 @@ _STRING = re.compile(r'"([^"\\\x00-\x08\x0a-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?(?![\w.+-])")
 _WORD = re.compile(r"[^\s,:\[\]{}\"/]{1,40}")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-# What lies before each value but the outermost, or what does not count: a text, a comment.
-_BEFORE_VALUE = re.compile(
-    r'([,{\[](?=\s*[^\s}\]]))|"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL
-)
 _ESCAPED = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
-_NO_NUMBER = "JSON has no such number; write null or a text in quotes"
-_WORDS_ELSEWHERE = {
-    "True": "write true",
-    "False": "write false",
-    "None": "write null",
-    "undefined": "write null",
-    "NaN": _NO_NUMBER,
-    "Infinity": _NO_NUMBER,
-    "-Infinity": _NO_NUMBER,
-}
 
 
 def read_json(
@@ -53,20 +38,8 @@ def read_json(
 ) -> Document:
     """Read one JSON document; with `repeated="warn"` the last of two equal keys wins."""
     report = open_report(text, file, limits)
-    _refuse_too_many(report)
     root = _Scanner(report, repeated).read()
     return Document(root, report.finish(), report.lines.text, file)
-
-
-def _refuse_too_many(report: Report) -> None:
-    """Refuses too many values before they are read, which takes long."""
-    most = report.limits.values_max
-    if len(report.lines.text) > 2 * most:
-        marks = (mark for mark in _BEFORE_VALUE.finditer(report.lines.text) if mark[1])
-        surplus = next(islice(marks, most, None), None)
-        if surplus is not None:
-            report.value_count = most
-            report.count_value(surplus.start())
 
 
 class _Scanner:
@@ -226,14 +199,11 @@ class _Scanner:
 
     def _fail_value(self, word: str) -> NoReturn:
         end = self._at + max(1, len(word))
-        if word in _WORDS_ELSEWHERE:
-            self._fail(f"{word!r} is not a value of JSON", end, _WORDS_ELSEWHERE[word])
         if word[:1] in tuple("+-.0123456789"):
             self._fail(f"{shown(word)} is not a number of JSON", end)
-        if word.startswith("'"):
-            self._fail("texts need double quotes", end, 'write "..."')
         if word:
-            self._fail(f"{shown(word)} is not a value of JSON", end, "quote a text")
+            advice = "texts need double quotes; other words are true, false and null"
+            self._fail(f"{shown(word)} is not a value of JSON", end, advice)
         self._fail(f"expected a value, found {self._next_character()}")
 
     def _fail_separator(self, start: int, closing: str) -> NoReturn:

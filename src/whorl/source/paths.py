@@ -211,17 +211,10 @@ def _near(path: Path, reference: str) -> str:
     """The file that was probably meant, where there is none of that name, as it is referred to."""
     folder = reference[: -len(path.name)] if reference.endswith(path.name) else ""
     if not path.parent.is_dir():
-        other = nearest(path.parent.name, folders_in(path.parent.parent))
-        if other is None or not (path.parent.parent / other / path.name).is_file():
-            return f"there is no folder {str(path.parent)!r}"
-        above = folder.removesuffix(f"{path.parent.name}/")
-        return f"did you mean {f'{above}{other}/{path.name}'!r}?"
+        return f"there is no folder {str(path.parent)!r}"
     entries = islice(_entries(path.parent), _NEIGHBOURS_MAX)
     files = [entry.name for entry in entries if entry.is_file()]
-    meant = [nearest(path.name, files), *(name for name in files if Path(name).stem == path.stem)]
-    below = (f"{name}/{path.name}" for name in folders_in(path.parent))
-    meant += (name for name in below if (path.parent / name).is_file())
-    found = next(filter(None, meant), None)
+    found = nearest(path.name, files)
     return f"did you mean {folder + found!r}?" if found else ""
 
 

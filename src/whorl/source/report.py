@@ -18,7 +18,6 @@ LIMIT = "W002"
 REPEATED = "W003"
 Repeated = Literal["error", "warn", "keep"]
 _REPORTED_MAX = 50
-_REPEATED_MAX = 1_000
 _KEY_SHOWN_MAX = 60
 _SAVE_AS_UTF8 = "save the file as UTF-8"
 _INTEGER = regex(r"[-+]?[0-9]+")
@@ -33,7 +32,6 @@ class Report:
     errors: list[Diagnostic] = field(default_factory=list)
     warnings: list[Diagnostic] = field(default_factory=list)
     value_count: int = 0
-    repeated_count: int = 0
 
     def count_value(self, index: int) -> None:
         """Charge one value; the file is refused where it holds too many."""
@@ -80,11 +78,6 @@ class Report:
         return tuple(self.warnings)
 
     def repeat(self, first: Entry, again: Entry, repeated: Repeated) -> None:
-        self.repeated_count += 1
-        if self.repeated_count > _REPEATED_MAX:
-            message = f"more than {_REPEATED_MAX:,} keys are written twice"
-            del self.errors[_REPORTED_MAX - 1 :]
-            self.stop(Diagnostic(LIMIT, message, again.key.span, "here", "write each key once"))
         if repeated == "keep":
             return
         before, line = first.key.span.line, again.key.span.line

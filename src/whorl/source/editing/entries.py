@@ -71,7 +71,6 @@ def _cut_flow(
     piece = replace(piece, text=core, column=text.margin(place.at), flow=True)
     start, end = holder.layout.extent
     if len(places) == 1:
-        piece = replace(piece, hollow=written[start:end])
         return piece, [[Patch(start + 1, end - 1, "")]]
     _refuse_remarks(text, holder)
     if index:
@@ -100,10 +99,8 @@ def _cut_only(text: Text, path: Path, piece: Piece) -> tuple[Piece, list[list[Pa
     start, end = holder.layout.extent
     head = text.head(owner)
     if "\n" not in text.text[head:start]:
-        piece = replace(piece, hollow=text.text[start:end])
         return piece, [[Patch(start, end, brackets)]]
     below, last = text.line_end(head), text.own(holder, 0).end
-    piece = replace(piece, hollow=text.text[below:last])
     return piece, [[Patch(head, head, f" {brackets}"), Patch(below, last, "")]]
 
 
@@ -155,7 +152,7 @@ def _unfolded(text: Text, piece: Piece, column: int, is_named: bool) -> Piece:
     """A piece of brackets as a line of a block."""
     core = shifted_rest(piece.text, column + 2 - piece.column)
     line = " " * column + ("" if is_named else "- ") + core + text.newline
-    return replace(piece, text=line, gap="", column=column, flow=False, hollow=None, fresh=True)
+    return replace(piece, text=line, gap="", column=column, flow=False, fresh=True)
 
 
 def _usual_gap(text: Text, holder: Container) -> str:
@@ -201,7 +198,7 @@ def _folded(text: Text, holder: Container, piece: Piece) -> Piece:
         message = "lines of a block cannot be put into brackets as they are"
         advice = "first write the brackets as lines, with the operation 'open'"
         text.refuse(FLOW, message, holder.layout.extent[0], advice)
-    return replace(piece, text=flow_text(piece, text), gap="", flow=True, hollow=None, fresh=True)
+    return replace(piece, text=flow_text(piece, text), gap="", flow=True, fresh=True)
 
 
 def _paste_empty(text: Text, path: Path, piece: Piece) -> Iterator[list[Patch]]:
@@ -214,11 +211,6 @@ def _paste_empty(text: Text, path: Path, piece: Piece) -> Iterator[list[Patch]]:
         yield from _fill_brackets(text, (start, end), piece)
         return
     head = text.head(path)
-    if piece.hollow is not None and not piece.fresh:
-        below = text.line_end(end)
-        is_below = piece.hollow.endswith("\n") and not piece.flow
-        lines = [Patch(head, end, ""), Patch(below, below, piece.hollow)]
-        yield lines if is_below else [Patch(start, end, piece.hollow)]
     place = text.place(path)
     if isinstance(owner, Sequence):
         column = text.column(place.at) + 2
@@ -236,8 +228,6 @@ def _paste_empty(text: Text, path: Path, piece: Piece) -> Iterator[list[Patch]]:
 
 def _fill_brackets(text: Text, extent: tuple[int, int], piece: Piece) -> Iterator[list[Patch]]:
     start, end = extent
-    if piece.hollow is not None and piece.flow and not piece.fresh:
-        yield [Patch(start, end, piece.hollow)]
     opening, closing = "[]" if piece.name is None else "{}"
     core = piece.text if piece.flow else flow_text(piece, text)
     margin = text.margin(start)
@@ -280,8 +270,8 @@ class Piece:
     """An entry that was cut out, or a new one: enough to put it back byte for byte, or elsewhere.
 
     `text` are its lines, or in brackets its characters; `gap` is what was between it and its
-    neighbour, `column` where it began. `hollow` is all that stood in a container which it was
-    alone in. `shape` is its value. A `fresh` piece has the gap that its new neighbours have.
+    neighbour, `column` where it began. `shape` is its value. A `fresh` piece has
+    the gap that its new neighbours have.
     """
 
     name: str | None
@@ -290,7 +280,6 @@ class Piece:
     gap: str = ""
     column: int = 0
     flow: bool = False
-    hollow: str | None = None
     fresh: bool = False
 
 
@@ -327,8 +316,6 @@ def fresh(text: Text, path: Path, name: str | None, shape: Shape) -> Iterator[Pi
     piece = Piece(name, shape, "", fresh=True)
     if not is_flow:
         word = "-" if name is None else f"{spelling.key(name)}:"
-        if name is None and isinstance(value, dict | list) and _is_each_in_brackets(text, holder):
-            yield replace(piece, text=f"{word} {spelling.brackets(value)}{text.newline}")
         lines = spelling.block({name: value} if name is not None else [value], 0, text.indent)
         yield replace(piece, text=text.newline.join([*lines, ""]))
         yield replace(piece, text=f"{word} {spelling.flow(value)}{text.newline}")
@@ -364,17 +351,6 @@ def flow_text(piece: Piece, text: Text) -> str:
         return written if piece.name is None else f"{spelling.key(piece.name)}: {written}"
     written, colon = spelling.flow(value, text.indent.colon), text.indent.colon
     return written if piece.name is None else spelling.quoted(piece.name) + colon + written
-
-
-def _is_each_in_brackets(text: Text, holder: Value) -> bool:
-    """Whether the last entry of a block that holds others is written in brackets on one line."""
-    if isinstance(holder, Scalar):
-        return False
-    last = _last_container(holder)
-    if last is None:
-        return False
-    place, child = last
-    return "\n" not in text.text[place.start : place.end] and child.layout.flow
 
 
 def _last_container(holder: Container) -> tuple[Place, Container] | None:
