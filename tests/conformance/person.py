@@ -2,7 +2,7 @@
 
     approve, reject   {at, feedback, value}: decides the only open question, or the one at an
                       address; with `late`, so much later, and nobody has looked at the clock
-    continue          {at, iterations, cost_usd, tokens, calls, explore, by}
+    continue          {at, iterations, cost_usd, tokens, calls}
     accept            {at, iteration}
     stop              {at}: the loop ends after the iteration that is under way
     resume, pause, cancel

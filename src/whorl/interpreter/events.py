@@ -41,9 +41,7 @@ FedKind: TypeAlias = Literal[
     "run.resumed",  # cost_usd, tokens, calls: so much more
     "run.cancelled",  # feedback
     "run.exhausted",  # cpu_s: it has computed for so long, the most that it may
-    # at, iterations, cost_usd, tokens, calls: so much more; around; explore: it changes no result;
-    # again: where a call of that gets no whole answer, the run fails, and it can be tried again
-    "run.continued",
+    "run.continued",  # at, iterations, cost_usd, tokens, calls: so much more; around
     "run.accepted",  # at, iteration, results, score, collected; without an iteration: stop after it
     # it stood where the iteration begins, at the time stood_at; workflow: the one until then
     "run.forked",  # at, run, seed, source, set, limits, stood_at, workflow

@@ -301,7 +301,7 @@ class Exploring(TypedDict):
     most: int
     extra: Amounts
     own: NotRequired[OwnEnd]
-    again: NotRequired[bool | Literal["cut"]]
+    again: NotRequired[bool]
 
 
 class LoopFrame(FrameFields, Budgeted):
@@ -352,7 +352,6 @@ class LoopFrame(FrameFields, Budgeted):
     rest_from: NotRequired[Amounts]
     explore: NotRequired[Exploring]
     explored: NotRequired[int]
-    explored_to: NotRequired[dict[str, Values]]
     aside: NotRequired[Exploring]
     # Limits.
     stop_at: NotRequired[int]

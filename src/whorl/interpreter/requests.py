@@ -134,12 +134,11 @@ def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
     else:
         keys = [loop_at(machine, at, at_limit=True)]
         check_reopenable(machine, keys[0])
-        check(not (why := exploring.obstacle(machine.loop_frames[keys[0]], body)), why)
     if machine.status != "cancelled":
         _check_money(machine, keys, body)
     for key in keys:
         frame = machine.loop_frames[key]
-        if exploring.went_past(frame) and not body.get("explore"):
+        if exploring.went_past(frame):
             # It would go on as its rule left it, with what it carried when it was explored.
             place, own = frame["address"], frame["count"]
             words = f"{place!r} was explored up to iteration {frame['explored']}"
@@ -151,7 +150,6 @@ def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
 def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
     """Refuses to go on where the budgets allow no call: says all that is short at once."""
     raised = to_raise(machine, keys, body)
-    given = body.get("limits") or {}
     for key in keys:
         frame = machine.loop_frames[key]
         if "ended" not in frame and frame["phase"] != "limit":
@@ -161,8 +159,6 @@ def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
         for around, scope in budget.keyed_scopes(machine, key):
             for name, lack in budget.over(scope, needs).items():
                 more = body.get(name, 0) if (around, name) in raised else 0
-                if around == "run" and name in given:
-                    continue
                 if lack > more + budget.NOTHING:
                     is_run = around == "run"
                     whose = "the run" if is_run else f"loop {machine.frames[around]['name']!r}"
@@ -450,12 +446,8 @@ def set_going(machine: State) -> None:
 def continued(machine: State, body: dict[str, Any]) -> None:
     keys = to_continue(machine, body)
     raise_limits(to_raise(machine, keys, body), body)
-    if limits := body.get("limits"):
-        machine.state["limits"] |= limits
-        machine.state["pauses"] = True
     for key in keys:
         discard(machine.loop_frames[key], "short_of_run", "needs")
-        exploring.go_on(machine, key, body)
         _continue_loop(machine, key, int(body.get("iterations") or 0))
     if machine.status == "paused" and machine.state.get("paused_by") == "budget":
         set_going(machine)

@@ -2,12 +2,10 @@
 
 Where the rule would have ended the loop, what it would have returned is kept; at the end it is put
 back, so that exploring costs more and changes no result. A break, an iteration that halts the loop
-and the budget of the run end an exploring loop as they end any other. One that is asked to go on
-later may fail with the run where a call got no whole answer: then that call can be tried again. So
-may one of a run that was asked to try `again` what a budget cuts; and where such a run goes on with
-a loop that failed within its rule, or lacked money there, what was put aside is taken up: the loop
-goes on exploring. How far a loop went is kept beside its result: asked to explore once more, it
-goes on from there.
+and the budget of the run end an exploring loop as they end any other. Of a run that was asked to
+try `again` what a budget cuts, it may fail with the run, so that this call can be tried again; and
+where such a run goes on with a loop that failed within its rule, or lacked money there, what was
+put aside is taken up: the loop goes on exploring.
 """
 
 from __future__ import annotations
@@ -15,10 +13,10 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.frames import discard, is_cut, is_outside
+from whorl.interpreter.frames import discard, is_cut
 
 if TYPE_CHECKING:
-    from whorl.interpreter.frames import Amounts, Error, Exploring, LoopFrame, Values
+    from whorl.interpreter.frames import Amounts, Error, LoopFrame, Values
     from whorl.interpreter.state import State
 
 # What the result of a loop is made from.
@@ -30,8 +28,6 @@ _RESULT = (
 _OPEN = ("failed", "budget")
 # Of these the values are changed where they stand.
 _CHANGING = frozenset({"all", "collected", "failed", "usage"})
-# How loops end that another iteration could follow.
-_WHOLE = ("condition_met", "max_iterations")
 
 
 def begin(machine: State, key: str) -> None:
@@ -41,45 +37,7 @@ def begin(machine: State, key: str) -> None:
     if most is not None and frame["loop"] is None:
         frame["explore"] = {"most": int(most), "extra": {}}
         if frame["name"] in machine.state.get("again", ()):
-            frame["explore"]["again"] = "cut"
-
-
-def obstacle(frame: LoopFrame, body: Values) -> str:
-    """Why a loop cannot go on without a change of its result, if it is asked to; or nothing."""
-    place = repr(frame["address"])
-    if not body.get("explore") or (has_ended(frame) and "ended" in frame):
-        return ""
-    if frame.get("reason") not in _WHOLE or "ended" not in frame:
-        return f"loop {place} did not reach the end of its rule"
-    if "explored" in frame and "explored_to" not in frame:
-        return f"loop {place} was explored as far as it goes"
-    return "" if frame["loop"] is None else f"loop {place} is inside another loop"
-
-
-def go_on(machine: State, key: str, body: Any) -> None:
-    """A loop that its rule has ended is to have more iterations: what it returned is kept.
-
-    One that goes on otherwise is not what was explored any more.
-    """
-    frame = machine.loop_frames[key]
-    reached = frame.pop("explored_to", None)
-    if body.get("explore") and not has_ended(frame):
-        explore: Exploring = {"most": 0, "extra": {}}
-        frame["explore"] = explore
-        if body.get("again"):
-            explore["again"] = True
-        keep_end(machine, key, str(frame["reason"]), str(body.get("by") or ""))
-        if reached is not None:
-            _go_back_to(machine, frame, reached)
-        explore["most"] = frame["count"] + int(body.get("iterations") or 0)
-
-
-def _go_back_to(machine: State, frame: LoopFrame, reached: dict[str, Values]) -> None:
-    """Gives an explored loop what its last iteration had left; its rule was checked then."""
-    _take(frame, reached["fields"])
-    machine.root_values(frame["scope"]).update(reached["variables"])
-    frame.pop("explored", None)
-    frame["checked"] = True
+            frame["explore"]["again"] = True
 
 
 def has_ended(frame: LoopFrame) -> bool:
@@ -88,11 +46,8 @@ def has_ended(frame: LoopFrame) -> bool:
 
 
 def is_unanswered(frame: LoopFrame, error: Error) -> bool:
-    """Whether what failed says nothing about the loop, which was asked to try it again then."""
-    again = frame.get("explore", {}).get("again")
-    if again == "cut":
-        return has_ended(frame) and is_cut(error)
-    return bool(again) and (is_cut(error) or is_outside(error))
+    """Whether a budget cut an answer behind the rule of a loop, which is asked for again then."""
+    return "again" in frame.get("explore", {}) and has_ended(frame) and is_cut(error)
 
 
 def went_past(frame: LoopFrame) -> bool:
@@ -115,24 +70,11 @@ def keep_end(machine: State, key: str, reason: str, by: str = "") -> None:
     explore = frame["explore"]
     if "own" in explore:
         return
-    own = _reached(machine, frame)
-    fields = own["fields"] | {"usage": {**own_usage(frame)}}
-    variables = own["variables"]
-    explore["own"] = {"reason": reason, "by": by, "fields": fields, "variables": variables}
-
-
-def _reached(machine: State, frame: LoopFrame) -> dict[str, Values]:
-    """What the iterations so far have left."""
     values: dict[str, Any] = {name: frame.get(name) for name in _RESULT if name in frame}
     fields = {n: deepcopy(v) if n in _CHANGING else v for n, v in values.items()}
+    fields["usage"] = own_usage(frame)
     variables = {name: deepcopy(value) for name, value in _variables(machine, frame).items()}
-    return {"fields": fields, "variables": variables}
-
-
-def _take(frame: LoopFrame, values: Values) -> None:
-    """Gives a loop another result, in place of the one that it has."""
-    discard(frame, *_RESULT)
-    frame.update(values)  # type: ignore[typeddict-item]
+    explore["own"] = {"reason": reason, "by": by, "fields": fields, "variables": variables}
 
 
 def put_back(machine: State, key: str, reason: str, by: str) -> tuple[str, str]:
@@ -142,9 +84,6 @@ def put_back(machine: State, key: str, reason: str, by: str) -> tuple[str, str]:
     if explore is None:
         return reason, by
     frame["explored"] = frame["count"]
-    is_whole = frame["count"] >= explore["most"] and reason in _WHOLE and by != "break"
-    if is_whole and "own" in explore:
-        frame["explored_to"] = _reached(machine, frame)
     frame["usage"] = own_usage(frame, explore["extra"])
     if "own" not in explore:
         if "again" in machine.state and reason in _OPEN:
@@ -154,7 +93,8 @@ def put_back(machine: State, key: str, reason: str, by: str) -> tuple[str, str]:
     own = explore["own"]
     machine.drop_body(frame)
     discard(frame, "suspended", "out_of_budget")
-    _take(frame, own["fields"])
+    discard(frame, *_RESULT)
+    frame.update(own["fields"])  # type: ignore[typeddict-item]
     machine.root_values(frame["scope"]).update(own["variables"])
     return own["reason"], own["by"]
 
