@@ -218,12 +218,6 @@ def _near(path: Path, reference: str) -> str:
     return f"did you mean {folder + found!r}?" if found else ""
 
 
-def folders_in(folder: Path) -> list[str]:
-    """The names of the folders in one, without those that hold what programs keep."""
-    entries = islice(_entries(folder), _NEIGHBOURS_MAX)
-    return [entry.name for entry in entries if entry.is_dir() and entry.name not in _SKIPPED]
-
-
 def _refuse(reference: str, reason: str, span: Span | None, advice: str = "") -> NoReturn:
     message = f"file {shown(reference, length_max=_LENGTH_MAX)} {reason}"
     raise InvalidWorkflow([Diagnostic(PATH, message, span, "this file", advice)])

@@ -301,18 +301,17 @@ def difference(old: str, new: str) -> list[Patch]:
     before, after = (text.splitlines(keepends=True) for text in (old, new))
     starts = [0, *accumulate(map(len, before))]
     head, tail = shared_ends(before, after)
-    middle = (text[head : len(text) - tail] for text in (before, after))
-    lines = SequenceMatcher(None, *middle)
+    one, other = (text[head : len(text) - tail] for text in (before, after))
     found: list[Patch] = []
-    for kind, *places in lines.get_opcodes():
+    for kind, first, last, added, added_last in SequenceMatcher(None, one, other).get_opcodes():
         if kind == "equal":
             continue
-        first, last, new, new_last = (head + place for place in places)
-        if last - first == new_last - new:
-            spans = [(first + n, first + n + 1, new + n, new + n + 1) for n in range(last - first)]
-        else:
-            spans = [(first, last, new, new_last)]
-        for at, end, new_at, new_end in spans:
+        spans = [(first, last, added, added_last)]
+        if last - first == added_last - added:
+            spans = [
+                (first + n, first + n + 1, added + n, added + n + 1) for n in range(last - first)
+            ]
+        for at, end, new_at, new_end in ([head + place for place in span] for span in spans):
             part = Patch(starts[at], starts[end], "".join(after[new_at:new_end]))
             same, same_end = shared_ends(old[part.start : part.end], part.text)
             inner = part.text[same : len(part.text) - same_end]
