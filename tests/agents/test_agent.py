@@ -154,23 +154,6 @@ def test_a_configured_program_prints_its_answer(tmp_path: Path) -> None:
     assert stand_in.calls[0]["argv"] == ["--quiet"]
 
 
-@pytest.mark.parametrize(
-    ("agent", "name", "configured"),
-    [
-        ("claude", "claude-code", {"model": "opus"}),
-        ("reviewer", "reviewer", {"program": "claude", "model": "opus"}),
-    ],
-)
-def test_claude_is_known_by_its_program_too(
-    tmp_path: Path, agent: str, name: str, configured: dict[str, str]
-) -> None:
-    stand_in = claude(tmp_path, play(claude_says("fine")))
-    table = {"agents": {name: configured}}
-
-    assert perform(stand_in, {"agent": agent, "prompt": "x"}, table=table).value == "fine"
-    assert "opus" in stand_in.calls[0]["argv"]
-
-
 def test_the_whole_record_is_given_where_it_is_asked_for(tmp_path: Path) -> None:
     stand_in = codex(tmp_path, play(codex_says('{"n": 2}')))
 

@@ -68,19 +68,15 @@ TABLE: list[Row] = [
             *("--add-dir", "../x"),
         ],
     ),
-    (
-        *("claude-code", {"permission_mode": "plan"}, {"skip_permissions": True}, "s"),
-        [*CLAUDE, "--resume", "s", "--permission-mode", "plan"],
-    ),
     ("codex", {}, {}, "", ["exec", *CODEX, "-"]),
     ("codex", {}, {}, "t-1", ["exec", "resume", *CODEX, "t-1", "-"]),
     ("codex", {}, {}, "t-1:120:7", ["exec", "resume", *CODEX, "t-1", "-"]),
     (
-        *("codex", {"model": "openai/gpt-x", "system": 'say "x"', "permission_mode": "read-only"}),
+        *("codex", {"model": "openai/gpt-x", "system": 'say "x"'}),
         *({"flags": ["--add-dir", "../x"]}, ""),
         [
             *("exec", *CODEX, "--model", "gpt-x", "-c", 'developer_instructions="say \\"x\\""'),
-            *("-c", 'sandbox_mode="read-only"', "--add-dir", "../x", "-"),
+            *("--add-dir", "../x", "-"),
         ],
     ),
     (
@@ -94,11 +90,7 @@ TABLE: list[Row] = [
         ],
     ),
     ("gemini", {}, {}, "", GEMINI),
-    (
-        *("gemini", {"model": "google/gemini-x", "permission_mode": "auto_edit"}),
-        *({"skip_permissions": True}, ""),
-        [*GEMINI, "--model", "gemini-x", "--approval-mode", "auto_edit"],
-    ),
+    ("gemini", {"model": "google/gemini-x"}, {}, "", [*GEMINI, "--model", "gemini-x"]),
     (
         *("gemini", {}, {"skip_permissions": True, "flags": ["--skip-trust"]}, ""),
         [*GEMINI, "--yolo", "--skip-trust"],
@@ -147,18 +139,17 @@ REFUSED: dict[str, list[dict[str, Any]]] = {
         {"model": "anthropic/--dangerously-skip-permissions"},
         *({"model": ["opus", "claude-code/--x"]}, {"tools": ["--bad"]}),
         *({"tools": ["Read,Bash(rm *)"]}, {"session": "--bad"}),
-        *({"permission_mode": "--bad"}, {"permission_mode": "bypassPermissions"}),
-        *({"permission_mode": "auto"}, {"max_turns": "--bad"}, {"max_turns": 0}),
+        *({"max_turns": "--bad"}, {"max_turns": 0}),
         *({"max_cost_usd": -1}, {"system": "x" * 100_001}, {"prompt": ""}),
         *({"folder": "../.."}, {"folder": "/etc"}),
     ],
     "codex": [
         {"model": "openai/--dangerously-bypass-approvals-and-sandbox"},
-        *({"permission_mode": "danger-full-access"}, {"max_turns": 3}, {"tools": ["Read"]}),
+        *({"max_turns": 3}, {"tools": ["Read"]}),
         {"model": ["a", "b"]},
     ],
     "gemini": [
-        *({"model": "google/--yolo"}, {"model": "google/"}, {"permission_mode": "yolo"}),
+        *({"model": "google/--yolo"}, {"model": "google/"}),
         *({"max_cost_usd": 3}, {"session": "s"}, {"keep_session": True}),
     ],
 }
@@ -178,15 +169,6 @@ def test_what_a_program_cannot_do_is_refused(
 
     assert caught.value.code == "P113"
     assert stand_in.calls == []
-
-
-def test_gemini_says_that_it_keeps_no_sessions(tmp_path: Path) -> None:
-    stand_in = StandIn(tmp_path, "gemini").plays(play())
-
-    with pytest.raises(ProviderError, match="'gemini' keeps no sessions") as caught:
-        perform(stand_in, {"agent": "gemini", "prompt": "x"}, session="kept-by-another")
-
-    assert "claude-code" in str(caught.value)
 
 
 ANTHROPIC = {"ANTHROPIC_API_KEY": "a-key", "ANTHROPIC_BASE_URL": "https://anthropic.example"}

@@ -201,15 +201,6 @@ def test_a_program_that_is_done_but_does_not_leave(
     wait_for_end(stand_in.calls[0]["pid"])
 
 
-def test_the_operators_time_limit(tmp_path: Path) -> None:
-    table = {"agents": {"claude-code": {"timeout_s": 0.5}}}
-
-    fault = fault_of(claude(tmp_path, play(code="time.sleep(600)")), CLAUDE, table=table)
-
-    assert (fault.code, fault.retryable) == ("P108", True)
-    assert "timeout_s of [agents.claude-code]" in str(fault)
-
-
 def test_a_huge_output_is_followed_to_its_result(tmp_path: Path) -> None:
     """More than is kept: of what is kept, the middle is left out."""
     noise = json.dumps({"type": "user", "message": {"content": "x" * 99_900}})

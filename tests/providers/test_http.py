@@ -72,8 +72,6 @@ def test_a_post_sends_json_and_an_idempotency_key() -> None:
 @pytest.mark.parametrize(
     ("inputs", "body", "kind"),
     [
-        # JSON is sent as JSON even when it is a text.
-        ({"method": "POST", "json": "hello"}, '"hello"', "application/json"),
         ({"body": "hällo", "headers": {"content-type": "text/csv"}}, "hällo", "text/csv"),
     ],
 )
@@ -119,40 +117,15 @@ def test_statuses_can_be_accepted(accepted: Any) -> None:
     assert fault_of(answer, accept_status=[500, "5xx"]).code == "P104"
 
 
-def test_redirects_are_followed_unless_told_otherwise() -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        if seen.path == "/x":
-            send(writer, status=302, location="/y")
-        else:
-            send(writer, b"y", kind="text/plain")
-
-    followed, stayed = perform(answer)[0], perform(answer, follow=False, accept_status="3xx")[0]
-
-    assert (followed["body"], stayed["headers"]["location"]) == ("y", "/y")
-
-
 def test_what_is_no_answer() -> None:
     assert fault_of(answering(b"{oops")).code == "P111"
     # The timeout of the request is for all of it.
     assert fault_of(hang, timeout_s=0.2).code == "P108"
 
 
-@pytest.mark.parametrize(
-    "inputs", [{"method": "BREW"}, {"headers": "x"}, {"query": [1]}, {"follow": "yes"}]
-)
+@pytest.mark.parametrize("inputs", [{"method": "BREW"}, {"headers": "x"}, {"query": [1]}])
 def test_wrong_inputs(inputs: dict[str, Any]) -> None:
     assert fault_of(echo, **inputs).code == "P113"
-
-
-def test_the_address_of_a_configured_provider_gets_no_key_from_a_workflow() -> None:
-    async def main() -> Server:
-        async with serve(echo) as server:
-            request = Request("r", "s", "http", {"url": f"{server.url}/other"})
-            await said_by(settings_for(server.url, LEAVE), request)
-            return server
-
-    (seen,) = asyncio.run(main()).seen
-    assert "authorization" not in seen.headers
 
 
 async def answer_or_move(seen: Seen, writer: asyncio.StreamWriter) -> None:

@@ -312,12 +312,3 @@ def test_an_address_that_is_no_server(status: int) -> None:
     assert f"gave status {status}" in str(fault)
     assert "key-of-it" not in str(fault)
     assert seen[0].headers["x-key"] == "key-of-it"
-
-
-def test_nobody_listens_at_the_address() -> None:
-    table = {"mcp": {"t": {"url": "http://127.0.0.1:9/mcp"}}}
-
-    (fault,) = calls(settings_from(table, {}), tool("number"))
-
-    assert (fault.code, fault.retryable) == ("P120", True)
-    assert "not reachable" in str(fault)

@@ -161,18 +161,6 @@ def test_a_server_gets_the_words_of_a_query(queries: list[str]) -> None:
         assert seen.headers["host"] == f"127.0.0.1:{server.port}"
 
 
-def test_a_redirect_to_an_address_with_spaces_and_umlauts_is_followed() -> None:
-    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        if seen.path == "/":
-            send(writer, status=302, location="/für alle?q=a b")
-        else:
-            send(writer, seen.path.encode())
-
-    received, _ = get(answer, follow=True)
-
-    assert received.body == b"/f%C3%BCr%20alle?q=a%20b"
-
-
 def test_general_leave_does_not_cover_places_that_hand_out_credentials() -> None:
     policy = Policy(private_network=True)
 

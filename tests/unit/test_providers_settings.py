@@ -75,17 +75,6 @@ def test_a_whole_file() -> None:
     assert "test-key" not in repr(settings)
 
 
-def test_the_file_of_the_acceptance_cases() -> None:
-    found = Path(__file__).resolve().parents[3] / "shared" / "acceptance" / "run"
-    if not found.exists():
-        pytest.skip("the folder ../shared is not here")
-    text = found.read_text().split('CONFIG = """')[1].split('"""')[0]
-
-    settings = settings_from(tomllib.loads(text.replace("{url}", "http://127.0.0.1:9")), {})
-
-    assert set(settings.providers) == {"openai", "deepseek", "lm_studio", "ollama", "anthropic"}
-
-
 def test_keys_in_the_environment_make_providers() -> None:
     environment = {"DEEPSEEK_API_KEY": "k" * 10, "OPENAI_API_KEY": "o" * 10, "OLLAMA_HOST": "box:1"}
 

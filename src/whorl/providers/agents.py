@@ -84,7 +84,6 @@ class Invocation:
     wants_session: bool = False
     max_turns: int | None = None
     max_cost_usd: float | None = None
-    permission_mode: str = ""
     tools: tuple[str, ...] = ()
     schema: Json = None
     strict: bool = False
@@ -133,14 +132,13 @@ class AgentProgram:
     """One agent program: how it is started, and how its output is read.
 
     `package` is how people install it, `provider` the one whose key and address it is given in
-    `variables`. `modes` are the permission modes in which it still asks, or refuses, before it runs
-    commands; `prefixes` are the providers whose names its models may be written with. `lacks` are
-    the inputs for which it has no flag; `keeps_sessions`, whether it goes on with a conversation.
+    `variables`. `prefixes` are the providers whose names its models may be written with. `lacks`
+    are the inputs for which it has no flag; `keeps_sessions`, whether it goes on with a
+    conversation.
     """
 
     package = ""
     provider = ""
-    modes: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ("max_turns", "max_cost_usd", "tools")
     keeps_sessions = True
@@ -178,17 +176,6 @@ class AgentProgram:
         if len(invocation.models) > 1:
             invocation.refuse("model", "takes one model, not a list")
         return [word for model in self.models(invocation) for word in ("--model", model)]
-
-    def permission_mode(self, invocation: Invocation) -> str:
-        """The mode that the author asks for; modes that skip questions are the operator's."""
-        mode = invocation.permission_mode
-        if mode and mode not in self.modes:
-            more = f"skip_permissions or flags in [agents.{invocation.agent}] of whorl.toml"
-            why = f"takes {', '.join(self.modes)} here, not {mode!r}"
-            invocation.refuse(
-                "permission_mode", f"{why}; only the operator can give more, with {more}"
-            )
-        return mode
 
 
 def bare_model(model: str, prefixes: tuple[str, ...]) -> str:
@@ -279,7 +266,6 @@ class _Claude(AgentProgram):
 
     package = "npm install -g @anthropic-ai/claude-code"
     provider = "anthropic"
-    modes = ("default", "plan", "acceptEdits", "dontAsk")
     prefixes = ("anthropic", "claude-code")
     lacks = ()
     output_kind = _ClaudeOutput
@@ -309,9 +295,7 @@ class _Claude(AgentProgram):
         by_flag = is_object and len(schema) <= SCHEMA_BYTES_MAX
         if by_flag:
             argv.append(f"--json-schema={schema}")
-        if mode := self.permission_mode(invocation):
-            argv += ["--permission-mode", mode]
-        elif agent.skip_permissions:
+        if agent.skip_permissions:
             argv.append("--dangerously-skip-permissions")
         return [*argv, *agent.flags], invocation.stdin(schema=not by_flag)
 
@@ -326,24 +310,22 @@ class _Codex(AgentProgram):
 
     package = "npm install -g @openai/codex"
     provider = "openai"
-    modes = ("read-only", "workspace-write")
     prefixes = ("openai", "codex")
 
     def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
-        agent, mode = invocation.settings, self.permission_mode(invocation)
+        agent = invocation.settings
         # A folder of the project is chosen on purpose, whether or not git knows it.
         options = ["--json", "--skip-git-repo-check", *self.model_flags(invocation)]
         settings = {
             "openai_base_url": invocation.base_url,
             "developer_instructions": invocation.system,
-            "sandbox_mode": mode,
         }
         for name, text in settings.items():
             if text:
                 # `-c` takes a TOML string.
                 written = json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
                 options += ["-c", f"{name}={written}"]
-        if agent.skip_permissions and not mode:
+        if agent.skip_permissions:
             options.append("--dangerously-bypass-approvals-and-sandbox")
         prompt = invocation.stdin(schema=True)
         if not invocation.session:
@@ -436,7 +418,6 @@ class _GeminiOutput(AgentOutput):
 class _Gemini(AgentProgram):
     package = "npm install -g @google/gemini-cli"
     provider = "gemini"
-    modes = ("default", "auto_edit", "plan")
     prefixes = ("gemini", "google")
     output_kind = _GeminiOutput
     keeps_sessions = False
@@ -444,9 +425,7 @@ class _Gemini(AgentProgram):
     def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
         agent = invocation.settings
         argv = [agent.program, "--output-format", "stream-json", *self.model_flags(invocation)]
-        if mode := self.permission_mode(invocation):
-            argv += ["--approval-mode", mode]
-        elif agent.skip_permissions:
+        if agent.skip_permissions:
             argv.append("--yolo")
         return [*argv, *agent.flags], invocation.stdin(system=True, schema=True)
 
@@ -456,7 +435,7 @@ class _Gemini(AgentProgram):
 
 
 class _TextProgram(AgentProgram):
-    lacks = ("model", "max_turns", "max_cost_usd", "permission_mode", "tools")
+    lacks = ("model", "max_turns", "max_cost_usd", "tools")
     keeps_sessions = False
 
     def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
@@ -489,12 +468,11 @@ _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]{0,199}")
 _TOOL = re.compile(r"[A-Za-z][A-Za-z0-9_.:*-]{0,99}")
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
-_WORD = re.compile(r"[A-Za-z][A-Za-z_-]{0,49}")
 
 
 class Agent(OwnTask):
-    """Inputs: agent, prompt, system, model, folder, permission_mode, max_turns, max_cost_usd,
-    tools, session, keep_session, whole.
+    """Inputs: agent, prompt, system, model, folder, max_turns, max_cost_usd, tools, session,
+    keep_session, whole.
 
     The value is the agent's last words, or what `returns` describes; with `whole` it is an object
     `{text, value, session, model, exit_code}`. The detail holds `session`, to go on with.
@@ -563,9 +541,6 @@ def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invo
     system = clean(inputs.text("system"))
     if len(system.encode()) > SYSTEM_BYTES_MAX or "\0" in system:
         inputs.refuse("system", f"must have no NUL and at most {SYSTEM_BYTES_MAX:,} bytes")
-    mode = inputs.text("permission_mode")
-    if mode and not _WORD.fullmatch(mode):
-        inputs.refuse("permission_mode", f"must be one word, not {mode!r:.80}")
     name = inputs.needed("agent")
     if name not in agents:
         near = did_you_mean(name, agents) or f"known: {', '.join(agents)}"
@@ -582,7 +557,6 @@ def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invo
         wants_session=inputs.flag("keep_session") or bool(session),
         max_turns=inputs.count("max_turns"),
         max_cost_usd=_cost_limit(inputs),
-        permission_mode=mode,
         tools=_names(inputs, "tools", _TOOL),
         schema=request.returns,
         strict=request.inputs.get("strict") is True,

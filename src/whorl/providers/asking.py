@@ -62,7 +62,7 @@ _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "ass
 
 class Ask(OwnTask):
     """Inputs: prompt or messages, system, model (one or a list), provider, model_url, temperature,
-    top_p, max_tokens, stop, seed, images and files (paths of what goes with the prompt), tools (MCP
+    top_p, max_tokens, images and files (paths of what goes with the prompt), tools (MCP
     servers and tasks by name), max_turns, and turns: what was said and done since the prompt. The
     value is the answer's text, or what `returns` describes.
 
@@ -151,7 +151,7 @@ def conversation_of(
     inputs = Inputs("ask", request.inputs)
     if not offers and (own := _own_offers(inputs)):
         offers = tuple(own.offers)
-    turns, stop = inputs.items("turns"), inputs.get("stop")
+    turns = inputs.items("turns")
     messages = [*_messages(inputs, request.returns, files), *turn_messages(turns)]
     if isinstance(request.repair, dict):
         # The wrong answer and what was wrong with it: this is the second try.
@@ -165,8 +165,6 @@ def conversation_of(
         top_p=inputs.number("top_p"),
         max_tokens=inputs.count("max_tokens"),
         cap=request.cap,
-        stop=(stop,) if isinstance(stop, str) else tuple(map(str, inputs.items("stop"))),
-        seed=inputs.count("seed"),
         schema=request.returns,
         tools=offers,
         must_answer=turn_number(turns) >= (inputs.count("max_turns") or TURNS),

@@ -42,10 +42,9 @@ _TEXT_TYPES = ("application/xml", "application/javascript", "application/x-www-f
 
 
 class Http(OwnTask):
-    """Inputs: method, url, headers, query, body or json, key or auth, follow, accept_status, poll,
-    pages.
+    """Inputs: method, url, headers, query, body, key or auth, accept_status, poll, pages.
 
-    A body that is no text is sent as JSON, and `json` always is; `content_of` says what is sent as
+    A body that is no text is sent as JSON; `content_of` says what is sent as
     the bytes that it stands for. The value is `{status, headers,
     body}`. A status that is no success is an error unless `accept_status` names it: a number, a
     class such as `4xx`, `any`, or a list of them. `auth` is `{type, ...}`: Basic with username and
@@ -118,9 +117,8 @@ def _call_of(inputs: Inputs, request: Request) -> Call:
         body, kind = content
         if "boundary=" in kind:
             headers["content-type"] = kind
-    elif given is not None or inputs.get("json") is not None:
-        sent = inputs.get("json") if given is None else given
-        body, kind = json_bytes(sent), "application/json"
+    elif given is not None:
+        body, kind = json_bytes(given), "application/json"
     if body:
         headers.setdefault("content-type", kind)
     if method not in ("GET", "HEAD", "OPTIONS") and request.key:
@@ -140,7 +138,7 @@ def _call_of(inputs: Inputs, request: Request) -> Call:
         url=url,
         headers=tuple(headers.items()),
         body=body,
-        follow=inputs.flag("follow", default=True),
+        follow=True,
         timeout_s=request.timeout_s or TIMEOUT_S,
     )
 
@@ -215,7 +213,7 @@ def _later(inputs: Inputs, received: Received) -> dict[str, Json] | None:
     place = received.headers.get("location", "").strip()
     if not inputs.flag("poll") or received.status != 202 or not place:
         return None
-    asked: dict[str, Json] = {"method": "GET", "query": None, "body": None, "json": None}
+    asked: dict[str, Json] = {"method": "GET", "query": None, "body": None}
     asked["url"] = urljoin(received.url, place)
     asked["sent_to"] = inputs.text("sent_to") or inputs.needed("url")
     after_s = retry_after(received.headers.get("retry-after", ""), time.time(), LATER_MAX_S)

@@ -102,8 +102,6 @@ class Conversation:
     top_p: float | None = None
     max_tokens: int | None = None
     cap: int | None = None
-    stop: tuple[str, ...] = ()
-    seed: int | None = None
     schema: Json = None
     choices: tuple[str, ...] = ()
     tools: tuple[ToolOffer, ...] = ()

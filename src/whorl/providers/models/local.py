@@ -106,8 +106,7 @@ def _body(conversation: Conversation) -> dict[str, Any]:
         "temperature": 0.7 if conversation.temperature is None else conversation.temperature,
         "repeat_penalty": 1.1,
         # The same call gives the same answer when it is sent again, another one another.
-        "seed": by_key if conversation.seed is None else conversation.seed,
-        "stop": list(conversation.stop),
+        "seed": by_key,
         "stream": True,
         "stream_options": {"include_usage": True},
     }

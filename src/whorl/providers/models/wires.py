@@ -166,7 +166,6 @@ class HttpWire:
     answer_tokens: ClassVar[int | None] = None
     headers: ClassVar[tuple[tuple[str, str], ...]] = ()
     key_header: ClassVar[str] = "authorization"
-    has_seed: ClassVar[bool] = True
     end_mark: ClassVar[str] = ""
 
     def __init__(self, outbound: client.Outbound) -> None:
@@ -225,8 +224,6 @@ class HttpWire:
                 # A field that is spared in vain was not what the server refused.
                 if left_out:
                     self._refused[model] = left_out
-                if conversation.seed is not None and not self.has_seed:
-                    left_out = (*left_out, "seed")
                 if left_out:
                     answer.detail["left_out"] = list(left_out)
                 return replace(answer, limit=_limit(candidate, body))
@@ -413,7 +410,7 @@ class OpenAIReader(AnswerReader):
 
 class OpenAIWire(HttpWire):
     reader = OpenAIReader
-    dispensable = ("response_format", "stream_options", "temperature", "top_p", "seed", "stream")
+    dispensable = ("response_format", "stream_options", "temperature", "top_p", "stream")
     takes = ("image", "document")
     new_limit = "max_completion_tokens"
     end_mark = "[DONE]"
@@ -471,8 +468,6 @@ def _options(conversation: Conversation, *, limit: str) -> Body:
         "temperature": conversation.temperature,
         "top_p": conversation.top_p,
         limit: conversation.limit,
-        "stop": list(conversation.stop) or None,
-        "seed": conversation.seed,
     }
     return {name: value for name, value in options.items() if value is not None}
 
@@ -693,12 +688,11 @@ class _AnthropicReader(AnswerReader):
 class AnthropicWire(HttpWire):
     reader = _AnthropicReader
     # A schema is stated in words too, and checked by us.
-    dispensable = ("tool_choice", "temperature", "top_p", "stop_sequences", "stream")
+    dispensable = ("tool_choice", "temperature", "top_p", "stream")
     # The format wants a limit for every answer; a model that gives less says so.
     answer_tokens = 16_384
     headers = (("anthropic-version", "2023-06-01"),)
     key_header = "x-api-key"
-    has_seed = False
     takes = ("image", "document")
 
     @staticmethod
@@ -722,8 +716,6 @@ class AnthropicWire(HttpWire):
             body["temperature"] = min(conversation.temperature, 1.0)
         if conversation.top_p is not None:
             body["top_p"] = conversation.top_p
-        if conversation.stop:
-            body["stop_sequences"] = list(conversation.stop)
         return body | _anthropic_tools(candidate, conversation)
 
 
