@@ -70,7 +70,7 @@ SCOPE = MappingScope(
         ("@formatNumber(1, 'Q')", "the number format 'Q' is not valid"),
         *(("@xml('<a>')", "not valid XML"), ("@xpath('<a/>', '/a')", "to be an XML object")),
         ("@xpath(xml('<a/>'), '/a[')", "is not valid"),
-        ("@xpath(xml('<a/>'), 'nope()')", "XPath has no function 'nope'"),
+        ("@xpath(xml('<a/>'), 'nope()')", "XPath has no function or axis 'nope'"),
         ("@formDataValue('Get', 'a')", "the body is not form data"),
         ("@multipartBody('Get', 0)", "the body has no part with the index '0'"),
         ("@trigger()?.x.y", "cannot be selected of null"),

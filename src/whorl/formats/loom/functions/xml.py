@@ -7,7 +7,6 @@ lxml says neither what was a CDATA section nor whether an element was closed at 
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import field
 from typing import TYPE_CHECKING
 from xml.parsers import expat
@@ -365,8 +364,7 @@ def _evaluate(run: Run, expression: str, document: Node) -> list[Node | str] | s
         ) from None
     source = write_xml(document)
     elements, nodes, depth = _counted(document)
-    reader = _Expression(expression, nodes, depth)
-    run.spend(reader.read() * (nodes + reader.texts(len(source))) >> _PIECES)
+    admitted = _admitted(run, expression, (nodes, depth, len(source)))
     declared = {
         name[6:]: uri
         for element in elements
@@ -384,7 +382,7 @@ def _evaluate(run: Run, expression: str, document: Node) -> list[Node | str] | s
     try:
         root = etree.fromstring(source.encode("utf-8", "replace"), parser)
         own = dict(zip(root.iter("*"), elements, strict=True))
-        found = root.getroottree().xpath(reader.rewritten, namespaces=declared, smart_strings=False)
+        found = root.getroottree().xpath(admitted, namespaces=declared, smart_strings=False)
     except etree.XMLSyntaxError as error:
         raise EvaluationError(f"the value is not valid XML: {error}") from None
     except (etree.XPathError, ValueError) as error:
@@ -410,98 +408,64 @@ def _counted(document: Node) -> tuple[list[Node], int, int]:
     return elements, nodes, depth
 
 
-class _Expression:
-    """Reads an expression: what it calls, and how often it may come to each node at most.
+def _admitted(run: Run, expression: str, document: tuple[int, int, int]) -> str:
+    """Pay for the most that an expression may look at; return it with paths from the document.
 
-    `visits` is that number for the path that is read, `contexts` for what stands before the
-    brackets that are open. A path begins at the document, and for lxml at the root element:
-    `rewritten` says where.
+    For each step that goes wide a node is come to once more from each other node. What is inside
+    of brackets happens for each node before them; `around` says for how many.
     """
-
-    def __init__(self, expression: str, nodes: int, depth: int) -> None:
-        if len(expression) > _SOURCE_MAX:
-            raise LimitExceeded(f"XPath expression is longer than {_SOURCE_MAX} characters")
-        self.expression = expression
-        self.nodes = nodes
-        self.depth = depth
-        # Of nodes that lie in each other all descendants are found, and joined pair by pair.
-        self.spread = depth * (1 + (nodes >> 6))
-        self.contexts = [1]
-        self.visits = self.most = self.needle = 1
-        self.searches = False
-        self.nested = self.done = 0
-        self.before = "("
-        self.rewritten = ""
-
-    def read(self) -> int:
-        """Return how often each node may be looked at."""
-        count = 1
-        for token in _TOKEN.finditer(self.expression):
-            count += 1
-            self._take(str(token.lastgroup), token["name"] or token[0], token.start())
-        self.rewritten += self.expression[self.done :]
-        # Texts that are joined grow with each part.
-        return self.most * count * (count if "concat" in self.expression else 1)
-
-    def texts(self, length: int) -> int:
-        """Return what looking at the texts of all nodes takes: an inner text counts again."""
-        return ((length * self.depth >> 5) + 1) * (min(self.needle, length) if self.searches else 1)
-
-    def _visit(self, visits: int) -> None:
-        self.visits = visits
-        self.most = max(self.most, visits)
-
-    def _together(self) -> int:
-        """Return how often a node is among those that a path has come to: once for each context."""
-        return self.contexts[-1] * self.nodes if len(self.contexts) > 1 else 1
-
-    def _take(self, kind: str, word: str, start: int) -> None:
-        if self.before not in _BEFORE_NAMES and word in _NAMED_OPERATORS:
-            self.before = "operator"
-            return
-        self._check(kind, word)
-        if self.before in _BEGINNINGS:
-            self._begin(kind, word, start)
-        elif word in ("/", "//"):
-            self._visit(min(self.visits, self._together()) * (self.spread if word == "//" else 1))
-        if kind == "axis" and word not in _NARROW_AXES:
-            self._visit(self.visits * (self.spread if word[:4] == "desc" else self.nodes))
-        elif word == "..":
-            self._visit(self.visits * self.nodes)
-        elif word == "[":
-            self.contexts.append(self.visits)
-        elif word == "]" and len(self.contexts) > 1:
-            self.visits = self.contexts.pop()
-        elif word == ")":
-            self.visits = self._together()
-        self.before = word if kind == "mark" else kind
-        if word in _COMPARISONS or word in ("+", "-"):
-            self.before = "comparison" if word in _COMPARISONS else "operator"
-
-    def _check(self, kind: str, word: str) -> None:
-        if kind == "call" and word not in _FUNCTIONS:
+    nodes, depth, length = document
+    if len(expression) > _SOURCE_MAX:
+        raise LimitExceeded(f"XPath expression is longer than {_SOURCE_MAX} characters")
+    # Of nodes that lie in each other all descendants are found, and joined pair by pair.
+    spread = depth * (1 + (nodes >> 6))
+    visits = most = needle = count = 1
+    around, nested, before, rewritten, done = [1], 0, "(", "", 0
+    for token in _TOKEN.finditer(expression):
+        kind, word = str(token.lastgroup), token["name"] or token[0]
+        count += 1
+        if before not in _BEFORE_NAMES and word in _NAMED_OPERATORS:
+            before = "operator"
+            continue
+        if (kind == "call" and word not in _FUNCTIONS) or (kind, word) == ("axis", "namespace"):
             names = ", ".join(sorted(_FUNCTIONS))
-            raise EvaluationError(f"XPath has no function {word!r}", help=f"it has {names}")
-        if (kind, word) == ("axis", "namespace"):
-            raise EvaluationError(f"XPath has no axis {word!r}")
-        self.nested += (word in ("(", "[")) - (word in (")", "]"))
-        if self.nested > _DEPTH_MAX:
+            raise EvaluationError(f"XPath has no function or axis {word!r}", help=f"it has {names}")
+        nested += (word in ("(", "[")) - (word in (")", "]"))
+        if nested > _DEPTH_MAX:
             raise LimitExceeded(f"XPath is nested more than {_DEPTH_MAX} levels deep")
-        self.searches = self.searches or word in _SEARCHES
         if kind == "literal":
-            self.needle = max(self.needle, len(word))
-        elif self.before == "," and kind != "number":
+            needle = max(needle, len(word))
+        elif before == "," and kind != "number":
             # It may be any text of the document.
-            self.needle = sys.maxsize
-
-    def _begin(self, kind: str, word: str, start: int) -> None:
-        """Begin an operand: a path from the document, one from the context, or a value."""
-        is_value = kind in ("literal", "number", "call") or word == "-"
-        if self.before == "|" or (self.before == "comparison" and not is_value):
-            # Each node on the left meets each one on the right.
-            self._visit(self.visits * self.nodes)
-        self._visit(self._together() if word in ("/", "//") else self.contexts[-1])
-        is_step = kind in ("axis", "test", "name") or word in ("*", "@", ".", "..")
-        if is_step and len(self.contexts) == 1:
-            self.rewritten += self.expression[self.done : start] + "/"
-            self.done = start
+            needle = length
+        is_top, begins = len(around) == 1, before in _BEGINNINGS
+        if begins:
+            is_value = kind in ("literal", "number", "call") or word == "-"
+            if before == "|" or (before == "comparison" and not is_value):
+                # Each node on the left meets each one on the right.
+                most = max(most, visits * nodes)
+            visits = around[-1] * (nodes if word in ("/", "//") and not is_top else 1)
+            if is_top and (kind in ("axis", "test", "name") or word in ("*", "@", ".", "..")):
+                # lxml would begin at the root element.
+                rewritten += expression[done : token.start()] + "/"
+                done = token.start()
+        elif word in ("/", "//", ")"):
+            visits = min(visits, around[-1] * nodes if not is_top else 1)
+        if (word == "//" and not begins) or (kind == "axis" and word.startswith("desc")):
+            visits *= spread
+        elif word == ".." or (kind == "axis" and word not in _NARROW_AXES):
+            visits *= nodes
+        elif word == "[":
+            around.append(visits)
+        elif word == "]" and not is_top:
+            visits = around.pop()
+        most = max(most, visits)
+        before = word if kind == "mark" else kind
+        if word in _COMPARISONS or word in ("+", "-"):
+            before = "comparison" if word in _COMPARISONS else "operator"
+    # An inner text counts again for each level, and texts that are joined grow with each part.
+    texts = (length * depth >> 5) + 1
+    texts *= min(needle, length) if any(name in expression for name in _SEARCHES) else 1
+    count *= count if "concat" in expression else 1
+    run.spend(most * count * (nodes + texts) >> _PIECES)
+    return rewritten + expression[done:]
