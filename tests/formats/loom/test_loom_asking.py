@@ -130,22 +130,18 @@ def test_another_system_is_asked_by_the_clock_and_its_news_start_runs(tmp_path: 
     assert {asked.headers["x-key"] for asked in site.asked} == {"k1"}
 
 
-def test_a_connector_is_asked_at_the_address_of_its_connection(tmp_path: Path) -> None:
+def test_a_busy_server_asks_once_for_all_times_that_have_passed(tmp_path: Path) -> None:
     async def work(server: Server) -> None:
         await server.at(0)
-        # A server that was busy asks once for all times that have passed.
         await server.at(21)
         assert [given["body"] for given in server.outputs()] == [{"subject": "hi"}]
         reasons = [(f.state, f.reason) for f in server.firings()]
         assert reasons == [("skipped", "it was asked later"), ("started", "")]
 
     with web(lambda asked: Answer(200, {"subject": "hi"})) as site:
-        connection = {"referenceName": "mail"}
-        inputs = {"host": {"connection": connection}, "method": "get", "path": "/v2/new"}
+        inputs = {"method": "GET", "uri": f"{site.url}/v2/new"}
         often = {"frequency": "Second", "interval": 10}
-        write(tmp_path, {"type": "ApiConnection", "inputs": inputs, "recurrence": often})
-        connections = {"managedApiConnections": {"mail": {"connectionRuntimeUrl": site.url}}}
-        (tmp_path / "connections.json").write_text(json.dumps(connections))
+        write(tmp_path, {"type": "Http", "inputs": inputs, "recurrence": often})
         conduct(tmp_path, work)
 
     assert [(asked.method, asked.path) for asked in site.asked] == [("GET", "/v2/new")]

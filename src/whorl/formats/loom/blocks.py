@@ -13,7 +13,6 @@ from whorl.formats.loom.action import Action, Location, order_of, read_policy
 from whorl.formats.loom.control import limits_of
 from whorl.formats.loom.external_actions import connected, read_connector, task_of
 from whorl.formats.loom.forms import IT, computed, find, find_mapping, has_expression, text_at
-from whorl.formats.loom.project import limited
 from whorl.formats.loom.references import CALL
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, plain
@@ -414,7 +413,6 @@ def _read_action(action: Action) -> ir.Node:
         node = replace(node, timeout_s=timeout_s)
     if isinstance(node, ir.Task) and node.kind == "connector":
         node = connected(action, node)
-    node = limited(action, node) if action.context.host else node
     if secure := forms.secured(action.fields):
         node = _secured(node, secure)
     return replace(node, echo=_echo(action)) if action.context.reads_inputs else node

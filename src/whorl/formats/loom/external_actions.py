@@ -1,4 +1,4 @@
-"""Actions that others carry out, with the connections that a project has for them."""
+"""Actions that others carry out."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading.fields import words
-from whorl.errors import did_you_mean
 from whorl.formats.loom import forms
 from whorl.formats.loom.action import AZURE_RETRY
 from whorl.formats.loom.forms import IT, computed, fields, find, find_mapping, jinja, text_at
-from whorl.formats.loom.project import CONNECTIONS, settings_in
 from whorl.source import Entry, Mapping, Scalar
 
 if TYPE_CHECKING:
@@ -241,38 +239,19 @@ def read_operator_task(action: Action) -> ir.Node:
     return task_of(action, "use", entries, forms.bodied(IT))
 
 
-# Connections of a project: what an action of a connector calls where nobody stands in for it.
-#
-# `connections.json` says where APIs and functions are reached, and with which keys. What runs
-# inside of Azure only (a service provider) has no address: somebody must stand in for it.
-
 _WEBHOOKS = frozenset({"httpwebhook", "apiconnectionwebhook", "openapiconnectionwebhook"})
-# The section of the file for each type of action, and where the action names its connection.
-_SECTIONS = {
-    **dict.fromkeys(
-        ("apiconnection", "apiconnectionwebhook", "apiconnectionnotification"),
-        "managedApiConnections host connection referenceName",
-    ),
-    "function": "functionConnections function connectionName",
-    "apimanagement": "apiManagementConnections apiManagement connection",
-    "serviceprovider": "serviceProviderConnections serviceProviderConfiguration connectionName",
-}
 
 
 def connected(action: Action, task: ir.Task) -> ir.Task:
-    """The task of a connector with how it is called for real, as far as that is known."""
-    call: Entries = {}
-    if action.type == "httpwebhook":
-        call = _request(action, "subscribe")
-        task = replace(task, unsubscribe=_unsubscribe(action))
-    elif (connection := _connection(action)) is not None:
-        call = _call(action, connection)
-    if call:
-        entries = (*task.inputs.entries, ("call", ir.Fields(tuple(call.items()))))
-        # Keys are in it.
-        task = replace(task, inputs=ir.Fields(entries), secure=True)
+    """The task of a connector; a webhook waits for a call, and says how it is asked for."""
     if action.type not in _WEBHOOKS:
         return task
+    if action.type == "httpwebhook":
+        task = replace(task, unsubscribe=_unsubscribe(action))
+        if call := _request(action, "subscribe"):
+            entries = (*task.inputs.entries, ("call", ir.Fields(tuple(call.items()))))
+            # Keys are in it.
+            task = replace(task, inputs=ir.Fields(entries), secure=True)
     return replace(task, awaits_call=True, timeout_s=None, total_timeout_s=task.timeout_s)
 
 
@@ -288,54 +267,3 @@ def _request(action: Action, name: str) -> Entries:
     part = action if request is None else replace(action, fields=request)
     url = None if request is None else part.setting("uri", "url")
     return {} if url is None else {"url": action.context.value(url)} | _settings(part, _PARTS)
-
-
-def _connection(action: Action) -> Mapping | None:
-    """The connection that an action names, where the project has a file of them."""
-    section, *path = _SECTIONS.get(action.type, "none").split()
-    name, context = text_at(action.inputs, *path), action.context
-    if context.connections is None or not path or not name or "@" in name:
-        return None
-    known = find_mapping(context.connections, section)
-    connection = find_mapping(known, name)
-    if connection is None:
-        names = [entry.name for entry in known or ()]
-        place = f"{section} of {CONNECTIONS}"
-        message = f"{action.name!r} names the connection {name!r}, which {place} does not have"
-        advice = did_you_mean(name, names) or f"there are: {', '.join(names) or 'none'}"
-        context.warn("W005", message, action.span, label="unknown", help=advice)
-    return connection
-
-
-def _call(action: Action, connection: Mapping) -> Entries:
-    """The request that an action makes through a connection; none where there is no address."""
-    names = ("connectionRuntimeUrl", "triggerUrl", "baseUrl")
-    base = next((found for name in names if (found := find(connection, name)) is not None), None)
-    if not isinstance(base, Scalar):
-        return {}
-    context = action.context
-    context.settings += [n for n in settings_in(connection) if n not in context.settings]
-    url: ir.Value = context.value(base)
-    path = find(action.inputs, "path") or find(action.inputs, "pathTemplate", "template")
-    if isinstance(path, Scalar):
-        terms = f"{forms.text_term(base.text.rstrip('/'))}, {forms.text_term(path.text)}"
-        url = context.expression(path, f"@concat({terms})")
-    entries: Entries = {"url": url, "method": ir.Constant("POST")} | _settings(action, _PARTS)
-    return entries | _authenticated(action, find(connection, "authentication"), entries)
-
-
-def _authenticated(action: Action, written: Value | None, entries: Entries) -> Entries:
-    """The key of a connection, as a header or as a part of the query."""
-    kind, context = text_at(written, "type").lower(), action.context
-    if kind == "querystring":
-        query = entries.get("query")
-        pairs = query.entries if isinstance(query, ir.Fields) else ()
-        key = (text_at(written, "name") or "code", context.value(find(written, "value")))
-        return {"query": ir.Fields((*pairs, key))}
-    parameter = find(written, "parameter")
-    if kind == "raw" and isinstance(parameter, Scalar):
-        scheme = forms.text_term(f"{text_at(written, 'scheme')} ")
-        source = f"@concat({scheme}, {forms.text_term(parameter.text)})"
-        header = context.expression(parameter, source)
-        return {"auth": ir.Fields((("type", ir.Constant("Raw")), ("value", header)))}
-    return {} if written is None else {"auth": context.value(written)}

@@ -457,12 +457,8 @@ class LoomContext(ReadContext):
     agents: dict[str, Entry] = field(default_factory=dict)
     # Whether the caller is not to wait for a response, but to fetch it.
     answers_later: bool = False
-    # What connections lead to; None where the project has no file of them.
-    connections: Mapping | None = None
     # The actions that declare variables.
     declaring: set[str] = field(default_factory=set)
-    # The limits of the host, by name in lower case.
-    host: dict[str, float] = field(default_factory=dict)
 
     def variable(self, name: str) -> str:
         return self.variables.get(name.lower(), name)

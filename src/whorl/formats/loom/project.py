@@ -1,27 +1,23 @@
-"""The files of a project beside its definitions: parameters, app settings, limits of its host."""
+"""The files of a project beside its definitions: parameters and app settings."""
 
 from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.fields import text_of
 from whorl.errors import InvalidWorkflow, Span
 from whorl.formats.loom.forms import find_mapping, scalars_in
 from whorl.source import plain
 
 if TYPE_CHECKING:
     from whorl.dialects.files import SourceFiles
-    from whorl.formats.loom.action import Action
     from whorl.formats.loom.forms import LoomContext
     from whorl.ir.values import PortType
     from whorl.source import Mapping, Value
 
 
-CONNECTIONS = "connections.json"
 _SETTING = re.compile(r"\bappsetting\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
 # The names of settings whose values nobody is shown.
 _KEY_LIKE = re.compile(r"key|secret|password|token|connectionstring|signature", re.IGNORECASE)
@@ -91,57 +87,11 @@ def settings_in(value: Value | None) -> list[str]:
     return list(settings.values())
 
 
-_RUN_TIME = "runtime.backend.flowruntimeout"
-_RUN_TIME_STATELESS = "runtime.backend.stateless.flowruntimeout"
-_SPLIT_ITEMS = "runtime.backend.flowdefaultsplitonitemslimit"
-_EACH_ITEMS = "runtime.backend.flowdefaultforeachitemslimit"
-_EACH_AT_ONCE = "runtime.backend.foreachdefaultdegreeofparallelism"
-_HTTP_TIME = "runtime.backend.httpoperation.requesttimeout"
-_LIMITS = (_RUN_TIME, _RUN_TIME_STATELESS, _SPLIT_ITEMS, _EACH_ITEMS, _EACH_AT_ONCE, _HTTP_TIME)
-_SPAN = re.compile(r"(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})")
-
-
-def read_host(context: LoomContext) -> dict[str, float]:
-    """The limits by name in lower case; times are in seconds."""
-    root = open_beside(context, "host.json")
-    settings = find_mapping(root, "extensions", "workflow", "settings")
-    limits: dict[str, float] = {}
-    for entry in settings or ():
-        name, text = entry.name.lower(), text_of(entry.value)
-        span = _SPAN.fullmatch(text)
-        number = float(text) if text.isdecimal() else 0.0
-        if span is not None:
-            days, hours, minutes, seconds = (int(part or 0) for part in span.groups())
-            number = float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
-        if name in _LIMITS and number > 0:
-            limits[name] = number
-        elif name.startswith("runtime."):
-            message = f"the setting {entry.name!r} of the host has no effect here"
-            advice = "what bounds runs here is in [limits] of whorl.toml"
-            context.warn("W023", message, entry.key.span, label="no effect", help=advice)
-    return limits
-
-
-def limited(action: Action, node: ir.Node) -> ir.Node:
-    """The node of an action with the host's limits, where it has none of its own."""
-    host = action.context.host
-    if isinstance(node, ir.ForEach):
-        is_own = action.configuration("concurrency", "repetitions") is not None
-        if _EACH_AT_ONCE in host and node.concurrency > 1 and not is_own:
-            node = replace(node, concurrency=int(host[_EACH_AT_ONCE]))
-        return replace(node, items_max=int(host.get(_EACH_ITEMS, node.items_max)))
-    if isinstance(node, ir.Task) and node.kind == "http" and node.timeout_s is None:
-        return replace(node, timeout_s=host.get(_HTTP_TIME))
-    return node
-
-
-def limited_run(context: LoomContext, workflow: ir.Workflow, *, is_stateless: bool) -> ir.Workflow:
-    """The workflow with the host's limits for whole runs, and for what a trigger splits on."""
-    host = context.host
-    time_s = host.get(_RUN_TIME_STATELESS if is_stateless else _RUN_TIME)
-    if time_s is not None:
-        workflow = replace(workflow, limits=replace(workflow.limits, time_s=time_s))
-    trigger = workflow.trigger
-    if trigger is not None and trigger.concurrency is None and _SPLIT_ITEMS in host:
-        workflow = replace(workflow, trigger=replace(trigger, items_max=int(host[_SPLIT_ITEMS])))
-    return workflow
+def warn_of_host(context: LoomContext) -> None:
+    """Warns where the host of a project has limits, which have no effect."""
+    settings = find_mapping(open_beside(context, "host.json"), "extensions", "workflow", "settings")
+    listed = [e for e in settings or () if e.name.lower().startswith("runtime.")]
+    if listed:
+        message = f"the setting {listed[0].name!r} of the host has no effect here"
+        advice = "what bounds runs here is in [limits] of whorl.toml"
+        context.warn("W023", message, listed[0].key.span, label="no effect", help=advice)

@@ -53,8 +53,6 @@ class LoomReader:
         context = LoomContext(document, files)
         form = _choose(context)
         workflow = _read_definition(context, form)
-        is_stateless = text_at(document.root, "kind").lower() == "stateless"
-        workflow = project.limited_run(context, workflow, is_stateless=is_stateless)
         if form.meter.kept:
             message = f"{form.meter.kept} values such as {form.meter.example} are known only "
             message += "after the deployment of a template; they stay as they are written"
@@ -148,8 +146,7 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
 
 def _look_through(context: LoomContext, definition: Mapping) -> None:
     """Finds what holds for a whole definition, and what stands beside it."""
-    context.connections = project.open_beside(context, project.CONNECTIONS)
-    context.host = project.read_host(context)
+    project.warn_of_host(context)
     context.static_results = find_mapping(definition, "staticResults")
     triggers = find_mapping(definition, "triggers") or ()
     context.triggers = tuple(trigger.name for trigger in triggers)

@@ -13,7 +13,7 @@ from whorl import ir
 from whorl.dialects.reading.fields import duration_of, text_of, words
 from whorl.formats.loom import forms
 from whorl.formats.loom.action import Action
-from whorl.formats.loom.external_actions import connected, read_connector, read_http
+from whorl.formats.loom.external_actions import read_connector, read_http
 from whorl.formats.loom.forms import fields, find, find_mapping, scalars_in, text_at
 from whorl.formats.loom.values.formats import windows_zone
 from whorl.ir.values import parse_time
@@ -166,10 +166,8 @@ def _asked(trigger: Action) -> ir.Value:
         # A reply that is 202 says that there is no news, and nothing is waited for.
         kept = (entry for entry in node.inputs.entries if entry[0] not in ("poll", "pages"))
         return fields(kind="http", inputs=ir.Fields(tuple(kept)))
-    inputs = connected(trigger, read_connector(trigger)).inputs
-    if not any(name == "call" for name, _ in inputs.entries):
-        _warn(trigger, f"{_named(trigger)}: {_NOT_WATCHED['poll']}", f"{_STAND_IN}{_BY_HAND}")
-    return fields(kind="connector", inputs=inputs)
+    _warn(trigger, f"{_named(trigger)}: {_NOT_WATCHED['poll']}", f"{_STAND_IN}{_BY_HAND}")
+    return fields(kind="connector", inputs=read_connector(trigger).inputs)
 
 
 def _check(trigger: Action) -> None:
