@@ -94,7 +94,13 @@ def test_what_a_string_in_brackets_becomes(written: Any, expected: Any) -> None:
     assert isinstance(ran.output, type(expected))
 
 
-@pytest.mark.parametrize("written", ["[reference('x').y]", "[variables('round')]", "[nope(1)]"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("[reference('x').y]", "[variables('round')]", "[nope(1)]"),
+        "[concat('@{1}', parameters('open'))]",
+    ],
+)
 def test_what_only_azure_knows_stays_as_it_is_written_with_a_warning(written: str) -> None:
     reading = read(json.dumps(template(resource(written))))
 

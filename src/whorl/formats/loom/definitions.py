@@ -50,10 +50,6 @@ _PARAMETERS, _VARIABLES = "$parameters", "$variables"
 _GIVEN = "$given("
 # Azure takes no longer expressions.
 _SOURCE_MAX = 8_192
-# A text in an expression; an expression in a text, or a term (`\0`) that is to stand there.
-_LITERAL = re.compile(r"'[^']*+(?:''[^']*+)*'(?!')")
-_SPLICE = re.compile(r"@@\{|\0|@\{[^'}]*+(?:'[^']*+'?[^'}]*+)*\}?")
-_TOKEN = re.compile(r"'[^']*+(?:''[^']*+)*'(?!')|[(),\[\]]|[^'(),\[\]]++")
 
 
 @dataclass(slots=True)
@@ -229,23 +225,17 @@ class Template:
     def _later(self, text: str) -> str:
         """The string that a run evaluates in place of a formula; empty where only Azure can.
 
-        A text of the formula may be a part of an expression.
+        A text that holds expressions is known only after a deployment.
         """
         source = self.source(text)
-        if "@{" not in source and "'@" not in source:
-            return f"@{self._term(source)}" if source else ""
-        parts = _parts(source)
-        terms = [self._term(part) for part in parts if part[:1] != "'"]
-        texts = [part[1:-1].replace("''", "'") if part[:1] == "'" else "\0" for part in parts]
-        return _spliced("".join(texts), terms) if len(parts) > 1 else ""
-
-    def _term(self, source: str) -> str:
-        """A formula as the run may write it; else the parameter of a name of its own that it is."""
+        if not source or "@{" in source or "'@" in source:
+            return ""
         own = source.replace(_GIVEN, "parameters(")
         if _names_of(own, "") is not None:
-            return own
+            return f"@{own}"
+        # What the run cannot write itself is a parameter that is named by its formula.
         self.meter.hoisted.append(source)
-        return f"parameters({quote(source)})"
+        return f"@parameters({quote(source)})"
 
     def is_asked_for(self, name: str) -> bool:
         """Whether a parameter of the template is an input of the run: nothing else has a value."""
@@ -277,39 +267,6 @@ def _names_of(source: str, library: str) -> set[str] | None:
         return {used.name for used in free_names(Expression("logic", f"@{source}", library))}
     except LanguageError:
         return None
-
-
-def _parts(source: str) -> list[str]:
-    """What a formula puts together to a text: the arguments of `concat`, or itself."""
-    if not source.lower().startswith("concat(") or source[-1] != ")":
-        return [source]
-    parts, depth = [""], 0
-    for token in _TOKEN.findall(source[len("concat(") : -1]):
-        depth += (token in ("(", "[")) - (token in (")", "]"))
-        if token == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += token
-    return [inner for part in parts for inner in _parts(part.strip())]
-
-
-def _spliced(text: str, terms: list[str]) -> str:
-    """A string with expressions, where terms stand; empty where one would be code in another."""
-    given = iter(terms)
-    if text.count("\0") != len(terms) or "@\0" in text:
-        return ""
-
-    def join(literal: re.Match[str]) -> str:
-        first, *others = literal[0][1:-1].split("\0")
-        made = "".join(f", {next(given)}, '{other}'" for other in others)
-        return f"concat('{first}'{made})" if others else literal[0]
-
-    def splice(match: re.Match[str]) -> str:
-        return f"@{{{next(given)}}}" if match[0] == "\0" else _LITERAL.sub(join, match[0])
-
-    is_whole = text[:1] == "@" and text[1:2] not in ("@", "{")
-    made = _LITERAL.sub(join, text) if is_whole else _SPLICE.sub(splice, text)
-    return "" if "\0" in made else made
 
 
 _DEPTH_MAX = 30
