@@ -382,7 +382,7 @@ def _convert(run: Run, moment: Moment, source: Value, target: Value, form: Value
 
 
 DATES("dateDifference(start:moment, end:moment)", "the span between two times")(
-    lambda run, start, end: formats.format_span(end.ticks - start.ticks, "")
+    lambda run, start, end: formats.format_span(end.ticks - start.ticks)
 )
 DATES("dayOfWeek(timestamp:moment)", "the day of the week, from Sunday, which is 0")(
     lambda run, moment: moment.date.isoweekday() % 7
@@ -424,9 +424,3 @@ def _parse_date_time(run: Run, source: str, locale: str | None, form: Value) -> 
     else:
         moment = parse_exactly(source, text("parseDateTime", 2, form), culture)
     return _write("parseDateTime", moment, None)
-
-
-@DATES("formatTimeSpan(span, format?, locale?)", "a time span in another format")
-def _format_time_span(run: Run, value: Value, form: Value, locale: Value) -> str:
-    span = formats.read_span(text("formatTimeSpan", 0, value))
-    return formats.format_span(span, "" if form is None else text("formatTimeSpan", 1, form))

@@ -228,6 +228,8 @@ def format_number(run: Run, number: Number, form: str, culture: Culture) -> str:
     if standard is None:
         if len(form) > _PICTURE_MAX:
             raise EvaluationError(f"a number format has at most {_PICTURE_MAX} characters")
+        if re.search("[eE][+-]?0|‰", form):
+            raise EvaluationError(f"the number format {form!r} is not supported: exponents and ‰")
         return _fill_picture(exact, form, culture)
     letter = standard[1].upper()
     places = int(standard[2]) if standard[2] else None
@@ -241,7 +243,7 @@ def format_number(run: Run, number: Number, form: str, culture: Culture) -> str:
     written = write(exact, places, culture)
     if letter not in "GR" and exact < 0 and any(digit in "123456789" for digit in written):
         written = f"-{written}"
-    return written.lower() if standard[1] == "e" else written
+    return written
 
 
 def _rounded(number: Decimal, places: int | None, usual: int = 2) -> str:
@@ -255,15 +257,6 @@ def _grouped(number: Decimal, places: int | None, culture: Culture) -> str:
     whole, _, decimals = _rounded(number, places).partition(".")
     parts = [whole[max(0, end - 3) : end] for end in range(len(whole), 0, -3)]
     return culture.group.join(reversed(parts)) + (f"{culture.point}{decimals}" if decimals else "")
-
-
-def _exponential(number: Decimal, places: int | None, culture: Culture) -> str:
-    power = number.adjusted() if number else 0
-    digits = _rounded(number.scaleb(-power), places, 6)
-    if digits.startswith("10"):
-        power += 1
-        digits = _rounded(number.scaleb(-power), places, 6)
-    return f"{digits.replace('.', culture.point)}E{'-' if power < 0 else '+'}{abs(power):03d}"
 
 
 def _general(number: Decimal, places: int | None, culture: Culture) -> str:
@@ -295,13 +288,12 @@ _WRITERS: dict[str, Callable[[Decimal, int | None, Culture], str]] = {
     "D": lambda number, places, culture: (
         format(abs(number), "f").partition(".")[0].zfill(places or 1)
     ),
-    "E": _exponential,
     "G": _general,
     "R": lambda number, places, culture: _general(number, None, culture),
 }
 
 
-_PIECE = re.compile(r"""'[^']*'|"[^"]*"|\\.|[eE][+-]?0+|.""", re.DOTALL)
+_PIECE = re.compile(r"""'[^']*'|"[^"]*"|\\.|.""", re.DOTALL)
 
 
 def _fill_picture(value: Decimal, form: str, culture: Culture) -> str:
@@ -324,12 +316,7 @@ def _filled(value: Decimal, pieces: list[str], culture: Culture) -> str:
     slots = [index for index, piece in enumerate(pieces) if piece in ("0", "#")]
     before = [index for index in slots if index < point]
     after = [index for index in slots if index > point]
-    value *= Decimal(100) ** pieces.count("%") * Decimal(1000) ** pieces.count("‰")
-    power = next((piece for piece in pieces if piece[0] in "eE" and len(piece) > 1), None)
-    exponent = 0
-    if power is not None and value:
-        exponent = value.adjusted() - max(0, len(before) - 1)
-        value = value.scaleb(-exponent)
+    value *= Decimal(100) ** pieces.count("%")
     # Commas right before the point divide by a thousand each; others group the digits.
     scaling = pieces[before[-1] + 1 : point].count(",") if before else 0
     value = value.scaleb(-3 * scaling)
@@ -347,21 +334,15 @@ def _filled(value: Decimal, pieces: list[str], culture: Culture) -> str:
     if before:
         filled[before[0]] = "".join(reversed(marked[len(before) - 1 :]))
     filled |= dict(zip(after, places, strict=False)) | {point: culture.point if places else ""}
-    return "".join(
-        _shown(piece, filled.get(index, ""), exponent) for index, piece in enumerate(pieces)
-    )
+    return "".join(filled.get(index, _shown(piece)) for index, piece in enumerate(pieces))
 
 
-def _shown(piece: str, digits: str, exponent: int) -> str:
-    if piece in ("0", "#", "."):
-        return digits
-    if piece == ",":
+def _shown(piece: str) -> str:
+    """What a piece of a picture that is no digit stands for."""
+    if piece in ("0", "#", ".", ","):
         return ""
     if len(piece) == 1:
         return piece
-    if piece[0] in "eE":
-        sign = "-" if exponent < 0 else "+" if piece[1] == "+" else ""
-        return f"{piece[0]}{sign}{str(abs(exponent)).zfill(piece.count('0'))}"
     return piece[1:] if piece[0] == "\\" else piece[1:-1]
 
 
@@ -443,61 +424,13 @@ def _offset(shown: datetime) -> int:
     return round(offset.total_seconds()) * SECOND
 
 
-_SPAN = re.compile(
-    r"\s*(?P<sign>-)?(?:(?P<days>\d{1,8})(?:[.:](?=\d))?)?"
-    r"(?:(?P<hours>\d{1,2}):(?P<minutes>\d{1,2})(?::(?P<seconds>\d{1,2})(?:\.(?P<part>\d{1,7}))?)?)?"
-    r"\s*\Z"
-)
-_TIME_PIECE = re.compile(
-    r"'(?P<quoted>[^']*)'|\\(?P<escaped>.)|(?P<letters>([dhmsfF])\4*)|(?P<other>.)"
-)
-
-
-def read_span(text: str) -> int:
-    """Return the ticks of a span written as .NET does: `[-][d.]hh:mm:ss[.fffffff]`."""
-    match = _SPAN.match(text) if len(text) < 100 else None
-    if match is None or not text.strip(" -"):
-        raise EvaluationError(f"the value {text[:60]!r} is not a valid time span")
-    units = {"days": DAY, "hours": HOUR, "minutes": MINUTE, "seconds": SECOND}
-    ticks = sum(int(match[name] or 0) * unit for name, unit in units.items())
-    ticks += int((match["part"] or "0").ljust(7, "0"))
-    return -ticks if match["sign"] else ticks
-
-
-def format_span(ticks: int, form: str) -> str:
-    """Write a span by `c`, `g`, `G` or a pattern such as `hh\\:mm`."""
-    size = abs(ticks)
-    parts = {
-        "d": size // DAY,
-        "h": size % DAY // HOUR,
-        "m": size % HOUR // MINUTE,
-        "s": size % MINUTE // SECOND,
-        "f": size % SECOND,
-    }
-    if form not in ("", "c", "t", "T", "g", "G"):
-        return "".join(_piece(parts, piece) for piece in _TIME_PIECE.finditer(form))
-    # Days and fractions of a second are written only where there are some, but for `G`.
-    days = str(parts["d"]) if parts["d"] or form == "G" else ""
-    hours = f"{parts['h']:{'d' if form == 'g' else '02d'}}"
-    fraction = f".{parts['f']:07d}" if parts["f"] or form == "G" else ""
-    if form == "g":
-        fraction = fraction.rstrip("0")
-    mark = ":" if form in ("g", "G") else "."
-    lead = f"{'-' * (ticks < 0)}{days}{mark if days else ''}"
-    return f"{lead}{hours}:{parts['m']:02d}:{parts['s']:02d}{fraction}"
-
-
-def _piece(parts: dict[str, int], piece: re.Match[str]) -> str:
-    letters = piece["letters"]
-    if letters:
-        is_fraction = letters[0] in "fF"
-        digits = f"{parts['f']:07d}" if is_fraction else str(parts[letters[0]])
-        return digits[: len(letters)] if is_fraction else digits.zfill(len(letters))
-    if piece["other"]:
-        raise EvaluationError(
-            f"the time span format has {piece['other']!r}; write a backslash before it"
-        )
-    return piece["quoted"] or piece["escaped"] or ""
+def format_span(ticks: int) -> str:
+    """Write a span as .NET does: `[-][d.]hh:mm:ss[.fffffff]`."""
+    days, rest = divmod(abs(ticks), DAY)
+    lead = "-" * (ticks < 0) + (f"{days}." if days else "")
+    fraction = f".{rest % SECOND:07d}" if rest % SECOND else ""
+    hours, minutes, seconds = rest // HOUR, rest % HOUR // MINUTE, rest % MINUTE // SECOND
+    return f"{lead}{hours:02d}:{minutes:02d}:{seconds:02d}{fraction}"
 
 
 # Windows name = name in the tz database; ST is "Standard Time". As CLDR maps them; where a zone was
