@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 from loom_project import Answer, Asked, run_in, web
 
 CONFIG = """
@@ -43,20 +42,11 @@ LOOK = {
 }
 
 
-@pytest.mark.parametrize(
-    "kept",
-    [
-        {"agentHistoryReductionType": "messageCountReduction", "messageCountLimit": 3},
-        {"agentHistoryReductionType": "maximumTokenCountReduction", "maximumTokenCount": 60},
-    ],
-)
-def test_an_agent_keeps_the_newest_of_its_history(tmp_path: Path, kept: dict[str, Any]) -> None:
-    own = agent("small", "Look.", {"Look it": LOOK}, limit={"count": 4})
-    own["inputs"]["parameters"]["agentModelSettings"] = {
-        "agentChatCompletionSettings": {"topP": 0.5},
-        "agentHistoryReductionSettings": kept,
-    }
-    words = iter(["one", "two", "three"])
+def test_an_agent_answers_when_it_may_not_be_asked_again(tmp_path: Path) -> None:
+    own = agent("small", "Look.", {"Look it": LOOK}, limit={"count": 2})
+    chat = {"agentChatCompletionSettings": {"topP": 0.5}}
+    own["inputs"]["parameters"]["agentModelSettings"] = chat
+    words = iter(["one"])
 
     def reply(asked: Asked) -> Answer:
         word = next(words, None)
@@ -69,13 +59,10 @@ def test_an_agent_keeps_the_newest_of_its_history(tmp_path: Path, kept: dict[str
 
     assert (ran.document["status"], ran.output) == ("succeeded", "done")
     sent = [asked.json for asked in server.asked]
-    roles = [[message["role"] for message in body["messages"]] for body in sent]
-    first, pair = ["system", "user"], ["assistant", "tool"]
-    assert roles == [first, first + pair, first + pair, first + pair]
-    assert [body["messages"][-1]["content"] for body in sent[1:]] == ["ONE", "TWO", "THREE"]
+    assert sent[1]["messages"][-1]["content"] == "ONE"
     assert {body["top_p"] for body in sent} == {0.5}
     # The last time that it may be asked, it has to answer.
-    assert [body.get("tool_choice") for body in sent] == [None, None, None, "none"]
+    assert [body.get("tool_choice") for body in sent] == [None, "none"]
 
 
 def test_servers_and_actions_are_tools_of_the_same_agent(tmp_path: Path) -> None:

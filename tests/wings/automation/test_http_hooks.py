@@ -151,19 +151,6 @@ def test_forms_and_bytes_are_bodies_and_answers(served: Client) -> None:
     assert (whole.content, whole.headers["content-type"]) == (b"\x89PNG\x00", "image/png")
 
 
-def test_an_answer_names_its_run_and_what_the_caller_calls_it(served: Client) -> None:
-    own = {"x-ms-client-tracking-id": "order-7"}
-    named = _call(served, _url(served, "Whole"), json=1, headers=own).headers
-    plain = _call(served, _url(served, "Whole"), json=1).headers
-    bare = _call(served, _url(served, "Form"), data={"colour": "red"}).headers
-    runs = {item["id"] for item in served.get("/runs", workflow="Whole")["runs"]}
-
-    assert (named["x-ms-client-tracking-id"], named["a"]) == ("order-7", "order-7")
-    assert {named["x-ms-workflow-run-id"], plain["x-ms-workflow-run-id"]} <= runs
-    assert plain["x-ms-client-tracking-id"] == plain["a"] == plain["x-ms-workflow-run-id"]
-    assert not any(name.startswith("x-ms-") for name in bare)
-
-
 def test_nobody_starts_anything_without_token_or_signature(
     served: Client, stranger: Client
 ) -> None:

@@ -90,7 +90,7 @@ def read_xslt(action: Action) -> ir.Node:
     names = [f"{folder}{name}{ending}" for ending in endings for folder in _MAPS]
     reference = action.context.files.find(names) if names else None
     if place is None or reference is None or reference not in names:
-        return read_connector(action)
+        return read_connector(action, "its map is not in Artifacts/Maps of the project")
     file, text = action.context.files.text(reference, place.span)
     action.context.sources[file] = text
     if why := next((words for pattern, words in _NOT_RUN if pattern.search(text)), ""):
@@ -121,8 +121,6 @@ _ANY: dict[str, Json] = {"type": "object", "properties": {}}
 # An agent that is only told what it is begins with what the run was given.
 _PROMPT = "@if(equals(string(triggerBody()), ''), 'Begin.', string(triggerBody()))"
 _SETTINGS = {"max_tokens": "maxTokens", "temperature": "temperature", "top_p": "topP"}
-# How much of what was said a model is told again.
-_REDUCTIONS = {"tokens": "maximumTokenCount", "messages": "messageCountLimit"}
 _WORDS: Json = {
     "limits": {
         "max_iterations": "the agent was asked {iterations} times, its limit.count",
@@ -253,16 +251,10 @@ def _turn(action: Action, agent: Entry, limits: ir.LoopLimits) -> ir.Task:
     most = limits.iterations if isinstance(limits.iterations, int) else None
     if most is not None:
         entries["max_turns"] = ir.Constant(most)
-    kept: dict[str, Json] = {
-        name: int(text)
-        for name, field in _REDUCTIONS.items()
-        if (text := text_at(settings, "agentHistoryReductionSettings", field)).isdecimal()
-        and int(text)
-    }
-    if kept:
-        entries["turns"] = computed("agent_recent", _TURNS, kept)
-        if most is not None:
-            entries["max_turns"] = computed("agent_left", _TURNS, kept, most)
+    reduction = find(settings, "agentHistoryReductionSettings")
+    if reduction is not None:
+        message = f"the agent {agent.name!r} is told all that was said: its history is not reduced"
+        context.warn("W023", message, reduction.span, label="no effect", help="leave it out")
     chat = find(settings, "agentChatCompletionSettings")
     written = [("model", find(parameters, "deploymentId") or find(parameters, "modelId"))]
     written += [(name, find(chat, key)) for name, key in _SETTINGS.items()]

@@ -203,7 +203,7 @@ class ExpressionReader:
         self._advance(start)
         value = self._expression()
         if self.token.kind != closing:
-            raise self._unexpected("EndOfData" if closing == "end" else "RightCurlyBrace")
+            raise self._unexpected(closing)
         return value, self.token.end
 
     def _advance(self, position: int | None = None) -> Token:
@@ -235,9 +235,9 @@ class ExpressionReader:
             )
         return passed
 
-    def _take(self, kind: str, name: str) -> Token:
+    def _take(self, kind: str) -> Token:
         if self.token.kind != kind:
-            raise self._unexpected(name)
+            raise self._unexpected(kind)
         return self._advance()
 
     def _expression(self) -> tree.Expr:
@@ -279,9 +279,9 @@ class ExpressionReader:
             constant = token.text.lower()
             if constant in _CONSTANTS:
                 return tree.Literal(_CONSTANTS[constant], token.start)
-            raise self._unexpected("LeftParenthesis")
+            raise self._unexpected("(")
         self.token = token
-        raise self._unexpected("Identifier")
+        raise self._unexpected("name")
 
     def _number(self, digits: str, offset: int) -> tree.Expr:
         if not digits.lstrip("+-").isdecimal():
@@ -302,27 +302,27 @@ class ExpressionReader:
         if self.token.kind == ".":
             self._advance()
             if self.token.kind not in ("name", "number"):
-                raise self._unexpected("Identifier")
+                raise self._unexpected("name")
             name = self._advance()
             return tree.Item(target, tree.Literal(name.text, name.start), offset, forgiving)
-        self._take("[", "LeftSquareBracket")
+        self._take("[")
         key = self._expression()
-        self._take("]", "RightSquareBracket")
+        self._take("]")
         return tree.Item(target, key, offset, forgiving)
 
     def _call(self, name: Token) -> tree.Expr:
-        self._take("(", "LeftParenthesis")
+        self._take("(")
         entry = self.functions.get(name.text.lower())
         is_lazy = entry is not None and entry.name in _LAZY
         arguments: list[tree.Expr] = []
         while self.token.kind != ")":
             if arguments:
-                self._take(",", "RightParenthesis" if self.token.kind in ("end", "}") else "Comma")
+                self._take(",")
             # The first argument is always evaluated; the others of these functions may not be.
             self.optional += bool(is_lazy and arguments)
             arguments.append(self._expression())
             self.optional -= bool(is_lazy and len(arguments) > 1)
-        self._take(")", "RightParenthesis")
+        self._take(")")
         problem = problem_of(name.text, entry, len(arguments), self.functions)
         if problem is not None:
             if not self.optional:
@@ -337,10 +337,12 @@ class ExpressionReader:
         return tree.Apply(entry, given, tuple(arguments[named:]), (), name.start)
 
     def _unexpected(self, expected: str) -> LanguageError:
-        actual = _DESCRIPTIONS[self.token.kind]
+        expected, actual = (
+            _DESCRIPTIONS.get(kind, repr(kind)) for kind in (expected, self.token.kind)
+        )
         return LanguageError(
-            f"Unable to parse template language expression {self._shown()}: expected token "
-            f"{expected!r} and actual {actual!r}",
+            f"Unable to parse template language expression {self._shown()}: expected {expected}, "
+            f"not {actual}",
             self.token.start,
         )
 
@@ -359,18 +361,7 @@ _TOKEN = re.compile(f"(?P<text>{_SINGLE}){_OTHERS}", re.VERBOSE)
 _LENIENT_TOKEN = re.compile(f"(?P<text>{_SINGLE}|{_DOUBLE}){_OTHERS}", re.VERBOSE)
 _SPACE = re.compile(r"\s*")
 
-# The kinds as messages of Logic Apps name them.
-_MARKS = (
-    "Dot Comma LeftParenthesis RightParenthesis LeftCurlyBrace RightCurlyBrace At "
-    "LeftSquareBracket RightSquareBracket QuestionMark"
-)
-_DESCRIPTIONS = {
-    "end": "EndOfData",
-    "text": "StringLiteral",
-    "number": "Number",
-    "name": "Identifier",
-    **dict(zip(".,(){}@[]?", _MARKS.split(), strict=True)),
-}
+_DESCRIPTIONS = {"end": "the end", "text": "a text", "number": "a number", "name": "a name"}
 
 
 LOOM = Library(functions=ACTION_FUNCTIONS, recorder="whorl.formats.loom.history:RECORDER")

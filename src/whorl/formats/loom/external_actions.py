@@ -8,7 +8,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.fields import words
 from whorl.formats.loom import forms
 from whorl.formats.loom.action import AZURE_RETRY
 from whorl.formats.loom.forms import IT, computed, fields, find, find_mapping, jinja, text_at
@@ -25,18 +24,8 @@ _HTTP_SHAPE = fields(
 )
 _CALL_SHAPE = fields(statusCode=jinja("called_status(it)"), body=jinja("main_of(it)"))
 _CONNECTION = re.compile(r"parameters\('\$connections'\)\??\['([^']+)'\]", re.IGNORECASE)
-# The names of status codes in the results that a definition writes down; .NET has some more.
-STATUS_CODES = {
-    **{name.replace("_", "").lower(): int(s) for name, s in HTTPStatus.__members__.items()},
-    "ambiguous": 300,
-    "moved": 301,
-    "redirect": 302,
-    "redirectmethod": 303,
-    "unused": 306,
-    "redirectkeepverb": 307,
-    "requestentitytoolarge": 413,
-    "requesturitoolong": 414,
-}
+# The names of status codes in the results that a definition writes down.
+STATUS_CODES = {n.replace("_", "").lower(): int(s) for n, s in HTTPStatus.__members__.items()}
 # The inputs of a request and of a question, with the settings that give them.
 _REQUEST = {"method": "method", "query": "queries query", "body": "body", "auth": "authentication"}
 _PARTS = _REQUEST | {"headers": "headers"}
@@ -45,30 +34,6 @@ _QUESTION = {
     "system": "systemPrompt system",
     "temperature": "temperature",
     "max_tokens": "maxTokens max_tokens",
-}
-# Why nobody but whoever the operator names answers for these; connectors reach other systems.
-_MISSING = {
-    "csharpscriptcode": "scripts in C# are not run here",
-    "powershellcode": "scripts in PowerShell are not run here",
-    "xslt": "its map is not in Artifacts/Maps of the project",
-    "liquid": "maps in Liquid are not run here",
-    "datamapper": "data maps are not run here",
-    "integrationaccountartifactlookup": "there is no integration account here",
-    "sendtobatch": "batches are not collected here",
-    **dict.fromkeys(
-        words("xmlvalidation xmlcompose xmlparse flatfileencoding flatfiledecoding"),
-        "the schemas of an integration account are not read here",
-    ),
-    **dict.fromkeys(
-        words("""as2decode as2encode x12decode x12encode edifactencode edifactdecode swiftencode
-        swiftdecode swiftmtencode swiftmtdecode rosettanetencode rosettanetdecode
-        rosettanetwaitforresponse"""),
-        "EDI messages and the agreements about them are not read here",
-    ),
-    **dict.fromkeys(
-        words("parsedocument chunktext parsedocumentwithmetadata chunktextwithmetadata"),
-        "documents are not read here",
-    ),
 }
 _KIND_NAMES = {"actor": "actorType actor", "activity": "activityType activityName activity"}
 
@@ -128,7 +93,7 @@ def read_connector(action: Action, missing: str = "") -> ir.Task:
         "type": ir.Constant(text_at(action.fields, "type")),
         "input": action.context.value(_unconnected(given_inputs(action))),
     }
-    if missing := missing or _MISSING.get(action.type, ""):
+    if missing:
         entries["missing"] = ir.Constant(missing)
     task = task_of(action, "connector", entries, _outputs(action))
     return replace(task, retry=AZURE_RETRY if action.is_azure else None)

@@ -124,7 +124,7 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
         main_input=BODY,
         recorder="loom",
         trigger=trigger,
-        answer=_answer(context, definition),
+        answer=_answer(context),
         is_late=context.answers_later,
     )
     # The fields that the schema of a request names: each may be given to the run by name.
@@ -196,16 +196,12 @@ def _trigger(
     return fields(name=name, status="Succeeded", outputs=outputs, **tracked)
 
 
-def _answer(context: LoomContext, definition: Mapping) -> ir.Value | None:
+def _answer(context: LoomContext) -> ir.Value | None:
     """What whoever called is answered with: the response that came first."""
     if not context.responses:
         return None
     names: list[Json] = [*context.responses]
     status, headers = (computed("response_part", names, p) for p in ("statusCode", "headers"))
-    triggers = find_mapping(definition, "triggers") or ()
-    options = [text_at(trigger.value, "operationOptions").lower() for trigger in triggers]
-    if not any("suppressworkflowheadersonresponse" in option for option in options):
-        headers = computed("answer_headers", names)
     return fields(status=status, headers=headers, body=computed("response_of", names))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.formats.loom.functions.collections import join
 from whorl.formats.loom.values import arguments
-from whorl.formats.loom.values.arguments import find_key, json_text, type_name
+from whorl.formats.loom.values.arguments import type_name
 from whorl.language.calls import FunctionEntry
 from whorl.language.core.text import from_json
 from whorl.language.faults import EvaluationError, LimitExceeded
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from whorl.language.calls import Run
     from whorl.language.schema import SchemaError
     from whorl.language.values import Json, Value
-
-
-# About so many characters are a token.
-_TOKEN = 4
 
 
 def value_at(value: Value, *keys: str) -> Value:
@@ -74,38 +70,6 @@ def agent_turns(run: Run, turns: str, names: list[str]) -> Value:
     run.spend(len(before) + len(rows))
     values = (row.get(result) for row in rows if isinstance(row, dict))
     return [*before, value_at(fact(run, asked), "turn"), *values]
-
-
-def agent_recent(run: Run, turns: str, kept: dict[str, int]) -> Value:
-    """What was said so far, without the oldest of it where that is more than an agent keeps."""
-    history = fact(run, turns)
-    assert isinstance(history, list)
-    return history[_oldest(run, history, kept) :]
-
-
-def agent_left(run: Run, turns: str, kept: dict[str, int], most: int) -> Value:
-    """How often a model may still answer, counted from the oldest turn that it is told."""
-    history = fact(run, turns)
-    assert isinstance(history, list)
-    dropped = history[: _oldest(run, history, kept)]
-    return max(1, most - sum(not _is_result(turn) for turn in dropped))
-
-
-def _oldest(run: Run, history: list[Value], kept: dict[str, int]) -> int:
-    """Where what is kept begins: a tool's result is of use with the turn that asked for it only."""
-    begins = [index for index, turn in enumerate(history) if not _is_result(turn)]
-    tokens, messages = kept.get("tokens"), kept.get("messages")
-    size, first = 0, len(history)
-    while first > 0:
-        size += len(json_text(run, history[first - 1])) // _TOKEN if tokens else 0
-        if (tokens and size > tokens) or (messages and len(history) - first >= messages):
-            break
-        first -= 1
-    return next((begin for begin in begins if begin >= first), begins[-1] if begins else 0)
-
-
-def _is_result(turn: Value) -> bool:
-    return isinstance(turn, dict) and turn.get("role") == "tool"
 
 
 def agent_after(run: Run, agent: str, asked: str, handovers: Value) -> Value:
@@ -266,8 +230,6 @@ _SHOWN_MAX = 4_000
 _SHOWN_LIMITS = Limits(items_max=500)
 # The statuses of calls that failed.
 _FAILED_FROM = 400
-_TRACKING, _TRACKING_HEADER = "clientTrackingId", "x-ms-client-tracking-id"
-_RUN_HEADER = "x-ms-workflow-run-id"
 
 
 def fact(run: Run, name: str) -> Value:
@@ -356,25 +318,10 @@ def response_part(run: Run, names: list[str], part: str) -> Value:
     return outputs.get(part, 200 if part == "statusCode" else None)
 
 
-def answer_headers(run: Run, names: list[str]) -> Value:
-    """The headers of the response that came first, with the names of the run."""
-    headers = response_part(run, names, "headers")
-    tracking = value_at(fact(run, "$trigger"), _TRACKING)
-    named = {_TRACKING_HEADER: tracking or tracking_of(run, ""), _RUN_HEADER: _run_name(run)}
-    return named | (headers if isinstance(headers, dict) else {})
-
-
 def tracking_of(run: Run, name: str) -> Value:
-    """What whoever started a run calls it: as it was given, or in a header; else the run's name."""
-    given, headers = fact(run, name) if name else None, fact(run, "headers")
-    if given is None and isinstance(headers, dict):
-        key = find_key(headers, _TRACKING_HEADER)
-        given = None if key is None else headers[key]
-    return _run_name(run) if given is None else given
-
-
-def _run_name(run: Run) -> Value:
-    return value_at(fact(run, "$workflow"), "run", "name")
+    """What whoever started a run calls it, or else its name."""
+    given = fact(run, name)
+    return value_at(fact(run, "$workflow"), "run", "name") if given is None else given
 
 
 def _first_response(run: Run, names: list[str]) -> Value:
@@ -445,8 +392,8 @@ _BORROWING: tuple[Callable[..., Value], ...] = (
 )
 _COMPUTING: tuple[Callable[..., Value], ...] = (
     *(milliseconds, parsed, checked_content, http_outputs, trigger_body, joined, table_of),
-    *(transformed, returned, answer_headers, tracking_of, agent_result, agent_turns, agent_after),
-    *(agent_outputs, agent_tool, agent_done, agent_recent, agent_left),
+    *(transformed, returned, tracking_of, agent_result, agent_turns, agent_after),
+    *(agent_outputs, agent_tool, agent_done),
 )
 # Functions by the names that they and their parameters have, the run aside.
 ACTION_FUNCTIONS = tuple(
