@@ -201,21 +201,6 @@ def test_an_app_setting_that_is_nowhere_must_be_given(tmp_path: Path) -> None:
     assert run_in(tmp_path, parent, given={"Url": "given"}).output == "given"
 
 
-def _retrying(count: str) -> ir.Node:
-    policy = {"type": "fixed", "count": count, "interval": "PT5S"}
-    action = {"type": "Http", "inputs": {"uri": "https://a.example", "retryPolicy": policy}}
-    return read({"definition": {"actions": {"Get": action}}}).workflow.body.nodes[0]
-
-
-def test_the_count_of_a_retry_may_be_an_expression_of_constants() -> None:
-    retry = _retrying("@int('2')").retry
-
-    assert retry is not None
-    assert retry.times == 2
-    with pytest.raises(InvalidWorkflow, match="expression of constants"):
-        _retrying("@parameters('n')")
-
-
 def test_a_long_text_with_short_expressions_can_be_put_into_a_variable() -> None:
     variable = {"name": "s", "type": "string"}
     text = "x" * 9_000 + "@{1}" + "y" * 9_000 + "@{2}"

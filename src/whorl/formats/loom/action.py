@@ -9,11 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.fields import number_of, texts_of, unknown_fields
+from whorl.dialects.reading.fields import number_of, texts_of, unknown_fields, whole_of
 from whorl.errors import did_you_mean
 from whorl.formats.loom import forms
 from whorl.formats.loom.forms import LoomContext, find, find_mapping, has_expression, text_at
-from whorl.language import LanguageError, MappingScope, evaluate_metered
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence
 
@@ -124,7 +123,6 @@ JITTER = 0.1
 _SAME_ERRORS = {"timedout": "timeout", "timeout": "timeout"}
 # Azure retries calls that failed for a passing reason: these statuses, or no reply at all.
 _AZURE_ON = ("408", "429", "5xx", "timeout", "P101", "P102", "P103", "P111")
-_COUNT_FUEL = 1_000
 # What it does unless the action says otherwise.
 AZURE_RETRY = ir.Retry(
     times=4, wait_s=7.5, backoff=2.0, wait_min_s=5.0, wait_max_s=3_600.0, on=_AZURE_ON, drawn=True
@@ -340,13 +338,9 @@ def _shipped_retry(policy: Mapping) -> ir.Retry:
 
 def _count(context: LoomContext, policy: Mapping, default: int) -> int:
     count = find(policy, "count")
-    times: Json = count.value if isinstance(count, Scalar) else None
-    if isinstance(count, Scalar) and forms.is_expression(count):
-        # How often is known before the run, so an expression has constants only.
-        computed, _ = evaluate_metered(context.expression(count), MappingScope({}), _COUNT_FUEL)
-        times = None if isinstance(computed, LanguageError) else computed
-    if count is None or (isinstance(times, int) and 0 <= times <= 1_000):
-        return times if isinstance(times, int) else default
-    message = "the count of a retry must be a whole number up to 1000, or an expression of "
-    context.report("W007", f"{message}constants", count.span, label="no count")
+    times = default if count is None else whole_of(count)
+    if times is not None and 0 <= times <= 1_000:
+        return times
+    message = "the count of a retry must be a whole number up to 1000"
+    context.report("W007", message, policy.span, label="no count")
     return default

@@ -50,6 +50,7 @@ _PARAMETERS, _VARIABLES = "$parameters", "$variables"
 _GIVEN = "$given("
 # Azure takes no longer expressions.
 _SOURCE_MAX = 8_192
+_MAKES_EXPRESSION = re.compile(r"@\{|^(?:concat\(\s*)*'@", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -228,7 +229,7 @@ class Template:
         A text that holds expressions is known only after a deployment.
         """
         source = self.source(text)
-        if not source or "@{" in source or "'@" in source:
+        if not source or _MAKES_EXPRESSION.search(source):
             return ""
         own = source.replace(_GIVEN, "parameters(")
         if _names_of(own, "") is not None:

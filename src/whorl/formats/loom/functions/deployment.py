@@ -42,20 +42,6 @@ _FACTS: dict[str, Value] = {
         "location": "local",
         "tags": {},
     },
-    "environment": {
-        "name": "AzureCloud",
-        "portal": "https://portal.azure.com",
-        "resourceManager": "https://management.azure.com/",
-        "authentication": {
-            "loginEndpoint": "https://login.microsoftonline.com/",
-            "audiences": ["https://management.core.windows.net/", "https://management.azure.com/"],
-        },
-        "suffixes": {
-            "keyvaultDns": ".vault.azure.net",
-            "sqlServerHostname": ".database.windows.net",
-            "storage": "core.windows.net",
-        },
-    },
     "null": None,
     "true": True,
     "false": False,
@@ -99,14 +85,6 @@ def _length(run: Run, value: str | list[Value] | dict[str, Value] | None) -> int
     if value is None:
         raise wrong("length", None, "be an object, an array or a string", value)
     return len(value)
-
-
-@DEPLOYMENT("createObject(key, ...)", "an object of alternating keys and values")
-def _create_object(run: Run, values: list[Value]) -> dict[str, Value]:
-    if len(values) % 2:
-        raise not_valid("createObject", "a key has no value")
-    keys = [text("createObject", None, key) for key in values[::2]]
-    return dict(zip(keys, values[1::2], strict=True))
 
 
 DEPLOYMENT("uri(base:str, relative:str)", "a relative URI resolved against a base")(
