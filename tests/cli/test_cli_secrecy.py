@@ -165,7 +165,6 @@ SHOWN = (
     ("show", "last", "--json"),
     ("show", "last", "--json", "--deep"),
     ("show", "last/s", "--json"),
-    ("show", "last", "--as", "azure"),
     ("show", "last/s"),
 )
 QUOTING = f"""

@@ -15,7 +15,6 @@ WING = Wing(
         "javascript": "whorl.formats.loom.code:JavaScript",
         "xslt": "whorl.formats.loom.code:Xslt",
     },
-    histories={"azure": "whorl.formats.loom.history:run_history"},
     marks=(Mark("host.json", rb"ExtensionBundle\.Workflows"),),
     find_named="whorl.formats.loom.project:find_named",
 )

@@ -1,19 +1,13 @@
-"""The history of a run in Azure's own shape, and the words that tests have for its actions.
+"""Records of actions: what expressions are told about the nodes that have ended, by name.
 
-Actions are known by their names, wherever they stand. One that lies in a loop has only what its
-repetitions have in common; the items of a Foreach are its `scopeRepetitions`, the iterations of an
-Until are its `repetitions`.
+Mocks of tests have words of their own for them.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
 from datetime import UTC, datetime
 from functools import lru_cache
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from whorl import ir
 from whorl.dialects.mocking import STATUSES, MockWords
@@ -29,157 +23,6 @@ if TYPE_CHECKING:
 
 
 _NOT_TAKEN = "ActionBranchingConditionNotSatisfied"
-# Why an action was skipped, but for one that waited for another one.
-_SKIPS = {"end": "Terminated", **dict.fromkeys(("condition", "branch", "around"), _NOT_TAKEN)}
-# The codes of an expression that failed, and of a run that was ended.
-_EXPRESSION, _STOPPED = "R104", "R109"
-# Of the repetitions of an action, the first of these is its status.
-_WORST = ("Failed", "TimedOut", "Cancelled", "Running", "Waiting", "Succeeded")
-# Of these only how they ended is told.
-_HOLDERS = (ir.ForEach, ir.Loop, ir.Group, ir.Branch)
-_STATUS_PHRASES = {s.value: s.phrase.title().replace(" ", "") for s in HTTPStatus} | {200: "OK"}
-
-
-def run_history(
-    run: Mapping[str, Any], records: Sequence[Mapping[str, Any]], workflow: ir.Workflow
-) -> Json:
-    """The run, and in `properties.actions` its actions, as Azure's API tells of them."""
-    name = str(run["run"])
-    base = f"/workflows/{run['workflow']}/runs/{name}"
-    nodes = dict(walk(workflow.body))
-    writer = _Writer(base, name, nodes)
-    actions: dict[str, dict[str, Any]] = {}
-    for record in records:
-        # What a called workflow does is a run of its own.
-        if record["path"] in nodes:
-            writer.add(actions, record)
-    for action in actions.values():
-        for kind in ("repetitions", "scopeRepetitions"):
-            if kind in action:
-                action[kind].sort(key=lambda repetition: repetition["name"])
-    properties: dict[str, Any] = {
-        **_times(run["started_at"], run["ended_at"]),
-        "status": status_of(run["status"]),
-        "correlation": {"clientTrackingId": name},
-        "workflow": {"id": f"/workflows/{run['workflow']}", "name": run["workflow"]},
-        "trigger": {"name": trigger_of(workflow), "status": "Succeeded", "outputs": run["input"]},
-        "outputs": {key: {"value": value} for key, value in run["outputs"].items()},
-        "actions": actions,
-    }
-    if (error := run["error"]) is not None:
-        # An action that ended the run has a code of its author; otherwise a failure did.
-        is_ended = error.get("code") == _STOPPED
-        own = (error.get("detail") or {}).get("code") or "Terminated"
-        properties["code"] = "Terminated" if is_ended else "ActionFailed"
-        properties["error"] = _error(str(own) if is_ended else "ActionFailed", error)
-    return {"id": base, "name": name, "type": "workflows/runs", "properties": properties}
-
-
-class _Writer:
-    def __init__(self, base: str, run: str, nodes: Mapping[str, ir.Node]) -> None:
-        self._base, self._run, self._nodes = base, run, nodes
-        self._variables: set[str] = set()
-
-    def add(self, actions: dict[str, dict[str, Any]], record: Mapping[str, Any]) -> None:
-        """Puts a record where its action has it."""
-        name = record["name"]
-        action = actions.setdefault(name, {"name": name})
-        indexes = _indexes(record["address"])
-        fields = self._fields(record)
-        if not indexes:
-            action |= fields
-            node = self._nodes[record["path"]]
-            if isinstance(node, ir.Loop | ir.ForEach):
-                count = "iterationCount" if isinstance(node, ir.Loop) else "repetitionCount"
-                action[count] = record.get("repetitions", 0)
-            return
-        kind = "scopeRepetitions" if record["kind"] == "item" else "repetitions"
-        label = "-".join(f"{index['itemIndex']:06d}" for index in indexes)
-        place = f"{self._base}/actions/{name}/{kind}/{label}"
-        properties = {**fields, "repetitionIndexes": indexes}
-        del properties["name"]
-        repetition = {"id": place, "name": label, "type": f"workflows/runs/actions/{kind}"}
-        action.setdefault(kind, []).append(repetition | {"properties": properties})
-        if record["kind"] not in ("item", "iteration"):
-            _sum_up(action, fields)
-
-    def _fields(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """What is said of an action, or of one of its repetitions."""
-        node, status = self._nodes[record["path"]], status_of(record["status"])
-        # A text of the form of a GUID that is the same whenever it is asked for.
-        digits = hashlib.sha256(f"{self._run} {record['address']}".encode()).hexdigest()
-        fields: dict[str, Any] = {
-            "name": record["name"],
-            "status": status,
-            "code": _code(status, record),
-            **_times(record["started_at"], record["ended_at"]),
-            "trackingId": re.sub(r"(.{8})(.{4})(.{4})(.{4})(.{12}).*", r"\1-\2-\3-\4-\5", digits),
-            "clientTrackingId": self._run,
-        }
-        if record["kind"] not in ("item", "iteration"):
-            inputs = None if status == "Skipped" else self._inputs(node, record)
-            if inputs is not None:
-                fields["inputs"] = inputs
-            if record["output"] is not None and not isinstance(node, _HOLDERS):
-                fields["outputs"] = record["output"]
-        if error := _why(status, record):
-            fields["error"] = error
-        if "attempts" in record:
-            fields["retryHistory"] = [*map(_try, record["attempts"][:-1])]
-        return fields
-
-    def _inputs(self, node: ir.Node, record: Mapping[str, Any]) -> Json:
-        given: Any = record["inputs"]
-        if not isinstance(node, ir.Assign) or node.echo is not None or not isinstance(given, dict):
-            return inputs_of(node, record)
-        variables: list[Json] = [{"name": n, "value": value} for n, value in given.items()]
-        # A variable is declared by the first action that sets it.
-        is_declared = self._variables.issuperset(given)
-        self._variables.update(given)
-        return variables[0] if is_declared else {"variables": variables}
-
-
-def _indexes(address: str) -> list[dict[str, Any]]:
-    """The loops that an address lies in, and which turn of each; one that is a turn lies in it."""
-    indexes = []
-    for part in address.split("/"):
-        name, bracket, number = part.partition("#")[0].partition("[")
-        if bracket:
-            indexes.append({"scopeName": unquote(name), "itemIndex": int(number.rstrip("]")) - 1})
-    return indexes
-
-
-def _sum_up(action: dict[str, Any], fields: Mapping[str, Any]) -> None:
-    """An action in a loop: the worst status, and the time from the first turn to the last."""
-    statuses = (action.get("status"), fields["status"])
-    action["status"] = next((word for word in _WORST if word in statuses), "Skipped")
-    action["code"] = "NotSpecified" if action["status"] != "Skipped" else fields["code"]
-    action["startTime"] = min(action.get("startTime", fields["startTime"]), fields["startTime"])
-    if "endTime" in fields:
-        action["endTime"] = max(action.get("endTime", ""), fields["endTime"])
-    action["repetitionCount"] = len(action["repetitions"])
-
-
-def _code(status: str, record: Mapping[str, Any]) -> str:
-    """The code of an action; of a call, the words of its status."""
-    output = record["output"]
-    sent = output.get("statusCode") if isinstance(output, dict) else None
-    if status in ("Succeeded", "Failed") and isinstance(sent, int):
-        return _STATUS_PHRASES.get(sent, str(sent))
-    if status == "Skipped" and record.get("reason") == "end":
-        return "Terminated"
-    if status == "Failed" and (record["error"] or {}).get("code") == _EXPRESSION:
-        return "InvalidTemplate"
-    return code_of(status)
-
-
-def _why(status: str, record: Mapping[str, Any]) -> dict[str, Json] | None:
-    if status == "Skipped":
-        reason, facts = record.get("reason"), record.get("because")
-        if reason == "order" and facts:
-            return _unmet(record["name"], facts["step"], facts["wanted"], facts["status"])
-        return {"code": _SKIPS.get(str(reason), "ActionConditionFailed")}
-    return None if record["error"] is None else _error(_code(status, record), record["error"])
 
 
 def _unmet(name: str, step: str, wanted: Sequence[str], status: str) -> dict[str, Json]:
@@ -189,55 +32,6 @@ def _unmet(name: str, step: str, wanted: Sequence[str], status: str) -> dict[str
     return {"code": code, "message": f"{name!r} was skipped: {words}"}
 
 
-def _error(code: str, error: Mapping[str, Any]) -> dict[str, Json]:
-    return {"code": code, "message": error.get("message")}
-
-
-def _try(attempt: Mapping[str, Any]) -> dict[str, Json]:
-    error = attempt["error"] or {}
-    status = (error.get("detail") or {}).get("status")
-    code = _STATUS_PHRASES.get(status if isinstance(status, int) else 0, "ActionFailed")
-    return {"endTime": written(attempt["ended_at"]), "code": code, "error": _error(code, error)}
-
-
-def inputs_of(node: ir.Node, record: Mapping[str, Any]) -> Json:
-    """What an action was given, as its type writes it."""
-    given: Any = record["inputs"]
-    match node:
-        case ir.Compute() if node.over is not None and isinstance(given, dict):
-            where = {} if node.keep is None else {"where": node.keep.source}
-            return {"from": given.get("items"), **where}
-        case ir.Compute(over=None, shape=None, echo=None):
-            return record["output"]  # type: ignore[no-any-return]
-        case ir.Branch() if node.subject is None:
-            return {"expressionResult": record.get("branch") == node.cases[0].name}
-        case ir.Branch() if isinstance(given, dict):
-            return {"expression": given.get("subject")}
-        case ir.Task(kind="connector") if isinstance(given, dict):
-            return given.get("input")
-        case ir.Task(kind="http") if isinstance(given, dict):
-            own = {"uri": given.get("url")} | given
-            return {key: value for key, value in own.items() if key not in ("url", "poll", "pages")}
-        case ir.Stop() if isinstance(given, dict):
-            error = {name: given[name] for name in ("code", "message") if given.get(name)}
-            ended = {"runStatus": status_of(node.status)}
-            return ended | {"runError": error} if error else ended  # type: ignore[return-value]
-        case ir.ForEach() | ir.Loop() | ir.Group():
-            return None
-    return given  # type: ignore[no-any-return]
-
-
-def trigger_of(workflow: ir.Workflow) -> str:
-    return "manual" if workflow.trigger is None else workflow.trigger.name
-
-
-def _times(started: float | None, ended: float | None) -> dict[str, str]:
-    times = {"startTime": started, "endTime": ended}
-    return {name: written(time) for name, time in times.items() if time is not None}
-
-
-# Records of actions: what expressions are told about the nodes that have ended, by name.
-#
 # The scope of a workflow holds `$actions` (a record of each node that has ended) and `$variables`
 # (its variables as one object, replaced and never changed). Each item of a for-each has records of
 # its own; after it they are lists over the items.
@@ -390,10 +184,16 @@ class ActionWords(MockWords):
         return {"status": "failed", **fields, "error": error, "outputs": whole}
 
     def given(self, node: ir.Node, inputs: Json) -> Json:
-        return inputs_of(node, {"inputs": inputs, "output": None})
+        """The inputs as the action writes them; what a connector is given is beside its name."""
+        if not isinstance(node, ir.Task) or not isinstance(inputs, dict):
+            return inputs
+        if node.kind == "connector":
+            return inputs.get("input")
+        own = {"uri": inputs.get("url"), **inputs} if node.kind == "http" else inputs
+        return {key: value for key, value in own.items() if key not in ("url", "poll", "pages")}
 
     def trigger(self, workflow: ir.Workflow) -> str:
-        return trigger_of(workflow)
+        return "manual" if workflow.trigger is None else workflow.trigger.name
 
     def inputs(self, workflow: ir.Workflow, fields: dict[str, Any]) -> dict[str, Json]:
         """What the outputs of a trigger give to a run: its body, its headers, its queries."""

@@ -213,7 +213,7 @@ class History(Closed):
 
 
 class HistoryQuery(Closed):
-    """In the shape of which system, such as `azure`, and of which place."""
+    """In the shape of which system, and of which place."""
 
     shape: str = Field(alias="as", max_length=100)
     address: str = Field(default="", max_length=4_000)

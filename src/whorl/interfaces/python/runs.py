@@ -235,7 +235,7 @@ class Run(RunHistory):
         return tuple(values.record_from(document(record)) for record in found)
 
     def history(self, system: str, at: str = "") -> Json:
-        """All records of the run, or of a place of it, in the shape of a system: `azure`."""
+        """All records of the run, or of a place of it, in the shape that a package has."""
         return self._records.history(text(system, "system"), text(at, "at"))
 
     async def pause(self) -> None:

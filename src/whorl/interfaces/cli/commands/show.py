@@ -200,7 +200,7 @@ def _below(key: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 @click.option("--full", "whole", is_flag=True, help="Do not shorten long lists and deep values.")
 @json_option
 @click.option("--deep", is_flag=True, help="With --json: records of iterations and items, too.")
-@click.option("--as", "shape", metavar="SYSTEM", help="All records in its own JSON: azure.")
+@click.option("--as", "shape", metavar="SYSTEM", help="All records in the JSON of a package.")
 @located
 def show(
     project: Project, *, run: str, whole: bool, as_json: bool, deep: bool, shape: str | None
