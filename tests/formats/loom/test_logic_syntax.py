@@ -12,8 +12,6 @@ from whorl.language import (
     MappingScope,
     evaluate,
     free_names,
-    render,
-    truth,
 )
 
 SCOPE = MappingScope(
@@ -123,14 +121,6 @@ def test_mistake_in_a_branch_shows_when_the_branch_is_taken() -> None:
     assert caught.value.offset == 26
 
 
-def test_text_and_truth_of_a_condition() -> None:
-    assert render(Expression("logic", "@true"), SCOPE) == "True"
-    assert render(Expression("logic", "x@{true}"), SCOPE) == "xTrue"
-    assert truth(Expression("logic", "@equals(1, 1)"), SCOPE)
-    assert not truth(Expression("logic", "@variables('flag')"), SCOPE)
-    assert not truth(Expression("logic", "@{variables('flag')}"), SCOPE)
-
-
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
@@ -192,10 +182,3 @@ def test_expression_has_at_most_8192_characters() -> None:
 
     with pytest.raises(LimitExceeded):
         value("@concat('" + "x" * 8_192 + "')")
-
-
-def test_value_read_from_the_scope_is_not_copied_or_limited() -> None:
-    big: dict[str, Json] = {"list": list(range(150_000))}
-    scope = MappingScope({"$variables": {"big": big}})
-
-    assert evaluate(Expression("logic", "@variables('big').list"), scope) is big["list"]

@@ -16,48 +16,14 @@ from whorl.source.json import read_json
 if TYPE_CHECKING:
     from pathlib import Path
 
-LOOM = SHARED / "corpora" / "loom"
 AZURE = SHARED / "corpora" / "logic-apps"
 DEFINITIONS = sorted(AZURE.glob("definitions/[0-9]*.json"))
 RUNS = sorted(AZURE.glob("runs/*.json"))
 
 # Pieces of documentation that leave parts out ("..."), and one that names a type without an action.
 needs_corpus = pytest.mark.skipif(
-    not LOOM.exists(), reason="the corpora are not beside the project"
+    not AZURE.exists(), reason="the corpora are not beside the project"
 )
-
-
-@needs_corpus
-@pytest.mark.parametrize(
-    "file",
-    sorted(LOOM.glob("tests/*.json")) + sorted(LOOM.glob("examples/*.json")),
-    ids=lambda file: file.stem,
-)
-def test_files_of_loom_give_what_they_gave_there(file: Path) -> None:
-    """Iterations and last results are those that the public system's own tests expect."""
-    expected = json.loads((file.parent / "expected" / file.name).read_text(encoding="utf-8"))
-    ran = run(
-        file.read_text(encoding="utf-8"),
-        functions={"actor:AIAgent": lambda input: {"status": "success", "output": "actor-result"}},  # noqa: A006
-    )
-
-    assert ran.status == "succeeded"
-    if not isinstance(expected["result"], dict):
-        # There, the file ran into a mistake of the system itself.
-        return
-    for name, result in expected["result"].items():
-        outputs = ran.actions[name]["outputs"]
-        if not isinstance(result, dict) or "iterations" not in result:
-            is_wrapped = isinstance(outputs, dict) and set(outputs) == {"body"}
-            assert (outputs["body"] if is_wrapped else outputs) == result
-            continue
-        loop, last = ran.loops[name], result
-        assert loop["iterations"] == result["iterations"]
-        assert loop["exit_reason"] == "condition_met"
-        # A loop in a loop gives what its own last iteration gave.
-        while isinstance(last, dict) and "lastResult" in last:
-            last = list(last["lastResult"].values())[-1]
-        assert outputs["body"] == last
 
 
 @needs_corpus
@@ -143,27 +109,6 @@ needs_seed = pytest.mark.skipif(not SEEDS, reason="the document is not here")
 def block(first: int, last: int) -> Any:
     text = "\n".join(SEEDS[0].read_text(encoding="utf-8").split("\n")[first - 1 : last])
     return json.loads(text)
-
-
-@needs_seed
-def test_react_agent_loop() -> None:
-    searched: list[Any] = []
-
-    def search(input: Any) -> str:  # noqa: A002
-        searched.append(input)
-        return "found it"
-
-    ran = run(
-        {"actions": {"agentLoop": block(736, 769)}},
-        {"observations": "none"},
-        answers=['{"action": "SEARCH", "input": "loops"}', '{"action": "FINAL_ANSWER"}'],
-        functions={"activity:search": search},
-    )
-
-    assert ran.status == "succeeded"
-    assert ran.loops["agentLoop"]["iterations"] == 2
-    assert searched == [{"query": "loops"}]
-    assert ran.actions["observe"]["outputs"] == "none\n"
 
 
 @needs_seed

@@ -9,7 +9,6 @@ import pytest
 from loom_project import run_in
 from loom_runs import flow, read
 
-from whorl import ir
 from whorl.dialects import ProjectFiles, read_workflow
 from whorl.errors import Diagnostic, InvalidWorkflow
 
@@ -80,22 +79,6 @@ def test_what_is_odd_is_a_warning(file: str, told: list[str]) -> None:
     assert all(words[5:] in text for words, text in zip(told, found, strict=True))
 
 
-def limits(reading: Any) -> ir.LoopLimits:
-    node = reading.workflow.body.nodes[0]
-    assert isinstance(node, ir.Loop)
-    return node.limits
-
-
-def test_the_operator_sets_the_usual_limits_of_loops() -> None:
-    text = json.dumps({"actions": {"turn": TURN}})
-    own = json.dumps({"actions": {"turn": TURN | {"limit": {"count": 7, "timeout": "PT2M"}}}})
-    usual = {"iterations": 5, "time": 90.0}
-
-    assert limits(read_workflow(text, "w.json")) == ir.LoopLimits(60, 3_600.0)
-    assert limits(read_workflow(text, "w.json", limits=usual)) == ir.LoopLimits(5, 90.0)
-    assert limits(read_workflow(own, "w.json", limits=usual)) == ir.LoopLimits(7, 120.0)
-
-
 STANDARD = flow("""
     {definition: {parameters: {a: {type: String}, b: {type: String, defaultValue: own}},
     actions: {Show: {type: Compose,
@@ -145,16 +128,6 @@ def test_a_part_of_a_definition_may_refer_to_the_rest_of_it() -> None:
         "variable 'v' is never set; without `-i v=VALUE` what reads it fails",
         "there is no for-each 'Each' around this place",
     ]
-
-
-def test_each_place_of_a_name_that_is_wrong_is_told_and_a_warning_once() -> None:
-    both = ["@body('shwo')", "@body('shwo')", "@variables('page')", "@variables('page')"]
-    show = {"type": "compose", "inputs": 1}
-    found = told_of({"actions": {"show": show, "x": {"type": "compose", "inputs": both}}})
-    assert [(one.code, one.help) for one in found] == [("W005", "did you mean 'show'?")] * 2
-
-    found = told_of({"actions": {"show": show, "x": {"type": "compose", "inputs": both[2:]}}})
-    assert [(one.code, one.severity) for one in found] == [("W005", "warning")]
 
 
 def test_the_file_of_a_deployment_bears_the_name_of_its_template(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 from string import Template
 from typing import Any
@@ -161,13 +160,6 @@ def test_a_response_is_given_once_and_only_where_it_is_reached() -> None:
     assert "'Reply' has already" in ran.actions["Again"]["error"]["message"]
 
 
-def test_a_record_tells_when_an_action_ran() -> None:
-    ran = run(definition("a: $WAIT\nb: {type: compose, inputs: \"@actions('a').endTime\"}"))
-
-    assert ran.actions["a"]["startTime"] == "2023-11-14T22:13:20.0000000Z"
-    assert ran.output == "2023-11-14T22:13:25.0000000Z"
-
-
 def told(actions: str) -> list[dict[str, Any]]:
     """The events of a run under the dialect's names."""
     ran = run(definition(actions))
@@ -234,11 +226,3 @@ def test_input_of_a_request_is_the_trigger() -> None:
 
     for given in ({"body": {"a": "x"}, "headers": {"k": "y"}}, {"a": "x", "headers": {"k": "y"}}):
         assert run({"definition": whole}, given).output == "xy"
-
-
-def test_repeated_keys_are_a_warning_and_the_last_one_counts() -> None:
-    text = json.dumps(definition("A: {type: Compose, inputs: 1}"))
-    repeated = text.replace('"inputs": 1', '"inputs": 1, "inputs": 2')
-
-    assert run(repeated).output == 2
-    assert "W003" in {found.code for found in read(repeated).warnings}

@@ -88,12 +88,3 @@ def test_what_is_explained(
     left, said = whorl("explain", *arguments.split(), capsys=capsys)
 
     assert (left, words in said) == (code, True)
-
-
-def test_every_function_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    from whorl.language import functions
-
-    for entry in functions("logic"):
-        code, said = whorl("explain", "function", entry.name, capsys=capsys)
-        assert code == 0
-        assert entry.doc in said

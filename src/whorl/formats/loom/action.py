@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.fields import number_of, texts_of, unknown_fields, whole_of
+from whorl.dialects.reading.fields import number_of, text_of, texts_of, unknown_fields, whole_of
 from whorl.errors import did_you_mean
 from whorl.formats.loom import forms
 from whorl.formats.loom.forms import LoomContext, find, find_mapping, has_expression, text_at
@@ -50,11 +50,10 @@ def order_of(context: LoomContext, actions: Mapping, *, parallel: bool = False) 
     before = ""
     for entry in actions:
         written = find_mapping(entry.value, "runAfter")
-        after[entry.name] = ()
+        follows = before and context.lenient and not parallel
+        after[entry.name] = (ir.After(before, ("succeeded",)),) if follows else ()
         if written is not None:
             after[entry.name] = _run_after(context, entry.name, written, names)
-        elif before and context.lenient and not parallel:
-            after[entry.name] = (ir.After(before, ("succeeded",)),)
         action: Value | None = entry.value
         if text_at(action, "type").lower() == "retry":
             action = find(action, "action") or find(action, "inputs", "action")
@@ -104,19 +103,17 @@ def _run_after(
 
 
 def _statuses(context: LoomContext, entry: Entry) -> tuple[Wanted, ...]:
-    statuses: list[Wanted] = []
     if not isinstance(entry.value, Sequence):
         message, advice = f"runAfter of {entry.name!r} is a list", 'write ["Succeeded"]'
         context.report("W007", message, entry.value.span, label="no list", help=advice)
-    for item in entry.value if isinstance(entry.value, Sequence) else ():
-        status = forms.RUN_AFTER.get(item.text.lower()) if isinstance(item, Scalar) else None
-        if status is not None:
-            statuses.append(status)
-            continue
-        message = f"runAfter of {entry.name!r} names an unknown status"
-        advice = "write Succeeded, Failed, Skipped or TimedOut"
-        context.report("W007", message, item.span, label="unknown status", help=advice)
-    return tuple(statuses) or ("succeeded",)
+        return ("succeeded",)
+    statuses = [forms.RUN_AFTER.get(text_of(item).lower()) for item in entry.value]
+    for item, status in zip(entry.value, statuses, strict=True):
+        if status is None:
+            message = f"runAfter of {entry.name!r} names an unknown status"
+            advice = "write Succeeded, Failed, Skipped or TimedOut"
+            context.report("W007", message, item.span, label="unknown status", help=advice)
+    return tuple(status for status in statuses if status) or ("succeeded",)
 
 
 JITTER = 0.1
@@ -209,9 +206,9 @@ class Action:
             return self.context.seconds(limit, 0)
         own = find(self.fields, "timeout")
         milliseconds = number_of(own)
-        if own is None or milliseconds is None:
-            return None if own is None else self.context.seconds(own, 0)
-        return milliseconds / 1_000
+        if milliseconds is not None:
+            return milliseconds / 1_000
+        return None if own is None else self.context.seconds(own, 0)
 
     def retry(self) -> ir.Retry | None:
         # What stands under `inputs` of a compose is its value.
@@ -227,8 +224,7 @@ class Action:
             message, advice = f"{kind!r} is not a kind of retry", "write fixed, exponential or none"
             self.context.report("W007", message, span, label="unknown kind", help=advice)
             return None
-        shipped = ("maxAttempts", "initialDelay")
-        is_shipped = any(find(policy, name) is not None for name in shipped)
+        is_shipped = find(policy, "maxAttempts") or find(policy, "initialDelay")
         retry = _shipped_retry(policy) if is_shipped else read_policy(self.context, policy, kind)
         # How long to wait for a retry that never comes means nothing.
         return retry if retry.times and kind != "none" else ir.Retry(times=0)
@@ -238,8 +234,7 @@ class Action:
         names = (*forms.COMMON, *forms.FIELDS.get(self.type, ()))
         self._check_fields(self.fields, names, repr(self.name))
         for name, names in forms.PART_FIELDS.items():
-            for holder in (self.fields, self.inputs):
-                part = find_mapping(holder, name)
+            for part in (find_mapping(self.fields, name), find_mapping(self.inputs, name)):
                 if part is not None and not (name == "delay" and "count" in part):
                     self._check_fields(part, names, f"{name} of {self.name!r}")
         self.check_needed()
@@ -279,11 +274,10 @@ class Action:
         self.context.check_spelling(holder, names, where)
         entries = (entry for entry in holder if entry.name[:1] not in "$@")
         for entry, near in unknown_fields(entries, names, ignore_case=True):
-            if near:
-                continue
-            message = f"{where} has the field {entry.name!r}, which has no effect there"
-            advice, span = f"known: {', '.join(names[:12])}", entry.key.span
-            self.context.warn("W004", message, span, label="unknown field", help=advice)
+            if not near:
+                message = f"{where} has the field {entry.name!r}, which has no effect there"
+                advice, span = f"known: {', '.join(names[:12])}", entry.key.span
+                self.context.warn("W004", message, span, label="unknown field", help=advice)
 
 
 def read_policy(context: LoomContext, policy: Mapping, kind: str = "exponential") -> ir.Retry:
@@ -292,9 +286,8 @@ def read_policy(context: LoomContext, policy: Mapping, kind: str = "exponential"
     if kind == "default" and not lenient:
         return AZURE_RETRY
 
-    def seconds(usual_s: float, *names: str) -> float:
-        written = (find(policy, name) for name in names)
-        return context.seconds(next((v for v in written if v is not None), None), usual_s)
+    def seconds(usual_s: float, name: str, other: str = "") -> float:
+        return context.seconds(find(policy, name) or find(policy, other), usual_s)
 
     wait = seconds(5.0 if lenient else 7.5, "interval")
     # The usual least wait of the seed shortens no interval; one that is written raises it.

@@ -400,12 +400,13 @@ def read_operation(action: Action) -> ir.Node:
     keep: ir.Expression | None = None
     become: ir.Value = forms.IT
     value: ir.Value = _expression(action, "@item()")
-    if action.type == "parsejson":
-        value = ir.Fields(tuple((name, action.value(name)) for name in ("content", "schema")))
-        become = forms.computed("checked_content", forms.IT)
-    elif action.type == "join":
-        value = ir.Fields(tuple((name, action.value(name)) for name in ("from", "joinWith")))
-        become = forms.computed("joined", forms.IT)
+    given = {
+        "parsejson": ("content schema", "checked_content"),
+        "join": ("from joinWith", "joined"),
+    }.get(action.type)
+    if given is not None:
+        value = ir.Fields(tuple((name, action.value(name)) for name in given[0].split()))
+        become = forms.computed(given[1], forms.IT)
     elif action.type == "select":
         value, over = action.value("select"), action.value("from")
     elif action.type == "query":
@@ -447,13 +448,13 @@ def _expression(action: Action, source: str) -> ir.Expression:
 
 def declared(variables: Value | None) -> list[Variable]:
     """The variables of a list, each with its name and its type, which is empty if not known."""
-    items = variables if isinstance(variables, Sequence) else ()
-    named = [(item, text_at(item, "name"), text_at(item, "type").lower()) for item in items]
-    return [
-        (item, name, kind if (kind := _SAME_TYPES.get(written, written)) in _TYPES else "")
-        for item, name, written in named
-        if name
-    ]
+    found: list[Variable] = []
+    for item in variables if isinstance(variables, Sequence) else ():
+        kind = text_at(item, "type").lower()
+        kind = _SAME_TYPES.get(kind, kind)
+        if name := text_at(item, "name"):
+            found.append((item, name, kind if kind in _TYPES else ""))
+    return found
 
 
 def variables_in(value: Value | None) -> Iterator[tuple[str, str | None]]:
@@ -492,23 +493,25 @@ def read_initialize(action: Action) -> ir.Node:
 
 def read_set(action: Action) -> ir.Node:
     """Sets, increments or appends to a variable."""
-    name = action.context.variable(variable_set(action.fields))
-    value = action.setting("value")
-    operation = _OPERATIONS[action.type]
-    is_counting = operation == "add" and value is None
-    given: ir.Value = ir.Constant(1) if is_counting else action.context.value(value)
+    context, operation = action.context, _OPERATIONS[action.type]
+    name, value = context.variable(variable_set(action.fields)), action.setting("value")
+    if operation == "add" and value is None:
+        value = Scalar(1, action.span)
+    given = context.value(value)
     place = value if isinstance(value, Scalar) else Scalar("", action.span)
     if operation == "join" and isinstance(value, Scalar) and forms.is_expression(value):
         # What is appended to a text is printed by the rules of `@{}`.
-        given = action.context.expression(value, f"@string({forms.text_term(value.text)})")
+        given = context.expression(value, f"@string({forms.text_term(value.text)})")
     elif operation in ("add", "set"):
         given = _typed(action, name, value, given)
     if action.type == "decrementvariable":
-        given = _negative(action, place, given)
-    if action.is_azure and name.lower() not in action.context.types:
+        is_made = isinstance(given, ir.Expression) and given.source[:2] == "@$"
+        term = given.source[1:] if is_made else _term(value)  # type: ignore[union-attr]
+        given = context.expression(place, f"@sub(0, {term})")
+    if action.is_azure and name.lower() not in context.types:
         # In Azure's files a variable is declared before it is set, or given to the run.
-        term = "1" if value is None else _term(value)
-        given = action.context.expression(place, f"@$declared({forms.quote(name)}, {term})")
+        source = f"@$declared({forms.quote(name)}, {_term(value)})"
+        given = context.expression(place, source)
     return _assign(action, [(name, given)], operation)
 
 
@@ -530,22 +533,11 @@ def _typed(action: Action, name: str, value: Value | None, given: ir.Value) -> i
     return context.expression(place, source)
 
 
-def _term(value: Value) -> str:
-    if isinstance(value, Scalar):
-        return forms.as_term(value)
+def _term(value: Value | None) -> str:
+    if not isinstance(value, Sequence | Mapping):
+        return "null" if value is None else forms.as_term(value)
     # Only its type counts: what is inside is of no interest to a variable of another type.
     return "json('[]')" if isinstance(value, Sequence) else "json('{}')"
-
-
-def _negative(action: Action, place: Scalar, given: ir.Value) -> ir.Value:
-    if isinstance(given, ir.Constant):
-        is_number = isinstance(given.value, int | float) and not isinstance(given.value, bool)
-        return ir.Constant(-given.value) if is_number else given  # type: ignore[operator]
-    if not isinstance(given, ir.Expression):
-        # An array or object: adding it fails, and says why.
-        return given
-    term = given.source[1:] if given.source.startswith("@$") else forms.text_term(place.text)
-    return action.context.expression(place, f"@sub(0, {term})")
 
 
 def _assign(action: Action, sets: list[tuple[str, ir.Value]], operation: Operation) -> ir.Node:
@@ -556,8 +548,8 @@ def _assign(action: Action, sets: list[tuple[str, ir.Value]], operation: Operati
     shape = forms.bodied(forms.IT)
     if len(sets) == 1:
         name = sets[0][0]
-        value = forms.computed("last_of", forms.IT, [[name, True]])
-        if operation == "append":
-            value = forms.computed("appended", forms.IT, name)
+        last: tuple[str, Json] = ("last_of", [[name, True]])
+        function, given = ("appended", name) if operation == "append" else last
+        value = forms.computed(function, forms.IT, given)
         shape = forms.bodied(forms.fields(name=name, value=value))
     return ir.Assign(name=action.name, sets=tuple(sets), operation=operation, shape=shape)
