@@ -251,10 +251,6 @@ def _turn(action: Action, agent: Entry, limits: ir.LoopLimits) -> ir.Task:
     most = limits.iterations if isinstance(limits.iterations, int) else None
     if most is not None:
         entries["max_turns"] = ir.Constant(most)
-    reduction = find(settings, "agentHistoryReductionSettings")
-    if reduction is not None:
-        message = f"the agent {agent.name!r} is told all that was said: its history is not reduced"
-        context.warn("W023", message, reduction.span, label="no effect", help="leave it out")
     chat = find(settings, "agentChatCompletionSettings")
     written = [("model", find(parameters, "deploymentId") or find(parameters, "modelId"))]
     written += [(name, find(chat, key)) for name, key in _SETTINGS.items()]
