@@ -180,7 +180,6 @@ def test_it_may_be_named(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "words"),
     [
-        ("config/providers/house.yaml", "provider_name: x\nconfig: {}\n", "unknown interface ''"),
         ("config/providers/house.yaml", "interface_type: openai_compatible\n", "'provider_name'"),
         ("config/providers/house.yaml", HOUSE + "colour: red\n", "has no 'colour'"),
         ("config/servers/notes.yaml", "server_name: x\nconfig: {}\n", "lacks its 'command'"),
@@ -199,20 +198,6 @@ def test_mistakes_are_named_with_their_file(folder: Path, file: str, text: str, 
     assert words in str(caught.value)
 
 
-def test_the_old_form_in_one_file(tmp_path: Path) -> None:
-    (tmp_path / "config.yaml").write_text(
-        "servers: {notes: {command: notes}}\n"
-        "ai:\n  default_provider: a\n  interfaces:\n    anthropic_native:\n"
-        "      providers: {a: {api_key: k-123456, default_model: m}}\n"
-        "  providers: {b: {api_endpoint: 'https://b.example/v1', default_model: n}}\n"
-    )
-    read = settings(tmp_path)
-
-    assert read.providers["a"].kind == "anthropic"
-    assert read.providers["b"].base_url == "https://b.example/v1"
-    assert read.mcp["notes"].command == ("notes",)
-
-
 @pytest.mark.parametrize(
     ("text", "is_ours"),
     [
@@ -220,7 +205,6 @@ def test_the_old_form_in_one_file(tmp_path: Path) -> None:
         ("includes: [a.yaml, b.yaml]\n", False),
         ("includes:\n  - settings.yaml\n", False),
         ("includes: {fonts: x}\nproviders:\n  settings: 1\n", False),
-        ("ai:\n  model: x\n", False),
         ("includes:\n" + "  # a comment\n" * 2_000, False),
         ("includes: {workflows: w/*.yaml}\n", True),
         (FILES["config.yaml"], True),

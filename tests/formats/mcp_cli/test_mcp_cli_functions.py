@@ -23,26 +23,15 @@ def items(text: str, most: int = 100) -> list[object]:
         ('["a", {"b": 1}]', ["a", {"b": 1}]),
         ('{"a": 1}\n\n{"a": 2}\n', [{"a": 1}, {"a": 2}]),
         ("one\n two \n\nthree", ["one", "two", "three"]),
-        ('["a"\n"b"]', ['["a"', '"b"]']),
         ("1\n2", [1, 2]),
-        ("[1, 2]\n[3]", [[1, 2], [3]]),
         # In a code fence.
         ('```json\n["a", "b"]\n```', ["a", "b"]),
-        ('```\n["a", "b"]\n```', ["a", "b"]),
-        ('```JSON\r\n["a"]\r\n```\r\n', ["a"]),
         ('The list:\n\n```json\n[\n  {"id": 1},\n  2\n]\n```\n\nDone.', [{"id": 1}, 2]),
         ('```json\n{"id": 1}\n{"id": 2}\n```', [{"id": 1}, {"id": 2}]),
-        ('```jsonl\n"a"\n"b"\n```', ["a", "b"]),
         ("```\na.py\n\n  b.py\n```", ["a.py", "b.py"]),
-        ("Files:\n```text\na.py\nb.py\n```", ["a.py", "b.py"]),
-        ('~~~~ json\n["a"]\n~~~~', ["a"]),
-        ('````json\n["```", "b"]\n````', ["```", "b"]),
         ('```json\n["a", "b"]', ["a", "b"]),
-        ('  ```json\n  ["a"]\n  ```', ["a"]),
         ('First:\n```python\nx = 1\n```\nThen:\n```json\n["a"]\n```', ["a"]),
-        ('["```json", "b"]', ["```json", "b"]),
         ('{"code": "```"}\n{"code": "x"}', [{"code": "```"}, {"code": "x"}]),
-        ("use `a`\nuse ```b``` here", ["use `a`", "use ```b``` here"]),
     ],
 )
 def test_items_are_an_array_or_lines(text: str, expected: list[object]) -> None:
@@ -54,9 +43,7 @@ def test_items_are_an_array_or_lines(text: str, expected: list[object]) -> None:
     [
         ('```json\n["a",\n```', "neither a JSON array nor JSON lines"),
         ('```json\n{\n  "items": ["a"]\n}\n```', "neither a JSON array nor JSON lines"),
-        ('```json\n["a"]\n```\nor\n```json\n["b"]\n```', "2 code fences, and 2 of them"),
-        ("```\na\n```\n```\nb\n```", "2 code fences, and none of them"),
-        ("```json\n[]\n```", "there are no items"),
+        ("```\na\n```\n```\nb\n```", "several code fences"),
         ("```\n```", "there are no items"),
         *((nothing, "there are no items") for nothing in ("", "  \n ", "[]")),
     ],
@@ -76,20 +63,11 @@ def test_items_are_cut_at_the_limit_and_know_their_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [("", False), ("false", False), (" FALSE ", False), ("0", False), ("no", True), ("x", True)],
-)
-def test_conditions(text: str, expected: bool) -> None:
-    assert value("is_true(text)", text=text) is expected
-
-
-@pytest.mark.parametrize(
     ("answers", "share", "winner"),
     [
         (["YES", "yes."], "unanimous", "YES"),
         (["**NO**, because", "No"], "unanimous", "**NO**, because"),
         (["a  b", "A B", "c"], "2/3", "a  b"),
-        (["a", "a", "b"], "majority", "a"),
         (["it is a SUCCESS", "success"], "unanimous", "it is a SUCCESS"),
         (["success? FAIL", "failed"], "unanimous", "success? FAIL"),
         (["x", None, "x"], "unanimous", "x"),
@@ -97,22 +75,6 @@ def test_conditions(text: str, expected: bool) -> None:
 )
 def test_votes(answers: list[object], share: str, winner: str) -> None:
     assert value("vote(answers, share, 2, none)", answers=answers, share=share) == winner
-
-
-@pytest.mark.parametrize(
-    ("answers", "share"),
-    [
-        (["a", "b"], "unanimous"),
-        (["a", "b"], "majority"),
-        (["a", "a", "b", "b"], "majority"),
-        (["a", "a", "b", "c"], "2/3"),
-        (["a", None], "majority"),
-        ([None, None], "majority"),
-    ],
-)
-def test_votes_without_a_winner(answers: list[object], share: str) -> None:
-    with pytest.raises(LanguageError, match="no consensus"):
-        value("vote(answers, share, 2, none)", answers=answers, share=share)
 
 
 def test_a_variable_that_must_be_set() -> None:
@@ -128,14 +90,12 @@ LONG = "word " * 300_000
     ("source", "names", "expected"),
     [
         ("main_output(it)", {"it": {"a": 1, "b": 2}}, "1"),
-        ("main_output(it)", {"it": {}}, None),
         ("main_output(it)", {"it": {"a": None}}, None),
         ("merged(a, b)", {"a": {"x": "1", "y": "1"}, "b": {"y": "2"}}, {"x": "1", "y": "2"}),
         ("merged(a, b)", {"b": {"y": "2"}}, {"y": "2"}),
         # One is enough where partial answers are allowed.
         ("vote(['a', none], 'unanimous', 1, none)", {}, "a"),
         ("joined(past)", {"past": ["a", "b", 3]}, "a---b---3"),
-        ("joined(past)", {"past": []}, ""),
         # Texts of any size are passed on whole.
         ("main_output(it) == report", {"it": {"report": LONG}, "report": LONG}, True),
         ("required(report, 'report') == report", {"report": LONG}, True),

@@ -51,14 +51,6 @@ def called(reading: Reading) -> list[str]:
     return [key for key, _ in reading.workflow.workflows]
 
 
-def test_a_run_keeps_the_source_of_what_was_found_by_its_name(tmp_path: Path) -> None:
-    write(tmp_path, {"deep/er/x-1.yaml": workflow("work")})
-    reading = read(tmp_path, "work")
-
-    assert called(reading) == ["deep/er/x-1.yaml"]
-    assert reading.sources["deep/er/x-1.yaml"] == workflow("work")
-
-
 def test_a_called_workflow_finds_its_own_by_name_from_its_own_folder(tmp_path: Path) -> None:
     outer = caller("inner").replace("name: main", "name: outer")
     write(tmp_path, {"a/o.yaml": outer, "a/i.yaml": workflow("inner"), "b/i.yaml": workflow("in")})
@@ -85,13 +77,6 @@ def test_hidden_files_and_what_leads_out_of_the_project_are_left_out(tmp_path: P
     (project / "link.yaml").symlink_to(tmp_path / "outside" / "x.yaml")
 
     assert mistake(project, "work").code == "W016"
-
-
-def test_a_link_to_a_file_of_the_project_is_the_same_workflow(tmp_path: Path) -> None:
-    write(tmp_path, {"x.yaml": workflow("work")})
-    (tmp_path / "again.yaml").symlink_to(tmp_path / "x.yaml")
-
-    assert called(read(tmp_path, "work")) == ["x.yaml"]
 
 
 def test_a_file_with_mistakes_is_found_and_told_of(tmp_path: Path) -> None:
@@ -152,10 +137,3 @@ def test_only_so_many_files_are_looked_at_and_each_once(text: str, most: int) ->
 
     assert len(files.opened) == most
     assert all("nearest files" in found.message for found in caught.value.diagnostics)
-
-
-def test_nothing_is_looked_at_where_a_file_has_the_name() -> None:
-    files = Counted(10, workflow("known"))
-    read_workflow(caller("known"), "main.yaml", files)
-
-    assert files.opened == ["known.yaml"]

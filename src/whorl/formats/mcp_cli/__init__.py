@@ -3,15 +3,9 @@
 from whorl.plugins import Mark, Wing
 
 # Many programs have a file of this name: a section of it must hold what only this one has.
-_SECTION = (
-    rb"^(?:%s)[ \t]*:[ \t]*"
-    rb"(?:\{[^}\n]*|(?:#.*)?\n(?:[ \t].*\n|#.*\n|\n)*?[ \t]+)(?:%s)[ \t]*:"
-)
-_PATTERN = b"|".join(
-    (
-        _SECTION % (b"includes", b"settings|providers|servers|workflows"),
-        _SECTION % (b"ai", b"default_provider|interfaces"),
-    )
+_PATTERN = (
+    rb"^includes[ \t]*:[ \t]*(?:\{[^}\n]*|(?:#.*)?\n(?:[ \t].*\n|#.*\n|\n)*?[ \t]+)"
+    rb"(?:settings|providers|servers|workflows)[ \t]*:"
 )
 WING = Wing(
     rank=1,

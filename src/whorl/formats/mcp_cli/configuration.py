@@ -36,7 +36,6 @@ _KINDS = {
     "gemini_native": ("openai", "https://generativelanguage.googleapis.com/v1beta/openai"),
     "azure_openai": ("openai", ""),
 }
-_UNSUPPORTED = ("aws_bedrock", "gcp_vertex_ai")
 # Local servers whose address is often written without the path of this format.
 _WITHOUT_PATH = re.compile(r"https?://[^/]+:(?:11434|1234)/?")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
@@ -56,16 +55,14 @@ def read_sections(files: ConfigurationFiles) -> Sections:
     """The sections that a configuration stands for; raises UsageError W901 with the file."""
     reading = _Reading(files)
     root = _object(files, files.name)
-    includes, settings = _table(root.get("includes")), root
-    if includes:
-        _check(includes, _INCLUDES, files.name, "'includes'")
-        named = includes.get("settings")
-        settings = _object(files, named) if isinstance(named, str) else {}
-        for kind in ("provider", "server"):
-            glob = includes.get(f"{kind}s")
-            for path in files.matching(glob) if isinstance(glob, str) and glob else ():
-                _add(reading, path, kind)
-    _add_inline(reading, settings)
+    includes = _table(root.get("includes"))
+    _check(includes, _INCLUDES, files.name, "'includes'")
+    named = includes.get("settings")
+    settings = _object(files, named) if isinstance(named, str) else {}
+    for kind in ("provider", "server"):
+        glob = includes.get(f"{kind}s")
+        for path in files.matching(glob) if isinstance(glob, str) and glob else ():
+            _add(reading, path, kind)
     commands = sorted({str(_items(server["command"])[0]) for server in reading.servers.values()})
     table: Table = {
         "defaults": _defaults(reading, settings),
@@ -122,8 +119,6 @@ def _add(reading: _Reading, path: str, kind: str) -> None:
     name, config = written.get(key), _table(written.get("config"))
     if not isinstance(name, str) or not name:
         _refuse(path, f"a {kind} lacks {key!r}", "workflows use this name")
-    if name in (reading.providers if interface else reading.servers):
-        reading.notes.append(f"{path} replaces another {kind} {name!r}")
     if interface:
         _set_provider(reading, path, name, str(written.get("interface_type") or ""), config)
     else:
@@ -131,13 +126,10 @@ def _add(reading: _Reading, path: str, kind: str) -> None:
 
 
 def _set_provider(reading: _Reading, path: str, name: str, kind: str, config: Table) -> None:
-    if kind in _UNSUPPORTED:
-        words = f"provider {name!r} has the interface {kind!r}, which is not supported"
-        reading.notes.append(f"{path}: {words}")
-        return
     if kind not in _KINDS:
-        advice = did_you_mean(kind, _KINDS) or f"interfaces: {', '.join(_KINDS)}"
-        _refuse(path, f"provider {name!r} has the unknown interface {kind!r}", advice)
+        words = f"provider {name!r} has the interface {kind!r}, which is not supported"
+        reading.notes.append(f"{path}: {words} (there are: {', '.join(_KINDS)})")
+        return
     wire, usual = _KINDS[kind]
     url = str(config.get("api_endpoint") or usual).rstrip("/")
     if not url:
@@ -177,18 +169,6 @@ def _set_server(reading: _Reading, path: str, name: str, config: Table) -> None:
     reading.servers[name] = server
 
 
-def _add_inline(reading: _Reading, settings: Table) -> None:
-    """Providers and servers that stand in the settings themselves."""
-    path, ai = reading.files.name, _table(settings.get("ai"))
-    for kind, interface in _table(ai.get("interfaces")).items():
-        for name, config in _table(_table(interface).get("providers")).items():
-            _set_provider(reading, path, name, kind, _table(config))
-    for name, config in _table(ai.get("providers")).items():
-        _set_provider(reading, path, name, "openai_compatible", _table(config))
-    for name, config in _table(settings.get("servers")).items():
-        _set_server(reading, path, name, _table(config))
-
-
 def _defaults(reading: _Reading, settings: Table) -> Table:
     """The provider of whatever names none, which also judges conditions."""
     name = _table(settings.get("ai")).get("default_provider")
@@ -213,9 +193,7 @@ def _variables(files: ConfigurationFiles) -> dict[str, str]:
         written = _LINE.fullmatch(line.strip())
         if written is None:
             continue
-        text = written[2].strip()
-        if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
-            text = text[1:-1]
+        text = written[2].strip().strip("\"'")
         # What is empty there falls through to the environment.
         if text:
             variables[written[1]] = text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import plural
 from whorl.language.calls import FunctionEntry, Run, text, whole
-from whorl.language.core.text import from_json
+from whorl.language.core.text import code, from_json
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library
 from whorl.language.values import UNDEFINED, kind_of
@@ -21,11 +21,6 @@ SEPARATOR = "---"
 NUMBER, PREVIOUS, HISTORY = "loop:number", "loop:previous", "loop:history"
 
 _SHARES = {"unanimous": 1.0, "2/3": 2 / 3, "majority": 0.5}
-# A code fence as models write it; one that is not closed ends with the text.
-_FENCE = re.compile(
-    r"^[ \t]*+(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^\n`]*+\n(.*?)(?:^[ \t]*+\1[`~]*+[ \t\r]*+$|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
 _ONE_LIST = "ask for one list: a JSON array, JSON lines, or one item per line"
 _FIRST_WORD = re.compile(r"(?=((?:<[^<>]*>|[\W_])*))\1([^\W_]++)")
 _YES = "YES PASS PASSED APPROVE APPROVED ACCEPT ACCEPTED"
@@ -93,8 +88,7 @@ def items_in(run: Run, source: Value, most: Value) -> list[Value]:
     """
     items = _parsed(run, source)
     if not items:
-        advice = "give a JSON array, JSON lines, or one item per line"
-        raise EvaluationError("there are no items", help=advice)
+        raise EvaluationError("there are no items", help=_ONE_LIST)
     count = min(len(items), whole(most, "items_in", "most"))
     run.check_items(count, "items_in")
     return [
@@ -110,15 +104,27 @@ def items_in(run: Run, source: Value, most: Value) -> list[Value]:
 
 
 def _parsed(run: Run, source: Value) -> list[Value]:
+    """A JSON array, or else lines, which are JSON where all of them are; also in a code fence."""
     if isinstance(source, list):
         return source
     written = run.text(source).strip()
     run.limit_text(len(written), "items_in")
-    items = _array(run, written)
-    if items is not None:
-        return items
-    fences = [(fence[2].lower(), fence[3].strip()) for fence in _FENCE.finditer(written)]
-    return _fenced(run, fences) if fences else _lines(run, written)
+    content = code(run, written, "json").strip()
+    for array in (written, content):
+        if (items := _array(run, array)) is not None:
+            return items
+    lines = [line.strip() for line in content.splitlines() if line.strip()]
+    run.check_items(len(lines), "items_in")
+    try:
+        return [from_json(run, line) for line in lines]
+    except EvaluationError:
+        is_json = content != written and content[:1] in ("[", "{")
+        if not is_json and (content == written or written.count("```") <= 2):
+            return list(lines)
+        problem = "several code fences"
+        if is_json:
+            problem = "a JSON code fence that is neither a JSON array nor JSON lines"
+        raise EvaluationError(f"the items are in {problem}", help=_ONE_LIST) from None
 
 
 def _array(run: Run, written: str) -> list[Value] | None:
@@ -127,34 +133,6 @@ def _array(run: Run, written: str) -> list[Value] | None:
     except EvaluationError:
         return None
     return parsed if isinstance(parsed, list) else None
-
-
-def _fenced(run: Run, fences: list[tuple[str, str]]) -> list[Value]:
-    """The items in the code fences of an answer: of the one that there is, or that is a list."""
-    arrays = [_array(run, content) for _, content in fences]
-    lists = [array for array in arrays if array is not None]
-    if len(lists) == 1:
-        return lists[0]
-    if len(fences) > 1:
-        problem = (
-            f"{len(fences)} code fences, and {len(lists) or 'none'} of them contain a JSON array"
-        )
-        raise EvaluationError(f"the items are in {problem}", help=_ONE_LIST)
-    language, content = fences[0]
-    return _lines(run, content, is_json=language.startswith("json"))
-
-
-def _lines(run: Run, written: str, *, is_json: bool = False) -> list[Value]:
-    """JSON lines, or plain ones unless they must be JSON."""
-    lines = [line.strip() for line in written.splitlines() if line.strip()]
-    run.check_items(len(lines), "items_in")
-    try:
-        return [from_json(run, line) for line in lines]
-    except EvaluationError:
-        if not is_json:
-            return list(lines)
-        problem = "a JSON code fence that is neither a JSON array nor JSON lines"
-        raise EvaluationError(f"the items are in {problem}", help=_ONE_LIST) from None
 
 
 def item_input(run: Run, given: Value, item: Value) -> str:

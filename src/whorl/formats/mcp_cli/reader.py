@@ -17,7 +17,7 @@ from whorl.dialects.reading.fields import (
     words,
 )
 from whorl.dialects.reading.texts import quoted
-from whorl.errors import did_you_mean, nearest
+from whorl.errors import did_you_mean
 from whorl.formats.mcp_cli import steps, variables
 from whorl.formats.mcp_cli.variables import LIBRARY, MAIN, PROVIDED, RESERVED, FileContext, Item
 from whorl.ir.nodes import ITERATIONS_MAX
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.source import Document
 
-ITEMS_MAX = 1_000
 _NAME = re.compile(r"[^\s{}\x00-\x1f](?:[^{}\x00-\x1f]{0,126}[^\s{}\x00-\x1f])?")
 
 # The dialect's own words for what a run tells, as data that the interfaces can print.
@@ -79,11 +78,10 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
     known = variables.collect_variables(items, env)
     settings = context.root.get("execution")
     fields = settings if isinstance(settings, Mapping) else Mapping((), context.root.span)
-    execution = steps.Execution(fields)
-    file = steps.ParsedFile(context, variables.Texts(context, known), execution)
+    file = steps.ParsedFile(context, variables.Texts(context, known), fields)
     _find_order(file, items)
     workers = fields.entry("max_workers")
-    if workers is not None and not execution.parallel:
+    if workers is not None and not file.parallel:
         message = "'max_workers' of 'execution' has no effect without 'parallel'"
         advice = "add parallel: true, or remove it"
         context.report("W007", message, workers.key.span, label="not used", help=advice)
@@ -107,7 +105,7 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
         inputs=(ir.Port(MAIN, "string", required=False, default=""), *others),
         main_input=MAIN,
         open_inputs=True,
-        body=execution.block(nodes),
+        body=file.block(nodes),
         outputs=(("output", result),) if result else (),
         variables=_env(env) if isinstance(env, Mapping) and env else (),
         workflows=tuple(context.workflows.items()),
@@ -133,17 +131,12 @@ def _read_items(context: FileContext) -> list[Item]:
                 own = fields if section == "loops" else fields.get("loop")
                 loop = own if isinstance(own, Mapping) else None
                 items.append(Item(name.text, name, fields, loop))
-    span = context.root.span
-    if len(items) > ITEMS_MAX:
-        message = f"the workflow has {len(items):,} steps and loops; the limit is {ITEMS_MAX:,}"
-        advice = "go over items with `loop: {mode: iterate}`, or call other workflows"
-        context.report("W015", message, span, label="too many", help=advice)
-        return []
+                context.count_step(fields.span)
     items.sort(key=lambda item: (item.fields.span.line, item.fields.span.column))
     if not items and not context.diagnostics:
         message = "the workflow has neither steps nor loops"
         advice = 'add steps: [{name: write, run: "Write {{input}}"}]'
-        context.report("W006", message, span, label="nothing to do", help=advice)
+        context.report("W006", message, context.root.span, label="nothing to do", help=advice)
     return items
 
 
@@ -152,14 +145,13 @@ def _named_once(context: FileContext, items: list[Item]) -> list[Item]:
     by_name: dict[str, Item] = {}
     for item in items:
         first = by_name.setdefault(item.name, item)
-        is_reserved = item.name in RESERVED
         if first is not item:
             message = f"two steps or loops are called {item.name[:60]!r}"
             label = f"the first one is on line {first.key.span.line}"
             _report_name(context, item.key, message, label)
-        elif is_reserved or not _NAME.fullmatch(item.name):
+        elif item.name in RESERVED or not _NAME.fullmatch(item.name):
             message = f"a step or loop cannot be called {item.name[:60]!r}"
-            _report_name(context, item.key, message, "reserved" if is_reserved else "not a name")
+            _report_name(context, item.key, message, "not a name, or reserved")
     taken = dict(by_name)
     for item in by_name.values():
         name = scalar_of(item.loop.get("accumulate")) if item.loop is not None else None
@@ -178,7 +170,7 @@ def _report_name(context: FileContext, name: Scalar, message: str, label: str) -
 
 
 def _find_order(file: ParsedFile, items: list[Item]) -> None:
-    """Computes the order of a file; reports what is not there and what waits for itself."""
+    """Computes the order of a file; reports what is not there."""
     known = file.texts.variables
     for item in items:
         mentioned = list(variables.names_in(item.fields))
@@ -195,7 +187,8 @@ def _find_order(file: ParsedFile, items: list[Item]) -> None:
     left = list(items)
     while left:
         ready = (item for item in left if file.waits[item.name] <= file.ordered.keys())
-        item = next(ready, None) or _break_circle(file, left)
+        # Those that wait for each other are reported by the rules for all workflows.
+        item = next(ready, left[0])
         left.remove(item)
         file.ordered[item.name] = len(file.ordered)
 
@@ -205,45 +198,24 @@ def _read_needs(context: FileContext, item: Item, items: dict[str, Item]) -> set
     listed = map(scalar_of, needs if isinstance(needs, Sequence) else (needs,))
     names = {scalar.text: scalar for scalar in listed if scalar is not None}
     for name, scalar in names.items():
-        if name == item.name:
-            message = f"{item.words} needs itself"
-            context.report("W011", message, scalar.span, label="itself", help="remove it")
-        elif name not in items:
+        if name not in items:
             problem = f"needs {name[:60]!r}, which is not a step or loop of this file"
             advice = did_you_mean(name, items) or "remove it"
             message = f"{item.words} {problem}"
             context.report("W010", message, scalar.span, label="not there", help=advice)
-    return names.keys() & items.keys() - {item.name}
+    return names.keys() & items.keys()
 
 
 def _look_back(file: ParsedFile, items: list[Item], item: Item) -> None:
     """Finds the loop that `loop.*` means: the last that it waits for, else the last before it."""
-    waited = file.closure(item.name)
+    waits = file.waits[item.name]
     loops = [other for other in items if other.loop is not None and other is not item]
-    candidates = [other for other in loops if other.name in waited]
-    if not candidates:
-        earlier = (other for other in items[: items.index(item)] if other.loop is not None)
-        candidates = [other for other in earlier if item.name not in file.closure(other.name)]
+    earlier = items[: items.index(item)]
+    candidates = [loop for loop in loops if loop.name in waits]
+    candidates = candidates or [loop for loop in loops if loop in earlier]
     if candidates:
         file.loop_before[item.name] = candidates[-1]
-        file.waits[item.name].add(candidates[-1].name)
-
-
-def _break_circle(file: ParsedFile, left: list[Item]) -> Item:
-    """Reports steps that wait for each other, and reads on as if the first one did not wait."""
-    names = [item.name for item in left]
-    path: list[str] = []
-    name = names[0]
-    while name not in path:
-        path.append(name)
-        name = next(other for other in names if other in file.waits[name])
-    circle = path[path.index(name) :]
-    first = next(item for item in left if item.name == circle[0])
-    message = f"steps wait for each other: {' -> '.join([*circle[:8], circle[0]])}"
-    advice = "remove one `needs` or one mention; to do steps again, put them into a loop"
-    file.context.report("W011", message, first.key.span, label="waits for itself", help=advice)
-    file.waits[first.name] = set()
-    return first
+        waits.add(candidates[-1].name)
 
 
 # The fields of a file, and those of each of its parts.
@@ -297,12 +269,9 @@ LOOP = Table(
     ),
     {
         "needs": "a loop waits for what its texts mention; or make it a step with `loop:`",
-        "condition": "write it as `until`",
         "for_each": "write `mode: iterate` with `items`",
         "item_name": "the item is `{{item}}` in the workflow that is called",
         "prompt": "a loop calls a `workflow`; put the prompt into a step of that workflow",
-        "run": "a loop calls a `workflow`; put the prompt into a step of that workflow",
-        "steps": "put the steps into a file of their own and name it as `workflow`",
     },
 )
 _NAMED = {"name": _needed("a name of its own")}
@@ -325,15 +294,14 @@ KINDS = ("run", "template", "loop", "consensus", *PROVIDED, "llm")
 
 def _check_kind(context: ReadContext, step: Mapping, owner: str) -> None:
     kinds = [entry for entry in step if entry.name in KINDS]
-    unknown = [entry.name for entry in step if entry.name not in STEP.fields]
     if len(kinds) > 1:
         message = (
             f"{owner} has both {kinds[0].name!r} and {kinds[1].name!r}, but a step does one thing"
         )
         advice = "make one step for each"
         context.report("W009", message, kinds[1].key.span, label="a second kind", help=advice)
-    # An unknown field that was meant to say what the step does is reported already.
-    elif not kinds and not any(name in STEP.instead or nearest(name, KINDS) for name in unknown):
+    # An unknown field, which may have been meant to say it, is reported already.
+    elif not kinds and all(entry.name in STEP.fields for entry in step):
         message = f"{owner} does not say what it does"
         advice = "give it `run` with a prompt, or one of " + ", ".join(KINDS[1:4])
         context.report("W009", message, step.span, label="no kind of step", help=advice)
@@ -357,7 +325,6 @@ STEP = Table(
     ),
     {
         "prompt": "write it as `run`",
-        "system_prompt": "write it at the beginning of `run`",
         "output": "a result is known by the name of its step: {{name}}",
         "output_var": "a result is known by the name of its step: {{name}}",
         "template_input": "write `template: {name: ..., with: {input: ...}}`",
@@ -365,7 +332,6 @@ STEP = Table(
         "on_error": "write it as `on_failure`",
         "for_each": "write `loop: {mode: iterate, items: ..., workflow: ...}`",
         "item_name": "the item is `{{item}}` in the workflow that is called",
-        "until": "write `loop: {workflow: ..., until: ..., max_iterations: ...}`",
         "depends_on": "write it as `needs`",
     },
     check=_check_kind,
@@ -383,11 +349,8 @@ ROOT = Table(
     {
         "variables": "write constants as `env` and use them as {{env.NAME}}",
         "inputs": "the input is {{input}}; every other unknown {{name}} is an input, too",
-        "outputs": "the output is that of the last step or loop",
         "provider": "write it below `execution`",
         "model": "write it below `execution`",
-        "loop": "write `loops:` with a list, or `loop:` in a step",
-        "until": "it belongs in a loop",
     },
 )
 

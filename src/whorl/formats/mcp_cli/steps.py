@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
@@ -39,9 +38,6 @@ if TYPE_CHECKING:
 # What a call gives: the main output of the workflow.
 MAIN_OUTPUT = ir.Expression("jinja", "main_output(it)", LIBRARY)
 _SCHEMA = "workflow/"
-# The lines that tell what a file is called, where it is written as YAML mostly is.
-_LINES = re.compile(r"""^(["']?)(?:\$schema|name)\1[ \t]*:.*""", re.MULTILINE)
-_COMPARED_MAX = 1_000
 _TOP = Span("", 1, 1)
 
 
@@ -79,9 +75,7 @@ def find_workflow(context: FileContext, item: Item, value: Value | None) -> Call
     places = () if is_file else context.files.named(_name_of, value.span)
     if reference is not None:
         called = context.call(reference, value.span)
-        workflow = called.reading.workflow if called is not None else None
-        is_named = workflow is None or workflow.name == name.rpartition("/")[2]
-        if workflow is not None and workflow.dialect == "mcp-cli" and not is_named:
+        if called is not None and called.reading.workflow.name != name.rpartition("/")[2]:
             for other in _named_in(places, name):
                 message = f"{item.words} calls the file {reference}, although {other.reference} "
                 message += f"has the name {name[:60]!r}"
@@ -93,10 +87,9 @@ def find_workflow(context: FileContext, item: Item, value: Value | None) -> Call
         return context.call(meant[0].reference, value.span)
     if meant:
         listed = " or ".join(file.reference for file in meant[:3])
-        listed += f" or {len(meant) - 3} others" if len(meant) > 3 else ""
         message = f"{item.words} calls the workflow {name[:60]!r}, which could be {listed}"
-        advice = "give them different names, write the folder before the name, or the name of the "
-        context.report("W016", message, value.span, label="which one?", help=advice + "file")
+        advice = "write the folder before the name, or the name of the file"
+        context.report("W016", message, value.span, label="which one?", help=advice)
     else:
         _report_missing(context, item, names[0], value)
     return None
@@ -118,40 +111,23 @@ def _named_in(places: Iterable[list[NamedFile]], name: str) -> list[NamedFile]:
 
 
 def _name_of(text: str, file: str) -> str:
-    """The name that a workflow of this format gives itself; nothing for another file.
-
-    Reading two lines is enough for most files, and also works for those with mistakes in them.
-    """
-    if _SCHEMA not in text:
+    """The name that a workflow of this format gives itself; nothing for another file."""
+    try:
+        root = parse(text, file, lenient=True).root if _SCHEMA in text else None
+    except InvalidWorkflow:
         return ""
-    lines = "\n".join(line[0] for line in _LINES.finditer(text))
-    for part, name in ((lines, "lines.yaml"), (text, file)):
-        try:
-            root = parse(part, name, lenient=True).root
-        except InvalidWorkflow:
-            continue
-        fields = root if isinstance(root, Mapping) else Mapping((), root.span)
-        named = text_of(fields.get("name"))
-        if named and text_of(fields.get("$schema")).startswith(_SCHEMA):
-            return named
-    return ""
+    is_ours = isinstance(root, Mapping) and text_of(root.get("$schema")).startswith(_SCHEMA)
+    return text_of(root.get("name")) if is_ours else ""
 
 
 def _report_missing(context: FileContext, item: Item, file: str, value: Value) -> None:
     """Reports that no workflow has a name, with the nearest one, or where one would be found."""
     name = text_of(value)
     files = [file for place in context.files.named(_name_of, value.span) for file in place]
-    names = (
-        name
-        for file in files
-        for name in (file.key, file.name if file.near else "", file.reference.rpartition(".")[0])
-    )
     elsewhere = next((file.key for file in files if file.name == name), "")
     advice = f"did you mean {elsewhere!r}?" if elsewhere else ""
-    advice = advice or did_you_mean(name, islice(dict.fromkeys(names), _COMPARED_MAX))
-    if not advice:
-        advice = f"write {file} beside {context.file} or in a folder below it, or a file with "
-        advice += f"`name: {name[:60]}`"
+    advice = advice or did_you_mean(name, (f.name if f.near else f.key for f in files))
+    advice = advice or f"write {file} beside {context.file} or in a folder below it"
     cut = f" among the {FILES_MAX:,} nearest files" if context.files.is_cut else ""
     message = f"{item.words} calls the workflow {name[:60]!r}, which does not exist{cut}"
     label = f"no file {file[:60]}, and no workflow of that name"
@@ -210,9 +186,6 @@ WORKERS = 3
 RETRIES = 3
 # Where the text of a skill is, seen from the file, its project or one of its folders.
 _SKILL_FILES = ("config/skills/{}/SKILL.md", "skills/{}/SKILL.md", "{}/SKILL.md")
-_SKILL_MAX = 50_000
-_HEAD = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*\n", re.DOTALL)
-_DESCRIPTION = re.compile(r"^description:[ \t]*(.+)$", re.MULTILINE)
 # The name of what is a server elsewhere, and here is what the model is told.
 _SKILL_SERVICE = "skills"
 # Fields of a step that have no effect: why, and what to write instead.
@@ -220,55 +193,6 @@ UNUSED = {
     "execution_order": "write `needs` to order steps",
     "input": "write what the step must read in `run`",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """The settings of a file for all of its steps: the fields of `execution`."""
-
-    fields: Mapping
-
-    @property
-    def parallel(self) -> bool:
-        """Whether steps that do not wait for each other run side by side."""
-        return is_true(self.fields.get("parallel"))
-
-    def block(self, nodes: Iterable[ir.Node]) -> ir.Block:
-        """The steps with how many of them run at once, and what one that fails does to others."""
-        if not self.parallel:
-            return ir.Block(tuple(nodes), on_failure="go_on")
-        count = whole_of(self.fields.get("max_workers")) or WORKERS
-        cancels = text_of(self.fields.get("on_error")) == "cancel_all"
-        return ir.Block(tuple(nodes), concurrency=count, on_failure="cancel" if cancels else "halt")
-
-    def model(self, *step: Mapping) -> dict[str, Json]:
-        """The model of a step: its own, or that of the file. A provider brings its own model."""
-        for fields in (*step, self.fields):
-            if listed := objects_in(fields.get("providers")):
-                return {"model": [_model_in(provider) for provider in listed]}
-            if model := _model_in(fields):
-                provider = _model_in(self.fields).get("provider")
-                return ({"provider": provider} if provider else {}) | model
-        return {}
-
-    def asking(self, prompt: ir.Value, *layers: Mapping, system: str = "") -> ir.Fields:
-        """The inputs of a model call: each from the first layer that says it, else from us."""
-        inputs: dict[str, Json] = dict(self.model(layers[0]))
-        fields = (*layers, self.fields)
-        for name in ("temperature", "max_tokens"):
-            if (number := _first(fields, name, number_of)) is not None:
-                inputs[name] = number
-        servers = next((layer.get("servers") for layer in fields if "servers" in layer), None)
-        if tools := [name for name in texts_of(servers) if name != _SKILL_SERVICE]:
-            inputs["tools"] = [*tools]
-            inputs["max_turns"] = _first(fields, "max_iterations", whole_of) or TURNS
-        if system:
-            inputs["system"] = system
-        constants = [(name, ir.Constant(value)) for name, value in inputs.items()]
-        return ir.Fields((("prompt", prompt), *constants))
-
-    def timeout(self, *layers: Mapping) -> float | None:
-        return _first((*layers, self.fields), "timeout", duration_of)
 
 
 def _first(
@@ -288,14 +212,15 @@ def _model_in(fields: Mapping) -> dict[str, Json]:
 class ParsedFile:
     """What the readers of steps and loops share: the texts, the settings, and the order.
 
-    `waits` says who waits for whom: `needs` and mentioned variables decide. `ordered` holds the
-    names one after the other, as they would run; `loop_before` is the loop that an item's `loop.*`
-    means, `mentioned` are the names of all placeholders.
+    `execution` are the settings for all steps. `waits` says who waits for whom: `needs` and
+    mentioned variables decide. `ordered` holds the names one after the other, as they would run;
+    `loop_before` is the loop that an item's `loop.*` means, `mentioned` are the names of all
+    placeholders.
     """
 
     context: FileContext
     texts: Texts
-    execution: Execution
+    execution: Mapping
     waits: dict[str, set[str]] = field(default_factory=dict)
     ordered: dict[str, int] = field(default_factory=dict)
     loop_before: dict[str, Item] = field(default_factory=dict)
@@ -308,26 +233,58 @@ class ParsedFile:
         """What an item waits for; one after the other unless steps run in parallel."""
         names = sorted(self.waits[item.name], key=lambda name: self.ordered[name])
         position = self.ordered[item.name]
-        if not self.execution.parallel and position:
+        if not self.parallel and position:
             names.append(list(self.ordered)[position - 1])
         return tuple(ir.After(name) for name in dict.fromkeys(names))
 
-    def closure(self, name: str) -> set[str]:
-        """All that must have ended before an item runs."""
-        closure: set[str] = set()
-        queue = [name]
-        while queue:
-            new = self.waits.get(queue.pop(), set()) - closure
-            closure |= new
-            queue.extend(new)
-        return closure
+    @property
+    def parallel(self) -> bool:
+        """Whether steps that do not wait for each other run side by side."""
+        return is_true(self.execution.get("parallel"))
+
+    def block(self, nodes: Iterable[ir.Node]) -> ir.Block:
+        """The steps with how many of them run at once, and what one that fails does to others."""
+        if not self.parallel:
+            return ir.Block(tuple(nodes), on_failure="go_on")
+        count = whole_of(self.execution.get("max_workers")) or WORKERS
+        cancels = text_of(self.execution.get("on_error")) == "cancel_all"
+        return ir.Block(tuple(nodes), concurrency=count, on_failure="cancel" if cancels else "halt")
+
+    def model(self, *step: Mapping) -> dict[str, Json]:
+        """The model of a step: its own, or that of the file. A provider brings its own model."""
+        for fields in (*step, self.execution):
+            if listed := objects_in(fields.get("providers")):
+                return {"model": [_model_in(provider) for provider in listed]}
+            if model := _model_in(fields):
+                provider = _model_in(self.execution).get("provider")
+                return ({"provider": provider} if provider else {}) | model
+        return {}
+
+    def asking(self, prompt: ir.Value, *layers: Mapping, system: str = "") -> ir.Fields:
+        """The inputs of a model call: each from the first layer that says it, else from us."""
+        inputs: dict[str, Json] = dict(self.model(layers[0]))
+        fields = (*layers, self.execution)
+        for name in ("temperature", "max_tokens"):
+            if (number := _first(fields, name, number_of)) is not None:
+                inputs[name] = number
+        servers = next((layer.get("servers") for layer in fields if "servers" in layer), None)
+        if tools := [name for name in texts_of(servers) if name != _SKILL_SERVICE]:
+            inputs["tools"] = [*tools]
+            inputs["max_turns"] = _first(fields, "max_iterations", whole_of) or TURNS
+        if system:
+            inputs["system"] = system
+        constants = [(name, ir.Constant(value)) for name, value in inputs.items()]
+        return ir.Fields((("prompt", prompt), *constants))
+
+    def timeout(self, *layers: Mapping) -> float | None:
+        return _first((*layers, self.execution), "timeout", duration_of)
 
 
 def read_shared(file: ParsedFile, item: Item) -> dict[str, Any]:
     """Reads the fields that every step has; those of a top-level loop are the loop's own."""
     is_step = item.loop is not item.fields
     failure = text_of(item.get("on_failure")) if is_step else ""
-    tolerated = (failure or text_of(file.execution.fields.get("on_error"))) == "continue"
+    tolerated = (failure or text_of(file.execution.get("on_error"))) == "continue"
     times = whole_of(item.get("max_retries")) or RETRIES
     return {
         "name": item.name,
@@ -343,7 +300,7 @@ def read_shared(file: ParsedFile, item: Item) -> dict[str, Any]:
 def read_task(file: ParsedFile, item: Item) -> ir.Task:
     """A step that asks a model, or that a task of the operator does."""
     shared = read_shared(file, item)
-    shared["timeout_s"] = file.execution.timeout(item.fields)
+    shared["timeout_s"] = file.timeout(item.fields)
     view = file.view(item)
     if kind := item.provided:
         # What stands below its kind is given to the task.
@@ -357,14 +314,14 @@ def read_task(file: ParsedFile, item: Item) -> ir.Task:
         parts = (text_of(fields.get("system_prompt")), _skills(file, item))
         system = "\n\n".join(filter(None, parts))
         layers = dict.fromkeys((fields, item.fields))
-        inputs = file.execution.asking(file.texts.read(asked, view), *layers, system=system)
+        inputs = file.asking(file.texts.read(asked, view), *layers, system=system)
     warns = file.texts.left_over(view, asked)
     return ir.Task(kind="use" if kind else "ask", inputs=inputs, warns=warns, **shared)
 
 
 def _skills(file: ParsedFile, item: Item) -> str:
     """What a model is told of the skills that a step has, or else all steps of the file."""
-    named = item.fields if "skills" in item.fields else file.execution.fields
+    named = item.fields if "skills" in item.fields else file.execution
     skills, span = named.get("skills"), span_of(named, "skills")
     parts: list[str] = []
     for name in texts_of(skills):
@@ -374,14 +331,8 @@ def _skills(file: ParsedFile, item: Item) -> str:
             advice = f"write config/skills/{name[:60]}/SKILL.md"
             file.context.warn("W023", message, span, label="no such skill", help=advice)
             continue
-        _, text = file.context.files.text(reference, span)
-        head = _HEAD.match(text)
-        about = _DESCRIPTION.search(head[1]) if head else None
-        body = text[head.end() :] if head else text
-        if len(body.strip()) > _SKILL_MAX:
-            message = f"{item.words} is told the first {_SKILL_MAX:,} characters of skill {name!r}"
-            file.context.warn("W023", message, span, label="too long", help="shorten the skill")
-        parts.append(f"## {name}: {about[1] if about else ''}\n{body.strip()[:_SKILL_MAX]}")
+        text = file.context.files.text(reference, span)[1]
+        parts.append(f"## {name}\n{text.strip()}")
     return "You have these skills; use what fits.\n\n" + "\n\n".join(parts) if parts else ""
 
 
@@ -400,9 +351,9 @@ def read_consensus(file: ParsedFile, item: Item, consensus: Mapping) -> ir.Group
         task = ir.Task(
             name=label if number == 1 else f"{label} {number}",
             kind="ask",
-            inputs=file.execution.asking(prompt, voter, item.fields),
+            inputs=file.asking(prompt, voter, item.fields),
             on_failure="continue",
-            timeout_s=file.execution.timeout(voter, consensus, item.fields),
+            timeout_s=file.timeout(voter, consensus, item.fields),
         )
         tasks.append(task)
     answers = ", ".join(spelled(task.name) for task in tasks)
@@ -486,12 +437,8 @@ def _retries(fields: Mapping) -> tuple[()] | tuple[int, float]:
 
 def _reads_history(context: FileContext, called: Called | None) -> bool:
     """Whether the file or what it calls mentions `loop.history` anywhere."""
-    sources = {context.file: context.document.text}
-    sources |= called.reading.sources if called is not None else {}
-    for file, source in sources.items():
-        if file not in context.historians:
-            context.historians[file] = "loop.history" in source
-    return any(context.historians[file] for file in sources)
+    sources = called.reading.sources.values() if called is not None else ()
+    return any("loop.history" in source for source in (context.document.text, *sources))
 
 
 def _iteration(called: Called | None, inputs: ir.Fields, retry: ir.Retry | None = None) -> ir.Block:
@@ -521,7 +468,7 @@ def _judge(file: ParsedFile, item: Item, fields: Mapping) -> ir.Judge | None:
     judge = ir.Judge(
         question=file.texts.read(until, View(item, inside=item, judged=True), strict=True),
         subject=_OUTPUT,
-        inputs=ir.Fields((("defaults", ir.Constant(file.execution.model())),)),
+        inputs=ir.Fields((("defaults", ir.Constant(file.model())),)),
     )
     file.context.places.remember_part(judge, until.span)
     return judge

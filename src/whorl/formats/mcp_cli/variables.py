@@ -60,11 +60,9 @@ WORDS = frozenset((*_CONSTANTS, *_KEYWORDS))
 class FileContext(ReadContext):
     """A file of mcp-cli while it is read.
 
-    `mentions` are the names that it takes from its caller, `historians` the files that mention
-    `loop.history`, or do not.
+    `mentions` are the names that it takes from its caller.
     """
 
-    historians: dict[str, bool] = field(default_factory=dict)
     mentions: dict[str, Span] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -355,32 +353,22 @@ class Texts:
     def _unknown(self, place: Placeholder, *, strict: bool) -> str | None:
         name, start = place.name, place.offset - 2
         span = place.scalar.locate(start, len(place.written))
-        if self.variables.take(name, Mention(place.written, span, required=strict)):
-            # One that is nearly the name of another is probably a slip.
-            advice = self._question(name)
-            if advice and name not in self._warned:
-                message = f"{name!r} is not a step or loop here, so it must be given as an input"
-                at = place.scalar.locate(start, len(name) + 4)
-                self.context.warn("W023", message, at, label="an input", help=advice)
-                self._warned.add(name)
-            return spelled(name)
-        if strict or self.variables.is_misspelt(name, self._question(name)):
+        is_input = self.variables.take(name, Mention(place.written, span, required=strict))
+        advice = self._question(name)
+        if not is_input and (strict or self.variables.is_misspelt(name, advice)):
             self._report_unknown(name, place.scalar.locate(start, len(name)))
-        elif name not in self._warned:
+        elif name not in self._warned and (advice or not is_input):
+            # One that is nearly the name of another is probably a slip.
             message = f"{place.written[:60]!r} is not a variable, so it stays in the text as it is"
-            advice = self._advice(name)
-            self.context.warn("W023", message, span, label="stays as it is", help=advice)
+            if is_input:
+                message = f"{name!r} is not a step or loop here, so it must be given as an input"
+            self.context.warn("W023", message, span, label="unknown name", help=advice or _FLAT)
             self._warned.add(name)
-        return None
+        return spelled(name) if is_input else None
 
     def _report_unknown(self, name: str, span: Span) -> None:
-        message, advice = f"there is no variable {name[:60]!r}", self._advice(name)
+        message, advice = f"there is no variable {name[:60]!r}", self._question(name) or _FLAT
         self.context.report("W005", message, span, label="unknown variable", help=advice)
-
-    def _advice(self, name: str) -> str:
-        if self.variables.owner(name) is not None:
-            return "it is not there yet; write {{loop.last.output}} or {{loop.history}} in a loop"
-        return self._question(name) or _FLAT
 
     def _question(self, name: str) -> str:
         """The question that names the nearest name, for as many as anybody reads about."""
