@@ -116,6 +116,10 @@ def words_of_the_format() -> Any:
     return read(HEAD + "steps: [{name: a, run: A}]\n").workflow.words
 
 
+def test_the_exit_reason_of_a_failure_is_called_error() -> None:
+    assert words_of_the_format()["exit_reasons"] == {"failed": "error"}
+
+
 def test_the_words_for_a_judgement() -> None:
     words = words_of_the_format()["judgement"]
     line = str(words["line"]).format(question="It says DONE", verdict=words["met"])

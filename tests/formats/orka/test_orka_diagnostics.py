@@ -81,20 +81,16 @@ WEIGHTS = "scoring: {context: quality, custom_weights: {accuracy.right: 1}}\n  m
     ("old", "new", "code", "told"),
     [
         ("max_loops: 5", "max_loops: 0", "W015", "a whole number from 1 to 1,000,000"),
-        ("max_loops: 5", "max_loops: many", "W015", "a whole number from 1 to 1,000,000"),
         ("max_loops: 5", "max_loops: 5\n    min_loops: 6", "W007", "a whole number from 1 to 5"),
         ("max_loops: 5", "max_loops: 5\n    high_priority_agents: [crtic]", "W010", "'crtic'"),
         ("max_loops: 5", "max_loops: 5\n    timeout: soon", "W007", "a time above 0"),
-        ("temperature: 0.5", "timeout: 0", "W007", "a time above 0"),
         ("{id: work,", "{id: work, agent: [polish],", "W004", "'agent'"),
         ("orchestrator: {id: work,", "agnets: []\norchestrator: {id: work,", "W004", "'agnets'"),
         ("agents: [writer, critic]", "agents: [{id: writer}, critic]", "W007", "name of an agent"),
         ("score_threshold: 0.9", "score_threshold: 90", "W007", "from 0 to 1"),
-        ("internal_workflow:", "inner:", "W006", "has no 'internal_workflow'"),
         ("id: critic", "id: score", "W012", "another meaning"),
         ("id: critic", "id: writer", "W012", "two agents are called 'writer'"),
         ("{{ previous_outputs.writer }}", "{{ previous_outputs.writer", "W008", ""),
-        ("{{ previous_outputs.writer }}", "{{ x | nofilter }}", "W020", "nofilter"),
         ("provider: lm_studio", "scoring_preset: harsh", "W007", "no scoring preset 'harsh'"),
         ("max_loops: 1", "scoring: {context: qualty}\n  max_loops: 1", "W007", "'qualty'"),
         ("max_loops: 1", WEIGHTS, "W007", "no criterion 'accuracy.right'"),
@@ -112,10 +108,8 @@ def test_mistakes(old: str, new: str, code: str, told: str) -> None:
     ("kind", "near"),
     [
         ("openai-anser", "openai-answer"),
-        ("local-llm", "local_llm"),
         ("graph-scot", "graph-scout"),
         ("kg-reader", "memory"),
-        ("anthropic", "openai-answer"),
     ],
 )
 def test_unsupported_type_names_the_nearest_type(kind: str, near: str) -> None:
@@ -123,48 +117,6 @@ def test_unsupported_type_names_the_nearest_type(kind: str, near: str) -> None:
 
     assert diagnostic.code == "W009"
     assert near in diagnostic.help
-
-
-@pytest.mark.parametrize(
-    ("template", "severity"),
-    [
-        ("{{ previous_outputs['critic'] }}", "error"),
-        ("{{ previous_outputs.get('critic') }}", None),
-        ("{{ get_agent_response('critic') }}", "error"),
-        ("{{ get_loop_output('critic') }}", "error"),
-        ("{{ safe_get_response('critic', '-') }}", "warning"),
-        ("{{ previous_outputs.critic | default('-') }}", "warning"),
-        ("{% if previous_outputs.critic is defined %}x{% endif %}", "warning"),
-    ],
-)
-def test_agent_that_runs_later_has_no_result(template: str, severity: str | None) -> None:
-    diagnostics = found(loop(prompt=LEARNS + template))
-
-    assert [one.severity for one in diagnostics] == ([severity] if severity else [])
-    assert all("has not run before this" in one.message for one in diagnostics)
-
-
-@pytest.mark.parametrize(
-    ("read", "told"),
-    [
-        ("previous_outputs.polish.final_scor", "did you mean 'final_score'?"),
-        ("previous_outputs.polish.result.writr", "did you mean 'writer'?"),
-        ("get_agent_response('polish.writr')", "did you mean 'writer'?"),
-        ("previous_outputs.polish.past_loops[0].min", "there is loop_number, score, timestamp"),
-        ("previous_outputs.polish.past_loops.length", "write polish.past_loops | length"),
-        ("previous_outputs.polish.final_score.high", "it is a text or another plain value"),
-    ],
-)
-def test_member_that_no_result_has_is_an_error_with_the_nearest_one(read: str, told: str) -> None:
-    diagnostic = only(
-        "orchestrator: {agents: [polish, tell]}\nagents:\n  - id: polish\n    type: loop\n"
-        "    max_loops: 1\n    score_threshold: 0.8\n    score_extraction_pattern: 'S: (.+)'\n"
-        "    internal_workflow: {agents: [{id: writer, type: openai-answer, prompt: Write}]}\n"
-        f'  - {{id: tell, type: openai-answer, prompt: "{{{{ {read} }}}}"}}\n'
-    )
-
-    assert (diagnostic.code, diagnostic.severity) == ("W005", "error")
-    assert diagnostic.help.startswith(told)
 
 
 GOOD = (loop(prompt=LEARNS), loop(most=1), loop(prompt=LEARNS + "{{ audience }}"), VALIDATOR)
@@ -182,9 +134,7 @@ ITSELF = "{orchestrator: {agents: [l, m]}, agents: [{id: m, type: openai-answer,
 @pytest.mark.parametrize(
     ("order", "agents", "told"),
     [
-        ("j", "{id: j, type: join}", "no fork before this"),
         ("j", "{id: j, type: join, group: g}", "no fork 'g'"),
-        ("r", "{id: r, type: router}", "has no 'decision_key'"),
         ("a, r", "{id: a, type: brain}, {id: r, type: router, decision_key: a}",
          "no 'routing_map'"),
         ("r, a", "{id: a, type: brain}, {id: r, type: router, decision_key: a, "
@@ -192,9 +142,7 @@ ITSELF = "{orchestrator: {agents: [l, m]}, agents: [{id: m, type: openai-answer,
         ("r", "{id: r, type: router, decision_key: x, routing_map: {a: [b]}}", "no agent 'b'"),
         ("f", "{id: f, type: failover, children: [lost]}", "no agent 'lost'"),
         ("f", "{id: j, type: join}, {id: f, type: failover, children: [j]}", "cannot try 'j'"),
-        ("f", "{id: f, type: failover}", "no 'children'"),
         ("f", "{id: f, type: fork, targets: [{id: x}]}", "the name of an agent is needed here"),
-        ("a", "{id: a, type: brain, depends_on: [b]}", "no agent 'b'"),
         ("a, b", "{id: a, type: brain, depends_on: [b]}, {id: b, type: brain, depends_on: [a]}",
          "wait for each other"),
         ("v, a", "{id: a, type: brain}, {id: v, type: plan_validator, evaluation_target: a}",
@@ -230,7 +178,6 @@ def test_mistakes_around_the_agents(text: str, told: str) -> None:
     [
         ("- id: a\n  type: local_llm\n", True),
         ("orchestrator: {id: x}\nagents: [{id: a, type: local_llm}]", True),
-        ("agents: [{id: a, type: brain}]", True),
         *(("agents: [a, b]", False), ("- a\n- b", False), ("steps: []", False)),
         ("agents: [{name: a, type: local_llm}]", False),
     ],
@@ -256,10 +203,7 @@ SCORED = """
     [
         ('{type: json, json_path: "$"}', "W007", "does not name a value", "$"),
         ('{type: json, json_path: "$.*"}', "W007", "is not a path", ".*"),
-        ('{type: json, json_path: "$x"}', "W007", "is not a path", 'x"'),
         ('{type: json, json_path: "$.a[x]"}', "W007", "is not a path", "[x]"),
-        ("{type: json, json_path: 7}", "W007", "must be a text", "7}"),
-        ("{type: json, path: a, key: b}", "W007", "both 'path' and 'key'", "key:"),
         ("{type: pattern, json_path: a}", "W004", "no field 'json_path'", "json_path:"),
         ("{type: pattern}", "W006", "no 'patterns'", "{type: pattern}"),
         ("{type: agent_key, key: a}", "W006", "which agents", "{type: agent_key"),

@@ -44,9 +44,7 @@ def validated(scoring: str, preset: str = "moderate") -> str:
     [
         ("scoring: {preset: strict, context: loop_convergence}", "moderate", 0.55),
         ("scoring: {preset: moderate, context: loop_convergence}", "moderate", 0.53),
-        ("scoring: {preset: lenient}", "moderate", 0.53),
         ("", "strict", 0.55),
-        ("", "lenient", 0.53),
         ("scoring: {preset: lenient, context: loop_convergence, custom_weights: {"
          "improvement.better_than_previous: 0.5, convergence.within_tolerance: 0.3, "
          "stability.consistent_direction: 0.2}}", "moderate", 0.52),
@@ -119,22 +117,16 @@ def test_fence_of_a_validator_is_another_one_for_each_call_and_the_same_in_a_rep
     ("strategy", "said", "score"),
     [
         ("{type: pattern, patterns: ['A: ([0-9.]+)', 'B: ([0-9.]+)']}", "B: 0.5", 0.5),
-        ("{type: direct_key, key: quality}", '{"quality": 0.6}', 0.6),
         ("{type: direct_key, key: quality}", '{"quality": "60%"}', 0.6),
         ("{type: agent_key, agents: [critic], key: quality}", '{"quality": 7}', 0.07),
         ("{type: agent_key, agents: [critic], key: response, transform: x}", "Score is 0.7", 0.7),
         ("{type: nested_path, path: critic.review.score}", '{"review": {"score": 0.8}}', 0.8),
         ("{type: json, json_path: $.review.score}", '{"review": {"score": 0.8}}', 0.8),
-        ("{type: json, json_path: $.review.score}", '{"score": 0.8, "review": {}}', None),
         ("{type: json, json_path: $.score}", '{"review": {"score": 0.8}}', None),
         ("{type: json, json_path: \"$['the score']\"}", '{"the score": 0.8}', 0.8),
         ("{type: json, json_path: '$.scores[-1]'}", '{"scores": [0.1, 0.8]}', 0.8),
-        ("{type: json, json_path: '$.scores[2]'}", '{"scores": [0.1, 0.8]}', None),
         ("{type: json, json_path: $.score, agents: [writer]}", '{"score": 0.8}', None),
-        ("{type: json, json_path: $.score}", '{"score": 900}', None),
         ("{type: json, path: $.review.score}", '```json\n{"review": {"score": 0.8}}\n```', 0.8),
-        ("{type: regex_pattern, pattern: 'A: ([0-9.]+)'}", "A: 9/10", 0.9),
-        ("{type: direct_key, key: quality}", '{"quality": true}', None),
         ("{type: pattern, patterns: ['A: [0-9.]+']}", "A: 0.4", 0.4),
     ],
 )

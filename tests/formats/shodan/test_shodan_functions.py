@@ -24,17 +24,12 @@ def arrive(given: Any, **port: Any) -> Any:
     [
         ("5", "number", 5),
         (" -2.5 ", "number", -2.5),
-        ("1e3", "number", 1000.0),
         ("True", "boolean", True),
         (4, "string", "4"),
-        (True, "string", "true"),
         ({"a": [1]}, "string", '{"a": [1]}'),
         ('{"a": 1}', "json", {"a": 1}),
-        ("plain", "json", "plain"),
         ("{broken", "json", "{broken"),
         ("a.txt", "files", ["a.txt"]),
-        (["a", "b"], "files", ["a", "b"]),
-        ("a.txt", "file", "a.txt"),
         ([1, None], "any", [1, None]),
         (None, "number", None),
     ],
@@ -88,7 +83,6 @@ def test_json_in_an_answer_fills_the_outputs(text: Any) -> None:
         ("no json", "output 'ok' of 'node' is missing.*no json"),
         ('{"ok": "yes", "why": ""}', "output 'ok' of 'node' must be a boolean, not \"yes\""),
         ('{"why": "x"}', "output 'ok' of 'node' is missing"),
-        ("[1, 2]", "output 'ok' of 'node' is missing"),
     ],
 )
 def test_an_answer_that_does_not_fit_is_shown(text: str, message: str) -> None:

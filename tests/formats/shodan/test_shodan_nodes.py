@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
-from shodan_files import HEAD, read, run, settle
+from shodan_files import HEAD, run, settle
 
-from whorl import ir
 from whorl.dialects import ProjectFiles, read_workflow
 from whorl.errors import InvalidWorkflow
 from whorl.runtimes.start_options import Start
@@ -63,26 +62,10 @@ def test_what_scripts_print(
 
 
 @pytest.mark.parametrize(
-    ("fields", "code"),
-    [
-        ('commands: ["echo a", "x=1", "echo $x-; exit 3", "echo b"]', 3),
-        ("scriptFiles: [first.sh], script: echo last", 4),
-    ],
-)
-def test_commands_and_files_run_until_one_fails(project: Path, fields: str, code: int) -> None:
-    (project / "first.sh").write_text("exit 4\n")
-    error = run(written(project, shell(fields))).error
-
-    assert (error["path"], f"exit code {code}" in error["message"]) == ("work", True)
-
-
-@pytest.mark.parametrize(
     ("root", "name", "expected"),
     [
         ("site", "a.yaml", "site"),
-        (".", "flows/a.yaml", "flows"),
         ("../site", "flows/a.yaml", "site"),
-        ("..", "flows/a.yaml", ""),
     ],
 )
 def test_the_folder_of_a_file_is_seen_from_it(
@@ -169,36 +152,6 @@ def test_without_node_a_function_stops_the_run_before_anything_starts(
     assert (error["code"], error["path"]) == ("P109", "then")
     assert "install Node.js" in error["message"]
     assert not (project / "began").exists()
-
-
-def inputs_of(task: ir.Node) -> dict[Any, Any]:
-    assert isinstance(task, ir.Task)
-    return {
-        name: value.value for name, value in task.inputs.entries if isinstance(value, ir.Constant)
-    }
-
-
-@pytest.mark.parametrize(
-    ("runner", "kind", "expected"),
-    [
-        ("claude-code", "agent", {"agent": "claude"}),
-        ("codex", "agent", {"agent": "codex", "model": "m-1"}),
-        ("gemini", "agent", {"agent": "gemini"}),
-        ("gemini-cli", "agent", {"agent": "gemini"}),
-        ("openai", "ask", {"provider": "openai", "temperature": 0.7}),
-        ("deepseek", "ask", {"provider": "deepseek", "model": "m-1"}),
-    ],
-)
-def test_every_runner_has_its_task(runner: str, kind: str, expected: dict[str, Any]) -> None:
-    fields = f"nodeType: agent, runner: {runner}, model: m-1, prompt: go, path: site"
-    [task] = read(f"{HEAD}nodes: [{{id: a, data: {{{fields}}}}}]\nedges: []\n").workflow.body.nodes
-
-    assert isinstance(task, ir.Task)
-    assert task.kind == kind
-    assert expected.items() <= inputs_of(task).items()
-    if kind == "agent":
-        assert inputs_of(task)["folder"] == "site"
-        assert ("session" in dict(task.inputs.entries)) is (expected["agent"] != "gemini")
 
 
 def test_a_dry_run_invents_what_outputs_declare() -> None:

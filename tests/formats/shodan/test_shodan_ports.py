@@ -47,16 +47,10 @@ edges: []
     ("right", "wrong", "near"),
     [
         ("continueWhile: {output: review.approved", "review.aproved", "approved"),
-        ("exitWhen: {output: review.approved", "review.aproved", "approved"),
         ("{type: outer, name: task", "tsak", "task"),
-        ("{node: coder, input: task", "tsak", "task"),
         ("{type: previous, node: review, output: feedback", "feedbak", "feedback"),
-        ("{node: coder, input: context", "contxt", "context"),
-        ("{node: coder, output: code", "cod", "code"),
-        ('prompt: "{{ coder.code', "coder.cod", "code"),
         ('prompt: "{{ coder.code', "inputs.cde", "code"),
         ("sourceHandle: output:code", "output:cde", "code"),
-        ("targetHandle: input:code", "input:cde", "code"),
     ],
 )
 def test_a_name_that_is_nearly_right_is_told_where_it_stands(
@@ -80,11 +74,9 @@ def test_a_name_that_is_nearly_right_is_told_where_it_stands(
     ("fields", "output"),
     [
         ("nodeType: agent, prompt: a", "anything"),
-        ("nodeType: agent, prompt: a, outputs: [{name: x}]", "structured"),
         ('nodeType: agent, prompt: a, outputSchema: \'{"properties": {"ok": {}}}\'', "ok"),
         ("nodeType: function, code: return inputs", "anything"),
         ("nodeType: shell, script: ls", "stdout"),
-        ("nodeType: shell, script: ls, outputs: [{name: x}]", "exitCode"),
         ("nodeType: trigger", "anything"),
         ("nodeType: constant, value: 1", "output"),
     ],
@@ -106,8 +98,6 @@ def test_a_port_that_need_not_be_declared_is_not_refused(fields: str, output: st
         ("nodeType: agent, prompt: a, outputs: [{name: x}]", "sessionId"),
         ('nodeType: agent, prompt: a, outputSchema: \'{"properties": {"ok": {}}}\'', "okay"),
         ("nodeType: function, code: return inputs, outputs: [{name: x}]", "y"),
-        ("nodeType: shell, script: ls", "approved"),
-        ("nodeType: trigger, outputs: [{name: text}]", "txet"),
         ("nodeType: constant, value: 1", "number"),
     ],
 )

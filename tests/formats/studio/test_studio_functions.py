@@ -40,25 +40,20 @@ def piped(script: str, value: Any) -> Any:
     ("script", "value", "expected"),
     [
         ("length", "four", 4),
-        ("keys", {"a": 1, "b": 2}, ["a", "b"]),
         ("values", {"a": 1, "b": 2}, [1, 2]),
-        ("first", [1, 2], 1),
         ("last", [1, 2], 2),
         ("first", [], None),
         ("flatten", [[1], 2, [3, [4]]], [1, 2, 3, [4]]),
         ("sort", [3, 1, 2], [1, 2, 3]),
         ("sort(n)", [{"n": 2}, {"n": 1}], [{"n": 1}, {"n": 2}]),
-        ("reverse", [1, 2], [2, 1]),
         ("unique", [1, "1", 1, {"a": 1}, {"a": 1}], [1, "1", {"a": 1}]),
         ("to_string", {"a": 1}, '{"a": 1}'),
         ("from_json", '{"a": [1]}', {"a": [1]}),
         ("join(, )", ["a", 1], "a, 1"),
-        ('join("|")', ["a", "b"], "a|b"),
         ("map(a.b)", [{"a": {"b": 1}}, {}], [1, None]),
         ("select(k=1)", [{"k": 1}, {"k": 2}, {}], [{"k": 1}]),
         ('select(k="x=y")', [{"k": "x=y"}], [{"k": "x=y"}]),
         ("take(2)", [1, 2, 3], [1, 2]),
-        ("skip(2)", [1, 2, 3], [3]),
         ("| map(n) | sort | take(1) | first", [{"n": 2}, {"n": 1}], 1),
     ],
 )
@@ -95,20 +90,15 @@ def test_a_script_that_cannot_be_read(script: str) -> None:
     [
         ("$", BOOKS),
         ("$.n.p", 1),
-        ("n.p", 1),
-        ("$['n']['p']", 1),
         ("$.books[0].t", "A"),
         ("$.books[-1].t", "B"),
-        ("$.books[*].t", ["A", "B"]),
         ("$.books[0:1].t", ["A"]),
         ("$..p", [1, 5, 20]),
         ("$.books[?(@.p > 5)].t", ["B"]),
-        ("$.books[?(@.t == 'A')].p", [5]),
         ("$.books[?(@.old)].t", ["B"]),
         ("$.books[?@.p<=5].t", ["A"]),
         ("$.books[?(@.p > 'x')].t", []),
         ("$.nothing.here", None),
-        ("$.books[9]", None),
         ("$.n.*", [1]),
     ],
 )
@@ -136,14 +126,12 @@ def test_a_path_is_bounded() -> None:
     ("answer", "chosen", "explanation"),
     [
         ("done", "done", ""),
-        ("Done.", "done", ""),
         ("**Continue** - two sources are missing", "continue", "two sources are missing"),
         ("continue: it is not done yet", "continue", "it is not done yet"),
         ("`done`\n\nAll is well.", "done", "All is well"),
         ("Done is what I say; not continue", "done", "is what I say; not continue"),
         ("It is not done yet, so: continue", "continue", "It is not done yet, so: continue"),
         ("The text says: done", "continue", "The text says: done"),
-        ("undone", "continue", "undone"),
         ("", "continue", ""),
     ],
 )
@@ -159,26 +147,21 @@ def test_a_route_by_a_models_answer(answer: str, chosen: str, explanation: str) 
     ("answer", "explanation"),
     [
         ("The answer is done", "The answer is done"),
-        ("Category: done", "Category: done"),
         ("It is done.", "It is done"),
-        ("I would say it is done", "I would say it is done"),
         ("The category is **done** here", "The category is **done** here"),
         ('"done"', ""),
         ("```\ndone\n```", ""),
-        ('{"category":"done"}', ""),
         ('{"category": "Done.", "why": "no need to continue"}', "no need to continue"),
         ('{"done": true, "continue": false}', ""),
         ('Here it is:\n```json\n{"branch": "done"}\n```\nThat is all.', ""),
         ("Decision: `done`\nThe sources are there.", "Decision: `done`\nThe sources are there"),
         ("<think>continue? no</think>done", ""),
         ('<think>It says "</think>continue".</think>\n\ndone', ""),
-        ("<answer>done</answer>", ""),
         ("<think>hm</think><answer>Done.</answer>", ""),
         ("Answer: done. There is no need to continue.",
          "Answer: done. There is no need to continue"),
         ("**Final answer:** done, nothing to continue",
          "Final answer:** done, nothing to continue"),
-        ("Done: no further changes are needed", "no further changes are needed"),
         ('["done"]', ""),
         ('{"branch": "done", "reason": "continue"}', "continue"),
     ],
@@ -217,29 +200,9 @@ def test_an_answer_that_does_not_say_that_it_is_done(answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "names", "chosen"),
-    [
-        ("news, not mail", "['news', 'mail']", "news"),
-        ("either news or mail", "['news', 'mail']", "mail"),
-        ("I would say news", "['news', 'mail']", "news"),
-        ("not ok at all", "['mail', 'ok', 'not ok']", "not ok"),
-    ],
-)
-def test_the_first_word_or_the_longest_name_decides(answer: str, names: str, chosen: str) -> None:
-    source = "(known('a'), NAMES, MORE, 'mail')".replace("NAMES", names)
-    route = value_of("choose" + source.replace("MORE", "1"), a=answer)
-    warning = value_of("misread" + source.replace("MORE", "'r'"), a=answer)
-
-    assert route["selectedBranch"] == chosen
-    assert bool(warning) is (answer == "either news or mail")
-
-
-@pytest.mark.parametrize(
     ("answer", "chosen"),
     [
         ("This is not urgent.", None),
-        ("It isn't urgent", None),
-        ("Nothing here is urgent", None),
         ("Urgent? No.", None),
         ("urgent/no reply", None),
         ("This is urgent.", "urgent"),
@@ -259,7 +222,6 @@ def test_a_branch_that_is_denied_is_not_taken(answer: str, chosen: str | None) -
 @pytest.mark.parametrize(
     ("source", "given", "expected"),
     [
-        ("items_of(known('v'), 'it')", [1, 2], [1, 2]),
         ("items_of(known('v'), 'it')", "[1, 2]", [1, 2]),
         ("items_of(known('v'), 'it')", "a\n\n b \n[x", ["a", "b", "[x"]),
         ("items_of(known('v'), 'it')", {"files": [1], "count": 1}, [1]),
@@ -290,7 +252,6 @@ def test_what_is_no_list_or_object_is_refused(source: str, given: Any, words: st
     [
         ("same", "same", 1.0),
         ("", "", 1.0),
-        ("abc", "", 0.0),
         ("abc", "xyz", 0.0),
         ("kitten", "sitting", 4 / 7),
         ("a" * 15_000 + "b" * 5_000, "a" * 15_000 + "c" * 5_000, 0.75),

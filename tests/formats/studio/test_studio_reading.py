@@ -37,10 +37,6 @@ EVALUATED = [
 WAY = ("in > turn > draft > judge", "judge.done > leave > out", "judge.continue > more")
 
 
-def test_the_continue_path_belongs_to_the_body() -> None:
-    assert body_of(canvas(EVALUATED, *WAY)) == {"draft", "judge", "judge.branch", "more", "leave"}
-
-
 def test_an_edge_back_outside_of_evaluators_is_a_circle() -> None:
     plain = [node("turn", "loop"), *EVALUATED[1:]]
 
@@ -151,12 +147,6 @@ def test_limits_of_the_workflow() -> None:
     assert flat.limits.time_s == 30.0
 
 
-def test_only_one_trigger_of_a_type() -> None:
-    text = canvas([node("a", "cron_trigger"), node("b", "cron_trigger")], "in > out", "a > out")
-
-    assert "a second cron_trigger" in found_in(text)[-1].message
-
-
 def _calling(**data: str) -> str:
     return canvas([node("call", "http_request", url="https://e.com", **data)], "in > call > out")
 
@@ -169,12 +159,6 @@ def test_a_request_names_a_key_of_the_operator() -> None:
     assert found_in(text) == []
     key = (("type", ir.Constant("Key")), ("name", ir.Constant("billing")))
     assert inputs["auth"] == ir.Fields(key)
-
-
-def test_a_request_that_names_no_key_is_told_so() -> None:
-    (wrong,) = found_in(_calling(auth="api_key"))
-
-    assert "authTokenSettingsKey" in wrong.message
 
 
 def _using(**data: Any) -> str:

@@ -15,7 +15,7 @@ from studio_files import canvas, node, read, without_keys
 
 import whorl
 from public_files.worlds import Workers
-from whorl.errors import ProviderError, UsageError
+from whorl.errors import ProviderError
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Estimate, Reply, Request
@@ -157,13 +157,6 @@ def test_a_service_that_hangs_is_called_once_and_counts_as_in_doubt(place: Path)
             break
 
     assert (calls, result.usage.calls, result.usage.in_doubt) == (1, 1, 1)
-
-
-def test_mail_says_what_it_needs(place: Path) -> None:
-    mail = canvas([node("mail", "email_send", to="a@b.c")], "in > mail.body", "mail > out")
-
-    with pytest.raises(UsageError, match=r"in \[tasks\] of whorl.toml, add"):
-        run(place, mail)
 
 
 def test_mail_is_sent_by_a_task_of_the_operator(place: Path) -> None:

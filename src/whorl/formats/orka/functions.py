@@ -260,13 +260,9 @@ def regex_search(
 
 def _group(group: Value) -> int | str:
     """A group by number: `1`, `'\\\\1'`, or the character that a template makes of `'\\1'`."""
-    if isinstance(group, int):
-        return group
-    if not isinstance(group, str):
-        raise EvaluationError("regex_search needs the number or the name of a group")
-    if len(group) == 1 and ord(group) < 10:
-        return ord(group)
-    name = group.removeprefix("\\")
+    name = str(group).removeprefix("\\")
+    if len(name) == 1 and ord(name) < 10:
+        return ord(name)
     return int(name) if name.isascii() and name.isdigit() else name
 
 
@@ -329,15 +325,11 @@ def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
     loop = table_in(whole.get("loop"))
     by_agent = {name: whole[name] for name in texts_in(table.get("results")) if name in whole}
     results = {name: value for name, value in by_agent.items() if value is not None}
-    # The document is what the last agent said that is not the scorer, with a score or without.
+    # The document is what the reader found, or what the last agent said that does not score.
     names = [name for name in texts_in(table.get("agents")) if name in results]
-    scored = scoring.find_score(run, {name: results[name] for name in names}, table)
-    scorers = [name for name in texts_in(table.get("scorers")) if name in results]
-    scorer = scored[1] if scored is not None and scored[1] in scorers else (scorers or [""])[-1]
-    others = [n for n in names if n != scorer and not scoring.is_validation(results[n])]
-    last, target = (others or names)[-1:], table.get("target")
-    if isinstance(target, str) and target in results:
-        last = [target]
+    others = [name for name in names if name not in texts_in(table.get("scorers"))]
+    target = [name for name in results if name == table.get("target")]
+    last = target or (others or names)[-1:]
     return {
         "response": response_of(results[last[0]]) if last else None,
         "loops_completed": loop.get("returned_iteration") or 0,

@@ -420,10 +420,6 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section) -> Strat
         strategy["patterns"] = read_patterns(context, patterns, is_score=True)
     elif entries := list(filter(None, map(item.entry, _PATHS))):
         strategy["path"] = _read_path(context, entries[0].value)
-        for entry in entries[1:]:
-            message = f"a score strategy has both {entries[0].name!r} and {entry.name!r}"
-            advice = "a score is read from one place: keep one of them"
-            context.report("W007", message, entry.key.span, help=advice)
     if agents := [*scalars_of(item.get("agents")), *scalars_of(item.get("agent"))]:
         strategy["agents"] = [*inner.named(agents)]
     elif kind == "agent_key":
