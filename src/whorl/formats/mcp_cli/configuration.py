@@ -188,13 +188,8 @@ def _folders(includes: Table, settings: Table) -> list[str]:
 
 
 def _variables(files: ConfigurationFiles) -> dict[str, str]:
-    variables: dict[str, str] = {}
-    for line in (files.text(ENVIRONMENT) or "").splitlines():
-        written = _LINE.fullmatch(line.strip())
-        if written is None:
-            continue
-        text = written[2].strip().strip("\"'")
-        # What is empty there falls through to the environment.
-        if text:
-            variables[written[1]] = text
-    return variables
+    lines = (files.text(ENVIRONMENT) or "").splitlines()
+    written = [match for line in lines if (match := _LINE.fullmatch(line.strip()))]
+    texts = {match[1]: match[2].strip().strip("\"'") for match in written}
+    # What is empty there falls through to the environment.
+    return {name: text for name, text in texts.items() if text}

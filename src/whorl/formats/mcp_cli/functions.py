@@ -93,13 +93,13 @@ def items_in(run: Run, source: Value, most: Value) -> list[Value]:
     run.check_items(count, "items_in")
     return [
         {
-            "iteration": str(index + 1),
-            "index": str(index),
+            "iteration": str(n + 1),
+            "index": str(n),
             "count": str(count),
-            "current": items[index],
-            "item": items[index],
+            "current": item,
+            "item": item,
         }
-        for index in range(count)
+        for n, item in enumerate(items[:count])
     ]
 
 
@@ -166,8 +166,8 @@ def vote(run: Run, answers: Value, share: Value, least: Value, wanted: Value) ->
     """The answer that enough of the voters gave; raises where too few agree or answered."""
     if not isinstance(answers, list):
         raise EvaluationError(f"vote needs a list, not {kind_of(answers)}")
-    texts = [run.text(answer) for answer in answers if answer is not None]
-    texts = [answer for answer in texts if answer.strip()]
+    given = [run.text(answer) for answer in answers if answer is not None]
+    texts = [answer for answer in given if answer.strip()]
     if len(texts) < whole(least, "vote", "least"):
         missing = f"{len(texts)} of {plural(len(answers), 'model')} answered, not {least}"
         raise EvaluationError(f"no consensus: {missing}")

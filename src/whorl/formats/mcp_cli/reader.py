@@ -98,7 +98,7 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
         for name, port in known.inputs.items()
     ]
     last = known.find(items[-1].name, variables.View()) if items else None
-    result = ir.Expression("jinja", last.expression, LIBRARY) if last else None
+    result = ir.Expression("jinja", last[0], LIBRARY) if last else None
     return ir.Workflow(
         name=text_of(context.root.get("name")) or "workflow",
         description=text_of(context.root.get("description")),
@@ -305,11 +305,6 @@ def _check_kind(context: ReadContext, step: Mapping, owner: str) -> None:
         message = f"{owner} does not say what it does"
         advice = "give it `run` with a prompt, or one of " + ", ".join(KINDS[1:4])
         context.report("W009", message, step.span, label="no kind of step", help=advice)
-    for entry in kinds:
-        if entry.name == "llm":
-            message = f"{owner} has its prompt under 'llm', which is an older form"
-            advice = "write it as `run`; `provider` and `model` are fields of the step"
-            context.warn("W023", message, entry.key.span, label="older form", help=advice)
 
 
 STEP = Table(

@@ -116,8 +116,8 @@ def _name_of(text: str, file: str) -> str:
         root = parse(text, file, lenient=True).root if _SCHEMA in text else None
     except InvalidWorkflow:
         return ""
-    is_ours = isinstance(root, Mapping) and text_of(root.get("$schema")).startswith(_SCHEMA)
-    return text_of(root.get("name")) if is_ours else ""
+    fields = root if isinstance(root, Mapping) else Mapping((), _TOP)
+    return text_of(fields.get("name")) if text_of(fields.get("$schema")).startswith(_SCHEMA) else ""
 
 
 def _report_missing(context: FileContext, item: Item, file: str, value: Value) -> None:
@@ -127,7 +127,7 @@ def _report_missing(context: FileContext, item: Item, file: str, value: Value) -
     elsewhere = next((file.key for file in files if file.name == name), "")
     advice = f"did you mean {elsewhere!r}?" if elsewhere else ""
     advice = advice or did_you_mean(name, (f.name if f.near else f.key for f in files))
-    advice = advice or f"write {file} beside {context.file} or in a folder below it"
+    advice = advice or f"write {file} beside {context.file} or below it"
     cut = f" among the {FILES_MAX:,} nearest files" if context.files.is_cut else ""
     message = f"{item.words} calls the workflow {name[:60]!r}, which does not exist{cut}"
     label = f"no file {file[:60]}, and no workflow of that name"
@@ -400,9 +400,8 @@ def read_loop(file: ParsedFile, item: Item, fields: Mapping) -> ir.Node:
         return _read_iterate(file, item, fields, called)
     _check_refine(file, item, fields, called)
     # All outputs are kept where they have a name, or are mentioned without one.
-    is_before = "loop.history" in file.mentioned and item in file.loop_before.values()
-    is_mentioned = f"{item.name}_accumulator" in file.mentioned or is_before
-    accumulates = is_mentioned or bool(text_of(fields.get("accumulate")))
+    mentioned = {"loop.history", f"{item.name}_accumulator"} & file.mentioned
+    accumulates = bool(mentioned or text_of(fields.get("accumulate")))
     action: Any = text_of(fields.get("on_failure")) or "halt"
     iterations = whole_of(fields.get("max_iterations")) or 1
     # Without `with`, the first iteration reads the caller's input, a later one the last output.
@@ -454,17 +453,12 @@ def _judge(file: ParsedFile, item: Item, fields: Mapping) -> ir.Judge | None:
         return None
     for place in placeholders(until, PLACE):
         span = until.locate(place.offset - 2, len(place.name) + 4)
-        if place.name == "loop.output":
+        if place.name in ("output", "loop.output"):
             message = f"'until' of {item.words} holds the output itself, so the judge finds the "
             message += "answer in the question"
             advice = 'describe what the output should say: until: "The output says PASS"'
             label = "the output is judged anyway"
             file.context.warn("W023", message, span, label=label, help=advice)
-        elif place.name == "output":
-            message = f"'until' of {item.words} cannot read a variable called 'output': there, "
-            message += "that is the output of the iteration"
-            advice = "give the step another name"
-            file.context.report("W012", message, span, label="which one?", help=advice)
     judge = ir.Judge(
         question=file.texts.read(until, View(item, inside=item, judged=True), strict=True),
         subject=_OUTPUT,

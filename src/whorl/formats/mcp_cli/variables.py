@@ -129,14 +129,6 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """The expression that reads a variable; one that is not certain may be undefined."""
-
-    expression: str
-    certain: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class Mention:
     """An unknown name where it is mentioned first: an input, which a run may need to be given."""
 
@@ -169,22 +161,27 @@ class Variables:
         owner = self.items.get(rest.partition(".")[0]) if first == "step" and "." in rest else None
         return owner if owner is not None and owner.provided else None
 
-    def find(self, name: str, view: View) -> Reference | None:
-        """How a variable is read from a place; None where it is not known."""
+    def find(self, name: str, view: View) -> tuple[str, bool] | None:
+        """The source by which a place reads a variable, and whether it is certainly there.
+
+        None where the name is not known. In `until`, `output` is the one that is judged.
+        """
+        if view.judged and name in ("output", "loop.output"):
+            return "output", True
         if name == MAIN:
             self.reads_input = True
-            return Reference(MAIN)
+            return MAIN, True
         if (holder := self.holder(name)) is not None and holder is not view.item:
             path = "".join(f"[{quoted(part)}]" for part in name.split(".")[2:])
-            return Reference(f"{spelled(holder.name)}{path}", certain=False)
+            return f"{spelled(holder.name)}{path}", False
         owner = self.owner(name)
         if owner is not None and owner is not view.item:
             is_name = owner.name in (name, name.removeprefix("step."))
             part = "" if owner.loop is None else ".output" if is_name else ".accumulator"
-            return Reference(spelled(owner.name) + part, owner.get("if") is None)
+            return spelled(owner.name) + part, owner.get("if") is None
         first, _, rest = name.partition(".")
         if first == "env" and rest:
-            return Reference(f"env[{quoted(rest)}]", rest in self.env)
+            return f"env[{quoted(rest)}]", rest in self.env
         return _of_loop(rest, view) if first == "loop" else None
 
     def take(self, name: str, mention: Mention) -> bool:
@@ -228,17 +225,15 @@ def collect_variables(items: list[Item], env: object) -> Variables:
     return Variables(by_name, accumulators, frozenset(names))
 
 
-def _of_loop(rest: str, view: View) -> Reference | None:
+def _of_loop(rest: str, view: View) -> tuple[str, bool] | None:
     """What a loop tells about itself: inside of it, after it, or to a workflow that it calls."""
     if view.inside is not None:
-        if view.judged and rest == "output":
-            return Reference("output")
         names = ITERATE if view.inside.is_iterate else REFINE
-        return Reference(f"loop.{rest}") if rest in names else None
+        return (f"loop.{rest}", True) if rest in names else None
     if view.before is not None:
         part = AFTERWARDS.get(rest)
-        return Reference(f"{spelled(view.before.name)}.{part}", False) if part else None
-    return Reference(f"loop.{rest}", False) if rest in {*REFINE, *ITERATE} else None
+        return (f"{spelled(view.before.name)}.{part}", False) if part else None
+    return (f"loop.{rest}", False) if rest in {*REFINE, *ITERATE} else None
 
 
 @dataclass(slots=True)
@@ -281,8 +276,8 @@ class Texts:
                 # An input that is not given is what stands for it.
                 given = f"{spelled(place.name)} != {quoted(place.written)}"
                 pairs[place.written] = given if place.name in self.variables.inputs else "false"
-            elif not reference.certain:
-                pairs[place.written] = f"{reference.expression} is defined"
+            elif not reference[1]:
+                pairs[place.written] = f"{reference[0]} is defined"
         listed = ", ".join(f"{quoted(written)}: {test}" for written, test in pairs.items())
         return ir.Expression("jinja", f"left_over({{{listed}}})", LIBRARY) if pairs else None
 
@@ -329,7 +324,7 @@ class Texts:
             return token
         reference = self.variables.find(token, view)
         if reference is not None:
-            return reference.expression
+            return reference[0]
         span = scalar.locate(max(0, scalar.text.find(token)), len(token))
         if not self.variables.take(token, Mention("", span, required=True)):
             self._report_unknown(token, span)
@@ -342,11 +337,12 @@ class Texts:
             reference = self.variables.find(place.name, view)
             if reference is None:
                 return self._unknown(place, strict=strict)
-            if reference.certain:
-                return reference.expression
+            source, is_certain = reference
+            if is_certain:
+                return source
             if strict:
-                return f"required({reference.expression}, {quoted(place.name)})"
-            return f"{reference.expression} | default({quoted(place.written)})"
+                return f"required({source}, {quoted(place.name)})"
+            return f"{source} | default({quoted(place.written)})"
 
         return split_text(scalar, PLACE, source_of)
 
