@@ -89,17 +89,12 @@ def items_in(run: Run, source: Value, most: Value) -> list[Value]:
     items = _parsed(run, source)
     if not items:
         raise EvaluationError("there are no items", help=_ONE_LIST)
-    count = min(len(items), whole(most, "items_in", "most"))
-    run.check_items(count, "items_in")
+    taken = items[: whole(most, "items_in", "most")]
+    run.check_items(len(taken), "items_in")
+    count = str(len(taken))
     return [
-        {
-            "iteration": str(n + 1),
-            "index": str(n),
-            "count": str(count),
-            "current": item,
-            "item": item,
-        }
-        for n, item in enumerate(items[:count])
+        {"iteration": str(n), "index": str(n - 1), "count": count, "current": item, "item": item}
+        for n, item in enumerate(taken, start=1)
     ]
 
 
