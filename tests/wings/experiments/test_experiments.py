@@ -143,7 +143,6 @@ def test_what_if_of_one_run_is_checked_by_a_replay() -> None:
         "returned": 3,
         "exit_reason": "condition_met",
         "stopped_by": "score",
-        "by_clock": False,
         "in_doubt": 0,
         "usage": 0,
     }

@@ -12,6 +12,7 @@ import whorl
 from experiments.guess import EXPERIMENT, FILE, GRADE, PLAIN, change, run_json
 from experiments.guess import whorl as command
 from experiments.programs import Answers, loop_in, run
+from whorl.errors import UsageError
 from whorl.interpreter.events import Event
 from whorl.wings.experiments.what_if.evaluate import Answer, answer, own_rule
 from whorl.wings.experiments.what_if.loop_facts import atoms_in, facts_of
@@ -30,9 +31,6 @@ def made(until: Any, at_most: Any = 4, write: str = "Write {{ task }}", **repeat
     returned = {"score": "number", "approved": "boolean", "feedback": "string"}
     review = {"ask": "Review {{ write }}", "returns": returned}
     steps: dict[str, Any] = {"write": {"ask": write}, "review": review}
-    if repeat.pop("together", False):
-        pair = {"one": {"ask": "Facts on {{ write }}"}, "two": {"ask": "More on {{ write }}"}}
-        steps["both"] = {"together": pair}
     node = {"polish": {"repeat": {"until": until, "at_most": at_most, "steps": steps, **repeat}}}
     return whorl.build("polish", node, inputs={"task": "string"}).ir
 
@@ -135,18 +133,21 @@ def test_a_run_that_a_person_steered_is_not_answered_and_the_same_run_before_tha
     assert (after.exact, after.why) == (False, "a person has continued the run")
 
 
-def test_limits_are_asked_for_as_a_file_has_them() -> None:
+def test_limits_beside_iterations_are_left_out_and_said_to_be() -> None:
+    change("at_most: 2", "at_most: {iterations: 4, calls: 3, time: 60s}")
     run = run_json("run", "guess.yaml", "-i", "n:=1")["run"]
 
-    (found,) = run_json("what-if", run, "--at-most", "{iterations: 2, time: 60s, calls: 3}")
-    shown = command("what-if", run, "--at-most", "{iterations: 2, time: 60s}")
-    wrong = command("what-if", run, "--at-most", "{iteration: 2}")
+    (same,) = run_json("what-if", run, "--return", "last")
+    shown = command("what-if", run, "--at-most", "1").stdout
+    with pytest.raises(UsageError, match="no limit of cost, tokens, calls or time") as caught:
+        whorl.what_if(run, at_most={"iterations": 2, "cost": 1}, config="whorl.toml")  # type: ignore[arg-type]
 
-    assert (found["answer"]["iterations"], found["answer"]["exit_reason"]) == (2, "budget")
-    assert found["answer"]["by_clock"]
-    assert "by the recorded clock" in shown.stdout
-    assert wrong.exit_code == 2
-    assert "did you mean 'iterations'" in wrong.stderr
+    words = "rules are answered as if no limit of calls or time was reached"
+    assert same["without"] == words
+    assert not same["answer"]["exact"]
+    assert words in shown
+    assert "what if     1 iteration, returned 1, max_iterations" in shown
+    assert caught.value.code == "X105"
 
 
 def test_loops_inside_another_one_are_told_each_by_itself() -> None:
@@ -264,9 +265,7 @@ def judged(votes: int, at_most: int = 4) -> Workflow:
 
 SEEN = {"write": "Write {{ task }} {% if best is defined and best %}{{ best.write }}{% endif %}"}
 AHEAD = {**SEEN, "check": "before"}
-LATE: Any = {"check": "before", "wait": "1s"}
-CALLS, SHORT = {"iterations": 4, "calls": 5}, {"iterations": 4, "time": "2s"}
-DEAR = {"iterations": 4, "cost": 0.01}
+CALLS = {"iterations": 4, "calls": 5}
 LIMITED = "are told their limit, so another at_most would have changed them"
 ASKED = ["iteration >= 1", JUDGE]
 # What was recorded, a rule that it does not answer, and one that it does; a code, and why.
@@ -294,10 +293,6 @@ ROWS = {
         *(made(AFTER, on_limit="pause"), made(AFTER, 2, on_limit="pause")),
         *(made(MORE, on_limit="pause"), "", "a person would have been asked at the limit"),
     ),
-    "time": (
-        *(made(AFTER, **LATE), made(AFTER, SHORT, **LATE), made(MORE, **LATE)),
-        *("", "is checked after a pause, so that a time limit cannot be answered"),
-    ),
     "too short": (
         *(made(AFTER), made("iteration >= 4"), made(AFTER, 2)),
         *("", "gone on after iteration 3"),
@@ -307,10 +302,6 @@ ROWS = {
         *("", "the judge was not asked in iteration 1"),
     ),
     "votes": (judged(3), judged(5), judged(3, 1), "", "votes in iteration 1, not 5"),
-    "overlap": (
-        *(made(AFTER, together=True), made(AFTER, DEAR, together=True)),
-        *(made(AFTER, 2, together=True), "X105", "calls of iteration 1 overlap"),
-    ),
     "cut": (made(LAST, CALLS), made(LAST, 3), made(LAST, 2), "", "iteration 3 was cut"),
     "timed out": (slow(3), slow(2), slow(1), "", "iteration 2 timed out"),
 }

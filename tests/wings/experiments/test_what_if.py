@@ -23,7 +23,7 @@ from experiments.programs import (
 from whorl.services.replay import cassette_from_run
 from whorl.wings.experiments.what_if.evaluate import Answer, answer, own_rule
 from whorl.wings.experiments.what_if.loop_facts import atoms_in, facts_of
-from whorl.wings.experiments.what_if.query import played, with_seconds
+from whorl.wings.experiments.what_if.query import played
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow
@@ -69,6 +69,8 @@ def _compare(seed: int, recorded: dict[str, Any], **options: Any) -> Counter[str
     answers = Answers(seed, shape.failing)
     file = program(shape, recorded)
     rules = [draw_rule(drawn("rule", seed, number)) for number in range(RULES)]
+    for rule in rules:
+        rule["at_most"] = rule["at_most"]["iterations"]
     workflows: list[Workflow] = [program(shape, rule) for rule in rules]
     runtime, name = run(file, answers, **options)
     atoms = atoms_in(loop_in(each).until for each in (file, *workflows))
@@ -76,7 +78,6 @@ def _compare(seed: int, recorded: dict[str, Any], **options: Any) -> Counter[str
     facts = facts_of(runtime.journal, name, atoms, names=names)[0]
     counts: Counter[str] = Counter()
     cassette = cassette_from_run(_Recorded(runtime), name, _NOTHING)  # type: ignore[arg-type]
-    cassette = with_seconds(cassette, runtime.journal, name)
     for workflow in workflows:
         rule = own_rule(loop_in(workflow))
         assert rule is not None
@@ -113,15 +114,6 @@ def test_what_if_equals_the_run(kind: str) -> None:
     print(f"rules that equal a run with them: {dict(counts)}")
     answered, unknown = counts["answered"], counts["not known"]
     assert answered > unknown if kind == "exploring" else min(answered, unknown) > 20
-
-
-def test_a_call_that_waited_for_its_budget_tells_nothing_of_the_clock() -> None:
-    """Two calls at once did not both fit into what was left, so one went out after the other."""
-    seed = 154984762000105
-
-    counts = _compare(seed, draw_rule(drawn("recorded", seed)))
-
-    assert counts == {"answered": 1, "not known": 5}
 
 
 @pytest.mark.slow

@@ -505,17 +505,6 @@ def _to_save(file: str, save: str) -> str:
 # Other rules, and judges.
 
 
-class _AtMost(click.ParamType):  # type: ignore[type-arg]
-    """A number of iterations, or limits as YAML."""
-
-    name = "limits"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        if isinstance(value, str) and value.strip().startswith("{"):
-            return value
-        return click.IntRange(1).convert(value, param, ctx)
-
-
 @click.command(name="what-if")
 @click.argument("what", metavar="[RUN|FILE]", nargs=-1)
 @click.option("--workflow", default="", metavar="NAME", help="All runs of one version of it.")
@@ -523,8 +512,7 @@ class _AtMost(click.ParamType):  # type: ignore[type-arg]
 @click.option("--loop", default="", metavar="NAME", help="Which loop; default: the first.")
 @click.option("--variant", default="", metavar="NAME", help="Default: the baseline.")
 @click.option("--until", default="", metavar="CONDITION", help="An expression, or YAML.")
-@click.option("--at-most", type=_AtMost(), metavar="N|LIMITS",
-              help="Iterations, or YAML: '{iterations: 5, cost: 0.1, time: 60s}'.")  # fmt: skip
+@click.option("--at-most", type=click.IntRange(1), metavar="N", help="How many iterations.")
 @click.option("--return", "returns", type=click.Choice(["last", "best", "first"]))
 @click.option("--check", type=click.IntRange(0), default=0, metavar="N",
               help="Replay this many answers through the engine.")  # fmt: skip

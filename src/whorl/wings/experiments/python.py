@@ -155,8 +155,7 @@ class ExperimentReport:
 class WhatIfAnswer:
     """What a rule would have done in a run; where it is not `exact`, `why` says why not.
 
-    A rule with a time limit is answered `by_clock`, the recorded one. `cost_usd` is None where a
-    model of the run has no price.
+    `cost_usd` is None where a model of the run has no price.
     """
 
     def __init__(self, found: Any) -> None:
@@ -168,7 +167,6 @@ class WhatIfAnswer:
         self.exit_reason: str = answer.exit_reason
         self.stopped_by: str = answer.stopped_by
         self.cost_usd: float | None = found.cost_of(answer)
-        self.by_clock: bool = answer.by_clock
         self.outputs: dict[str, Any] | None = found.outputs
         self.results: dict[str, Any] | None = found.results
 
@@ -177,7 +175,7 @@ def what_if(
     run: str = "last",
     *,
     until: str = "",
-    at_most: int | dict[str, Any] | None = None,
+    at_most: int | None = None,
     returns: str | None = None,
     loop: str = "",
     config: Config | None = None,
@@ -185,7 +183,7 @@ def what_if(
 ) -> WhatIfAnswer:
     """What another rule would have done in a recorded run, without a call.
 
-    `at_most` is a number of iterations, or limits: `{"iterations": 5, "time": "60s"}`.
+    `at_most` is a number of iterations.
     """
     with closing(project_of(config, store).open_store()) as opened:
         rule = {"until": until, "at_most": at_most, "returns": returns}

@@ -353,6 +353,7 @@ def answer_lines(found: WhatIf) -> list[str]:
     was, answer = found.as_it_was, found.answer
     lines = [f"run {found.run} of {safe(found.workflow)}, loop {found.loop}"]
     lines.append(f"  as it was   {_answer_words(was, found.cost_of(was))}")
+    lines += [f"  {found.without}"] if found.without else []
     if found.unpriced:
         lines.append(f"  no price is known for {plural(found.unpriced, 'call')} of the run")
     if not answer.exact:
@@ -370,9 +371,8 @@ def _answer_words(answer: Answer, cost_usd: float | None) -> str:
     cost = "cost not known" if cost_usd is None else dollars(cost_usd)
     returned = "nothing" if answer.returned is None else answer.returned
     words = f"{plural(answer.iterations, 'iteration')}, returned {returned}"
-    clock = ", by the recorded clock" if answer.by_clock else ""
     doubt = f" ({plural(answer.in_doubt, 'call')} in doubt, as reserved)" if answer.in_doubt else ""
-    return f"{words}, {answer.exit_reason}{by}, {cost}{doubt}{clock}"
+    return f"{words}, {answer.exit_reason}{by}, {cost}{doubt}"
 
 
 def answers_lines(answers: list[WhatIf]) -> list[str]:

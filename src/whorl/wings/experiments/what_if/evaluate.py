@@ -12,13 +12,10 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.errors import plural
-from whorl.interpreter.budget import NOTHING
 from whorl.interpreter.constructs.loops.judging import Verdict, combined, is_outside, verdict_of
-from whorl.interpreter.events import charged
 from whorl.interpreter.plan import Combined, loop_plan
 from whorl.ir import AllOf, AnyOf, BranchTaken, Judge, Plateau, Score, Stable, When
 from whorl.ir.expressions import Names, conditions_in, inner_values
-from whorl.language import Expression
 from whorl.lazily import dataclass
 from whorl.wings.experiments.what_if.loop_facts import (
     FAULT,
@@ -40,19 +37,17 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.what_if.loop_facts import Call, IterationFacts, LoopFacts
 
 GONE_ON = "would have gone on"
-_LIMITS = ("max_iterations", "budget", "timeout")
 # Why a loop ends, and which of its conditions ended it.
 Ended: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When a loop stops, and what it returns. `limits` has cost_usd, tokens, calls and time_s."""
+    """When a loop stops, and what it returns. Of its limits, only iterations are answered."""
 
     until: Condition | None
     at_most: int
     returns: str = "last"
-    limits: tuple[tuple[str, float], ...] = ()
     # What its conditions call the facts about the loop.
     names: tuple[tuple[str, Fact], ...] = ()
 
@@ -61,8 +56,7 @@ class Rule:
 class Answer:
     """What a rule would have done in one loop; where it is not `exact`, `why` says why not.
 
-    `usage` is that of the loop; `iteration` is the one up to which it is known. With `by_clock` the
-    rule has a time limit, and the clock is the recorded one.
+    `usage` is that of the loop; `iteration` is the one up to which it is known.
     """
 
     exact: bool
@@ -73,7 +67,6 @@ class Answer:
     returned: int | None = None
     exit_reason: str = ""
     stopped_by: str = ""
-    by_clock: bool = False
     # Calls of which nobody knows what they used; what was reserved for them counts.
     in_doubt: int = 0
     usage: dict[str, float] = field(default_factory=dict)
@@ -85,14 +78,6 @@ class NotKnownError(Exception):
     def __init__(self, why: str, code: str = "") -> None:
         super().__init__(why)
         self.code = code
-
-
-class _OutOfBudgetError(Exception):
-    """A call would have been refused."""
-
-
-class _OutOfTimeError(Exception):
-    """The time limit would have ended the loop."""
 
 
 def answer(facts: LoopFacts, loop: Loop, rule: Rule) -> Answer:
@@ -111,7 +96,7 @@ class AlikeRules:
     def __init__(self, loop: Loop, rules: Sequence[Rule]) -> None:
         self.loop, self._rules, first = loop, rules, rules[0]
         self.returns = {rule.returns for rule in rules}
-        self.plan, self.limits = loop_plan(first.until), dict(first.limits)
+        self.plan = loop_plan(first.until)
         self.reads_best = reads_best(loop)
         leaves = list(_read_leaves(self.plan.rule))
         self.atoms = {leaf.id: atom_of(leaf.condition) for leaf in leaves}
@@ -138,10 +123,6 @@ class _Walk:
 
     def __init__(self, facts: LoopFacts, rules: AlikeRules) -> None:
         self._facts, self._rules, self._loop = facts, rules, rules.loop
-        self._limits, self._interrupts = dict(rules.limits), rules.loop.limits.interrupts
-        self._time_s = self._limits.pop("time_s", math.inf)
-        # Seconds since the loop began, without those of judges that the rules do not ask.
-        self._clock = 0.0
         self._marks: dict[str, float] = {}
         self._stale: dict[str, int] = {}
         self._usage: dict[str, float] = dict.fromkeys(USAGE, 0)
@@ -157,8 +138,6 @@ class _Walk:
         self._open = sorted(at_mosts)
         try:
             ended: Ended | NotKnownError = self._walk()
-        except _OutOfTimeError:
-            ended = "timeout", ""
         except NotKnownError as unknown:
             ended = unknown
         self._settle(self._open, ended)
@@ -171,14 +150,13 @@ class _Walk:
             self._answers |= {(at_most, returns): found for at_most in at_mosts}
 
     def _answer(self, ended: Ended | NotKnownError, returns: str) -> Answer:
-        if self._loop.on_limit == "pause" and isinstance(ended, tuple) and ended[0] in _LIMITS:
+        if self._loop.on_limit == "pause" and ended == ("max_iterations", ""):
             words = f"a person would have been asked at the limit, after {self._count}"
             ended = NotKnownError(words)
         if isinstance(ended, NotKnownError):
             return Answer(False, str(ended), ended.code, self._count, usage=dict(self._usage))
         reason, by = ended
-        is_lost = self._has_failures and self._last is None and not self._failed_last
-        if is_lost and reason != "timeout":
+        if self._has_failures and self._last is None and not self._failed_last:
             reason, by = "failed", ""
         ends = {"last": self._last, "first": self._first, "all": None}
         return Answer(
@@ -188,7 +166,6 @@ class _Walk:
             returned=ends.get(returns, self._best or self._last),
             exit_reason=reason,
             stopped_by=by,
-            by_clock=self._time_s < math.inf,
             in_doubt=self._in_doubt,
             usage={name: amount for name, amount in self._usage.items() if amount},
         )
@@ -202,68 +179,21 @@ class _Walk:
         return not self._open
 
     def _walk(self) -> Ended:
-        if self._time_s < math.inf:
-            self._check_clock()
-        rows = self._facts.iterations
         ended = self._look_ahead(self._facts.ahead) if self._loop.check == "before" else None
-        for index, row in enumerate(rows):
-            ended = ended or self._limit() or self._iteration(row)
+        for row in self._facts.iterations:
             if ended is not None:
                 return ended
-            if index + 1 < len(rows) and not self._limit():
-                self._pause(row, rows[index + 1])
-        ended = ended or self._limit()
-        if ended is None:
+            if self._settle_counted():
+                return "max_iterations", ""
+            ended = self._iteration(row)
+        if ended is None and not self._settle_counted():
             raise NotKnownError(f"{GONE_ON} after iteration {self._count}")
-        return ended
-
-    def _limit(self) -> Ended | None:
-        """The end at a limit that lets no iteration begin."""
-        if self._settle_counted():
-            return "max_iterations", ""
-        if not self._interrupts and self._clock >= self._time_s:
-            return "timeout", ""
-        if any(self._over(name) >= 0 for name in self._limits):
-            return "budget", ""
-        return None
-
-    def _check_clock(self) -> None:
-        """A time limit is answered by the recorded clock, where that has run through."""
-        if self._facts.has_paused:
-            raise NotKnownError("the run was paused, so that a time limit cannot be answered")
-        if self._loop.check != "after" and self._loop.delay is not None:
-            words = f"the rule of {self._loop.name!r} is checked after a pause"
-            raise NotKnownError(f"{words}, so that a time limit cannot be answered")
-
-    def _pause(self, row: IterationFacts, later: IterationFacts) -> None:
-        """The time between two iterations."""
-        judged = [call.ended for call in row.calls if call.judge]
-        self._pass(max(0.0, later.began - max([row.ended, *judged])))
-
-    def _pass(self, seconds: float) -> None:
-        if self._interrupts and self._clock + seconds > self._time_s:
-            raise _OutOfTimeError
-        self._clock += seconds
+        return ended or ("max_iterations", "")
 
     def _iteration(self, row: IterationFacts) -> Ended | None:
         self._check_known(row)
-        # Where its time ends, by the clock of the record.
-        left = self._time_s - self._clock + row.began if self._interrupts else math.inf
-        has_begun = False
-        for call in row.calls:
-            if call.judge or call.began >= left:
-                continue
-            if self._is_refused(call):
-                if self._last is None:
-                    raise NotKnownError(f"the budget would have paused the run in {row.number}")
-                self._count += has_begun
-                return "budget", ""
-            has_begun = True
-            self._pay(call, is_cut=call.ended > left)
+        self._pay(call for call in row.calls if not call.judge)
         self._count = row.number
-        if row.ended > left:
-            raise _OutOfTimeError
-        self._clock += row.ended - row.began
         is_ahead = self._loop.check != "after"
         if row.status == "failed":
             return self._failed(row) or (self._look_ahead(row) if is_ahead else None)
@@ -276,11 +206,7 @@ class _Walk:
             if row.by == "break":
                 return "condition_met", "break"
             return self._look_ahead(row) if is_ahead else None
-        try:
-            verdict = self._check(row)
-        except _OutOfBudgetError:
-            self._keep_best(row, approved=False)
-            return "budget", ""
+        verdict = self._check(row)
         if verdict is None:
             return "failed", ""
         self._keep_best(row, approved=bool(verdict.approves))
@@ -298,10 +224,7 @@ class _Walk:
             return None
         if row is None:
             raise NotKnownError("what was there before the first iteration is not recorded")
-        try:
-            verdict = self._check(row)
-        except _OutOfBudgetError:
-            return "budget", ""
+        verdict = self._check(row)
         if verdict is None:
             return "failed", ""
         if verdict.approves and self._latest is not None:
@@ -312,15 +235,8 @@ class _Walk:
         if row.status not in ("succeeded", "failed"):
             words = {"not_begun": "had not begun", "timed_out": "timed out"}.get(row.status)
             raise NotKnownError(f"iteration {row.number} {words or 'was ' + row.status}")
-        if row.has_waited and (row.status == "failed" or self._time_s < math.inf):
+        if row.has_waited and row.status == "failed":
             raise NotKnownError(f"a call of iteration {row.number} waited for its budget")
-        if self._limits:
-            if row.has_overlap or row.attempts > 1:
-                words = f"calls of iteration {row.number} overlap, so that a limit of what is spent"
-                raise NotKnownError(f"{words} cannot be answered", "X105")
-            if any(call.is_capped for call in row.calls) and self._limits.keys() - {"calls"}:
-                words = f"the budget limits how long the answers of iteration {row.number} may be"
-                raise NotKnownError(f"{words}, so another one would have changed them", "X106")
 
     def _failed(self, row: IterationFacts) -> Ended | None:
         self._has_failures = True
@@ -331,21 +247,11 @@ class _Walk:
             self._failed_last = row.number
         return None
 
-    def _over(self, name: str) -> float:
-        used = self._usage.get(name, 0)
-        if name == "tokens":
-            used = self._usage["input_tokens"] + self._usage["output_tokens"]
-        return used - self._limits[name]
-
-    def _is_refused(self, call: Call) -> bool:
-        return any(self._over(n) + call.reserve.get(n, 0) > NOTHING for n in self._limits)
-
-    def _pay(self, call: Call, *, is_cut: bool = False) -> None:
-        """Counts a call; one that is cancelled on its way counts as far as it was reserved."""
-        usage = charged(call.reserve) if is_cut else call.usage
-        self._in_doubt += is_cut or call.is_in_doubt
-        for name in USAGE:
-            self._usage[name] += usage.get(name, 0)
+    def _pay(self, calls: Iterable[Call]) -> None:
+        for call in calls:
+            self._in_doubt += call.is_in_doubt
+            for name in USAGE:
+                self._usage[name] += call.usage.get(name, 0)
 
     def _keep_best(self, row: IterationFacts, *, approved: bool) -> None:
         """As the engine does: one that is approved is never beaten by one that is not."""
@@ -430,12 +336,7 @@ class _Walk:
         if not is_known:
             cast = f"the judge has {plural(len(votes), 'vote')} in iteration {row.number}"
             raise NotKnownError(f"{cast}, not {judge.votes}")
-        for call in calls[:took]:
-            if self._is_refused(call):
-                raise _OutOfBudgetError
-            seconds = call.ended - call.began
-            self._pay(call, is_cut=self._interrupts and self._clock + seconds > self._time_s)
-            self._pass(seconds)
+        self._pay(calls[:took])
         return met
 
 
@@ -462,13 +363,18 @@ def best_numbers(facts: LoopFacts, score: Score) -> list[int]:
 
 
 def own_rule(loop: Loop) -> Rule | None:
-    """The rule that a loop has in its file; None where a limit of it is computed."""
-    most, limits = loop.limits.iterations, loop.limits
-    if not isinstance(most, int) or isinstance(limits.time_s, Expression):
-        return None
-    values = {name: getattr(limits, name) for name in ("cost_usd", "tokens", "calls", "time_s")}
-    set_limits = tuple((name, value) for name, value in values.items() if value is not None)
-    return Rule(loop.until, most, loop.returns, set_limits, loop.facts)
+    """The rule that a loop has in its file; None where its number of iterations is computed."""
+    most = loop.limits.iterations
+    return Rule(loop.until, most, loop.returns, loop.facts) if isinstance(most, int) else None
+
+
+def limits_left_out(loop: Loop) -> str:
+    """Says which limits of a loop no answer has."""
+    limits = loop.limits
+    known = {"cost": limits.cost_usd, "tokens": limits.tokens, "calls": limits.calls}
+    known |= {"time": limits.time_s}
+    names = [name for name, limit in known.items() if limit is not None]
+    return f"rules are answered as if no limit of {' or '.join(names)} was reached" if names else ""
 
 
 def obstacle(loop: Loop, rule: Rule) -> str:
@@ -520,8 +426,7 @@ def rule_words(rule: Rule) -> str:
     """A rule in a line, for tables."""
     parts = filter(None, map(leaf_words, simple_conditions(rule.until)))
     joined = (" and " if isinstance(rule.until, AllOf) else ", ").join(parts)
-    limits = [f"{name.partition('_')[0]} {amount:g}" for name, amount in rule.limits]
-    return ", ".join([*filter(None, [joined]), f"at_most {rule.at_most}", *limits, rule.returns])
+    return ", ".join([*filter(None, [joined]), f"at_most {rule.at_most}", rule.returns])
 
 
 def leaf_words(condition: Any) -> str:

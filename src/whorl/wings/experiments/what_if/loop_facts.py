@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import Journal, RunId
     from whorl.runtimes.journal.keys import Seals
 
-VERSION = 8
+VERSION = 9
 # What must be computed before a rule is checked ahead of an iteration; a fault, or nothing.
 HANDED_OVER = "carry"
 # An atom that could not be evaluated: a rule that reads it would have failed there.
@@ -58,7 +58,6 @@ FILES_MAX = 20
 _FREE = frozenset({"number", "index", "previous"})
 # The rule of a loop is checked before an iteration: under this name is the scope that it sees.
 _AHEAD = "ahead"
-_PAUSES = frozenset({"run.paused", "run.resumed", "run.continued"})
 _STEERED = {"run.continued": "continued", "run.accepted": "accepted", "run.forked": "forked"}
 _ENDS = ("task.finished", "task.failed", "task.in_doubt")
 _NUMBER = re.compile(r"\[([0-9]+)\]")
@@ -71,19 +70,11 @@ Place: TypeAlias = tuple[str, int]
 
 @dataclass(slots=True)
 class Call:
-    """A call in the order of the journal: what it reserved and used, and which judge it asked.
-
-    `is_capped`: how long its answer may be follows from the budget that is left. `began` and
-    `ended` are seconds since the loop began.
-    """
+    """A call in the order of the journal: what it used, and which judge it asked."""
 
     judge: str = ""
-    reserve: dict[str, float] = field(default_factory=dict)
     usage: dict[str, float] = field(default_factory=dict)
-    is_capped: bool = False
     verdict: str = ""
-    began: float = 0.0
-    ended: float = 0.0
     is_in_doubt: bool = False
 
 
@@ -91,8 +82,7 @@ class Call:
 class IterationFacts:
     """What is known of one iteration; `is_judged`: it went through, and its rule was checked.
 
-    A rule that is checked before iterations has atoms from ahead of the next one. `began` is when
-    the iteration did, in seconds since the loop; `ended` is when its steps had.
+    A rule that is checked before iterations has atoms from ahead of the next one.
     """
 
     number: int
@@ -100,14 +90,10 @@ class IterationFacts:
     by: str = ""
     is_judged: bool = False
     is_approved: bool = False
-    attempts: int = 1
     atoms: dict[str, Any] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
-    has_overlap: bool = False
     # Whether a call waited until others had left it enough of a budget.
     has_waited: bool = False
-    began: float = 0.0
-    ended: float = 0.0
 
 
 @dataclass(slots=True)
@@ -126,8 +112,6 @@ class LoopFacts:
     usage: dict[str, float] = field(default_factory=dict)
     outside: dict[str, float] = field(default_factory=dict)
     steered: str = ""
-    # Whether its clock stood still, or was set anew.
-    has_paused: bool = False
     results: dict[int, dict[str, Json]] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
@@ -282,9 +266,7 @@ class _Facts(Observer):
         self._log = _CallLog()
         self._texts: dict[tuple[str, str], tuple[str | None, str | None]] = {}
         self._measured: dict[str, dict[str, Json]] = {}
-        self._has_paused = False
         self._ends: dict[str, dict[str, Any]] = {}
-        self._attempts: dict[tuple[str, int], int] = {}
         self._steered = ""
 
     def begun(self, machine: State, key: str) -> None:
@@ -301,7 +283,6 @@ class _Facts(Observer):
         for judge in machine.plan.rules[frame["node"]].judges.values():
             atom = atom_of(judge)
             judges.append(f"{atom} again {len(judges)}" if atom in judges else atom)
-        self._log.began[frame["address"]] = machine.now
         self._log.judges[frame["address"]] = judges
 
     def left(self, machine: State, key: str, outcome: Outcome) -> None:
@@ -343,7 +324,6 @@ class _Facts(Observer):
         body: dict[str, Any] = event.body
         if body.get("by") != BY_EXPERIMENT:
             self._steered = self._steered or _STEERED.get(event.kind, "")
-        self._has_paused |= event.kind in _PAUSES
         if event.at > machine.now:
             self._log.wait(machine.state.get("queue", ()))
         self._log.take(event, is_no_call=_is_asked_again(machine, event))
@@ -357,20 +337,16 @@ class _Facts(Observer):
         number, place = frame["count"], (frame["address"], frame["count"])
         row = IterationFacts(number, str(note["status"]), str(note.get("by") or ""))
         error: Any = note.get("error") or {}
-        if exploring.has_ended(frame):
-            # No rule has this budget or this bad luck: nobody knows what it would have given.
-            row.status = "cut" if is_cut(error) else row.status
-            row.status = "unanswered" if is_outside(error) else row.status
+        # No rule has this budget or this bad luck: nobody knows what it would have given.
+        if is_cut(error):
+            row.status = "cut"
+        elif exploring.has_ended(frame) and is_outside(error):
+            row.status = "unanswered"
         # One that was put aside before its verdict would have been judged, too.
         row.is_judged = "met" in note or frame["phase"] == "judging"
         row.is_approved = bool(note.get("approved"))
-        began = self._log.began[frame["address"]]
-        row.began, row.ended = frame["iteration"]["at"] - began, machine.now - began
-        row.attempts = self._attempts[place] = self._attempts.get(place, 0) + 1
-        self._log.close(place, machine.now)
-        row.calls = self._log.of[place]
-        row.ended = min([row.ended, *(call.began for call in row.calls if call.judge)])
-        row.has_overlap, row.has_waited = place in self._log.overlaps, place in self._log.waits
+        self._log.close(place)
+        row.calls, row.has_waited = self._log.of[place], place in self._log.waits
         if machine.loop(key).check != "after":
             row.atoms = self._ahead(machine, key, row)
         elif row.status == "succeeded":
@@ -452,7 +428,6 @@ class _Facts(Observer):
                 facts.returned, facts.made = body["returned_iteration"], body["iterations"]
                 facts.usage = {name: amount_in(body["usage"].get(name)) for name in USAGE}
             facts.steered, facts.outside = self._steered, dict(self._log.outside)
-            facts.has_paused = self._has_paused
         return list(self._loops.values())
 
 
@@ -499,11 +474,9 @@ class _CallLog:
     """Counts calls while a journal is read; `outside` is what those used that are in no loop."""
 
     def __init__(self) -> None:
-        # When the loops in question began, and their judges by their atoms.
-        self.began: dict[str, float] = {}
+        # The judges of the loops in question, by their atoms.
         self.judges: dict[str, list[str]] = {}
         self.of: defaultdict[Place, list[Call]] = defaultdict(list)
-        self.overlaps: set[Place] = set()
         self.waits: set[Place] = set()
         self.outside = dict.fromkeys(USAGE, 0.0)
         # Calls that did not fit into a budget, so that they are not on their way.
@@ -520,26 +493,22 @@ class _CallLog:
         """Takes the beginning or the end of a call in; all other events are none."""
         body: dict[str, Any] = event.body
         if event.kind == "task.started":
-            for place in self._places(event.address):
-                if any(place in self._places(other) for other in self._open):
-                    self.overlaps.add(place)
-            self._open[event.address] = body | {"at": event.at}
+            self._open[event.address] = body
         elif event.kind in _ENDS:
-            started = self._open.get(event.address, {})
             usage = {name: amount_in((body.get("usage") or {}).get(name)) for name in USAGE}
             if event.kind == "task.in_doubt":
                 usage = _reserved(body)
             else:
                 self._open.pop(event.address, None)
             if not is_no_call:
-                self._count(event, started, usage)
+                self._count(event, usage)
 
     def _places(self, address: str) -> list[Place]:
         """The iterations that something happens in, of the loops in question."""
         found = ((address[: at.start()], int(at[1])) for at in _NUMBER.finditer(address))
         first = _FIRST_JUDGE.fullmatch(address)
         before = [(first[1], 0)] if first is not None else []
-        return [place for place in (*found, *before) if place[0] in self.began]
+        return [place for place in (*found, *before) if place[0] in self.judges]
 
     def _judge(self, place: Place, address: str) -> str:
         """Which judge of a loop a call asks; or none."""
@@ -547,15 +516,14 @@ class _CallLog:
         asked = _JUDGE.fullmatch(address[len(base) :])
         return self.judges[place[0]][int(asked[1] or 1) - 1] if asked else ""
 
-    def _count(self, event: Event, started: dict[str, Any], usage: dict[str, float]) -> None:
+    def _count(self, event: Event, usage: dict[str, float]) -> None:
         address, value = event.address, event.body.get("value")
         places = self._places(address)
         for place in places:
             if (cancelled := self._cancelled.get((place, address))) is not None:
                 cancelled.usage, cancelled.is_in_doubt = usage, False
                 continue
-            call = self._made(place, started, event.at, usage)
-            call.judge = self._judge(place, address)
+            call = Call(self._judge(place, address), usage)
             call.is_in_doubt = event.kind == "task.in_doubt"
             if call.judge and isinstance(value, dict):
                 call.verdict = str(value.get("verdict"))
@@ -563,16 +531,7 @@ class _CallLog:
         for name, amount in usage.items() if not places else ():
             self.outside[name] += amount
 
-    def _made(
-        self, place: Place, started: dict[str, Any], now: float, usage: dict[str, float]
-    ) -> Call:
-        reserve = {n: amount_in(v) for n, v in (started.get("reserve") or {}).items()}
-        began = self.began[place[0]]
-        call = Call("", reserve, usage, bool(started.get("cap")))
-        call.began, call.ended = started.get("at", now) - began, now - began
-        return call
-
-    def close(self, place: Place, now: float) -> None:
+    def close(self, place: Place) -> None:
         """An iteration ends: calls that are cancelled with it count as reserved.
 
         A reply that comes all the same tells what they used.
@@ -580,8 +539,7 @@ class _CallLog:
         for address, started in self._open.items():
             is_known = (place, address) in self._cancelled or address in self.refused
             if place in self._places(address) and not (is_known or self._judge(place, address)):
-                call = self._made(place, started, now, _reserved(started))
-                call.is_in_doubt = True
+                call = Call(usage=_reserved(started), is_in_doubt=True)
                 self._cancelled[place, address] = call
                 self.of[place].append(call)
 

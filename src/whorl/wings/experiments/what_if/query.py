@@ -38,6 +38,7 @@ from whorl.wings.experiments.what_if.evaluate import (
     Rule,
     answer,
     leaf_words,
+    limits_left_out,
     obstacle,
     own_rule,
     reads_best,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from whorl.ir import Condition, Value, Workflow
-    from whorl.runtimes.journal.journal import Journal, RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.replay import Cassette, Replayed
     from whorl.wings.experiments.trials import Outcome
@@ -64,9 +65,6 @@ if TYPE_CHECKING:
     from whorl.wings.experiments.what_if.sweep import RuleResult, Sweep
 
 RUNS_MAX = 1_000
-# The words of the native format for limits; a time without a unit is in seconds.
-_LIMITS = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls", "time_s": "time"}
-_TIMED = frozenset({"task.started", "task.finished", "task.failed"})
 # A call of a judge: of which loop, which of its judges, and which attempt.
 _ASKED = re.compile(
     r"(?P<before>(?:.*/)?(?P<loop>[^/\[]+)\[[0-9]+\](?:#[0-9]+)?/)"
@@ -91,12 +89,14 @@ class WhatIf:
     outputs: dict[str, Any] | None = None
     results: dict[str, Any] | None = None
     remembers: bool = False
+    # Which limits of the loop are left out of the answer.
+    without: str = ""
     workflow: str = ""
     unpriced: int = 0
 
     def document(self) -> dict[str, Any]:
         made: dict[str, Any] = {"run": self.run, "loop": self.loop, "outputs": self.outputs}
-        made |= {"unpriced_calls": self.unpriced}
+        made |= {"unpriced_calls": self.unpriced, "without": self.without}
         made |= {"as_it_was": asdict(self.as_it_was), "answer": asdict(self.answer)}
         for each in (made["as_it_was"], made["answer"]) if self.unpriced else ():
             each["usage"] = each["usage"] | {"cost_usd": None}
@@ -110,11 +110,12 @@ class WhatIf:
 def rule_of(
     workflow: Workflow, loop: Loop, until: str = "", at_most: Any = None, returns: str | None = None
 ) -> Rule:
-    """The rule of a loop with some of it changed, in the words of the native format.
-
-    `at_most` is how many iterations may be, or limits by name, or these as YAML.
-    """
+    """The rule of a loop with some of it changed, in the words of the native format."""
     changed = rule_from_text(until, loop, workflow, at_most=at_most, **{"return": returns})
+    limits = replace(changed.limits, iterations=1, iteration_time_s=None, interrupts=True)
+    if at_most is not None and limits != LoopLimits(1, time_s=loop.limits.time_s):
+        words = "what-if answers no limit of cost, tokens, calls or time"
+        raise UsageError(words, help="give a number of iterations", code="X105")
     rule = own_rule(changed)
     if rule is None:
         raise UsageError(f"a limit of {loop.name!r} is computed; give --at-most", code="X106")
@@ -144,11 +145,10 @@ def what_ifs_of(
     for facts in found:
         made = WhatIf(str(run), facts.address, _as_it_was(facts), answer(facts, loop, rule))
         made.results = facts.results.get(made.answer.returned or 0)
-        made.workflow, made.unpriced = workflow.name, unpriced
+        made.workflow, made.unpriced, made.without = workflow.name, unpriced, limits_left_out(loop)
         made.remembers = loop.memory is not None and loop.memory.across_runs
         if made.answer.exact and "[" not in facts.address:
             cassette = cassette_from_run(store, run, result_of(store, run))
-            cassette = with_seconds(cassette, store, run) if made.answer.by_clock else cassette
             _take_outputs(made, played(workflow, loop, rule, cassette), rule if check else None)
         answers.append(made)
     return answers
@@ -201,12 +201,10 @@ def _as_it_was(facts: LoopFacts) -> Answer:
 
 
 def with_rule(workflow: Workflow, loop: Loop, rule: Rule) -> Workflow:
-    budgets: Any = dict(rule.limits)
     limits = LoopLimits(
         iterations=rule.at_most,
         iteration_time_s=loop.limits.iteration_time_s,
         interrupts=loop.limits.interrupts,
-        **budgets,
     )
     returns: Any = rule.returns
     changed = replace(loop, until=rule.until, limits=limits, returns=returns, facts=rule.names)
@@ -230,18 +228,6 @@ def played(workflow: Workflow, loop: Loop, rule: Rule, cassette: Cassette) -> Re
     calls = {place: call for a, call in cassette.calls.items() if (place := moved(a)) is not None}
     options = {n: v for n, v in cassette.options.items() if n != "iterations"}
     return replay(with_rule(workflow, loop, rule), replace(cassette, calls=calls, options=options))
-
-
-def with_seconds(cassette: Cassette, journal: Journal, run: RunId) -> Cassette:
-    """The replies of a run with how long each call took, for rules that have a time limit."""
-    calls, began = {address: dict(call) for address, call in cassette.calls.items()}, {}
-    for entry in journal.read(run, kinds=_TIMED):
-        event = entry.event
-        if event.kind == "task.started":
-            began[event.address] = event.at
-        elif event.address in calls:
-            calls[event.address]["seconds"] = event.at - began.get(event.address, event.at)
-    return replace(cassette, calls=calls)
 
 
 def _judges(until: Condition | None) -> dict[str, int]:
@@ -282,9 +268,7 @@ def written(loop: Loop, rule: Rule) -> list[str]:
             lines.append(f"until: {until}")
         except (CannotWriteError, KeyError):
             lines.append("until: (as it is)")
-    limits = {_LIMITS[name]: amount for name, amount in rule.limits}
-    most = json.dumps({"iterations": rule.at_most, **limits}) if limits else rule.at_most
-    return [*lines, f"at_most: {most}", f"return: {rule.returns}"]
+    return [*lines, f"at_most: {rule.at_most}", f"return: {rule.returns}"]
 
 
 def document_of(sweep: Sweep, loop: Loop) -> dict[str, Any]:
@@ -380,7 +364,7 @@ def atom_names(loop: Loop) -> dict[str, str]:
 def rule_document(rule: Rule, names: dict[str, str]) -> dict[str, Any]:
     until = None if rule.until is None else _condition_document(rule.until, names)
     made: dict[str, Any] = {"until": until, "at_most": rule.at_most, "return": rule.returns}
-    return made | {"limits": dict(rule.limits)}
+    return made | {"limits": {}}
 
 
 def _condition_document(condition: Condition, names: dict[str, str]) -> dict[str, Any]:
@@ -463,7 +447,7 @@ class IterationOutputs:
             return self._computed(results)
         if not self._can_play:
             return None
-        rule = Rule(None, number, "last", (), self._loop.facts)
+        rule = Rule(None, number, "last", self._loop.facts)
         # In a thread of its own, since who asks may be in an event loop, and a replay has one, too.
         with ThreadPoolExecutor(1) as pool:
             work = pool.submit(played, self._workflow, self._loop, rule, self._cassette)

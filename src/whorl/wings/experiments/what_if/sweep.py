@@ -20,6 +20,7 @@ from whorl.wings.experiments.what_if.evaluate import (
     Rule,
     best_numbers,
     first_score,
+    limits_left_out,
     obstacle,
     own_rule,
     rule_words,
@@ -122,7 +123,7 @@ def results_of(loop: Loop, rules: Sequence[Rule], subjects: Sequence[Subject]) -
         if why := obstacle(loop, result.rule):
             result.unknown, result.why = len(subjects), why
         else:
-            alike.setdefault(repr((result.rule.until, result.rule.limits)), []).append(result)
+            alike.setdefault(repr(result.rule.until), []).append(result)
     for group in alike.values():
         family = AlikeRules(loop, [result.rule for result in group])
         for subject in subjects:
@@ -214,6 +215,7 @@ def sweep_of(
         bands=bands_of(values, units),
         words=[*subject_words(subjects, loop), *growth_words(values, units, margin)],
     )
+    found.words += filter(None, [limits_left_out(loop)])
     if ranked:
         _recommend(found, units, margin)
     return found
