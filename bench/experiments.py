@@ -53,7 +53,7 @@ def _subjects(loop: Loop) -> list[Subject]:
     for number in range(RUNS):
         rows = []
         for count in range(1, ITERATIONS + 1):
-            calls = [Call("", {}, {"cost_usd": 0.003 + 0.001 * draw.random()}) for _ in range(2)]
+            calls = [Call("", {"cost_usd": 0.003 + 0.001 * draw.random()}) for _ in range(2)]
             atoms = {atom: round(draw.random(), 2)}
             row = IterationFacts(count, "succeeded", is_judged=True, atoms=atoms, calls=calls)
             rows.append(row)

@@ -157,18 +157,6 @@ def test_nothing_beside_the_store_is_written_elsewhere(
     assert (state(victim.parent), list(victim.parent.rglob("*.db*"))) == (before, [])
 
 
-def test_facts_of_runs_are_not_written_through_a_link(tmp_path: Path, victim: Path) -> None:
-    from whorl.wings.experiments.what_if.loop_facts import FactsCache, LoopFacts
-
-    lay(tmp_path / "facts" / "known.z", victim, FILE)
-    cache = FactsCache(tmp_path / "facts", "known")
-    cache.put("run", "key", LoopFacts("run", "l"), {})
-
-    cache.write()
-
-    assert victim.read_text() == OWN
-
-
 def test_the_log_of_what_runs_elsewhere_is_not_written_through_a_link(
     clone: Clone, victim: Path
 ) -> None:

@@ -61,8 +61,8 @@ def test_schedules_are_made_listed_steered_and_removed(client: Client) -> None:
 @pytest.mark.parametrize(
     ("new", "status", "code"),
     [
-        ({"workflow": "polish.yaml"}, 400, "W900"),
-        ({"workflow": "polish.yaml", "cron": "@daily", "every": "1h"}, 400, "W900"),
+        ({"workflow": "polish.yaml"}, 400, "W916"),
+        ({"workflow": "polish.yaml", "cron": "@daily", "every": "1h"}, 400, "W916"),
         ({"workflow": "gated.yaml", "cron": "61 * * * *"}, 400, "W916"),
         ({"workflow": "gated.yaml", "cron": "@daily", "zone": "Mars/Base"}, 400, "W916"),
         ({"workflow": "gated.yaml", "every": "1ms"}, 400, "W916"),

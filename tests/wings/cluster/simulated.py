@@ -49,7 +49,6 @@ class Simulated:
     is_ended: bool = False
     _count: int = 0
     _task: int = 0
-    _is_entered: bool = False
     _calls: dict[int, tuple[int, dict[str, Any]]] = field(default_factory=dict)
     _timers: dict[int, tuple[int, float]] = field(default_factory=dict)
     _waiting: list[Any] = field(default_factory=list)
@@ -148,18 +147,14 @@ class Simulated:
         self.random.shuffle(jobs)
         for happen, seq in jobs:
             happen(seq, activation)
-        signals = [(messages.ASK, messages.event_to_json(each)) for each in self._requests()]
-        if self._is_entered and self.random.random() < 0.3:
-            self._is_entered = False
-            signals.insert(self.random.randint(0, len(signals)), (messages.TURN, None))
-        for name, given in signals:
+        for request in self._requests():
+            given = messages.event_to_json(request)
             signal = self._event("WORKFLOW_EXECUTION_SIGNALED")
             attributes = signal.workflow_execution_signaled_event_attributes
             job = activation.jobs.add().signal_workflow
-            attributes.signal_name = job.signal_name = name
-            if given is not None:
-                self._fill(attributes.input, given)
-                self._fill(job, given, "input")
+            attributes.signal_name = job.signal_name = messages.ASK
+            self._fill(attributes.input, given)
+            self._fill(job, given, "input")
             self._decode(signal)
 
     def _requests(self) -> list[Event]:
@@ -269,7 +264,6 @@ class Simulated:
             job.seq, job.succeeded.run_id = given.seq, "lane"
         elif kind == "signal_external_workflow_execution":
             later.jobs.add().resolve_signal_external_workflow.seq = given.seq
-            self._is_entered = given.signal_name == messages.ENTER
         else:
             assert kind == "upsert_workflow_search_attributes", kind
 

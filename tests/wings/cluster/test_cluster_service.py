@@ -17,11 +17,7 @@ from temporalio.client import Client as Temporal
 from temporalio.service import RPCError
 
 from cluster.cluster import Server, whorl, worker
-from conformance.replies import Script, ScriptedWorkers
 from waiting import PATIENCE_S, wait_until
-from whorl.dialects import read_workflow
-from whorl.interpreter.events import Event
-from whorl.runtimes.start_options import Start
 from whorl.wings.automation.webhooks import standard_signature
 from whorl.wings.cluster.connection import connect
 from whorl.wings.cluster.worker import missing_attributes
@@ -30,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from whorl.runtimes.journal.journal import RunId
 
 CLUSTER = """
 [queue]
@@ -213,60 +208,6 @@ def test_secret_inputs_reach_calls_and_nobody_else(client: Client, project: Path
 def _are_apart(spans: list[tuple[float, float]]) -> bool:
     """Whether each begins when the one before has ended."""
     return all(before[1] <= after[0] for before, after in pairwise(sorted(spans)))
-
-
-def test_only_so_many_runs_of_a_workflow_run_at_once(client: Client, project: Path) -> None:
-    """Each begins when the one before has ended; one that waits can be cancelled."""
-    runs = [client.start("one.yaml", inputs={"n": number}) for number in (11, 12, 13, 14)]
-
-    def events(run: str) -> dict[str, float]:
-        told = client.get(f"/runs/{run}/events")["events"]
-        return {f"{each['kind']} {each['address']}": each["at"] for each in told}
-
-    def begun() -> list[str]:
-        return [run for run in runs if "task.started hold" in events(run)]
-
-    wait_until(lambda: bool(begun()))
-    dropped = next(run for run in runs if run not in begun())
-    client.post(f"/runs/{dropped}/cancel")
-    client.wait(dropped, "cancelled")
-    kept = [run for run in runs if run != dropped]
-    for number in (11, 12, 13, 14):
-        (project / f"go{number}").touch()
-    for run in kept:
-        client.wait(run, "succeeded")
-    told = [events(run) for run in kept]
-    assert _are_apart([(each["task.started hold"], each["run.finished "]) for each in told])
-    assert "task.started hold" not in events(dropped)
-
-
-def test_a_place_is_kept_over_executions_and_given_back_when_a_person_is_asked(
-    server: Server, tmp_path: Path
-) -> None:
-    text = """
-whorl: 1
-name: laned
-steps:
-  polish: {repeat: {at_most: 6, steps: {write: {ask: "Write"}}}}
-  ok: {approve: "Is it good?"}
-"""
-
-    async def go() -> None:
-        workers = ScriptedWorkers(Script({"write": "a draft"}))
-        async with server.runtime(tmp_path / "laned.db", workers, events_max=20) as runtime:
-            runtime.origin, flow = "server", read_workflow(text, "laned.yaml").workflow
-            runs = [(await runtime.start(flow, Start(at_once=1)))[0] for _ in range(3)]
-            assert [await runtime.drive(run) for run in runs] == ["waiting"] * 3
-
-            def at(run: RunId, kind: str) -> float:
-                return next(e.event.at for e in runtime.store.read(run) if e.event.kind == kind)
-
-            spans = [(at(run, "task.started"), at(run, "loop.finished")) for run in runs]
-            assert _are_apart(spans), spans
-            yes = Event("gate.decided", "ok", 0.0, {"request": "yes", "approved": True})
-            assert await runtime.drive(runs[0], [yes]) == "succeeded"
-
-    asyncio.run(go())
 
 
 TICK = 'whorl: 1\nname: tick\nsteps:\n  a: {ask: "Write it"}\n'

@@ -36,7 +36,6 @@ def _beginning(seed: int) -> tuple[Beginning, Plan]:
         behaviour=BEHAVIOUR,
         events_max=random.choice((10, 40, 8_000)),
         effects=random.choice(({}, EFFECTS)),
-        at_once=random.choice((0, 0, 1)),
         intents_max=random.choice((0, 1, 3)),
         first=[event_to_json(Event("run.started", "", 0.0, body))],
     )

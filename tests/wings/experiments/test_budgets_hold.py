@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from experiments.guess import EXPERIMENT, FILE, FLOW, PLAIN, advised, run_json, whorl
+from experiments.guess import FILE, advised, run_json, whorl
 from experiments.served import ALONE, EACH_USD, JUDGED, LOOP, Billed, ran, served
 
 EXPLORING = ALONE + "explore: {polish: 5}\n"
@@ -66,7 +64,9 @@ def test_trials_that_the_budget_ended_are_no_result_and_go_on_with_more(billed: 
     assert (code, more, again) == (5, 0, 0)
     assert (found["done"], found["cases"], billed_then) == (0, 0, 2)
     assert (cut["status"], cut["solved"], cut["grades"]) == ("paused", None, {})
-    assert found["notes"] == ["the budget ended 1 trial of 'base': a larger one continues it"]
+    assert found["notes"] == [
+        "1 trial of 'base': the budget was not enough; a larger one continues them"
+    ]
     assert found["notes"][0] in told
     assert spent <= 0.7
     # Nothing that was paid for is paid for again.
@@ -135,23 +135,20 @@ def test_exploring_that_the_budget_ended_goes_on_to_its_end_with_more(billed: Bi
     assert billed.calls == 2 * 2 * 5
 
 
-def goes_on(words: list[str], billed: Billed) -> bool:
-    """Whether a command that was advised asks the model for something more."""
-    before = billed.calls
-    code = whorl(*words).exit_code
-    assert code in (0, 5)
-    return billed.calls > before
+def runs_to_the_end(words: list[str]) -> bool:
+    """Whether a command that was advised, and those that it advises, run the experiment."""
+    for _ in range(9):
+        done = whorl(*words)
+        if done.exit_code == 0:
+            return True
+        assert done.exit_code == 5
+        words = advised(done.stderr)
+    return False
 
 
-# A budget in the file or in the command, and in the case of both the larger one or the smaller one.
 @pytest.mark.parametrize(
     ("text", "tokens", "own", "budget"),
-    [
-        (ALONE, 3_000, "", "1"),
-        (JUDGED, 9_000, "budget: 1\n", ""),
-        (ALONE, 9_000, "budget: 1\n", "0.4"),
-        (JUDGED, 3_000, "budget: 1\n", "2.0"),
-    ],
+    [(ALONE, 3_000, "", "1"), (JUDGED, 9_000, "budget: 1\n", "0.4")],
 )
 def test_a_report_names_a_budget_that_goes_on(
     billed: Billed, text: str, tokens: int, own: str, budget: str
@@ -166,8 +163,7 @@ def test_a_report_names_a_budget_that_goes_on(
     assert "next: " in told
     # Without one the command would spend as much as it takes.
     assert own or "--budget" in advised(told)
-    assert advised(told) == advised(paused.stderr)
-    assert goes_on(advised(told), billed)
+    assert runs_to_the_end(advised(told))
 
 
 def test_a_budget_that_is_smaller_than_that_of_the_file_needs_no_other_one(billed: Billed) -> None:
@@ -187,30 +183,11 @@ def test_what_if_names_a_budget_where_it_is_the_reason(billed: Billed, budget: s
 
     if budget == "16":
         told = run_json("what-if", FILE)["not_recommended"]
-        assert "complete them" in told
+        assert "before all trials have ended" in told
     else:
         told = whorl("what-if", FILE, "--at-most", "2").stderr
         assert "error[X116]: no run of experiment 'guess' has ended yet: the budget" in told
-    assert goes_on(advised(told), billed)
-
-
-@pytest.mark.parametrize("explore", [True, False])
-def test_x109_names_the_trial_budget_that_cut_the_trials(*, explore: bool) -> None:
-    short = FLOW.replace('iteration }}"}', 'iteration }}", max_tokens: 100}')
-    Path("guess.yaml").write_text(short.replace("returns:", "max_tokens: 100, returns:"))
-    text = EXPERIMENT if explore else PLAIN
-    Path(FILE).write_text(text + "trial_budget: 0.005\n")
-    run_json("experiment", "run", FILE)
-
-    asked = whorl("what-if", FILE)
-    Path(FILE).write_text(text + "trial_budget: 1\n")
-    again = whorl(*advised(asked.stderr))
-
-    assert asked.exit_code == 2
-    assert "; the trial_budget ended 12 of 12 trials early" in asked.stderr
-    assert "= help: raise trial_budget, then: whorl " in asked.stderr
-    assert again.exit_code == 0
-    assert whorl("what-if", FILE).exit_code == 0
+    assert runs_to_the_end(advised(told))
 
 
 @pytest.mark.parametrize("is_fresh", [False, True])

@@ -196,8 +196,7 @@ def expected(told: str) -> list[float]:
     return [float(amount) for amount in re.findall(r"about \$([\d.]+) in all", told)]
 
 
-def test_what_all_of_it_will_cost_is_told_by_whole_cases() -> None:
-    """All cases cost the same here, so that the first one tells exactly."""
+def test_what_all_of_it_will_cost_is_told_once_a_case_is_whole() -> None:
     judged(PLAIN + "trial_budget: 1.2\n")
     write_cases(9)
 
@@ -208,7 +207,8 @@ def test_what_all_of_it_will_cost_is_told_by_whole_cases() -> None:
 
     assert (paused.exit_code, more.exit_code) == (5, 0)
     for each in (paused, more):
-        assert set(expected(each.stderr)) == {round(spent, 2)}
+        assert expected(each.stderr)
+        assert all(0.5 * spent < one < 1.5 * spent for one in expected(each.stderr))
     assert expected(again.stderr) == []
 
 
@@ -226,10 +226,10 @@ def test_a_trial_budget_that_is_too_small_is_named_and_one_that_is_raised_goes_o
     rest = foretold("experiment", "run", FILE)
     last = run_json("experiment", "run", FILE)
 
-    why = "stopped: the cost budget of the run does not allow 'write'; raise trial_budget"
+    why = "the cost budget of the run does not allow 'write'; raise trial_budget to continue them"
     for name in ("base", "longer"):
         assert f"{name}: 3 of 3 trials failed (R103): graded 0" in stopped.stdout
-        assert f"3 trials of '{name}' {why}" in stopped.stdout
+        assert f"3 trials of '{name}': {why}" in stopped.stdout
     # What has to be run is not told apart where it is all of them.
     assert (some.get("to run"), same.get("to run"), rest.get("to run")) == (None, 0, None)
     assert {row["status"] for row in between["rows"]} == {"paused"}

@@ -82,27 +82,20 @@ def test_runs_of_other_versions_are_counted(words: tuple[str, ...]) -> None:
     assert whorl(*words).exit_code == 0
 
 
-def test_a_grade_that_is_missing_is_named_with_what_to_do() -> None:
+def test_grades_that_are_missing_are_told_with_what_to_do() -> None:
     """All iterations of one case have none, so no rule has a grade for all runs."""
-    grade = "grade: \"7 if case.n == '3' else 1\"\n"
-    Path(FILE).write_text(EXPERIMENT.replace(GRADE, grade))
-    run_json("experiment", "run", FILE)
+    for grade, advice in (
+        ("\"7 if case.n == '3' else 1\"", "the report lists what has no grade"),
+        ('{person: "Good?", show: "{{ outputs.text }}"}', "a person has to grade it"),
+    ):
+        Path(FILE).write_text(EXPERIMENT.replace(GRADE, f"grade: {grade}\n"))
+        run_json("experiment", "run", FILE)
 
-    asked = whorl("what-if", FILE)
+        asked = whorl("what-if", FILE)
 
-    assert asked.exit_code == 2
-    assert (
-        "error[X114]: no rule is answered by all 12 runs: iteration 1 of case '4' has no grade: "
-        "grader 'grade' gave '7': a grade is from 0 to 1" in asked.stderr
-    )
-    assert "correct grader 'grade': no trial runs again" in asked.stderr
-
-    taste = 'grade: {taste: {person: "Would you send this?", show: "{{ outputs.text }}"}}\n'
-    Path(FILE).write_text(EXPERIMENT.replace(GRADE, taste))
-    run_json("experiment", "run", FILE)
-    asked = whorl("what-if", FILE)
-    assert "iteration 1 of case '1' has no grade: grader 'taste' has not graded it" in asked.stderr
-    assert "a person has to grade it" in asked.stderr
+        assert asked.exit_code == 2
+        assert "error[X114]: no rule is answered by all 12 runs" in asked.stderr
+        assert advice in asked.stderr
 
 
 def test_a_report_of_nothing_has_no_numbers() -> None:

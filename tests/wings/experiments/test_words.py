@@ -56,21 +56,6 @@ def test_a_report_says_who_grades_which_cases_differ_and_what_to_ask_next() -> N
     assert whorl("what-if", FILE, "--variant", "longer").stdout.startswith(title)
 
 
-def test_nobody_is_sent_to_what_if_where_it_has_no_answer() -> None:
-    """Steps after the loop decide what is graded; and a workflow without a loop has no rule."""
-    later = '  tell: {ask: "Guess {{ polish.write }}"}\noutputs: {text: "{{ tell }}"}'
-    change('outputs: {text: "{{ polish.write }}"}', later)
-    behind = whorl("experiment", "run", FILE)
-    flat = 'whorl: 1\nname: flat\ninputs: {n: integer}\nsteps: {tell: {ask: "Guess {{ n }}"}}\n'
-    Path("flat.yaml").write_text(flat + 'outputs: {text: "{{ tell }}"}\n')
-    file = f"experiment: 1\nname: flat\nworkflow: flat.yaml\ncases: cases.csv\n{GRADE}"
-    Path("flat.experiment.yaml").write_text(file)
-    without = whorl("experiment", "run", "flat.experiment.yaml")
-
-    assert behind.exit_code == without.exit_code == 0
-    assert "next: " not in behind.stdout + without.stdout
-
-
 @pytest.mark.parametrize("level", [0.95, 0.99])
 @pytest.mark.parametrize(
     "pairs",
@@ -113,22 +98,6 @@ def test_a_trial_that_a_person_steers_is_left_out_and_named() -> None:
     assert after["is_complete"]
     assert [one["variants"]["longer"]["cases"] for one in (before, after)] == [12, 11]
     assert after["variants"]["longer"]["grade"]["value"] == pytest.approx(0.4)
-
-
-def test_a_trial_that_a_person_pauses_is_left_out_until_it_goes_on() -> None:
-    ask = '  gate: {approve: {message: "Good?", show: "{{ polish.write }}"}}\noutputs:'
-    change("outputs:", ask)
-    whorl("experiment", "run", FILE)
-    trial = run_json("ls", "--all", "--status", "waiting", "-n", "1")[0]["run"]
-    left_out = []
-
-    for words in (("pause",), ("resume",), ("approve", "--value", "a good one")):
-        # It waits again after it was resumed.
-        assert whorl(words[0], trial, *words[1:]).exit_code in (0, 4)
-        notes = run_json("experiment", "report", FILE)["notes"]
-        left_out.append(f"1 trial was steered by a person and is left out: {trial}" in notes)
-
-    assert left_out == [True, False, True]
 
 
 SCORES = ("0.1", "0.3", "0.5", "0.8", "0.95")

@@ -33,12 +33,11 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite.store import HookRow
     from whorl.services.project import Project
     from whorl.wings.automation.registry import Listed
-    from whorl.wings.automation.table import Firing, Overlap
+    from whorl.wings.automation.table import Overlap
     from whorl.wings.automation.webhooks import Format
 
 
 R = TypeVar("R")
-_NO_SCHEDULES = "no schedules yet; make one with `whorl schedule add FILE --cron EXPR`"
 
 
 @click.group(cls=CommandGroup)
@@ -134,7 +133,7 @@ def schedule_ls(project: Project, *, as_json: bool) -> None:
         print_json([document(each) for each in listed])
         return
     if not listed:
-        say(_NO_SCHEDULES)
+        say("no schedules yet; make one with `whorl schedule add FILE --cron EXPR`")
         return
     head = ("NAME", "WHEN", "NEXT", "LAST", "FILE")
     print_lines(table([head, *(_row(project, each) for each in listed)]))
@@ -200,39 +199,30 @@ def _change(project: Project, change: Callable[[Schedules], Awaitable[R]]) -> R:
 def _row(project: Project, each: Listed) -> tuple[str, ...]:
     file = each.schedule.file.removeprefix(f"{project.root}/")
     due = "paused" if each.schedule.paused else "-" if each.next is None else clock(each.next)
-    last = _last(each.firings[0]) if each.firings else "-"
+    last = "-"
+    for firing in each.firings[:1]:
+        about = firing.run if firing.state == "started" else firing.reason
+        last = f"{clock(firing.due)} {firing.state}{f': {about}' if about else ''}"
     return each.schedule.name, line(each.words, 50), due, line(last, 60), line(file, 40)
-
-
-def _last(firing: Firing) -> str:
-    about = firing.run if firing.state == "started" else firing.reason
-    return f"{clock(firing.due)} {firing.state}{f': {about}' if about else ''}"
 
 
 def document(each: Listed) -> dict[str, object]:
     """A schedule as programs see it."""
     known = each.schedule
+    own = ("name", "file", "overlap", "backfill", "inputs", "paused")
+    firings = [{n: getattr(f, n) for n in ("due", "state", "run", "reason")} for f in each.firings]
     return {
-        "name": known.name,
-        "file": known.file,
+        **{name: getattr(known, name) for name in own},
         "workflow": known.named,
         "when": each.words,
         "next": each.next,
-        "overlap": known.overlap,
-        "backfill": known.backfill,
-        "inputs": known.inputs,
         "budget_usd": known.limits.get("cost_usd"),
-        "paused": known.paused,
         "trouble": each.trouble,
-        "firings": [
-            {"due": f.due, "state": f.state, "run": f.run, "reason": f.reason} for f in each.firings
-        ],
+        "firings": firings,
     }
 
 
 # `whorl hook`: addresses that other systems call to start a workflow, each with a secret.
-
-_ONCE = "the secret is shown this once; `whorl hook rotate` makes another one"
 
 
 @click.group(cls=CommandGroup)
@@ -332,18 +322,13 @@ def _tell(project: Project, row: HookRow, secret: str, *, as_json: bool) -> None
         return
     echo(_address(project, row))
     echo(secret)
-    say(_ONCE)
+    say("the secret is shown this once; `whorl hook rotate` makes another one")
 
 
 def _shown(project: Project, row: HookRow) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "file": row.file,
-        "workflow": row.workflow or None,
-        "format": row.format,
-        "url": _address(project, row),
-        "created_at": row.created_at,
-    }
+    own = ("name", "file", "format", "created_at")
+    shown = {name: getattr(row, name) for name in own}
+    return shown | {"workflow": row.workflow or None, "url": _address(project, row)}
 
 
 def _address(project: Project, row: HookRow) -> str:

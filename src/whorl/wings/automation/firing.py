@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 LOOK_S: Final = 1.0
 # So many firings of a schedule wait for their turn at most.
 WAITING_MAX: Final = 100
-_LOOK_MIN_S: Final = 0.05
 _CHECK_S: Final = 30.0
 # How often the files of the project are looked through for triggers of the clock's.
 _FOLLOW_S: Final = 10.0
@@ -109,8 +108,6 @@ class Scheduler:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_S):
                         await self.awake.wait()
-                        # Many runs may end at the same time.
-                        await asyncio.sleep(_LOOK_MIN_S)
         finally:
             for task in self.asking.values():
                 task.cancel()
@@ -273,8 +270,6 @@ def scheduler_of(state: ServerState) -> Scheduler:
 
 # What a server asks of other systems for a trigger: whether there is news.
 
-# The status of a reply that has no news.
-_NOTHING: Final = 202
 # Where a reply says that is asked next time, sealed.
 _NEXT: Final = "next"
 
@@ -315,7 +310,7 @@ async def polled(
     if location and isinstance(asked, dict):
         base = str(asked.get("sent_to") or asked.get("url"))
         rule[_NEXT] = seals.seal(urljoin(base, location[0]), schedule.id)
-    if reply.get("status") == _NOTHING:
+    if reply.get("status") == 202:  # there is no news
         return None, rule
     call = Call("POST", trigger.path, headers=headers, body=_body(reply))
     return replace(start, input=start.input | inputs_of(trigger, call)), rule

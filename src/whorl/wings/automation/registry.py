@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_.-]+")
-_SHOWN: Final = 5
 _NOT_LET: Final = "it stands in a file, and nobody has let it start anything yet"
 
 
@@ -145,7 +144,7 @@ class Schedules:
             trouble = f"{why}; {why.help}"
         if schedule.paused or self.store.is_strange:
             due = None
-        return Listed(schedule, words, due, trouble, tuple(self.table.newest(schedule, _SHOWN)))
+        return Listed(schedule, words, due, trouble, tuple(self.table.newest(schedule, 5)))
 
     def trouble(self, schedule: Schedule) -> str:
         """Why it cannot be started as it is; what another project's servers start is not known."""

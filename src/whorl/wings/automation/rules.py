@@ -108,9 +108,7 @@ _SHORT: Final = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-_DAYS_OF_MONTHS: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _ITEM: Final = re.compile(r"(\*|[0-9A-Za-z]+)(?:-([0-9A-Za-z]+))?(?:/([0-9]+))?")
-_TEXT_MAX: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,22 +132,17 @@ class Cron:
         fits = is_day or is_weekday if self.is_either else is_day and is_weekday
         return fits and day.month in self.months
 
-    def minutes_of_day(self) -> list[int]:
-        return sorted(60 * hour + minute for hour in self.hours for minute in self.minutes)
-
 
 def parse_cron(text: str) -> Cron:
     """Raises ValueError, with what is wrong, for what is no cron expression."""
     written = _SHORT.get(text.strip().lower(), text.strip())
     fields = written.split()
-    if len(written) > _TEXT_MAX or len(fields) != len(_FIELDS):
+    if len(written) > 200 or len(fields) != len(_FIELDS):
         names = ", ".join(name for name, *_ in _FIELDS)
         raise ValueError(f"{text[:60]!r} does not have the five fields of cron: {names}")
     values = [_field(part, *about) for part, about in zip(fields, _FIELDS, strict=True)]
     weekdays = frozenset(day % 7 for day in values[4])
     is_either = not fields[2].startswith("*") and not fields[4].startswith("*")
-    if not is_either and all(_DAYS_OF_MONTHS[month] < min(values[2]) for month in values[3]):
-        raise ValueError(f"{text!r} never happens: no such month has a day {min(values[2])}")
     return Cron(values[0], values[1], values[2], values[3], weekdays, is_either)
 
 
@@ -202,7 +195,8 @@ class CronRule:
 
     def times(self, after: float) -> Iterator[float]:
         day = datetime.fromtimestamp(after, self.zone).date() - timedelta(days=1)
-        minutes, last = self.cron.minutes_of_day(), after
+        minutes = [60 * hour + minute for hour in self.cron.hours for minute in self.cron.minutes]
+        last = after
         for _ in range(_DAYS_MAX):
             if self.cron.fits(day):
                 for due in instants(day, minutes, self.zone, is_hourly=self.cron.is_hourly):

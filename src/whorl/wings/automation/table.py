@@ -56,7 +56,7 @@ _MIRROR: Final = """INSERT OR REPLACE INTO firings SELECT ?1, ?2, ?3, ?4, ?5, ?6
 _FOLLOW: Final = """UPDATE schedules
     SET rule = ?2, cursor = ?3, fault = ?4, backfill = ?5, paused = paused OR ?6
     WHERE name = ?1 AND trigger <> ''"""
-_NOTE: Final = "UPDATE schedules SET rule = ?3, fault = ?4 WHERE id = ?1 AND rule = ?2"
+_NOTE: Final = "UPDATE schedules SET rule = ?3, fault = '' WHERE id = ?1 AND rule = ?2"
 _SETTLE: Final = """UPDATE firings SET state = ?3, run = ?4, reason = ?5, at = ?6
     WHERE schedule = ?1 AND due = ?2 AND state IN ('asked', 'waiting')"""
 _OPEN: Final = """SELECT schedule, due, state, run, reason, at FROM firings
@@ -224,11 +224,9 @@ class ScheduleTable:
         row = (firing.schedule, firing.due, state, run, words, self.store.clock())
         await self._execute(_SETTLE, row)
 
-    async def note_rule(self, schedule: Schedule, rule: dict[str, Json], fault: str = "") -> None:
+    async def note_rule(self, schedule: Schedule, rule: dict[str, Json]) -> None:
         """Notes what was found out about a schedule, unless its file has another one by now."""
-        words = whole(fault[:_REASON_MAX])
-        values = (schedule.id, to_text(schedule.rule), to_text(rule), words)
-        await self._execute(_NOTE, values)
+        await self._execute(_NOTE, (schedule.id, to_text(schedule.rule), to_text(rule)))
 
     async def note_fault(self, schedule: Schedule, fault: str) -> None:
         if schedule.fault != fault:

@@ -81,7 +81,8 @@ def delivery_of(
     ]
     if hook is None or not any(equal):
         raise UsageError(_NOT_OURS, help=_HEADERS, code=CODE)
-    if row.format == "standard" and not _is_now(at, now):
+    is_time = re.fullmatch(r"[0-9]{1,12}", at) is not None
+    if row.format == "standard" and not (is_time and abs(now - int(at)) <= TOLERANCE_S):
         words = f"the time of the call is more than {TOLERANCE_S / 60:g} minutes from the server's"
         raise UsageError(words, help="sign it again when you send it again", code=CODE)
     if _ID.fullmatch(delivery) is None:
@@ -101,10 +102,6 @@ def _secrets_of(row: HookRow, seals: Seals, now: float) -> list[str]:
         words = f"the secret of hook {row.name!r} cannot be opened with the key that is here"
         advice = f"restore the key, or make another secret: `whorl hook rotate {row.name}`"
         raise StoreError(words, code=fault.code, help=advice) from fault
-
-
-def _is_now(at: str, now: float) -> bool:
-    return bool(re.fullmatch(r"[0-9]{1,12}", at)) and abs(now - int(at)) <= TOLERANCE_S
 
 
 def key_of(hook: HookRow, delivery: str) -> str:

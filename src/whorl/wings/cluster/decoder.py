@@ -42,14 +42,13 @@ class Decoder:
     def __init__(self, converter: DataConverter, namespace: str, run: str) -> None:
         self._of = partial(bound_to, converter, namespace, run)
         self._converter = self._of()
-        # What was asked; None: the run has its turn.
-        self._signals: list[dict[str, Any] | None] = []
+        self._signals: list[dict[str, Any]] = []
         self._arrived: list[Arrival] = []
         # The calls and timers that are waited for, by what later events name them.
         self._calls: dict[int, str] = {}
         self._timers: dict[str, tuple[int, str, float]] = {}
         self._now = 0.0
-        self._has_begun = self._is_full = self._is_queued = False
+        self._has_begun = self._is_full = False
         self.beginning: Beginning
         self.pilot: PureDriver
         self.is_ended = False
@@ -64,11 +63,8 @@ class Decoder:
             case "WORKFLOW_EXECUTION_STARTED":
                 self.beginning = Beginning.from_json(await self._value(about.input))
                 self.pilot = self.beginning.pilot()
-                self._is_queued = bool(self.beginning.at_once) and not self.beginning.has_place
             case "WORKFLOW_EXECUTION_SIGNALED" if about.signal_name == messages.ASK:
                 self._signals.append(await self._value(about.input))
-            case "WORKFLOW_EXECUTION_SIGNALED" if about.signal_name == messages.TURN:
-                self._signals.append(None)
             case "WORKFLOW_TASK_STARTED":
                 self._now = self.beginning.time(event.event_time.ToNanoseconds() / 1e9)
                 is_long = event.event_id > self.beginning.events_max
@@ -107,16 +103,11 @@ class Decoder:
         arrived, self._arrived = self._arrived, []
         if not self._has_begun:
             self._has_begun = True
-            # A turn counts before the run begins, and what is asked of it after that.
-            self._is_queued = self._is_queued and None not in signals
             for first in self.beginning.first:
                 self.pilot.arrive(messages.event_from_json(first, self._now))
             self.pilot.take_over(self._now)
         dropped = set[int]()
         for signal in signals:
-            if signal is None:
-                self._is_queued = False
-                continue
             self.pilot.arrive(messages.event_from_json(signal | {"at": 0.0}, self._now))
             # What a request has ended is not heard any more, though it came at the same time.
             dropped |= self._carry_out(self._now)
@@ -129,8 +120,6 @@ class Decoder:
 
     def _carry_out(self, at: float) -> set[int]:
         """Forgets what the machine wants no more; gives the events with which that was begun."""
-        if self._is_queued and not self.pilot.machine.done:
-            return set()
         _, others = self.pilot.commands(at, is_full=self._is_full)
         ended = {c.address for c in others if isinstance(c, Cancel)}
         reset = ended | {c.address for c in others if isinstance(c, SetTimer)}

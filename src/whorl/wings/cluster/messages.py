@@ -37,10 +37,6 @@ PERFORM = "perform"
 PREPARE = "prepare"
 FIRING = "whorl.firing"
 FIRE = "fire"
-LANE = "whorl.lane"
-ENTER = "enter"
-LEAVE = "leave"
-TURN = "turn"
 MEMORY = "whorl.memory"
 ADD = "add"
 AMEND = "amend"
@@ -71,9 +67,8 @@ class Beginning:
     of version `behaviour` did, and handed on after `events_max` events; a worker makes
     `intents_max` intents for it at a stretch, or any number (0). `effects` are the kinds of
     tasks whose intents need no worker. `queue` takes calls, unless `queues` has another one for
-    their kind. With `at_once`, only so many of its workflow run at
-    once, of which it may have a place already. `rate` is how much faster than the server's its
-    time goes from `epoch` on: tests are in a hurry.
+    their kind. `rate` is how much faster than the server's its time goes from `epoch` on: tests are
+    in a hurry.
     """
 
     run: str
@@ -101,8 +96,6 @@ class Beginning:
     hash: str = ""
     pins: dict[str, str] = field(default_factory=dict)
     before: str = ""
-    at_once: int = 0
-    has_place: bool = False
     epoch: float = 0.0
     rate: float = 1.0
 
@@ -142,8 +135,6 @@ class Beginning:
             past=[],
             first=[event_to_json(event) for event in first],
             before=before,
-            # A run that goes on after its end waits for nobody.
-            at_once=0 if before else self.at_once,
         )
 
     def memory_keys(self) -> list[str]:
@@ -156,11 +147,6 @@ class Beginning:
     def run_queue(self) -> str:
         """Runs and their calls wait for workers that know the version that the run began with."""
         return run_queue(self.queue, self.behaviour)
-
-    @property
-    def lane(self) -> str:
-        """Where runs of its workflow wait for their turn."""
-        return f"{LANE}/{self.queue}/{self.name}"
 
     def time(self, now: float) -> float:
         """The time of the run."""
@@ -212,6 +198,11 @@ def new_beginning(
     digest = content_hash(encoded)
     plan = plan_of(digest, encoded)
     check_runnable(plan, settings)
+    if start.at_once and origin in KEEPING:
+        raise _refused(
+            "workers do not count how many runs of a workflow run at once",
+            "leave out its limit in [queue] and the concurrency of its trigger",
+        )
     shown = without_secrets(workflow, given, redacted)
     body = started(run, plan, replace(start, input=shown), url)
     redaction = redaction_of(secrets_of(workflow, given))
@@ -225,7 +216,6 @@ def new_beginning(
         key=start.key,
         origin=origin,
         labels=shown_labels(start.labels, redacted),
-        at_once=(start.at_once or 0) if origin in KEEPING else 0,
         sources=shown_sources(start.sources, redaction),
         first=[event_to_json(Event("run.started", "", 0.0, body))],
         **ways(settings),

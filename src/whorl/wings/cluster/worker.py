@@ -35,7 +35,7 @@ from whorl.wings.cluster.memory import ClusterMemories, Memory
 from whorl.wings.cluster.messages import Beginning
 from whorl.wings.cluster.schedules import Fire
 from whorl.wings.cluster.values import place_finding, place_of
-from whorl.wings.cluster.workflow import PARENT, STATUS, WORKFLOW, ConcurrencyQueue, Run
+from whorl.wings.cluster.workflow import PARENT, STATUS, WORKFLOW, Run
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -143,7 +143,7 @@ async def working(
         task_queue=queue or settings.queue,
         activities=[activities.perform, activities.fire],
         # What drives no machine waits for any version of us.
-        workflows=[Fire, ConcurrencyQueue, Memory] if is_whole else [],
+        workflows=[Fire, Memory] if is_whole else [],
         workflow_runner=UnsandboxedWorkflowRunner(),
         **calls,
     )

@@ -7,8 +7,6 @@ which it was begun: whoever reads the history can do the same.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -22,8 +20,6 @@ from temporalio.common import (
 from temporalio.exceptions import (
     ActivityError,
     CancelledError,
-    FailureError,
-    WorkflowAlreadyStartedError,
 )
 
 with workflow.unsafe.imports_passed_through():
@@ -43,13 +39,9 @@ PREPARE_S = 30.0
 # How long a worker may take for what one or several events lead to.
 TASK_S = 20.0
 LEAVE_S = 0.001
-# The lane of a workflow may end just when a run wants to enter it.
-ENTER_AGAIN_S = 1.0
 # A kind of task keeps to its own time limit; the server's comes after it.
 LATE_S = 15.0
 CALL_MAX_S = 7 * 86_400.0
-# How often those who run are asked whether they still do, while others wait.
-LOOK_S = 60.0
 
 
 @workflow.defn(name=messages.RUN)
@@ -69,47 +61,10 @@ class Run:
         self._preparing = self._prepared = 0
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, asyncio.Task[None]] = {}
-        self._has_place = self._beginning.has_place
-        # It waits for its turn: what it wants done is not done yet.
-        self._is_queued = bool(self._beginning.at_once) and not self._has_place
-        self._is_in_lane = bool(self._beginning.at_once)
-        self._parting = 0
         # Tasks whose intents are put off until the worker's task has ended.
         self._held: list[Perform] = []
         self._is_rested = False
         self._remembering = Remembering(self._beginning)
-
-    @workflow.signal(name=messages.TURN)
-    def turn(self) -> None:
-        if self._is_queued:
-            self._is_queued, self._has_place, self._awake = False, True, True
-
-    async def _enter(self) -> None:
-        """Waits in the lane of its workflow, which is there as long as somebody is in it."""
-        beginning = self._beginning
-        while self._is_queued and not self._machine.done:
-            with suppress(WorkflowAlreadyStartedError):
-                await workflow.start_child_workflow(
-                    messages.LANE,
-                    args=[{}, []],
-                    id=beginning.lane,
-                    task_queue=beginning.queue,
-                    parent_close_policy=workflow.ParentClosePolicy.ABANDON,
-                )
-            with suppress(FailureError):
-                lane = workflow.get_external_workflow_handle(beginning.lane)
-                begun = workflow.info().workflow_start_time.timestamp()
-                await lane.signal(messages.ENTER, args=[beginning.run, begun, beginning.at_once])
-                return
-            await workflow.sleep(ENTER_AGAIN_S)
-
-    async def _part(self) -> None:
-        """Gives its place to others; where the lane is gone, there is nobody who waits."""
-        lane = workflow.get_external_workflow_handle(self._beginning.lane)
-        with suppress(FailureError):
-            await lane.signal(messages.LEAVE, self._beginning.run)
-        self._parting -= 1
-        self._awake = True
 
     @workflow.signal(name=messages.ASK)
     def ask(self, event: dict[str, Any]) -> None:
@@ -136,8 +91,6 @@ class Run:
         for event in self._beginning.first:
             self._arrive(messages.event_from_json(event, now))
         self._pilot.take_over(now)
-        if self._is_queued:
-            asyncio.create_task(self._enter())  # noqa: RUF006 - the SDK keeps it
         early, self._early = self._early or [], None
         for event in early:
             self.ask(event)
@@ -150,24 +103,15 @@ class Run:
                 self._go_on()
             self._show_status()
             self._remember()
-            is_heard = not self._parting and not self._remembering.is_busy
-            if self._machine.done and not self._calls and is_heard:
+            if self._machine.done and not self._calls and not self._remembering.is_busy:
                 return self._result()
             if self._is_full() and not self._is_under_way():
-                after = self._after()
+                after = self._beginning.go_on(self._pilot)
                 workflow.continue_as_new(after.to_json(), task_queue=after.run_queue)
 
     def _result(self) -> dict[str, Any]:
         pilot = self._pilot
         return {"status": self._status, "seq": pilot.seq, "hash": pilot.digest}
-
-    def _after(self) -> Beginning:
-        after = self._beginning.go_on(self._pilot)
-        return replace(
-            after,
-            at_once=self._beginning.at_once if self._is_in_lane else 0,
-            has_place=self._has_place,
-        )
 
     def _now(self) -> float:
         return self._beginning.time(workflow.time())
@@ -180,7 +124,7 @@ class Run:
     def _is_under_way(self) -> bool:
         """Whether something was promised that a restored machine would not ask for again."""
         machine = self._machine
-        is_busy = self._calls or self._preparing or self._parting or self._remembering.is_busy
+        is_busy = self._calls or self._preparing or self._remembering.is_busy
         return bool(is_busy or machine.done or machine.in_flight())
 
     def _arrive(self, event: Event) -> None:
@@ -191,11 +135,6 @@ class Run:
         if self._machine.status != self._status:
             self._status = self._machine.status
             workflow.upsert_search_attributes([STATUS.value_set(self._status)])
-        is_out = self._machine.done or (self._has_place and self._status != "running")
-        if self._is_in_lane and is_out:
-            self._is_in_lane = self._has_place = False
-            self._parting += 1
-            asyncio.create_task(self._part())  # noqa: RUF006 - the SDK keeps it
 
     def _remember(self) -> None:
         """Has kept what loops remember across runs."""
@@ -214,8 +153,6 @@ class Run:
     def _carry_out(self, at: float | None = None) -> None:
         """Does what the machine wants; intents that are made at once have the time `at`, or now."""
         self._remember()
-        if self._is_queued and not self._machine.done:
-            return
         now = self._now() if at is None else at
         wanted, others = self._pilot.commands(now, is_full=self._is_full())
         for command in others:
@@ -335,70 +272,3 @@ def how_to_begin(beginning: Beginning) -> dict[str, Any]:
         "search_attributes": TypedSearchAttributes(pairs),
         "task_timeout": timedelta(seconds=TASK_S),
     }
-
-
-@workflow.defn(name=messages.LANE)
-class ConcurrencyQueue:
-    """A lane: the runs of one workflow that wait for their turn, where only so many run at once.
-
-    It lives as long as somebody waits or runs. Runs enter it when they begin, are told when it is
-    their turn, and leave when they end or wait for a person.
-    """
-
-    @workflow.init
-    def __init__(self, waiting: dict[str, list[float]], running: list[str]) -> None:
-        # When each run that waits has begun, and how many run at once.
-        self._waiting = waiting
-        self._running = running
-        self._is_changed = False
-
-    @workflow.signal(name=messages.ENTER)
-    def enter(self, run: str, begun: float, at_once: int) -> None:
-        if run not in self._running:
-            self._waiting.setdefault(run, [begun, at_once])
-        self._is_changed = True
-
-    @workflow.signal(name=messages.LEAVE)
-    def leave(self, run: str) -> None:
-        self._waiting.pop(run, None)
-        self._running = [each for each in self._running if each != run]
-        self._is_changed = True
-
-    @workflow.run
-    async def run(self, waiting: dict[str, list[float]], running: list[str]) -> None:
-        while True:
-            self._is_changed = False
-            await self._admit()
-            if self._is_changed:
-                continue
-            if not self._waiting and not self._running:
-                return
-            if workflow.info().is_continue_as_new_suggested():
-                workflow.continue_as_new(args=[self._waiting, self._running])
-            wait_s = timedelta(seconds=LOOK_S) if self._waiting else None
-            try:
-                await workflow.wait_condition(lambda: self._is_changed, timeout=wait_s)
-            except TimeoutError:
-                # One that was ended by the server has not said that it leaves.
-                for each in list(self._running):
-                    if not await _tell(each):
-                        self.leave(each)
-
-    async def _admit(self) -> None:
-        while self._waiting:
-            run = min(self._waiting, key=lambda each: self._waiting[each][0])
-            if len(self._running) >= self._waiting[run][1]:
-                return
-            del self._waiting[run]
-            self._running.append(run)
-            if not await _tell(run):
-                self.leave(run)
-
-
-async def _tell(run: str) -> bool:
-    """Tells a run that it is its turn; False: it has ended."""
-    try:
-        await workflow.get_external_workflow_handle(run).signal(messages.TURN)
-    except FailureError:
-        return False
-    return True

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import Diagnostic, did_you_mean
-from whorl.ir import Call, ForEach, Loop
-from whorl.ir.checks.expressions import RESULTS, joined_path, member_advice
-from whorl.ir.checks.scopes import PLAIN, Shape, Shapes, lacks, part_of
-from whorl.ir.walk import blocks_of
 from whorl.language import Expression, LanguageError, free_names
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
     from collections.abc import Mapping as Members
+    from collections.abc import Sequence as Several
 
     from whorl.errors import Span
-    from whorl.ir import Block, Workflow
-    from whorl.language.tree import Path
+    from whorl.ir import Workflow
     from whorl.source import Value
 
 CODE = "X100"
@@ -28,7 +23,7 @@ CODE = "X100"
 BASE = "base"
 # What graders see of a run, and of a trial.
 RUN_FACTS = ("iterations", "exit_reason", "stopped_by", "cost_usd", "seconds", "status")
-NAMES = ("case", "inputs", "outputs", RESULTS, "run")
+NAMES = ("case", "inputs", "outputs", "results", "run")
 # The forms of graders by the field that tells them apart, with the fields beside it.
 GRADERS: dict[str, tuple[str, ...]] = {
     "equals": ("of", "ignore"),
@@ -83,113 +78,37 @@ def check_columns(root: Mapping, columns: Collection[str]) -> Iterator[Diagnosti
         if isinstance(value, Scalar) and value.text not in columns:
             advice = did_you_mean(value.text, columns) or f"known: {', '.join(columns)}"
             yield _wrong(f"there is no column {value.text!r}", value.span, advice)
-    yield from check_members(templates_in(root.get("inputs")), {"case": _named(columns)})
+    yield from check_members(templates_in(root.get("inputs")), {"case": columns})
 
 
 def check_members(
-    texts: Iterable[Scalar], members: Members[str, Shape | None], loops: Collection[str] = ()
+    texts: Iterable[Scalar], members: Members[str, Collection[str] | None]
 ) -> Iterator[Diagnostic]:
-    """What expressions and templates read of a case, of outputs or results that is not there.
-
-    `loops` are those whose steps the results are of.
-    """
+    """What expressions and templates read of a name that has no such member."""
     for value in texts:
         with suppress(LanguageError):
-            uses = free_names(expression_of(value.text))
-            found = (_missing(use.name, use.path, members) for use in uses)
-            missing = {(one[0], one[1][0]): one for one in found if one is not None}
-            for holder, rest, shape in missing.values():
-                name = str(rest[0])
-                is_step = holder == RESULTS
-                advice = _step_advice(shape, rest, loops) if is_step else ""
-                advice = advice or member_advice(shape, holder, name)
-                words = f"{holder!r} has no {name!r}"
-                yield Diagnostic("W005", words, value.span, "unknown name", advice)
-
-
-def _missing(
-    name: str, path: Path, members: Members[str, Shape | None]
-) -> tuple[str, Path, Shape] | None:
-    """Where a path leads to what is certainly not there: up to where, the rest, what is there."""
-    shape, holder = members.get(name), name
-    for at, key in enumerate(path):
-        if shape is None:
-            return None
-        if lacks(shape, key):
-            return holder, path[at:], shape
-        shape, holder = part_of(shape, key), joined_path(holder, key)
-    return None
-
-
-def _step_advice(shape: Shape, path: Path, loops: Collection[str]) -> str:
-    """What to write instead of a step that no loop has; some write the loop before it."""
-    steps, name = list(shape.fields), str(path[0])
-    if not loops:
-        return "there is no loop, whose steps `results` has: grade `outputs`"
-    where = f"the results are those of the steps in loop {' or '.join(map(repr, loops))}"
-    if len(path) > 1 and path[1] in steps and (name in loops or did_you_mean(name, loops)):
-        return f"write {reduce(joined_path, path[1:], RESULTS)}: {where}"
-    return did_you_mean(name, steps) or f"{where}: {', '.join(steps)}"
+            uses = [use for use in free_names(expression_of(value.text)) if use.path]
+            for holder, name in dict.fromkeys((use.name, use.path[0]) for use in uses):
+                known = members.get(holder)
+                if known is not None and isinstance(name, str) and name not in known:
+                    advice = did_you_mean(name, known) or f"there is {', '.join(known)}"
+                    words = f"{holder!r} has no {name!r}"
+                    yield Diagnostic("W005", words, value.span, "unknown name", advice)
 
 
 def members_of(
-    columns: Iterable[str], workflows: Collection[Workflow]
-) -> tuple[dict[str, Shape | None], list[str]]:
-    """What graders find in each of their names, and the loops whose steps the results are of.
+    columns: Collection[str], workflows: Several[Workflow]
+) -> dict[str, Collection[str] | None]:
+    """What graders find in each of their names; None: nobody knows before it runs.
 
-    Of names without a shape nobody knows. `workflows` are those of all variants; none: not all of
-    them can be read.
+    `workflows` are those of all variants; none: not all of them can be read.
     """
-    members: dict[str, Shape | None] = {"case": _named(columns), "run": _named(RUN_FACTS)}
-    if not workflows:
-        return members, []
-    shapes = [Shapes(dict(one.workflows)) for one in workflows]
-    each = list(zip(shapes, workflows, strict=True))
-    members["outputs"] = _any_of(known.of_outputs(one) for known, one in each)
-    loops = [
-        (known, loop) for known, one in each for loop in _outermost(one.body, dict(one.workflows))
-    ]
-    if not any(one.open_inputs for one in workflows):
-        members["inputs"] = _named(port.name for one in workflows for port in one.inputs)
-        found = _any_of(known.of_block(loop.body) for known, loop in loops)
-        members[RESULTS] = found if loops else _named(())
-    return members, list(dict.fromkeys(loop.name for _, loop in loops))
-
-
-def _named(names: Iterable[str]) -> Shape:
-    return Shape("object", dict.fromkeys(names))
-
-
-def _outermost(block: Block, called: Members[str, Workflow]) -> Iterator[Loop]:
-    """The loops that are there once in a run, also those of workflows that it calls."""
-    for node in block.nodes:
-        if isinstance(node, Loop):
-            yield node
-        elif isinstance(node, Call):
-            others = {name: one for name, one in called.items() if name != node.workflow}
-            if node.workflow in called:
-                yield from _outermost(called[node.workflow].body, others)
-        elif not isinstance(node, ForEach):
-            for _, inner in blocks_of(node):
-                yield from _outermost(inner, called)
-
-
-def _any_of(shapes: Iterable[Shape | None]) -> Shape | None:
-    """What is known of a value that has one of these shapes."""
-    known = list(shapes)
-    return reduce(_either, known) if known else None
-
-
-def _either(one: Shape | None, other: Shape | None) -> Shape | None:
-    if one is None or other is None:
-        return None
-    if one.kind != other.kind:
-        return PLAIN if {one.kind, other.kind} == {"text", "plain"} else None
-    shared = {
-        n: _either(part, other.fields[n]) for n, part in one.fields.items() if n in other.fields
-    }
-    fields = {**one.fields, **other.fields, **shared}
-    return Shape(one.kind, fields, _either(one.items, other.items), one.open or other.open)
+    members: dict[str, Collection[str] | None] = {"case": columns, "run": RUN_FACTS}
+    if workflows:
+        if not any(one.open_inputs for one in workflows):
+            members["inputs"] = [port.name for one in workflows for port in one.inputs]
+        members["outputs"] = [name for one in workflows for name, _ in one.outputs] or None
+    return members
 
 
 def expression_of(text: str) -> Expression:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import shutil
-import sys
 import time
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import replace
@@ -26,13 +24,13 @@ from whorl.interfaces.cli.options import (
     same_command,
     write_file,
 )
-from whorl.interfaces.cli.terminal import cleaned, echo, print_lines, say, steer
+from whorl.interfaces.cli.terminal import echo, print_lines, say
 from whorl.interfaces.formatting import dollars
 from whorl.wings.experiments import words
 from whorl.wings.experiments.document import read_experiment
 from whorl.wings.experiments.notes import Commands, nothing_ended, warnings
 from whorl.wings.experiments.trials import blocks_of
-from whorl.wings.experiments.variants import no_variant, prepare
+from whorl.wings.experiments.variants import loop_named, prepare, unknown
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -91,8 +89,7 @@ def run_command(
     if as_json:
         print_json(done.report.document())
     else:
-        of = (done.report, file, pasted, done.commands)
-        print_lines(words.report_lines(*of, is_answered=done.is_answered))
+        print_lines(words.report_lines(done.report, file, pasted, done.commands))
     if done.paused:
         say(f"{done.paused}; go on with: {done.commands.run}{' --json' if as_json else ''}")
     return PAUSED if done.paused else 0
@@ -112,9 +109,9 @@ def report(project: Project, *, file: str, variant: str, as_json: bool, **option
 
     read = read_file(project, file)
     if variant and variant not in read.variants:
-        raise no_variant(variant, read.variants)
+        raise unknown("variant", variant, read.variants)
     with recorded(project, file) as study:
-        found, is_answered, commands = study.report(), study.is_answered(), study.commands
+        found, commands = study.report(), study.commands
         if options["save"] or variant:
             study.check_ended()
     if options["save"]:
@@ -127,7 +124,7 @@ def report(project: Project, *, file: str, variant: str, as_json: bool, **option
     elif options["as_markdown"]:
         print_lines(words.markdown_lines(found))
     else:
-        print_lines(words.report_lines(found, file, pasted, commands, is_answered=is_answered))
+        print_lines(words.report_lines(found, file, pasted, commands))
         print_lines(words.case_lines(found, variant) if variant else [])
 
 
@@ -196,7 +193,7 @@ def _baseline(
         why = "say what to compare with: --against baseline.json, or a variant"
         raise UsageError(why, help=_to_save(file, "baseline.json"))
     if variant not in read.variants:
-        raise no_variant(variant, read.variants)
+        raise unknown("variant", variant, read.variants)
     if against == variant:
         others = [safe(name) for name in read.variants if name != variant]
         named = f"name one with --variant: {', '.join(others)}"
@@ -264,11 +261,9 @@ def ls_command(project: Project, *, as_json: bool) -> None:
 def rm_command(project: Project, *, name: str) -> None:
     """Delete all runs of an experiment: trials and gradings."""
     from whorl.wings.experiments.server_jobs import remove
-    from whorl.wings.experiments.what_if.loop_facts import FOLDER, clear_facts
 
     count = asyncio.run(remove(project, name, pasted(*same_command())))
     say(f"deleted {plural(count, 'run')} of {safe(name)}")
-    clear_facts(project.store.parent / FOLDER)
 
 
 @experiment.command(name="stop")
@@ -347,7 +342,7 @@ def check_file(project: Project, file: str) -> tuple[str, list[Diagnostic]]:
     """What an experiment file comes to, and what is odd in it; its mistakes are raised."""
     read = read_experiment(project, file)
     blocks = blocks_of(read, prepare(project, read), project.settings(), 1)
-    found = list(warnings(read, (trial for block in blocks for trial in block)))
+    found = list(warnings(trial for block in blocks for trial in block))
     counts = f"{plural(len(read.cases), 'case')}, {plural(len(read.variants), 'variant')}"
     return f"an experiment, {counts}, {plural(read.trials, 'trial')}", found
 
@@ -372,7 +367,7 @@ def _path(project: Project, file: str) -> Path | None:
 
 def _commands_for(file: str) -> Commands:
     run = ("experiment", "run", file)
-    return Commands(pasted(*run), pasted(*run, "--fresh"), pasted("resume"))
+    return Commands(pasted(*run), pasted(*run, "--fresh"))
 
 
 def _study_of(
@@ -402,13 +397,12 @@ def recorded(project: Project, file: str) -> Iterator[Study]:
 
 
 class _Conducted(NamedTuple):
-    """What an experiment found, whether what-if has answers, and what goes on with it.
+    """What an experiment found, and what goes on with it.
 
     Where its budget has stopped it, `paused` says how far it is; `more_usd` let it go on.
     """
 
     report: Report
-    is_answered: bool
     commands: Commands
     paused: str
     more_usd: float | None
@@ -444,9 +438,9 @@ def _conducted(
     progress, generation = asyncio.run(work())
     with closing(project.open_store()) as store:
         study = _study_of(project, store, experiment, file, generation)
-        found, answered = study.report(), study.is_answered()
+        found = study.report()
         if not progress.is_paused:
-            return _Conducted(found, answered, study.commands, "", None)
+            return _Conducted(found, study.commands, "", None)
         more_usd = study.more_usd(progress.needs_usd)
         commands = _commands_for(file)
         if fresh and not study.rows:
@@ -454,31 +448,21 @@ def _conducted(
             commands = replace(commands, run=commands.fresh)
         commands = commands.with_budget(more_usd, experiment.budget)
         spent = f"{dollars(found.spent_usd)} of {dollars(progress.budget_usd or 0.0)} spent"
-        if doubtful := [row for row in study.rows.values() if row.in_doubt]:
-            calls = plural(sum(row.in_doubt for row in doubtful), "call")
-            reserved = dollars(sum(row.reserved_usd for row in doubtful))
-            spent += f", of which {reserved} is reserved for {calls} in doubt, whose cost "
-            spent += "nobody knows"
         cases = plural(found.cases, "whole case")
         paused = f"budget: {found.done} of {found.trials} trials done, {cases}, {spent}"
-        return _Conducted(found, answered, commands, paused, more_usd)
+        return _Conducted(found, commands, paused, more_usd)
 
 
 def _watcher() -> Callable[[Progress], None]:
-    """Says how far it is: on a terminal in a line that changes, else at each tenth."""
-    began, shown = time.monotonic(), [0]
-    width = shutil.get_terminal_size().columns if sys.stderr.isatty() else 0
+    """Says how far it is, at each tenth."""
+    began, shown = time.monotonic(), 0
 
     def watch(progress: Progress) -> None:
-        line = words.progress_line(progress, time.monotonic() - began)
+        nonlocal shown
         share = 10 * progress.done // max(1, progress.trials)
-        if width:
-            up = "\x1b[1A\r" if shown[0] else ""
-            steer(f"{up}{cleaned(line[: width - 1])}\x1b[K\n")
-            shown[0] = 1
-        elif share > shown[0]:
-            shown[0] = share
-            say(line)
+        if share > shown:
+            shown = share
+            say(words.progress_line(progress, time.monotonic() - began))
 
     return watch
 
@@ -530,8 +514,6 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
       whorl what-if last --at-most 3 --until "review.approved" --return best
       whorl what-if polish.experiment.yaml
     """
-    from whorl.wings.experiments.lookup import loop_named
-
     is_experiment = len(what) == 1 and is_file(project, what[0])
     if is_experiment:
         # A wrong name is told before anything has to be run.
@@ -642,8 +624,7 @@ def judge(
       whorl judge polish.experiment.yaml --against right
       whorl judge polish.experiment.yaml --against labels.csv
     """
-    from whorl.wings.experiments.judge import FileLabels, judge_of
-    from whorl.wings.experiments.lookup import check_judged
+    from whorl.wings.experiments.judge import FileLabels, check_judged, judge_of
 
     # Wrong names, and labels that cannot be read, are told before anything has to be run.
     read, labels, variant = read_file(project, file), None, options["variant"]

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 # The format of saved reports.
 FORMAT = 1
 _NAMED = 5
-# Nobody has more cases.
-_UNITS_MAX = 1_000_000
 
 
 @dataclass(slots=True)
@@ -98,13 +96,11 @@ def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[
     differences, units = list(pairs.values()), units_of(experiment, pairs)
     difference = statistics.difference_estimate(differences, units, seed=seed)
     found = Gate("undecided", [], difference, cases=len(pairs), margin=margin_of(experiment))
-    sure = [c for c in pairs if not any(of[c].get("in_doubt") for of in (own, before))]
-    costs, earlier = ([_cost(of[case]) for case in sure] for of in (own, before))
+    costs, earlier = ([_cost(of[case]) for case in pairs] for of in (own, before))
     is_priced = not any(map(math.isnan, (*costs, *earlier)))
     if any(earlier) and is_priced:
-        seed, units_sure = f"gate {experiment.name} {variant}", units_of(experiment, sure)
-        both = [(costs, earlier)]
-        found.cost_ratio = statistics.ratio_estimates(both, units_sure, seed=seed)[0]
+        seed, both = f"gate {experiment.name} {variant}", [(costs, earlier)]
+        found.cost_ratio = statistics.ratio_estimates(both, units, seed=seed)[0]
     is_same = all(own[case]["runs"] == before[case].get("runs") for case in pairs)
     if is_same and all(own[case]["grades"] == before[case]["grades"] for case in pairs):
         found.verdict, found.reasons = "pass", ["nothing has changed: these are the same runs"]
@@ -112,15 +108,13 @@ def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[
     _decide(found, experiment.gate, differences, units, new)
     if is_same:
         found.reasons.append("these are the same runs, graded otherwise")
-    if unsure := len(pairs) - len(sure):
-        words = f"the costs of {plural(unsure, 'case')} are not compared"
-        found.reasons.append(f"{words}: calls of them are in doubt")
+    if any(of[case].get("in_doubt") for case in pairs for of in (own, before)):
+        found.reasons.append("costs contain what was reserved for calls in doubt")
     if not is_priced:
         found.reasons.append("costs are not compared: a model has no price")
-    # A limit that nobody can check has not been kept.
-    is_unknown = not sure or not is_priced
-    if is_unknown and experiment.gate.get("cost") is not None and found.verdict == "pass":
-        found.verdict = "undecided"
+        # A limit that nobody can check has not been kept.
+        if experiment.gate.get("cost") is not None and found.verdict == "pass":
+            found.verdict = "undecided"
     return found
 
 
@@ -186,36 +180,16 @@ def _verdict(difference: Estimate, margin: float) -> str:
 
 
 def would_decide(pairs: list[float], units: list[str] | None, margin: float) -> str:
-    """How many cases would, by the rule that decides here, with differences like these."""
-    few = max(statistics.UNITS_MIN, len(set(units or range(len(pairs)))) + 1) - 1
-    many = few + 1
-    while not _verdict(_with_units(pairs, units, many), margin):
-        few, many = many, 2 * many
-        if many > _UNITS_MAX:
-            return "nor would more cases like these: the difference is about the margin"
-    while many - few > 1:
-        middle = (few + many) // 2
-        is_enough = _verdict(_with_units(pairs, units, middle), margin)
-        few, many = (few, middle) if is_enough else (middle, many)
-    groups = " groups" if units else ""
-    return f"about {many:,}{groups} would, if their differences are like these"
-
-
-def _with_units(differences: list[float], groups: list[str] | None, count: int) -> Estimate:
-    """The estimate of so many units with differences like these.
-
-    That of the bootstrap is Student's, which it comes close to, with this spread.
-    """
-    (totals, sizes), middle = statistics.gather(differences, groups), statistics.mean(differences)
-    times = count / len(totals)
-    if statistics.is_yes_or_no(differences, groups):
-        better, worse = (times * sum(value == sign for value in differences) for sign in (1, -1))
-        return statistics.Estimate(middle, *statistics.agresti_min(better, worse, count))
+    """How many cases would, with differences like these, four times of five."""
+    totals, sizes = statistics.gather(pairs, units)
+    middle, count = statistics.mean(pairs), len(totals)
     apart = [total - size * middle for total, size in zip(totals, sizes, strict=True)]
-    squares = times * math.fsum(each * each for each in apart)
-    error = math.sqrt(count / (count - 1) * squares) / (times * len(differences))
-    half = statistics.t_quantile(0.5 + statistics.LEVEL / 2, count - 1) * error
-    return statistics.Estimate(middle, middle - half, middle + half)
+    error = math.sqrt(math.fsum(each * each for each in apart) / max(1, count - 1))
+    degrees, level = max(1, count - 1), 0.5 + statistics.LEVEL / 2
+    wide = statistics.t_quantile(level, degrees) + statistics.t_quantile(statistics.POWER, degrees)
+    least = max(statistics.UNITS_MIN, count + 1)
+    many = max(least, math.ceil((wide * error / margin) ** 2)) if margin else least
+    return f"about {many:,}{' groups' if units else ''} would, if their differences are like these"
 
 
 def fallen(report: Report, variant: str, before: dict[str, Any], margin: float) -> dict[str, str]:

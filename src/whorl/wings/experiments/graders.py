@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from whorl import ir
 from whorl.errors import Diagnostic, InvalidWorkflow
 from whorl.interpreter.events import numbered
-from whorl.interpreter.frames import is_outside
 from whorl.language import Expression, LanguageError, MappingScope, evaluate, free_names, to_text
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.forking import look_into
@@ -47,7 +46,7 @@ class Grade:
     """What a grader gave; without a value it has none, and `fault` says why.
 
     `votes` are those of a judge, in order; `run` is the run that graded; `is_priced`: what that
-    cost is known; `is_outside`: the outside has failed it.
+    cost is known.
     """
 
     value: float | None
@@ -55,7 +54,6 @@ class Grade:
     run: str = ""
     votes: tuple[bool | None, ...] = ()
     is_priced: bool = True
-    is_outside: bool = False
 
 
 def reads_outputs(grader: Grader) -> bool:
@@ -202,7 +200,7 @@ def grade_from(store: SqliteStore, grader: Grader, row: RunRow | None) -> Grade 
     if row.status != "succeeded":
         error = body.get("error") or {}
         fault = f"failed: {error.get('message', row.status)}"
-        grade = Grade(None, fault, is_outside=row.status == "failed" and is_outside(error))
+        grade = Grade(None, fault)
     return replace(grade, run=row.id, is_priced=not unpriced_in(body))
 
 

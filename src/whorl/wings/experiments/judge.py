@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from whorl.errors import UsageError, did_you_mean, plural
 from whorl.ir import AllOf, AnyOf, Judge
+from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
 from whorl.source.paths import open_file
 from whorl.wings.experiments.graders import FAILED, SOLVED, is_known
-from whorl.wings.experiments.lookup import check_judged, judge_in
 from whorl.wings.experiments.results import iteration_names
 from whorl.wings.experiments.statistics import Judged, JudgeReport, finite, reliability
+from whorl.wings.experiments.variants import loop_named, unknown, workflow_named
 from whorl.wings.experiments.what_if.evaluate import own_rule
 from whorl.wings.experiments.what_if.loop_facts import (
     atom_of,
@@ -29,12 +30,14 @@ from whorl.wings.experiments.what_if.loop_facts import (
 from whorl.wings.experiments.what_if.sweep import ideal_rows, results_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from whorl.ir import Condition, Loop
+    from whorl.wings.experiments.document import Experiment
     from whorl.wings.experiments.graders import Grade, Graded
     from whorl.wings.experiments.results import Study
     from whorl.wings.experiments.trials import Outcome
+    from whorl.wings.experiments.variants import Prepared
     from whorl.wings.experiments.what_if.loop_facts import IterationFacts
 
 DISAGREEMENTS_MAX, WORDS_MAX = 100, 500
@@ -64,6 +67,39 @@ class _Judgement:
         place = (str(outcome.run or ""), self.iteration, self.asked)
         case = outcome.trial.case.id
         return Judged(case, self.verdict, self.label, self.votes, is_unclear, *place)
+
+
+def judge_in(loop: Loop) -> Judge | None:
+    return next((part for part in conditions_in(loop.until) if isinstance(part, Judge)), None)
+
+
+def check_judged(
+    experiment: Experiment,
+    prepared: Mapping[str, Prepared],
+    against: str,
+    name: str,
+    variant: str,
+) -> None:
+    """Raises UsageError where there is no such judge; `against` is a grader, or empty."""
+    graders = experiment.graders
+    if against and against not in graders:
+        raise unknown("grader", against, graders)
+    judges = [known for known, one in graders.items() if one.kind == "judge"]
+    advice = f"name a grader that is one: {', '.join(judges) or 'the file has none'}"
+    if name in graders:
+        workflow_named(experiment, prepared, variant)
+        if graders[name].is_free:
+            words = f"grader {name!r} is no judge: it is an expression"
+            raise UsageError(words, help=advice, code="X100")
+        if name == against:
+            others = ", ".join(other for other in graders if other != name)
+            words = f"grader {name!r} cannot be compared with itself"
+            known = f"--against another one: {others}" if others else "--against labels.csv"
+            raise UsageError(words, help=known, code="X100")
+        return
+    loop = loop_named(experiment, prepared, name, variant)
+    if judge_in(loop) is None:
+        raise UsageError(f"loop {loop.name!r} has no judge", help=advice, code="X100")
 
 
 def judge_of(
@@ -250,7 +286,7 @@ SIZE_MAX = 64 * 1024 * 1024
 Note: TypeAlias = "tuple[str, str]"
 _NAMED = 5
 _COLUMNS = ("case", "iteration", "label")
-_WORDS = {"yes": True, "true": True, "no": False, "false": False}
+_WORDS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
 class Labels(Protocol):
@@ -339,23 +375,17 @@ def _read(file: str) -> dict[tuple[str, int | None], bool]:
 
 
 def _number(file: str, line: int, text: str | None) -> int | None:
-    if not text or not text.strip():
-        return None
-    if not text.strip().isdigit():
-        raise _wrong(file, line, "iteration", text, "is not the number of an iteration")
-    return int(text)
+    word = (text or "").strip()
+    if word and not word.isdigit():
+        raise _wrong(file, line, "iteration", word, "is not the number of an iteration")
+    return int(word) if word else None
 
 
 def _yes(file: str, line: int, text: str | None) -> bool:
     word = (text or "").strip().lower()
-    if word in _WORDS:
-        return _WORDS[word]
-    try:
-        if 0 <= (number := float(word)) <= 1:
-            return number >= SOLVED
-    except ValueError:
-        pass
-    raise _wrong(file, line, "label", text or "", "is neither yes, no nor a number from 0 to 1")
+    if word not in _WORDS:
+        raise _wrong(file, line, "label", word, "is neither yes nor no, 1 nor 0")
+    return _WORDS[word]
 
 
 def _wrong(file: str, line: int, column: str, text: str, words: str) -> UsageError:

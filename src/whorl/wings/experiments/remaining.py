@@ -1,6 +1,6 @@
 """What remains to be done for an experiment: which trials and gradings are missing, by its runs.
 
-It counts what is there, and what each case has cost.
+It counts what is there.
 """
 
 from __future__ import annotations
@@ -53,9 +53,8 @@ class Remaining:
         self._experiment, self._prepared = collection.experiment, prepared
         self._bounds, self._rows = bounds, rows
         self._open_trials = {block[0].case.id: len(block) for block in blocks}
-        self._keys: dict[str, set[str]] = {case: set() for case in self._open_trials}
         self._counted: set[str] = set()
-        # How often gradings that the outside failed were tried again.
+        # How often runs that the outside failed were tried again.
         self.tries: Counter[str] = Counter()
         variants = dict.fromkeys(prepared, 0)
         self.progress = Progress(self._experiment.trials, len(blocks), variants=variants)
@@ -68,7 +67,6 @@ class Remaining:
             self._alike.setdefault(trial.key, []).append(trial)
         trials = [alike[0] for alike in self._alike.values() if self.look(alike[0])]
         self.queue = deque(sorted(trials, key=lambda trial: trial.key not in rows))
-        self.progress.others_usd = self.progress.spent_usd - sum(map(self._case_usd, self._keys))
         self.progress.before = self.progress.done
 
     def forecast(self) -> Forecast:
@@ -92,8 +90,6 @@ class Remaining:
         """Whether something is missing of a trial; what is complete is counted."""
         row = self._rows.get(trial.key)
         outcome = outcome_of(self._store, trial, row)
-        if row is not None:
-            self._keys[trial.case.id].add(trial.key)
         if not outcome.is_done or self.is_tried_again(outcome):
             self.needs[trial.key] = self._bounds.trial(self._store, outcome, row)
             return True
@@ -103,7 +99,6 @@ class Remaining:
     def settle(self, trial: Trial) -> bool:
         """Whether gradings of a trial that has ended are missing, after some of them have ended."""
         wanted = self.missing.pop(trial.key)
-        self._keys[trial.case.id] |= {key for _, key, _ in wanted}
         if missing := [one for one in wanted if not self.is_graded(one[1])]:
             self.missing[trial.key] = missing
             needs = (self._grading(grader, key) for grader, key, _ in missing)
@@ -113,7 +108,6 @@ class Remaining:
         self._open_trials[trial.case.id] -= len(self._alike[trial.key])
         if not self._open_trials[trial.case.id]:
             self.progress.whole += 1
-            self.progress.whole_usd += self._case_usd(trial.case.id)
         return False
 
     def _grading(self, grader: Grader, key: str) -> Bound:
@@ -130,15 +124,9 @@ class Remaining:
     def cost(self, key: str) -> float:
         return self._rows[key].cost_usd if key in self._rows else 0.0
 
-    def _case_usd(self, case: str) -> float:
-        return sum(map(self.cost, self._keys[case]))
-
     def is_tried_again(self, outcome: Outcome) -> bool:
-        """Whether the outside has failed a trial that may be tried again."""
-        if not outcome.is_outside or outcome.run is None:
-            return False
-        resumed = self._store.read(outcome.run, kinds=frozenset({"run.resumed"}))
-        return sum(1 for _ in resumed) < RESUMES_MAX
+        """Whether the outside has failed a trial that may be tried again by this command."""
+        return outcome.is_outside and self.tries[outcome.trial.key] < RESUMES_MAX
 
     def _wanted(self, outcome: Outcome) -> Iterator[tuple[Grader, str, dict[str, Any]]]:
         """All gradings of a trial that have, or should have, a run: grader, key and input."""
@@ -209,11 +197,8 @@ class Progress:
     budget_usd: float | None = None
     graded: int = 0
     people: int = 0
-    # Cases whose trials have all ended and been graded, and what those cost.
+    # Cases whose trials have all ended and been graded.
     whole: int = 0
-    whole_usd: float = 0.0
-    # What was spent on runs that are of no case any more.
-    others_usd: float = 0.0
     # So many trials were there before it was asked for.
     before: int = 0
     is_paused: bool = False
@@ -222,10 +207,9 @@ class Progress:
 
     @property
     def expected_usd(self) -> float | None:
-        """What all of it will cost if all cases cost what whole ones did; None without one."""
-        if not self.whole or self.whole == self.cases:
-            return None
-        return self.others_usd + self.whole_usd / self.whole * self.cases
+        """What all of it will cost at the rate so far; None before the first whole case."""
+        is_open = self.whole and self.done < self.trials
+        return self.spent_usd / self.done * self.trials if is_open else None
 
 
 @dataclass(frozen=True, slots=True)

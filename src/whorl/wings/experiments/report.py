@@ -77,6 +77,8 @@ class Report:
     faults: list[str] = field(default_factory=list)
     # Whether a run that has failed is graded 0, or left out.
     on_failure: str = "zero"
+    # Whether loops go on past their rule, so that what-if has answers.
+    explores: bool = False
     # Runs of cases, variants or versions that the file has no more.
     others: int = 0
     # What has to be known of costs, and of grades that are missing.
@@ -174,6 +176,7 @@ def report_of(
         people=notes.people(experiment, flat),
         faults=notes.faults(flat),
         on_failure=experiment.on_failure,
+        explores=bool(experiment.explore),
         others=others,
         notes=[
             *notes.same_runs(one.outcome.trial for one in flat),
@@ -351,13 +354,12 @@ def shared_level(experiment: Experiment) -> float:
 
 
 def _level_words(experiment: Experiment) -> list[str]:
-    """What the intervals of several variants say, and why the gate's is narrower."""
+    """What the intervals of several variants say together."""
     others, each, level = len(experiment.variants) - 1, shared_level(experiment), statistics.LEVEL
     if others < 2:
         return []
-    together = f"hold for {others} variants together at {100 * level:g} %, each at"
-    words = f"differences to {experiment.baseline} {together} {round(100 * each, 2):g} %"
-    return [f"{words}; the gate compares one, at {100 * level:g} %"]
+    words = f"differences of {others} variants hold together at {100 * level:g} %"
+    return [f"{words}, each at {round(100 * each, 2):g} %"]
 
 
 def _fewer_words(variants: Iterable[VariantReport], cases: int, baseline: str) -> list[str]:

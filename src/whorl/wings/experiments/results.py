@@ -6,42 +6,32 @@ It only looks: nothing is started here, and no call is made.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import InvalidWorkflow, UsageError
+from whorl.errors import UsageError
 from whorl.ir import Loop
 from whorl.ir.walk import walk
-from whorl.providers.registry import Providers
 from whorl.wings.experiments import notes
-from whorl.wings.experiments.costs import NOTHING, Bounds
+from whorl.wings.experiments.costs import NOTHING
 from whorl.wings.experiments.graders import (
     Collection,
     Graded,
-    grading_workflow,
     is_known,
     reads_outputs,
 )
-from whorl.wings.experiments.lookup import loop_named, outputs_unknown, workflow_named
-from whorl.wings.experiments.notes import Commands, no_answer, tell_of_trials
+from whorl.wings.experiments.notes import Commands, tell_of_trials
 from whorl.wings.experiments.report import Report, report_of
 from whorl.wings.experiments.trials import (
     blocks_of,
-    digest,
     generation_of,
-    is_grading,
-    is_short,
     is_steered,
     is_trial,
     rows_of,
 )
-from whorl.wings.experiments.variants import fails_with, prepare
+from whorl.wings.experiments.variants import fails_with, loop_named, prepare, workflow_named
 from whorl.wings.experiments.what_if.evaluate import GONE_ON
 from whorl.wings.experiments.what_if.loop_facts import (
-    FOLDER,
-    VERSION,
-    FactsCache,
     Subject,
     atoms_in,
     facts_of,
@@ -52,13 +42,11 @@ from whorl.wings.experiments.what_if.sweep import NO_GRADE, Sweep, default_rules
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from whorl.ir import Condition, Workflow
-    from whorl.ir.nodes import Fact
+    from whorl.ir import Workflow
     from whorl.providers.settings import Settings
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.wings.experiments.document import Experiment
-    from whorl.wings.experiments.graders import Grade
     from whorl.wings.experiments.trials import Outcome
     from whorl.wings.experiments.what_if.evaluate import Rule
     from whorl.wings.experiments.what_if.loop_facts import LoopFacts
@@ -126,44 +114,20 @@ class Study:
         It is twice what the next part takes, or as much again as is spent. A run that was paused
         says what that part `needs_usd`, in all.
         """
-        budget_usd, spent_usd = self.experiment.budget, sum(r.cost_usd for r in self.rows.values())
-        if budget_usd is None and not needs_usd and not self._is_limited():
+        experiment, spent_usd = self.experiment, sum(row.cost_usd for row in self.rows.values())
+        limited = (k for k, row in self.rows.items() if row.budget_usd is not None)
+        has_own = experiment.trial_budget is not None
+        if (
+            experiment.budget is None
+            and not needs_usd
+            and all(has_own and is_trial(k) for k in limited)
+        ):
             return None
-        needs_usd = max(needs_usd, spent_usd + self._least_usd())
-        if budget_usd is not None and needs_usd <= budget_usd + NOTHING:
+        needs_usd = max(needs_usd, spent_usd)
+        if experiment.budget is not None and needs_usd <= experiment.budget + NOTHING:
             return None
         wanted_usd = needs_usd + max(spent_usd, needs_usd - spent_usd)
-        return math.ceil(100 * (wanted_usd - (budget_usd or 0.0))) / 100
-
-    def _is_limited(self) -> bool:
-        """Whether runs may spend less than the files let them: a budget was given for them."""
-        trials = {one.outcome.trial.key: one.outcome.trial for one in self._flat()}
-        return any(
-            trials[key].may_have_more(row) if key in trials else row.budget_usd is not None
-            for key, row in self.rows.items()
-            if key in trials or is_grading(key)
-        )
-
-    def _least_usd(self) -> float:
-        """What has to be left so that any part that is missing can begin, or go on."""
-        graders = {
-            name: grading_workflow(self.project, self.experiment, grader)
-            for name, grader in self.experiment.graders.items()
-            if not grader.is_free and grader.function is None
-        }
-        bounds = Bounds(self.experiment, self.prepared, graders, Providers(self._settings))
-        needs = [
-            bounds.trial(self.store, one.outcome, self.rows.get(one.outcome.trial.key))
-            for one in self._flat()
-            if not one.outcome.is_done
-        ]
-        # Of an iteration that nobody has graded yet, it is not looked up which one that is.
-        needs += bounds.gradings.values()
-        for key, row in self.rows.items():
-            grader = row.name.removeprefix("grade-")
-            if is_grading(key) and grader in graders and is_short(self.store, row):
-                needs.append(bounds.grading(self.store, grader, row))
-        return max((each.cost_usd for each in needs), default=0.0)
+        return math.ceil(100 * (wanted_usd - (experiment.budget or 0.0))) / 100
 
     def _flat(self, variant: str = "") -> list[Graded]:
         """All trials, or those of a variant."""
@@ -173,22 +137,8 @@ class Study:
     def report(self) -> Report:
         spent, of = sum(row.cost_usd for row in self.rows.values()), self._flat()
         parts = (self.experiment, self.store, of, self.rows)
-        words = [*notes.failed_gradings(of, self.commands), *notes.cost_words(*parts)]
-        words = [*self.steered, *words]
+        words = [*self.steered, *notes.cost_words(*parts)]
         return report_of(self.experiment, self.graded, spent, self.others, words)
-
-    def is_answered(self) -> bool:
-        """Whether what-if has answers: there is a loop, and its iterations can be graded."""
-        name = self.experiment.baseline
-        try:
-            loop = self.loop()
-            ended = self.ended(name)
-            found = (
-                self._grades(f, loop, one, name) for one in ended for f in self._facts(one, loop)
-            )
-            return bool(next(found, None))
-        except (InvalidWorkflow, UsageError):
-            return False
 
     @property
     def others(self) -> int:
@@ -215,48 +165,24 @@ class Study:
         subjects = self.subjects(loop, variant, rules)
         flat = self._flat(variant or self.experiment.baseline)
         outcomes, margin = [one.outcome for one in flat], self.experiment.margin
-        of = (self.experiment, self.store, outcomes, self.commands)
         if not subjects:
             self.check_ended(variant or self.experiment.baseline)
             words = f"no run of experiment {self.experiment.name!r} has reached loop {loop.name!r}"
-            raise no_answer(words, *of)
+            raise UsageError(words, help=self.commands.run, code="X109")
         rules = default_rules(loop, subjects) if rules is None else rules
         found = sweep_of(loop, subjects, rules, margin=margin)
-        tell_of_trials(found, *of[1:], margin)
+        tell_of_trials(found, outcomes, self.commands)
         notes.tell_of_costs(found, self.store, flat)
         found.words += self.steered
         if not found.rules:
             why, longest = found.not_ranked[0].why, max(len(s.facts.iterations) for s in subjects)
             if why == NO_GRADE:
-                raise self._ungraded(loop, variant or self.experiment.baseline, len(subjects))
+                raise notes.no_grade(self.experiment, self.commands, len(subjects))
             words = f"no rule is answered by all {len(subjects)} runs: {why}"
             advice = f"record longer ones: explore: {{{loop.name}: {max(8, longest + 3)}}}"
-            raise no_answer(words, *of, advice=advice if why.startswith(GONE_ON) else "")
+            advice = advice if why.startswith(GONE_ON) else ""
+            raise UsageError(words, help=advice, code="X109")
         return found
-
-    def _ungraded(self, loop: Loop, variant: str, runs: int) -> UsageError:
-        """Which iteration has no grade, why, and what to do about it."""
-        lacking = (
-            (f"iteration {number} of case {outcome.trial.case.id!r}", grade)
-            for outcome in self.ended(variant)
-            for facts in self._facts(outcome, loop)
-            for number, grade in self._graded_iterations(facts, loop, outcome, variant)
-            if grade is None or grade.value is None
-        )
-        where, grade = next(lacking, ("an iteration", None))
-        return notes.no_grade(self.experiment, self.commands, runs, where, grade)
-
-    def _facts(
-        self,
-        outcome: Outcome,
-        loop: Loop,
-        atoms: dict[str, Condition] | None = None,
-        names: dict[str, Fact] | None = None,
-    ) -> Sequence[LoopFacts]:
-        """What is known of the iterations of a loop in a run, if the run has reached it."""
-        assert outcome.run is not None
-        options: Any = {"loop": loop.name, "names": names, "keep_results": True}
-        return facts_of(self.store, outcome.run, atoms or {}, **options)[:1]
 
     def subjects(
         self, loop: Loop, variant: str = "", rules: Sequence[Rule] | None = None
@@ -265,31 +191,19 @@ class Study:
         name = variant or self.experiment.baseline
         atoms = atoms_in([loop.until, *(rule.until for rule in rules or ())])
         names = {n: fact for rule in rules or () for n, fact in rule.names}
-        folder = self.project.store.parent / FOLDER
-        cache = FactsCache(folder, digest(VERSION, sorted(atoms), loop.name))
+        options: Any = {"loop": loop.name, "names": names, "keep_results": True}
         is_zero = self.experiment.on_failure == "zero" and fails_with(self.workflow(name), loop)
         failed = 0.0 if is_zero else None
         main, is_solved = self.experiment.main_grader, self.collection.is_solved
-        graded = (self.experiment.graders[main].fields, self.experiment.on_failure, self._stamp())
         subjects = []
         for outcome in self.ended(name):
             assert outcome.run is not None
-            row = self.rows[outcome.trial.key]
-            key = digest(row.last_seq, outcome.trial.case.row, graded)
-            kept = cache.get(outcome.run, key)
-            if kept is None:
-                found = self._facts(outcome, loop, atoms=atoms, names=names)
-                if not found:
-                    continue
-                kept = found[0], self._grades(found[0], loop, outcome, name)
-                cache.put(outcome.run, key, *kept)
-            facts, grades = kept
-            solved = frozenset(n for n, grade in grades.items() if is_solved({main: grade}))
-            case = outcome.trial.case
-            group = case.group if self.experiment.is_grouped else ""
-            made = Subject(facts, grades, case.id, group, solved, name, failed)
-            subjects.append(replace(made, is_priced=not outcome.unpriced))
-        cache.write()
+            group = outcome.trial.case.group if self.experiment.is_grouped else ""
+            for facts in facts_of(self.store, outcome.run, atoms, **options)[:1]:
+                grades = self._grades(facts, loop, outcome, name)
+                solved = frozenset(n for n, grade in grades.items() if is_solved({main: grade}))
+                of = (outcome.trial.case.id, group, solved, name, failed)
+                subjects.append(Subject(facts, grades, *of, is_priced=not outcome.unpriced))
         return subjects
 
     def check_ended(self, variant: str = "") -> None:
@@ -300,13 +214,6 @@ class Study:
             ended = [outcome for outcome in outcomes if outcome.trial.variant in names]
             raise notes.nothing_ended(self.experiment.name, self.commands, ended, self.others)
 
-    def _stamp(self) -> int:
-        """What changes when a grading ends, where grades come from runs."""
-        main = self.experiment.graders[self.experiment.main_grader]
-        if main.is_free:
-            return 0
-        return sum(row.status == "succeeded" for key, row in self.rows.items() if "grade-" in key)
-
     def ended(self, variant: str) -> Iterator[Outcome]:
         outcomes = (one.outcome for one in self._flat(variant))
         return (each for each in outcomes if each.is_done and not each.is_outside)
@@ -314,18 +221,18 @@ class Study:
     def _grades(
         self, facts: LoopFacts, loop: Loop, outcome: Outcome, variant: str
     ) -> dict[int, float]:
-        found = self._graded_iterations(facts, loop, outcome, variant)
-        return {n: grade.value for n, grade in found if grade and grade.value is not None}
-
-    def _graded_iterations(
-        self, facts: LoopFacts, loop: Loop, outcome: Outcome, variant: str
-    ) -> Iterator[tuple[int, Grade | None]]:
-        grader = self.experiment.graders[self.experiment.main_grader]
+        grader, grades = self.experiment.graders[self.experiment.main_grader], {}
         workflow = self.workflow(variant)
         for number, names in iteration_names(self.collection, workflow, loop, outcome, facts):
             if not is_known(grader, names):
-                raise outputs_unknown(loop)
-            yield number, self.collection.grade(grader, names)
+                words = f"steps after {loop.name!r} decide the outputs, so those of another "
+                words += "iteration are not known"
+                advice = "grade `results` of the iteration instead of `outputs`"
+                raise UsageError(words, help=advice, code="X108")
+            grade = self.collection.grade(grader, names)
+            if grade is not None and grade.value is not None:
+                grades[number] = grade.value
+        return grades
 
 
 def iteration_names(

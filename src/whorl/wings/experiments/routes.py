@@ -36,6 +36,7 @@ from whorl.wings.experiments.server_jobs import AskedExperiment, Experiments, fa
 from whorl.wings.experiments.trials import (
     ENDED,
     PREFIX,
+    Trial,
     digest,
     is_grading,
     key_prefix,
@@ -258,7 +259,6 @@ _plain = [Depends(no_query)]
 Name = Annotated[str, Path(min_length=1, max_length=200)]
 # How often a stream looks at an experiment that is running, at most.
 _LOOK_S = 1.0
-_LOOK_SHARE = 20
 
 
 @router.get("", dependencies=_plain)
@@ -492,30 +492,23 @@ def progress_of(study: Study) -> Progress:
     variants = dict.fromkeys(study.prepared, 0)
     made = Progress(experiment.trials, len(experiment.cases), variants=variants)
     made.budget_usd, made.spent_usd = experiment.budget, _cost(found.values())
-    trials_usd = 0.0
     for block in study.blocks:
-        done = 0
-        for trial in block:
-            row = found.get(trial.key)
-            if row is not None and row.status in (*ENDED, "paused"):
-                is_done = not lacks_money(study.store, trial, row)
-                made.variants[trial.variant] += is_done
-                done += is_done
-        made.done += done
-        case_usd = _cost(found[key] for key in {trial.key for trial in block} & found.keys())
-        trials_usd += case_usd
-        if done == len(block):
-            made.whole += 1
-            made.whole_usd += case_usd
+        done = [trial for trial in block if _has_ended(study, trial)]
+        for trial in done:
+            made.variants[trial.variant] += 1
+        made.done += len(done)
+        made.whole += len(done) == len(block)
     gradings = [row for key, row in found.items() if is_grading(key)]
     made.graded = sum(row.status == "succeeded" for row in gradings)
     made.people = sum(row.status == "waiting" for row in gradings)
-    made.others_usd = made.spent_usd - trials_usd - _cost(gradings)
-    if made.done:
-        # Which case a grading is of is not looked up: each trial has the same share of them.
-        of_whole = made.whole * made.trials / made.cases
-        made.whole_usd += _cost(gradings) * of_whole / made.done
     return made
+
+
+def _has_ended(study: Study, trial: Trial) -> bool:
+    row = study.rows.get(trial.key)
+    if row is None or row.status not in (*ENDED, "paused"):
+        return False
+    return not lacks_money(study.store, trial, row)
 
 
 def _cost(found: Iterable[RunRow]) -> float:
@@ -554,12 +547,9 @@ class _Changes:
 
     async def news(self, listener: Listener) -> tuple[str, float | None]:
         touched, listener.touched = listener.touched, set()
-        now = asyncio.get_running_loop().time
-        began = now()
         text = await asyncio.to_thread(self._look, touched)
-        # What ends it is no run; looking at many runs takes a small part of the time.
-        pause_s = max(_LOOK_S, _LOOK_SHARE * (now() - began)) if self.is_running else None
-        return text, pause_s
+        # What ends it is no run.
+        return text, _LOOK_S if self.is_running else None
 
     def _look(self, touched: set[RunId]) -> str:
         if self.last and not self.is_running and not self._concerns(touched):

@@ -182,16 +182,20 @@ class ExperimentRunner:
         while (row := self.rows[key]).status == "failed":
             if not self._remaining.is_tried_again(outcome_of(self._store, trial, row)):
                 return
+            self._remaining.tries[key] += 1
             await self._ask(key, steering.resumed, trial)
 
     async def _start(self, trial: Trial, limits: list[float]) -> None:
         """Starts the run of a trial, or goes on with it, within the smallest of these limits."""
         one, explore = self.prepared[trial.variant], self.experiment.explore
-        again = asked_again(one.workflow, explore if trial.limit_usd is None else ())
+        own_usd = one.workflow.limits.cost_usd
+        # A loop that the own limit of its workflow ends has a result; any other limit pauses it.
+        pauses = bool(limits) and (own_usd is None or min(limits) < own_usd)
+        again = asked_again(one.workflow, explore if pauses else ())
         start = Start(
             input=trial.inputs,
             limits={"cost_usd": min(limits)} if limits else {},
-            pauses=trial.limit_usd is None,
+            pauses=pauses,
             key=trial.key,
             file=self.experiment.file,
             sources=one.sources,
@@ -240,14 +244,8 @@ class ExperimentRunner:
         if more_usd <= NOTHING or self._is_ending:
             self._refused.add(trial.key)
             return
-        # Loops that lacked it go on, where the run has ended well.
-        kind = "run.continued" if row.status == "succeeded" else "run.resumed"
         body: dict[str, Any] = {"cost_usd": more_usd, "by": BY_EXPERIMENT}
-        try:
-            await self._ask(key, partial(steering.asked, kind, body), trial)
-        except UsageError:
-            # A loop of it lies in an iteration that is over.
-            self._refused.add(trial.key)
+        await self._ask(key, partial(steering.asked, "run.resumed", body), trial)
 
     async def _ask(self, key: str, make: Callable[[], Event], trial: Trial) -> None:
         """Asks something of a run, and waits until nobody drives it."""

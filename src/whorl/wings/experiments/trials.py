@@ -12,7 +12,7 @@ import random
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.budget import NAMES, NOTHING
+from whorl.interpreter.budget import NOTHING
 from whorl.interpreter.events import amount_in
 from whorl.interpreter.frames import OUTSIDE, is_cut, is_outside
 from whorl.ir import content_hash, to_json
@@ -37,13 +37,8 @@ RESUMES_MAX = 3
 # A budget does not allow a call.
 STOPPED = "R103"
 _ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished", "warning"})
-_STEERED = frozenset(
-    {"gate.decided", "run.accepted", "run.cancelled", "run.continued", "run.paused", "run.resumed"}
-)
-_SHORTAGE = frozenset(
-    {"budget.reached", "loop.finished", "run.finished"}
-    | {"run.continued", "run.paused", "run.resumed"}
-)
+_STEERED = frozenset({"run.accepted", "run.cancelled", "run.continued"})
+_SHORTAGE = frozenset({"budget.reached", "run.finished", "run.paused", "run.resumed"})
 # Who lets a run go on that lacked money: not a person, who may want something else of it.
 BY_EXPERIMENT = "experiment"
 
@@ -99,7 +94,8 @@ class Outcome:
 
     @property
     def is_done(self) -> bool:
-        return self.status in (*ENDED, "paused") and not self.is_short
+        is_stopped = self.status == "paused" and self.error == STOPPED
+        return (self.status in ENDED or is_stopped) and not self.is_short
 
     @property
     def is_outside(self) -> bool:
@@ -136,9 +132,8 @@ def blocks_of(
         name: (content_hash(to_json(one.workflow)), models_of(one.workflow, settings))
         for name, one in prepared.items()
     }
-    own_limit = experiment.trial_budget
     limits = {
-        name: one.workflow.limits.cost_usd if own_limit is None else own_limit
+        name: least(experiment.trial_budget, one.workflow.limits.cost_usd)
         for name, one in prepared.items()
     }
     blocks = []
@@ -152,6 +147,11 @@ def blocks_of(
         random.Random(f"{experiment.order_seed} {case.id}").shuffle(block)
         blocks.append(block)
     return blocks
+
+
+def least(*limits: float | None) -> float | None:
+    """The smallest of some limits, if there is one."""
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 def alike(trials: Iterable[Trial]) -> list[list[str]]:
@@ -188,23 +188,8 @@ def rows_of(store: SqliteStore, name: str, generation: int) -> dict[str, RunRow]
 
 
 def is_steered(store: SqliteStore, row: RunRow) -> bool:
-    """Whether a person has changed what came of a trial, or has paused it.
-
-    One that goes on where it stood, and one that is answered what it asks, is as it would be.
-    """
-    is_held = False
-    for entry in store.read(row.id, kinds=_STEERED):
-        kind, body = entry.event.kind, entry.event.body
-        if kind in ("run.paused", "run.resumed"):
-            is_held = body.get("by") == "person"
-            if body.keys() & NAMES and body.get("by") != BY_EXPERIMENT:
-                return True
-        elif kind == "gate.decided":
-            if body.keys() & {"value", "results"}:
-                return True
-        elif body.get("by") != BY_EXPERIMENT:
-            return True
-    return is_held and row.status == "paused"
+    """Whether a person has changed what came of a trial."""
+    return any(True for _ in store.read(row.id, kinds=_STEERED))
 
 
 def doubt_usd(store: SqliteStore, row: RunRow) -> float:
@@ -215,27 +200,15 @@ def doubt_usd(store: SqliteStore, row: RunRow) -> float:
 
 
 def is_short(store: SqliteStore, row: RunRow) -> bool:
-    """Whether the cost budget of a run has stopped it, ended a loop of it, or cut an answer."""
-    if row.budget_usd is None or row.status not in ("paused", "failed", "succeeded"):
+    """Whether the cost budget of a run has stopped it, or cut an answer so that it failed."""
+    if row.budget_usd is None or row.status not in ("paused", "failed"):
         return False
-    refused: set[str] = set()
-    explored: set[str] = set()
-    error: dict[str, Any] = {}
+    body: dict[str, Any] = {}
     for entry in store.read(row.id, kinds=_SHORTAGE):
-        body: dict[str, Any] = entry.event.body
-        place = entry.event.address.partition("[")[0]
-        match entry.event.kind:
-            case "run.resumed" | "run.continued" | "run.paused":
-                refused.clear()
-                error = {}
-            case "budget.reached" if body.get("scope") == "run" and body.get("limit") == "cost_usd":
-                refused.add(place)
-            case "loop.finished" if "explored" in body and body["exit_reason"] != "budget":
-                # It returned what its rule had left it with before.
-                explored.add(place)
-            case "run.finished":
-                error = body.get("error") or {}
-    return is_cut(error) or bool(refused - explored)
+        body = entry.event.body
+    if row.status == "failed":
+        return is_cut(body.get("error") or {})
+    return body.get("scope") == "run" and body.get("limit") == "cost_usd"
 
 
 def lacks_money(store: SqliteStore, trial: Trial, row: RunRow) -> bool:
@@ -257,7 +230,7 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
         return Outcome(trial)
     outcome = Outcome(trial, row.id, row.status, cost_usd=row.cost_usd, seconds=row.seconds)
     outcome.in_doubt = row.in_doubt
-    if not outcome.is_done:
+    if row.status not in (*ENDED, "paused"):
         return outcome
     # By loop and iteration; one that is tried again has all that it has used.
     used: dict[str, dict[str, float]] = {}
@@ -274,6 +247,7 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
                 # Of what the outside failed, the step, the iteration and the run say R100.
                 cause = (error.get("cause") or {}).get("code")
                 outcome.error = cause if cause in OUTSIDE else outcome.error
+                outcome.error = STOPPED if is_cut(error) else outcome.error
             case "warning" if row.status == "paused" and body.get("code") == STOPPED:
                 # It says which call the budget does not allow.
                 outcome.error, outcome.message = STOPPED, str(body.get("message", ""))

@@ -27,6 +27,7 @@ from whorl.wings.experiments.document import check_cases, workflow_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from collections.abc import Mapping as Variants
 
     from whorl.dialects import Reading
     from whorl.ir import Node, Workflow
@@ -69,13 +70,13 @@ def prepare(project: Project, experiment: Experiment) -> dict[str, Prepared]:
         mistakes += check_explored(one.workflow, experiment)
         prepared[variant.name] = one
     root: Any = experiment.document.root
-    columns = [name for case in experiment.cases for name in case.row]
+    columns = dict.fromkeys(name for case in experiment.cases for name in case.row)
     # What graders find is known where the files of all variants can be read.
     unread = experiment.variants.keys() - prepared.keys()
     workflows = [experiment.reading.workflow, *(one.workflow for one in prepared.values())]
     is_known = not any(experiment.variants[name].workflow for name in unread)
-    members, loops = members_of(columns, workflows if is_known else [])
-    mistakes += check_members(expressions_of(root.get("grade")), members, loops)
+    members = members_of(columns, workflows if is_known else [])
+    mistakes += check_members(expressions_of(root.get("grade")), members)
     if mistakes:
         raise InvalidWorkflow(mistakes)
     experiment.prepared = prepared
@@ -156,9 +157,28 @@ def asked_again(workflow: Workflow, names: Iterable[str]) -> list[str]:
     ]
 
 
-def no_variant(name: str, known: Iterable[str]) -> UsageError:
+def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
+    """A name that is not there, with the closest one or all that are."""
     advice = did_you_mean(name, list(known)) or f"known: {', '.join(known)}"
-    return UsageError(f"there is no variant {name!r}", help=advice, code="X100")
+    return UsageError(f"there is no {what} {name!r}", help=advice, code="X100")
+
+
+def workflow_named(
+    experiment: Experiment, prepared: Variants[str, Prepared], variant: str
+) -> Workflow:
+    """The workflow of a variant; without a name, of the baseline."""
+    name = variant or experiment.baseline
+    if name not in prepared:
+        raise unknown("variant", name, prepared)
+    return prepared[name].workflow
+
+
+def loop_named(
+    experiment: Experiment, prepared: Variants[str, Prepared], loop: str, variant: str
+) -> Loop:
+    """The loop of a variant; without a name, the one that is explored, or the first."""
+    chosen = loop or next(iter(experiment.explore), "")
+    return find_loop(workflow_named(experiment, prepared, variant), chosen)
 
 
 def with_loop(workflow: Workflow, loop: Loop, changed: Loop) -> Workflow:

@@ -68,9 +68,9 @@ def _cell(value: Any) -> str:
 
 
 def report_lines(
-    report: Report, file: str, pasted: Callable[..., str], commands: Commands, *, is_answered: bool
+    report: Report, file: str, pasted: Callable[..., str], commands: Commands
 ) -> list[str]:
-    """What an experiment found, and whether what-if has answers; `pasted` makes commands."""
+    """What an experiment found, and what to ask next; `pasted` makes commands."""
     title = f"{report.experiment}   {plural(report.cases, 'case')}, "
     title += f"{plural(len(report.variants), 'variant')}, {plural(report.repeat, 'run')} each"
     graded = f"grade: {safe(report.grader)} ({report.graded_by}), solved: {safe(report.solved)}"
@@ -90,9 +90,8 @@ def report_lines(
     if report.rho is not None:
         lines.append(f"the score that the loop sees, and the grade: rho {report.rho:.2f}")
     lines += _beside(report)
-    if report.left_out:
-        lost = next(row["run"] for row in report.rows if row["is_outside"])
-        lines.append(f"once it answers: {commands.again(lost)}")
+    is_lost = report.left_out or report.faults
+    lines += [f"once that is mended: {commands.run}"] if is_lost else []
     if report.others:
         runs = plural(report.others, "run")
         lines.append(f"{runs} of cases, variants or versions that it has no more: not compared")
@@ -103,7 +102,7 @@ def report_lines(
     lines += [f"and {hidden} more without a grade"] if hidden > 0 else []
     if not report.is_complete:
         lines.append(f"next: {commands.run}")
-    elif is_answered:
+    elif report.explores:
         lines.append(f"next: {pasted('what-if', file)}")
     return lines
 
@@ -456,9 +455,7 @@ _WIDTH, _HEIGHT, _EDGE = 420, 260, 46
 _COLORS = {"last": "#2563eb", "best by score": "#059669", "best that was made": "#9ca3af"}
 _HEAD = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
-    'font-family="sans-serif" font-size="11">'
-    "<style>text{{fill:#374151}}@media (prefers-color-scheme:dark){{text{{fill:#d1d5db}}}}</style>"
-    "<title>{title}</title>"
+    'font-family="sans-serif" font-size="11"><title>{title}</title>'
 )
 Point = tuple[float, float]
 
@@ -466,16 +463,17 @@ Point = tuple[float, float]
 class _Plot:
     """One pair of axes, at an offset; values become places. Grades go up, from 0 to 1."""
 
-    def __init__(self, left: int, across: Point, grades: Sequence[float], title: str) -> None:
-        low, high = _range(grades)
-        self._left, self._across, self._up = left, across, (max(0.0, low), min(1.0, high))
-        bottom, right, start = _HEIGHT - _EDGE, left + _WIDTH - 12, left + _EDGE
-        self.parts = [f'<text x="{start}" y="16" font-weight="bold">{escape(title)}</text>']
-        path = f"M{start} 24V{bottom}H{right}"
-        self.parts.append(f'<path d="{path}" fill="none" stroke="#9ca3af"/>')
-        low, high = self._up
-        for value in (low + (high - low) * step / 4 for step in range(5)):
-            self.text(start - 6, self.place((0, value))[1] + 4, f"{value:.2f}", "end")
+    def __init__(self, left: int, across: Sequence[float], grades: Sequence[float], title: str):
+        self._left, self._across = left, (min(across, default=0.0), max(across, default=1.0))
+        low, high = min(grades, default=0.0), max(grades, default=1.0)
+        self._up = max(0.0, low - 0.05), min(1.0, high + 0.05)
+        bottom, start = _HEIGHT - _EDGE, left + _EDGE
+        path = f"M{start} 24V{bottom}H{left + _WIDTH - 12}"
+        self.parts = [f'<path d="{path}" fill="none" stroke="#9ca3af"/>']
+        self.text((start, 16), title, "start")
+        for step in range(5):
+            value = self._up[0] + (self._up[1] - self._up[0]) * step / 4
+            self.text((start - 6, self.place((0, value))[1] + 4), f"{value:.2f}", "end")
 
     def place(self, point: Point) -> Point:
         (low, high), (bottom, top) = self._across, self._up
@@ -484,32 +482,23 @@ class _Plot:
         y = _HEIGHT - _EDGE - tall * (point[1] - bottom) / ((top - bottom) or 1)
         return round(x, 1), round(y, 1)
 
-    def text(self, x: float, y: float, words: str, anchor: str, color: str = "") -> None:
-        style = f' style="fill:{color}"' if color else ""
-        place = f'x="{x}" y="{y}" text-anchor="{anchor}"'
-        self.parts.append(f"<text {place}{style}>{escape(words)}</text>")
+    def text(self, at: Point, words: str, anchor: str, color: str = "#6b7280") -> None:
+        place = f'x="{at[0]}" y="{at[1]}" fill="{color}" text-anchor="{anchor}"'
+        self.parts.append(f"<text {place}>{escape(words)}</text>")
 
     def tick(self, value: float, words: str) -> None:
-        self.text(self.place((value, 0))[0], _HEIGHT - _EDGE + 16, words, "middle")
+        self.text((self.place((value, 0))[0], _HEIGHT - _EDGE + 16), words, "middle")
 
     def shape(self, name: str, points: Iterable[Point], look: str) -> None:
         places = " ".join(f"{x},{y}" for x, y in map(self.place, points))
         self.parts.append(f'<{name} points="{places}" {look}/>')
 
-    def line(self, points: Iterable[Point], color: str, dash: str = "") -> None:
-        dashed = f' stroke-dasharray="{dash}"' if dash else ""
-        self.shape("polyline", points, f'fill="none" stroke="{color}" stroke-width="2"{dashed}')
+    def line(self, points: Iterable[Point], color: str) -> None:
+        self.shape("polyline", points, f'fill="none" stroke="{color}" stroke-width="2"')
 
     def dot(self, point: Point, color: str, size: float, title: str) -> None:
-        x, y = self.place(point)
-        words = f"<title>{escape(title)}</title>"
+        (x, y), words = self.place(point), f"<title>{escape(title)}</title>"
         self.parts.append(f'<circle cx="{x}" cy="{y}" r="{size}" fill="{color}">{words}</circle>')
-
-
-def _range(values: Sequence[float]) -> Point:
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    slack = (high - low) * 0.08 or 0.05
-    return low - slack, high + slack
 
 
 def sweep_svg(sweep: Sweep) -> str:
@@ -520,22 +509,23 @@ def sweep_svg(sweep: Sweep) -> str:
 
 
 def _curve(sweep: Sweep) -> list[str]:
-    values = [value for row in sweep.curve.values() for value in row if math.isfinite(value)]
+    rows = {
+        name: [(float(n), value) for n, value in enumerate(row, 1) if math.isfinite(value)]
+        for name, row in sweep.curve.items()
+    }
+    values = [value for points in rows.values() for _, value in points]
     values += [limit for row in sweep.bands.values() for limits in row for limit in limits]
     longest = max((len(row) for row in sweep.curve.values()), default=1)
     plot = _Plot(0, (1, max(2, longest)), values, "grade by iteration")
     for number in range(1, longest + 1):
         plot.tick(number, str(number))
-    for index, (name, row) in enumerate(sweep.curve.items()):
-        color, is_made = _COLORS.get(name, "#374151"), "made" in name
-        if name in sweep.bands and not is_made:
-            lows, highs = (
-                [(n, each[at]) for n, each in enumerate(sweep.bands[name], 1)] for at in (0, 1)
-            )
-            plot.shape("polygon", (*lows, *highs[::-1]), f'fill="{color}" fill-opacity="0.12"')
-        known = [(n, value) for n, value in enumerate(row, 1) if math.isfinite(value)]
-        plot.line(known, color, "4 3" if is_made else "")
-        plot.text(_WIDTH - 20, _HEIGHT - _EDGE - 12 - 14 * index, name, "end", color)
+    for index, (name, points) in enumerate(rows.items()):
+        color, band = _COLORS[name], [] if "made" in name else sweep.bands.get(name, [])
+        lows, highs = ([(n, each[at]) for n, each in enumerate(band, 1)] for at in (0, 1))
+        plot.shape("polygon", (*lows, *highs[::-1]), f'fill="{color}" fill-opacity="0.12"')
+        plot.line(points, color)
+        place = (_WIDTH - 20, _HEIGHT - _EDGE - 12 - 14 * index)
+        plot.text(place, name, "end", color)
     return plot.parts
 
 
@@ -543,20 +533,20 @@ def _frontier(sweep: Sweep) -> list[str]:
     if sweep.rules and not sweep.frontier:
         return [f'<text x="{_WIDTH + _EDGE}" y="16">the cost is not known</text>']
     points = [(rule.cost_usd, rule.grade) for rule in sweep.rules]
-    costs = [cost for cost, _ in points] or [0.0, 1.0]
-    grades = [grade for _, grade in points]
-    plot = _Plot(_WIDTH, _range(costs), grades, "grade against cost")
-    for mark in (min(costs) + (max(costs) - min(costs)) * step / 3 for step in range(4)):
-        plot.tick(mark, dollars(mark))
+    costs = [cost for cost, _ in points]
+    plot = _Plot(_WIDTH, costs, [grade for _, grade in points], "grade against cost")
+    for cost in (min(costs, default=0.0), max(costs, default=1.0)):
+        plot.tick(cost, dollars(cost))
     for rule, point in zip(sweep.rules, points, strict=True):
         plot.dot(point, "#d1d5db", 2, rule.words)
     plot.line([points[index] for index in sweep.frontier], "#2563eb")
-    for index in sweep.frontier:
-        plot.dot(points[index], "#2563eb", 3.5, sweep.rules[index].words)
-    chosen = (sweep.own, "yours", "#dc2626"), (sweep.recommended, "★", "#059669")
-    for one, word, color in chosen:
+    for one, word, color in (
+        (sweep.own, "yours", "#dc2626"),
+        (sweep.recommended, "★", "#059669"),
+    ):
         if one is not None and one.grades:
-            x, y = plot.place((one.cost_usd, one.grade))
-            plot.dot((one.cost_usd, one.grade), color, 5, f"{word}: {one.words}")
-            plot.text(x, y - 9, word, "middle", color)
+            point = one.cost_usd, one.grade
+            x, y = plot.place(point)
+            plot.dot(point, color, 5, f"{word}: {one.words}")
+            plot.text((x, y - 9), word, "middle")
     return plot.parts

@@ -19,8 +19,8 @@ from whorl.ir.expressions import Names, conditions_in, inner_values
 from whorl.lazily import dataclass
 from whorl.wings.experiments.what_if.loop_facts import (
     FAULT,
+    FREE,
     HANDED_OVER,
-    HIDDEN,
     USAGE,
     atom_of,
     count_votes,
@@ -278,8 +278,6 @@ class _Walk:
     def _check(self, row: IterationFacts) -> Verdict | None:
         """The verdict on the rule; None where an expression of it fails."""
         values = [row.atoms.get(atom) for atom in self._rules.atoms.values()]
-        if HIDDEN in values:
-            raise NotKnownError("the rule reads what the iterations were not told", "X106")
         if FAULT in values or row.atoms.get(HANDED_OVER) == FAULT:
             return None
         plan = self._rules.plan
@@ -371,7 +369,11 @@ def own_rule(loop: Loop) -> Rule | None:
 def limits_left_out(loop: Loop) -> str:
     """Says which limits of a loop no answer has."""
     limits = loop.limits
-    known = {"cost": limits.cost_usd, "tokens": limits.tokens, "calls": limits.calls}
+    known: dict[str, Any] = {
+        "cost": limits.cost_usd,
+        "tokens": limits.tokens,
+        "calls": limits.calls,
+    }
     known |= {"time": limits.time_s}
     names = [name for name, limit in known.items() if limit is not None]
     return f"rules are answered as if no limit of {' or '.join(names)} was reached" if names else ""
@@ -391,6 +393,8 @@ def obstacle(loop: Loop, rule: Rule) -> str:
         return f"{words}, which another score would have changed"
     if loop.check != "after" and reads_best(loop) and rule.until != loop.until:
         return f"iterations of {loop.name!r} see best, which another condition would have changed"
+    if any(each not in loop.facts and each[1] not in FREE for each in rule.names):
+        return f"the rule reads what iterations of {loop.name!r} were not told"
     if loop.ask != "never":
         return f"a person is asked about iterations of {loop.name!r}"
     return ""

@@ -6,13 +6,10 @@ of all rules in question in the live scope of each iteration, as the engine itse
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import zlib
 from collections import defaultdict
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, field, replace
+from contextlib import contextmanager
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.interpreter.constructs.loops import exploring
@@ -22,8 +19,8 @@ from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import amount_in, charged
 from whorl.interpreter.frames import is_cut, is_outside
 from whorl.interpreter.state import Observer
-from whorl.ir import AllOf, AnyOf, Block, BranchTaken, Judge, Loop, Plateau, Score, Stable, When
-from whorl.ir.expressions import Names, conditions_in, inner_values
+from whorl.ir import AllOf, AnyOf, BranchTaken, Judge, Plateau, Score, Stable, When
+from whorl.ir.expressions import conditions_in
 from whorl.language import LanguageError
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import Replay, as_far_as_open
@@ -31,7 +28,6 @@ from whorl.wings.experiments.trials import BY_EXPERIMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from whorl.interpreter.evaluation import FrameScope
     from whorl.interpreter.events import Event
@@ -43,19 +39,13 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import Journal, RunId
     from whorl.runtimes.journal.keys import Seals
 
-VERSION = 9
 # What must be computed before a rule is checked ahead of an iteration; a fault, or nothing.
 HANDED_OVER = "carry"
 # An atom that could not be evaluated: a rule that reads it would have failed there.
 FAULT = "?"
-# One that reads what the iterations of the recorded loop did not have.
-HIDDEN = "!"
 USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd")
-FOLDER = "facts"
-# So many files of facts are kept, one for each loop and what its rules read.
-FILES_MAX = 20
 # The facts about a loop that do not follow from its rule.
-_FREE = frozenset({"number", "index", "previous"})
+FREE = frozenset({"number", "index", "previous"})
 # The rule of a loop is checked before an iteration: under this name is the scope that it sees.
 _AHEAD = "ahead"
 _STEERED = {"run.continued": "continued", "run.accepted": "accepted", "run.forked": "forked"}
@@ -114,10 +104,6 @@ class LoopFacts:
     steered: str = ""
     results: dict[int, dict[str, Json]] = field(default_factory=dict)
 
-    def document(self) -> dict[str, Any]:
-        """As JSON, without the results."""
-        return asdict(replace(self, results={}))
-
     def body_usd(self, count: int) -> float:
         """What the steps of so many iterations have cost, without judges."""
         calls = (call for row in self.iterations[:count] for call in row.calls)
@@ -131,16 +117,6 @@ class LoopFacts:
             calls = [call for call in row.calls if call.judge == atom][:took]
             usd += sum(call.usage.get("cost_usd", 0.0) for call in calls)
         return usd
-
-
-def from_document(document: dict[str, Any]) -> LoopFacts:
-    rows, ahead = [_row(row) for row in document["iterations"]], document["ahead"]
-    made: dict[str, Any] = {"iterations": rows, "ahead": ahead and _row(ahead), "results": {}}
-    return LoopFacts(**(document | made))
-
-
-def _row(document: dict[str, Any]) -> IterationFacts:
-    return IterationFacts(**(document | {"calls": [Call(**c) for c in document["calls"]]}))
 
 
 @dataclass(slots=True)
@@ -308,17 +284,10 @@ class _Facts(Observer):
             return
         self._look_before(machine, key)
         loop = machine.loop(key)
-        more = tuple((n, fact) for n, fact in self._names.items() if fact in _FREE)
+        more = tuple((n, fact) for n, fact in self._names.items() if fact in FREE)
         values = loop_facts(frame, replace(loop, facts=more), frame["count"])
         known = dict(loop.facts)
         self._more[frame["address"]] = {n: values[n] for n in values if n not in known}
-
-    def _hidden(self, loop: Loop, condition: Condition) -> bool:
-        """Whether a condition reads a fact about the loop that its iterations did not have."""
-        known = dict(loop.facts)
-        missing = {n for n, fact in self._names.items() if fact not in _FREE and n not in known}
-        alone = Loop(name="", body=Block(()), until=condition)
-        return bool(missing) and bool(missing & Names().in_values(inner_values(alone)))
 
     def taking(self, machine: State, event: Event) -> None:
         body: dict[str, Any] = event.body
@@ -387,8 +356,6 @@ class _Facts(Observer):
         ahead: FrameScope | None = None,
     ) -> Json:
         condition, address = self._atoms[atom], machine.loop_frames[key]["address"]
-        if self._names and self._hidden(machine.loop(key), condition):
-            return HIDDEN
         more = self._more.get(address, {}) if ahead is None else {}
         try:
             value = observe(machine, key, condition, more, ahead)
@@ -453,7 +420,7 @@ def _scope_ahead(
         inner = machine.scope_at(frame["inner"])
         carry |= {c.name: value_of(c.later, inner) for c in loop.carry if c.later is not None}
     known = dict(loop.facts)
-    more = tuple((n, fact) for n, fact in names.items() if n not in known and fact in _FREE)
+    more = tuple((n, fact) for n, fact in names.items() if n not in known and fact in FREE)
     whole = replace(loop, facts=(*loop.facts, *more))
     facts = loop_facts({**frame, "count": count}, whole, count + 1)
     values: Values = carry | frame.get("previous", {}) | facts
@@ -548,40 +515,3 @@ def _reserved(body: dict[str, Any]) -> dict[str, float]:
     """What a call counts with whose use nobody knows."""
     reserve = charged(body.get("reserve") or {})
     return {name: reserve[name] for name in USAGE}
-
-
-class FactsCache:
-    """Facts and grades of runs beside the store; it may be deleted at any time."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._path, self._is_new = folder / f"{name}.z", False
-        self._kept: dict[str, Any] = {}
-        with suppress(OSError, ValueError, zlib.error):
-            self._kept = json.loads(zlib.decompress(self._path.read_bytes()))
-
-    def get(self, run: str, key: str) -> tuple[LoopFacts, dict[int, float]] | None:
-        kept = self._kept.get(run)
-        if kept is None or kept[0] != key:
-            return None
-        return from_document(kept[1]), {int(n): grade for n, grade in kept[2].items()}
-
-    def put(self, run: str, key: str, facts: LoopFacts, grades: dict[int, float]) -> None:
-        self._kept[run] = [key, facts.document(), grades]
-        self._is_new = True
-
-    def write(self) -> None:
-        if self._is_new:
-            with suppress(OSError):
-                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-                with open(os.open(self._path, flags, 0o600), "wb") as file:
-                    file.write(zlib.compress(json.dumps(self._kept).encode(), 1))
-                clear_facts(self._path.parent, FILES_MAX)
-
-
-def clear_facts(folder: Path, keep: int = 0) -> None:
-    """Deletes facts beside a store, all but the newest files; they are made again when asked."""
-    with suppress(OSError):
-        files = sorted(folder.glob("*.z"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in files[keep:]:
-            path.unlink(missing_ok=True)

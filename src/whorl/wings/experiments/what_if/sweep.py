@@ -244,8 +244,7 @@ def _recommend(found: Sweep, units: Units, margin: float) -> None:
         result.to_best = units.difference(result.grades, best.grades)
     choice = _Choice(found.rules, units, margin)
     found.recommended, found.honest = found.rules[choice.chosen], choice.honest()
-    why = _surely_better(found.not_ranked, best, found.runs) or choice.not_better(found.own)
-    if why:
+    if why := choice.not_better(found.own):
         found.recommended, found.not_recommended = None, why
 
 
@@ -332,17 +331,6 @@ class _Choice:
             return words
         limits = f"{grade.value:+.2f} ({grade.low:+.2f} to {grade.high:+.2f})"
         return f"{words}: on cases that it was not chosen with, the choice gives {limits}"
-
-
-def _surely_better(others: Sequence[RuleResult], best: RuleResult, runs: int) -> str:
-    """Says so where a rule is better than all others whatever the runs give that do not answer."""
-    known = [(result.bounds[0], result) for result in others if result.bounds is not None]
-    low, found = max(known, key=lambda one: one[0], default=(0.0, None))
-    if found is None or low <= best.grade:
-        return ""
-    missing = f"{found.unknown} of {runs} runs {'does' if found.unknown == 1 else 'do'}"
-    words = f"{found.words} gives at least {low:.2f}, and {missing} not answer it"
-    return f"no rule is recommended: {words}"
 
 
 # Whether iterating helps, and until when: grades by iteration, over cases or groups of them.
