@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.native import writing
+from whorl.services.project import find_project
+from whorl.wings.editor.single_step import save_pins
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,16 +64,6 @@ def test_wrong_words_say_what_is_meant(whorl: Whorl, project: Path) -> None:
     assert "STEP NAME" in whorl("edit", "e.yaml", "rename", "a").err
     assert "C105" in whorl("edit", "e.yaml", "remove", "c").err
     assert (project / "e.yaml").read_text() == FILE
-
-
-def test_names_that_a_step_may_read_are_listed(whorl: Whorl, project: Path) -> None:
-    (project / "e.yaml").write_text(FILE)
-
-    assert "a  (text)  read by 1\n" in whorl("edit", "e.yaml", "names", "b").out
-    assert "a" not in [
-        one["name"] for one in whorl("edit", "e.yaml", "names", "a", "--json").json["names"]
-    ]
-    assert whorl("edit", "e.yaml", "names", "c").code == 2
 
 
 def test_new_files_are_listed_empty_or_copied(whorl: Whorl, project: Path) -> None:
@@ -154,7 +147,8 @@ def test_tries_are_left_out_of_lists_and_costs(whorl: Whorl) -> None:
 def test_a_pinned_step_is_not_run_until_it_is_stale(whorl: Whorl, project: Path) -> None:
     pin = json.dumps({"approved": True, "score": 1})
     words = ("--at", "polish", "-i", "task=bees")
-    first = tried(whorl, *words, "--pin", f"review:={pin}", "--keep-pins")
+    first = tried(whorl, *words, "--pin", f"review:={pin}")
+    save_pins(find_project(os.environ), "polish.yaml", {"polish/review": json.loads(pin)}, None)
     again = tried(whorl, *words)
     file = project / "polish.yaml"
     file.write_text(file.read_text().replace("score: number}", "score: number, why: string}"))
@@ -204,7 +198,6 @@ def test_names_that_are_not_there_are_refused(whorl: Whorl) -> None:
         ("--value", "hnt=x"): "did you mean 'hint'?",
         ("--value", "polsh/hint=x"): "there is no value 'polsh/hint'",
         ("--pin", "reviw=x"): "did you mean 'polish/review'?",
-        ("--pin", "reviw=x", "--keep-pins"): "did you mean 'polish/review'?",
         ("-i", "tsk=x"): "did you mean 'task'?",
     }
     for options, message in wrong.items():

@@ -61,8 +61,7 @@ steps:
           ask: "Review {{ write }}"
           returns: {approved: boolean, feedback: string}
 outputs:
-  write: "{{ polish.write }}"
-  review: "{{ polish.review }}"
+  result: "{{ polish }}"
 """
 
 
@@ -96,7 +95,8 @@ def test_a_loop_goes_to_a_file_that_is_called_with_its_lines_as_they_are_and_bac
 
     start, end = NATIVE.index("  # write until"), NATIVE.index("  # and tell")
     assert edited.text.startswith(NATIVE[:start])
-    assert edited.text.endswith(NATIVE[end:])
+    rest = NATIVE[end:].replace("{{ polish.", "{{ polish.result.")
+    assert edited.text.endswith(rest)
     assert "call: body.yaml" in edited.text
     assert edited.others == {"body.yaml": BODY}
     assert edited.select == ["polish"]
@@ -111,70 +111,42 @@ def test_a_loop_goes_to_a_file_that_is_called_with_its_lines_as_they_are_and_bac
     assert "call" not in both.text
 
 
-def test_steps_beside_each_other_go_together(folder: Folder) -> None:
-    out = folder.apply(NATIVE, operation="extract", at=["plan", "polish"], file="my-body.yaml")
-    folder.keep(out)
-
-    start, end = NATIVE.index("  plan:"), NATIVE.index("  # and tell")
-    body = out.others["my-body.yaml"]
-    assert NATIVE[start:end] in body
-    assert "inputs:\n  task: string\n" in body
-    assert body.endswith('outputs:\n  polish: "{{ polish }}"\n')
-    assert out.select == ["my_body"]
-    assert '  my_body:\n    call: my-body.yaml\n    with:\n      task: "{{ task }}"\n' in out.text
-    read = "{{ my_body.polish.write }} and {{ my_body.polish.review.feedback }}"
-    was = "{{ polish.write }} and {{ polish.review.feedback }}"
-    assert out.text.endswith(NATIVE[end:].replace(was, read))
-    again = folder.apply(out.text, operation="inline", at="my_body")
-    assert again.text == NATIVE
-
-
 ENDS = "whorl: 1\nsteps:\n  a: {ask: One}\n  b: {ask: Two}\n"
-ORDERED = """\
+SIDES = """\
 whorl: 1
 steps:
-  a: {ask: One}
-  b: {ask: "Two {{ a }}"}
-  c: {ask: Three, after: [a, b]}
-  d: {ask: "Four {{ b }}", after: b}
-outputs: {d: "{{ d }}"}
+  side: {together: {a: {ask: One}, b: {ask: Two}}}
+  c: {ask: "{{ a }} and {{ side.b }}", after: side}
+outputs: {c: "{{ c }}"}
 """
 
 
 @pytest.mark.parametrize(
-    ("text", "operation", "parts"),
+    ("text", "at", "parts"),
     [
-        (NATIVE, {"at": "plan"}, ["by {{ plan.result }}."]),
+        (NATIVE, "plan", ["by {{ plan.result }}."]),
         (
             NATIVE,
-            {"at": "polish/review"},
+            "polish/review",
             [
                 "until: review.result.approved   # the reviewer says so",
                 'carry: {feedback: "{{ review.result.feedback }}"}',
                 "{{ polish.review.result.feedback }}",
             ],
         ),
-        (
-            ORDERED,
-            {"at": ["a", "b"], "name": "both"},
-            [
-                "  c: {ask: Three, after: [both]}\n",
-                '  d: {ask: "Four {{ both.b }}", after: both}\n',
-            ],
-        ),
+        (SIDES, "side", ['{{ side.result.a }} and {{ side.result.b }}", after: side}']),
         # What the workflow gives stays the same.
-        (ENDS, {"at": "b"}, ['outputs:\n  b: "{{ b.result }}"\n']),
-        (ENDS, {"at": ["a", "b"]}, ['outputs:\n  b: "{{ new.b }}"\n']),
+        (ENDS, "b", ['outputs:\n  b: "{{ b.result }}"\n']),
     ],
 )
 def test_who_reads_or_waits_for_what_goes_names_the_call(
-    folder: Folder, text: str, operation: dict[str, Any], parts: list[str]
+    folder: Folder, text: str, at: str, parts: list[str]
 ) -> None:
-    out = folder.apply(text, operation="extract", file="new.yaml", **operation)
+    out = folder.apply(text, operation="extract", file="new.yaml", at=at)
     folder.keep(out)
 
     assert [part for part in parts if part not in out.text] == []
-    if operation["at"] == "plan":
+    if at == "plan":
         assert folder.apply(out.text, operation="inline", at="plan").text == NATIVE
 
 
@@ -201,10 +173,7 @@ SKIPPED = """\
 whorl: 1
 inputs: {n: number}
 steps:
-  a: {ask: One}
   b: {ask: Two, if: n > 1}
-  side: {together: {c: {ask: Three}, d: {ask: Four}}}
-  rest: {ask: "{{ b | default('none') }} {{ c }}"}
   tries:
     repeat:
       until: {judge: "It is good."}
@@ -220,11 +189,9 @@ steps:
     [
         (NATIVE, "polish/write", "reads 'feedback', which exists only around it"),
         (NATIVE, "none", "there is no step"),
-        (SKIPPED, ["a", "b"], "rest reads b, which may be skipped"),
-        (SKIPPED, ["side/c", "side/d"], "the steps of side run at the same time"),
-        (SKIPPED, ["tries/e", "tries/f"], "looks at its last step without naming it"),
-        (SKIPPED, ["tries/f"], "looks at its last step without naming it"),
-        (SKIPPED, ["a", "side"], "are not next to each other"),
+        (NATIVE, ["plan", "polish"], "one step at a time"),
+        (SKIPPED, "b", "b has an `if`"),
+        (SKIPPED, "tries/f", "looks at its last step without naming it"),
     ],
 )
 def test_what_would_mean_another_thing_elsewhere_stays(

@@ -41,7 +41,6 @@ from whorl.wings.editor.files import (
     answer,
     diagnose,
     edit_text,
-    names_at,
     new_fields,
     replace_file,
     sketch_text,
@@ -65,7 +64,7 @@ _OPERATIONS_BYTES_MAX = 1_000_000
 @click.option("--case", metavar="NAME", help="For add, move: which branch of the holder.")
 @click.option("--after", metavar="STEP", help="For add, move: after which step.")
 @click.option("--first", is_flag=True, help="For add, move: before all others.")
-@click.option("--name", metavar="NAME", help="For add, wrap, connect, extract: what it is called.")
+@click.option("--name", metavar="NAME", help="For add, wrap, connect: what it is called.")
 @click.option("--kind", metavar="KIND", help="For wrap: repeat (the default), each, together, if. "
               "For connect: order, data or feedback.")  # fmt: skip
 @click.option("--port", metavar="PORT", help="For rename: the port of the step that gets the name, "
@@ -101,7 +100,6 @@ def edit(
       whorl edit polish.yaml add ask --into polish --after polish/write --name check
       whorl edit polish.yaml wrap write review --name polish --until review.approved --at-most 5
       whorl edit polish.yaml rename polish/write draft
-      whorl edit polish.yaml names polish/write # what its texts may read
       whorl edit polish.yaml --list             # its steps, with their paths
       whorl edit polish.yaml                    # the page, with the file in the editor
 
@@ -111,8 +109,6 @@ def edit(
     """
     path = project.locate(file)
     text = _read(path)
-    if words[:1] == ("names",):
-        return _show_names(project, path, text, words[1:], as_json=as_json)
     operations = _listed(listed) if listed else []
     if words:
         operations.append(_operation(words, options))
@@ -205,24 +201,6 @@ def _show(project: Project, path: str, text: str, *, as_json: bool) -> int:
     return 0 if sketch is not None else 2
 
 
-def _show_names(
-    project: Project, path: str, text: str, words: tuple[str, ...], *, as_json: bool
-) -> int:
-    """What the texts of a step may read."""
-    if len(words) > 1:
-        raise UsageError("'names' takes STEP", help="see `whorl edit --help`")
-    try:
-        names = names_at(project, text, path, words[0] if words else "")
-    except EditRefused as fault:
-        return _refused(fault, path, text, as_json=as_json)
-    if as_json:
-        print_json({"names": names})
-    for name in () if as_json else names:
-        read = f"  read by {len(name['readers'])}" if name["readers"] else ""
-        echo(f"{safe(name['name'])}  ({safe(name['type'])}){read}")
-    return 0
-
-
 def _refused(fault: EditRefused, path: str, text: str, *, as_json: bool) -> int:
     if as_json:
         found = {**_finding(fault.diagnostic), "operation": fault.operation}
@@ -275,7 +253,7 @@ _USAGE = {
     "unwrap": "STEP",
     "connect": "FROM[:PORT] TO[:PORT]",
     "disconnect": "FROM[:PORT] TO[:PORT]",
-    "extract": "STEP... FILE",
+    "extract": "STEP FILE",
     "inline": "STEP",
     "place": "STEP X Y",
 }
@@ -285,7 +263,7 @@ def _operation(words: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
     """An operation, as a list of operations has it, from words and options of the command line."""
     word, *arguments = words
     if word not in _USAGE:
-        advice = did_you_mean(word, (*_USAGE, "names")) or f"known: {', '.join(_USAGE)}"
+        advice = did_you_mean(word, _USAGE) or f"known: {', '.join(_USAGE)}"
         raise UsageError(f"there is no operation {word!r}", help=advice)
     named = {key: options[key] for key in ("name", "kind", "port") if options[key]}
     name = {key: part for key, part in named.items() if key == "name"}
@@ -318,8 +296,8 @@ def _operation(words: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any
         case "wrap", [_, *_]:
             limits = {key: options[key] for key in ("until", "at_most") if options[key] is not None}
             made = {"at": arguments, "kind": "repeat", **named, "fields": limits | fields}
-        case "extract", [_, *_, file] if len(arguments) > 1:
-            made = {"at": arguments[:-1], "file": file, **name}
+        case "extract", [at, file]:
+            made = {"at": at, "file": file}
         case (("unwrap" | "inline"), [at]):
             made = {"at": at}
         case (("connect" | "disconnect"), [source, target]):
@@ -356,7 +334,6 @@ _ITERATION = re.compile(r"(?P<run>[^/]+)/(?P<loop>.+)\[(?P<number>[0-9]{1,9})\]"
 @click.option("--values-of", metavar="RUN/LOOP[N]", help="The values of an iteration of a run.")
 @click.option("--pin", "pins", multiple=True, metavar="STEP=VALUE",
               help="The result of a step that is not run; also STEP:=JSON.")  # fmt: skip
-@click.option("--keep-pins", is_flag=True, help="Keep these pins for further tries of the file.")
 @options.budget_option("The most that it may spend.")
 @click.option("--yes", "may", is_flag=True, help="Let it run commands, call and write.")
 @show_options
@@ -370,7 +347,6 @@ def try_command(
     values: tuple[str, ...],
     values_of: str | None,
     pins: tuple[str, ...],
-    keep_pins: bool,
     budget: float | None,
     may: bool,
     show: Show,
@@ -384,7 +360,7 @@ def try_command(
       whorl try polish.yaml --at polish/review --value write="A draft."
 
     A try is a run: it is journalled and has a budget of $0.25 unless you say otherwise. `whorl ls`
-    and `whorl cost` leave it out unless you ask (--all). Pins that were kept hold for each try.
+    and `whorl cost` leave it out unless you ask (--all). Pins of the page hold for each try.
     """
     path = project.locate(file)
     if is_code(path) and not os.path.exists(path):
@@ -398,9 +374,6 @@ def try_command(
     given = {step if "/" in step else f"{at}/{step}": value for step, value in named.items()}
     single_step.check_names(read.workflow, pins=given)
     kept = single_step.pins_of(project, name, text)
-    if keep_pins:
-        before = {step: pin.value for step, pin in kept.items() if not pin.is_stale}
-        single_step.save_pins(project, name, before | given, None)
     for step, pin in kept.items():
         if pin.is_stale and step not in given:
             say(f"the pin of {safe(step)} is stale, and is not used")

@@ -34,7 +34,7 @@ _FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
     "connect": _ENDS,
     "disconnect": _ENDS,
     "place": {"at*": _TEXT, "x*": _NUMBER, "y*": _NUMBER, "width": _NUMBER, "height": _NUMBER},
-    "extract": {"at*": _PATHS, "file*": _TEXT, "name": _TEXT},
+    "extract": {"at*": _PATHS, "file*": _TEXT},
     "inline": {"at*": _TEXT},
 }
 OPERATIONS_MAX = 200

@@ -9,7 +9,7 @@ from whorl.dialects.reading.fields import texts_of
 from whorl.source import Mapping, Scalar, Sequence
 from whorl.source.editing.text import UNKNOWN
 from whorl.wings.editor.kit.changes import Changes
-from whorl.wings.editor.kit.operations import CONNECTED, Operation, refuse
+from whorl.wings.editor.kit.operations import CONNECTED, UNAVAILABLE, Operation, refuse
 from whorl.wings.editor.kit.sketch import Keys, Name, Sketch, SketchNode, at, is_in, joined
 from whorl.wings.editor.native import sketch
 from whorl.wings.editor.native.readers import Reading, check_name, names_at
@@ -198,7 +198,9 @@ class NativeChanges(Changes):
         self.soundly(change)
 
     def make_extract(self, operation: Operation) -> None:
-        extract(self, self.neighbours(operation), operation.get("file"), operation.get("name", ""))
+        if len(operation.at) != 1:
+            raise refuse(UNAVAILABLE, "one step at a time goes to a file of its own")
+        extract(self, self.node(operation.at[0]), operation.get("file"))
 
     def make_inline(self, operation: Operation) -> None:
         inline(self, self.node(operation.at[0]))

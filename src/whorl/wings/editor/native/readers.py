@@ -320,12 +320,6 @@ def check_name(changes: Changes, name: str, where: Keys) -> None:
         changes.refuse_at(TAKEN, f"a step cannot be called {name[:60]!r}", where, advice)
 
 
-def part_behind(text: str, end: int) -> str:
-    """The part of a result that is read behind an offset, where it has a plain name."""
-    token = _TOKEN.match(text, end)
-    return (token["member"] or "") if token else ""
-
-
 def spelled(names: list[str], *, is_first: bool = True) -> str:
     """Names as an expression spells them, one in the result of the other."""
     text = "".join(f".{name}" if _PLAIN.fullmatch(name) else f"['{name}']" for name in names)
