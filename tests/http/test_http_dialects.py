@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,23 +53,6 @@ def test_events_fall_onto_the_graph(
     assert parents <= {"", *paths}
     assert {edge["from"] for edge in graph["edges"]} <= set(paths)
     assert {_path(event["address"]) for event in events} - {""} <= set(paths)
-
-
-def test_the_dialects_own_words_are_told(tmp_path: Path) -> None:
-    shutil.copytree(EXAMPLES / "studio", tmp_path / "project")
-    with connected(tmp_path / "project") as client:
-        run = client.start("self-refine.json", inputs={"topic": "bees"})
-        client.wait(run)
-        page = client.get(f"/runs/{run}/events", **{"as": "dialect"})
-        rest = client.get(f"/runs/{run}/events", **{"as": "dialect", "after": 8})
-        with client.stream(f"/runs/{run}/events?as=dialect") as events:
-            until_end = takewhile(lambda event: event.get("event") != "end", events)
-            streamed = [event["data"] for event in until_end if "event" not in event]
-
-    names = {event["event"] for event in page["events"]}
-    assert any(name.startswith("workflow.") for name in names)
-    assert streamed == page["events"]
-    assert rest["events"] == page["events"][-len(rest["events"]) :]
 
 
 def _look_at_everything(client: Client, run: str) -> None:

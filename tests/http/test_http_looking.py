@@ -73,12 +73,10 @@ def test_lists_are_filtered_searched_sorted_and_paged_and_costs_added_up(client:
     assert page["runs"][0]["seconds"] > 0
 
     costs = {row["id"]: row["cost_usd"] for row in client.get("/runs", workflow="polish")["runs"]}
-    assert ids(exit="max_iterations") == [last, short] == ids(exit="limit")
     assert ids(sort="cost", workflow="polish")[0] == long
     assert ids(sort="cost", reverse=True, workflow="polish")[-1] == long
     assert set(ids(sort="cost", workflow="polish", before=long)) == {short, last}
     assert ids(cost_min=costs[long]) == [long]
-    assert set(ids(cost_max=costs[short], workflow="polish")) == {short, last}
     assert (ids(since=9e9), len(ids(until=9e9))) == ([], 4)
 
     told = client.get("/costs", by="workflow", since=0)
@@ -88,8 +86,6 @@ def test_lists_are_filtered_searched_sorted_and_paged_and_costs_added_up(client:
     assert (told["lines"][0]["model_calls"], told["lines"][0]["calls"]) == (13, 13)
     assert results[0]["result"]["usage"]["model_calls"] == 7
     assert client.get("/costs", since=9e9)["lines"] == []
-    one = client.get("/costs", by="loop", run=long)["total"]
-    assert one["cost_usd"] == pytest.approx(results[0]["result"]["usage"]["cost_usd"])
 
 
 def test_iterations_tell_scores_costs_and_verdicts(shared: Client, polished: str) -> None:
@@ -105,9 +101,9 @@ def test_iterations_tell_scores_costs_and_verdicts(shared: Client, polished: str
     found = shared.get(f"/runs/{polished}/iterations/2", loop="polish")
     assert (found["results"]["write"], found["results"]["length"]) == ("draft two", 9)
     assert (found["carried"], found["note"]["score"]) == ({"hint": "draft one"}, 0.63)
-    matrix = shared.get(f"/runs/{polished}/matrix", node="length")["iterations"]
-    assert [row["cells"] for row in matrix] == [{"length": way} for way in ("new", "same", "new")]
-    assert shared.get(f"/runs/{polished}/matrix")["nodes"] == ["write", "length", "review"]
+    matrix = shared.get(f"/runs/{polished}/matrix")
+    assert [row["cells"]["length"] for row in matrix["iterations"]] == ["new", "same", "new"]
+    assert matrix["nodes"] == ["write", "length", "review"]
 
 
 def test_a_verdict_has_the_reason_and_the_evidence_of_a_judge() -> None:
@@ -277,10 +273,8 @@ def test_texts_and_files_are_validated_with_places_and_worst_case(shared: Client
         ("/runs/{run}/iterations/0", 400),
         ("/runs/{run}/compare?one=1", 400),
         ("/runs/{run}/node?address=nowhere", 404),
-        ("/runs/{run}/events?as=dialect", 400),
         ("/runs/{run}/records?address=nowhere", 404),
         ("/runs/{run}/records?depth=-1", 400),
-        ("/runs/{run}/history?as=nobody", 400),
         ("/runs/{run}/values/0.WyJhIiwwXQ", 404),
     ],
 )

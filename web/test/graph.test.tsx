@@ -9,7 +9,7 @@ import { journalOf } from "./recorded";
 const node = (path: string, kind: GraphNode["kind"] = "task"): GraphNode => ({
   path, kind, name: path.split("/").at(-1)!, title: "", detail: "", task: "ask", model: "m", case: null, when: null,
   parent: path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "",
-  loop: kind === "loop" ? { until: "check is clean", limits: { iterations: 3 }, check: "after", carry: [], returns: "last", target: null, on_limit: "finish", ask: "never" } : null,
+  loop: kind === "loop" ? { until: "check is clean", limits: { iterations: 3 }, carry: [], returns: "last", target: null, on_limit: "finish", ask: "never" } : null,
 });
 const edge = (from: string, to: string, kind: "order" | "feedback" = "order") => ({ from, to, label: "", kind });
 

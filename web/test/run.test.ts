@@ -160,7 +160,7 @@ describe("the unrolled graph", () => {
   const graph: Graph = {
     name: "g",
     dialect: "native",
-    nodes: [node("a", "task"), node("b", "loop", { loop: { until: "", target: null, limits: {}, on_limit: "finish", check: "after", carry: [], returns: "last", ask: "never" } }), node("b/c", "task"), node("b/d", "task")],
+    nodes: [node("a", "task"), node("b", "loop", { loop: { until: "", target: null, limits: {}, on_limit: "finish", carry: [], returns: "last", ask: "never" } }), node("b/c", "task"), node("b/d", "task")],
     edges: [order("a", "b"), order("b/c", "b/d"), { from: "b/d", to: "b/c", label: "notes", kind: "feedback" }],
   };
 

@@ -571,26 +571,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/runs/{run}/history": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Show History
-         * @description All records of a run, or of a place of it, in the shape of another system.
-         */
-        get: operations["show_history_api_runs__run__history_get"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/runs/{run}/iterations": {
         parameters: {
             query?: never;
@@ -1798,13 +1778,11 @@ export interface components {
         };
         /**
          * EventPage
-         * @description A part of a journal; with `as=dialect`, in the words of the file's own dialect.
+         * @description A part of a journal.
          */
         EventPage: {
             /** Events */
-            events: components["schemas"]["JournalEvent"][] | {
-                [key: string]: unknown;
-            }[];
+            events: components["schemas"]["JournalEvent"][];
             /**
              * Last Seq
              * @description the last entry that this page covers; give it as `after`
@@ -2191,8 +2169,6 @@ export interface components {
             ask: string;
             /** Carry */
             carry: string[];
-            /** Check */
-            check: string;
             /** Limits */
             limits: {
                 [key: string]: unknown;
@@ -2239,7 +2215,7 @@ export interface components {
             ports?: components["schemas"]["GraphPorts"] | null;
             /**
              * Settings
-             * @description what the file says it is given, such as its prompt
+             * @description its prompt, as the file writes it
              */
             settings?: {
                 [key: string]: string;
@@ -2263,14 +2239,6 @@ export interface components {
             inputs: string[];
             /** Outputs */
             outputs: string[];
-        };
-        /**
-         * History
-         * @description The history of a run in the shape of another system.
-         */
-        History: {
-            /** History */
-            history: unknown;
         };
         /**
          * Hooked
@@ -2421,8 +2389,6 @@ export interface components {
             explored: number;
             /** Failed Iterations */
             failed_iterations: number[];
-            /** Finished Seq */
-            finished_seq: number | null;
             /** Iterations */
             iterations: number;
             /**
@@ -2445,8 +2411,6 @@ export interface components {
             returned_iteration: number | null;
             /** Score */
             score: number | null;
-            /** Started Seq */
-            started_seq: number;
             /**
              * State
              * @enum {string}
@@ -4100,9 +4064,6 @@ export interface operations {
                 by?: "model" | "step" | "loop" | "iteration" | "workflow" | "run" | "day";
                 /** @description calls that ended since its full hour */
                 since?: number;
-                run?: string | null;
-                /** @description whether tries count, too */
-                tries?: boolean;
             };
             header?: never;
             path?: never;
@@ -4667,21 +4628,16 @@ export interface operations {
                 status?: ("running" | "waiting" | "paused" | "interrupted" | "succeeded" | "failed" | "cancelled") | null;
                 workflow?: string | null;
                 search?: string | null;
-                /** @description why a loop of it ended, or its mark */
-                exit?: string | null;
                 /** @description when it began, at the earliest */
                 since?: number | null;
                 /** @description it began before then */
                 until?: number | null;
                 cost_min?: number | null;
-                cost_max?: number | null;
                 /** @description what comes first is what is most */
                 sort?: "started" | "updated" | "cost" | "tokens" | "calls" | "score" | "time";
                 reverse?: boolean;
                 /** @description whether tries are listed, too */
                 tries?: boolean;
-                /** @description whether runs of experiments are listed, too */
-                experiments?: boolean;
                 /** @description NAME=VALUE; runs of experiments are listed, too */
                 label?: string | null;
                 limit?: number;
@@ -4992,7 +4948,6 @@ export interface operations {
             query?: {
                 after?: number;
                 limit?: number;
-                as?: "journal" | "dialect";
             };
             header?: {
                 "last-event-id"?: string | null;
@@ -5145,43 +5100,6 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
-    show_history_api_runs__run__history_get: {
-        parameters: {
-            query: {
-                as: string;
-                address?: string;
-            };
-            header?: never;
-            path: {
-                run: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["History"];
-                };
-            };
-            400: components["responses"]["Error400"];
-            401: components["responses"]["Error401"];
-            403: components["responses"]["Error403"];
-            404: components["responses"]["Error404"];
-            405: components["responses"]["Error405"];
-            408: components["responses"]["Error408"];
-            409: components["responses"]["Error409"];
-            413: components["responses"]["Error413"];
-            415: components["responses"]["Error415"];
-            421: components["responses"]["Error421"];
-            429: components["responses"]["Error429"];
-            503: components["responses"]["Error503"];
-        };
-    };
     list_iterations_api_runs__run__iterations_get: {
         parameters: {
             query?: {
@@ -5295,7 +5213,6 @@ export interface operations {
         parameters: {
             query?: {
                 loop?: string;
-                node?: string | null;
             };
             header?: never;
             path: {
@@ -6717,18 +6634,7 @@ export interface operations {
     take_webhook_hooks__name__post: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description the unique id of the call */
-                "webhook-id"?: string;
-                /** @description when it was sent, in seconds since 1970 */
-                "webhook-timestamp"?: string;
-                /** @description `v1,` and the signature; several are separated by spaces */
-                "webhook-signature"?: string;
-                /** @description GitHub's id of the call */
-                "x-github-delivery"?: string;
-                /** @description GitHub's signature of the body */
-                "x-hub-signature-256"?: string;
-            };
+            header?: never;
             path: {
                 name: string;
             };

@@ -45,25 +45,10 @@ _HEADERS: Final = {
 _TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
-    ".ico": "image/x-icon",
     ".js": "text/javascript; charset=utf-8",
-    ".json": "application/json",
-    ".png": "image/png",
     ".svg": "image/svg+xml",
-    ".txt": "text/plain; charset=utf-8",
-    ".woff2": "font/woff2",
 }
 _BYTES_MAX: Final = 20_000_000
-NOT_BUILT: Final = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Whorl</title></head><body>
-<h1>Whorl</h1>
-<p>The page is not built in this checkout. Build it with Node 20 or newer:</p>
-<pre>cd web &amp;&amp; npm ci &amp;&amp; npm run build</pre>
-<p>The API works without it: everything under <code>/api</code>, with the token that
-<code>whorl serve</code> has printed as <code>Authorization: Bearer TOKEN</code>.</p>
-</body></html>
-"""
-
 page = APIRouter(include_in_schema=False)
 
 
@@ -117,23 +102,21 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 @page.get("/")
 def index() -> Response:
-    content = _read(FOLDER / "index.html")
-    return _file(NOT_BUILT.encode() if content is None else content, ".html")
+    return _file(FOLDER / "index.html")
 
 
 @page.get("/assets/{name}")
 def asset(name: str) -> Response:
     folder = FOLDER / "assets"
-    suffix = Path(name).suffix
-    is_known = suffix in _TYPES and folder.is_dir() and name in os.listdir(folder)
-    content = _read(folder / name) if is_known else None
+    is_known = folder.is_dir() and name in os.listdir(folder)
+    return _file(folder / name if is_known else FOLDER)
+
+
+def _file(path: Path) -> Response:
+    content = _read(path) if path.suffix in _TYPES else None
     if content is None:
         raise Refusal(404, "W900", "there is no such file")
-    return _file(content, suffix)
-
-
-def _file(content: bytes, suffix: str) -> Response:
-    return Response(content, media_type=_TYPES[suffix], headers=_HEADERS)
+    return Response(content, media_type=_TYPES[path.suffix], headers=_HEADERS)
 
 
 def _read(path: Path) -> bytes | None:

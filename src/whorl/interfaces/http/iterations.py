@@ -50,8 +50,6 @@ class LoopItem(Closed):
     failed_iterations: list[int]
     usage: UsageItem
     limits: dict[str, JsonValue]
-    started_seq: int
-    finished_seq: int | None
     mark: Annotated[Literal["limit", "budget"] | None, OrNone] = Field(
         description="set if it ended at a limit or budget before its condition was met"
     )
@@ -301,27 +299,20 @@ class Matrix(Closed):
     iterations: list[MatrixRow]
 
 
-class MatrixQuery(LoopQuery):
-    """Which steps; without `node`, all of them."""
-
-    node: str | None = Field(default=None, max_length=1_000)
-
-
 @router.get("/matrix")
-def show_matrix(state: State, run: KnownRun, query: Annotated[MatrixQuery, Query()]) -> Matrix:
+def show_matrix(state: State, run: KnownRun, query: Annotated[LoopQuery, Query()]) -> Matrix:
     """Which step gave something else in which iteration; of long loops, the newest."""
     loop = places.loop_named(state.store, run, query.loop)
     newest = state.store.newest_iterations(run, loop, MATRIX_MAX)
     numbers = sorted({row.number for row in newest if row.status == "succeeded"})
     given = places.results_of(state.store, run, loop, numbers)
     steps = [given.get(number, {}) for number in numbers]
-    names = dict.fromkeys(name for named in steps for name in named)
-    shown = [name for name in names if query.node in (None, name)]
+    names = list(dict.fromkeys(name for named in steps for name in named))
     rows = [
-        MatrixRow(number=number, cells={name: _cell(now, before, name) for name in shown})
+        MatrixRow(number=number, cells={name: _cell(now, before, name) for name in names})
         for number, now, before in zip(numbers, steps, [None, *steps], strict=False)
     ]
-    return Matrix(loop=loop, nodes=shown, iterations=rows)
+    return Matrix(loop=loop, nodes=names, iterations=rows)
 
 
 def _cell(now: dict[str, Json], before: dict[str, Json] | None, name: str) -> Cell:

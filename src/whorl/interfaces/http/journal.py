@@ -11,7 +11,6 @@ is derived again, has 0 for the number of an entry.
 import asyncio
 import base64
 import json
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
@@ -89,12 +88,10 @@ class Batch:
 
 
 class RunTail:
-    """The end of a run's journal; `texts` makes the events that an entry is sent as."""
+    """The end of a run's journal."""
 
-    def __init__(
-        self, store: SqliteStore, run: RunId, texts: Callable[[Entry], Iterator[str]] | None = None
-    ) -> None:
-        self._store, self._run, self._texts = store, run, texts or self._as_it_is
+    def __init__(self, store: SqliteStore, run: RunId) -> None:
+        self._store, self._run = store, run
         # By the entry that they come after.
         self._batches: dict[int, Batch] = {}
         self._size = self._last = 0
@@ -139,14 +136,14 @@ class RunTail:
         events = [entry.event for entry in entries]
         batch = Batch(
             last=entries[-1].seq if entries else after,
-            text="".join(text for entry in entries for text in self._texts(entry)),
+            text="".join(map(self._text, entries)),
             ended=frozenset(event.address for event in events if event.kind in TASK_ENDS),
             is_over=any(event.kind == "run.finished" for event in events),
         )
         return row.status, max(row.last_seq, batch.last), batch
 
-    def _as_it_is(self, entry: Entry) -> Iterator[str]:
-        yield event_text(journal_event(self._run, entry).model_dump_json(), seq=entry.seq)
+    def _text(self, entry: Entry) -> str:
+        return event_text(journal_event(self._run, entry).model_dump_json(), seq=entry.seq)
 
 
 def body_of(event: Event) -> dict[str, Json]:

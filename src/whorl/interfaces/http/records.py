@@ -206,25 +206,6 @@ def _last_record(records: RunRecords, address: str) -> RecordItem | None:
     return next((record for record in reversed(found) if record.address == address), None)
 
 
-class History(Closed):
-    """The history of a run in the shape of another system."""
-
-    history: JsonValue
-
-
-class HistoryQuery(Closed):
-    """In the shape of which system, and of which place."""
-
-    shape: str = Field(alias="as", max_length=100)
-    address: str = Field(default="", max_length=4_000)
-
-
-@router.get("/history")
-def show_history(state: State, run: KnownRun, query: Annotated[HistoryQuery, Query()]) -> History:
-    """All records of a run, or of a place of it, in the shape of another system."""
-    return History(history=state.records(run).history(query.shape, query.address))
-
-
 class LargeValue(Closed):
     """A value that an event only referred to."""
 

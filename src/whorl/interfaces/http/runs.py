@@ -126,19 +126,12 @@ class RunsQuery(Closed):
     status: RunStatus | None = None
     workflow: str | None = Field(default=None, max_length=1_000)
     search: str | None = Field(default=None, max_length=200)
-    exit: str | None = Field(
-        default=None, max_length=100, description="why a loop of it ended, or its mark"
-    )
     since: Bound | None = Field(default=None, description="when it began, at the earliest")
     until: Bound | None = Field(default=None, description="it began before then")
     cost_min: Bound | None = None
-    cost_max: Bound | None = None
     sort: Sort = Field(default="started", description="what comes first is what is most")
     reverse: bool = False
     tries: bool = Field(default=False, description="whether tries are listed, too")
-    experiments: bool = Field(
-        default=False, description="whether runs of experiments are listed, too"
-    )
     label: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z0-9_.-]{1,60}=.{1,200}$",
@@ -152,19 +145,16 @@ class RunsQuery(Closed):
 def list_runs(state: State, query: Annotated[RunsQuery, Query()]) -> RunList:
     """The newest runs first, or as `sort` says; `search` looks at ids, names, files and inputs."""
     name, _, value = (query.label or "").partition("=")
-    with_experiments = query.experiments or name
     which = RunFilter(
         status=query.status,
         name=query.workflow,
         text=query.search or "",
-        ended=query.exit,
         since=query.since,
         until=query.until,
         cost_min=query.cost_min,
-        cost_max=query.cost_max,
         sort=query.sort,
         is_reversed=query.reverse,
-        without_key=(() if query.tries else (TRY,)) + (() if with_experiments else (EXPERIMENT,)),
+        without_key=(() if query.tries else (TRY,)) + (() if name else (EXPERIMENT,)),
         labels=((name, value),) if name else (),
     )
     rows = state.store.list_runs(which, query.limit + 1, query.before)
@@ -211,21 +201,16 @@ class CostList(Closed):
 
 
 class CostsQuery(Closed):
-    """Whose costs, since when, and what they are added up by."""
+    """Since when, and what they are added up by."""
 
     by: places.By = "workflow"
     since: Bound = Field(default=0.0, description="calls that ended since its full hour")
-    run: RunId | None = None
-    tries: bool = Field(default=False, description="whether tries count, too")
 
 
 @router.get("/costs")
 def show_costs(state: State, query: Annotated[CostsQuery, Query()]) -> CostList:
     """What runs cost, by workflow, model, day, loop or run; by step and iteration of the newest."""
-    run = None if query.run is None else state.store.run(query.run).id
-    found = places.costs_of(
-        state.store, query.by, run=run, since=query.since, with_tries=query.tries
-    )
+    found = places.costs_of(state.store, query.by, since=query.since)
     return CostList.model_validate(found.document())
 
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
@@ -17,15 +17,14 @@ from pydantic import Field
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.event_stream import Delta, Listener, add_delta
-from whorl.interfaces.http.journal import JournalEvent, RunTail, event_text, journal_event
-from whorl.interfaces.http.models import Closed, JsonValue
+from whorl.interfaces.http.journal import JournalEvent, event_text, journal_event
+from whorl.interfaces.http.models import Closed
 from whorl.interfaces.http.problems import Refusal
 from whorl.interfaces.http.runs import run_item
 from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.status_words import ENDED
-from whorl.interfaces.translation import Translator
-from whorl.runtimes.journal.journal import Entry, RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite.listing import UNLISTED
 from whorl.services.inspecting.results import hidden_names, workflow_of
 
@@ -42,19 +41,18 @@ router = APIRouter(prefix="/api", tags=["streams"])
 
 
 class EventPage(Closed):
-    """A part of a journal; with `as=dialect`, in the words of the file's own dialect."""
+    """A part of a journal."""
 
-    events: list[JournalEvent] | list[dict[str, JsonValue]]
+    events: list[JournalEvent]
     last_seq: int = Field(description="the last entry that this page covers; give it as `after`")
     more: bool
 
 
 class EventsQuery(Closed):
-    """Which entries, and in whose words."""
+    """Which entries."""
 
     after: int = Field(default=0, ge=0, le=2**53)
     limit: int = Field(default=1_000, ge=1, le=5_000)
-    words: Literal["journal", "dialect"] = Field(default="journal", alias="as")
 
 
 @router.get("/runs/{run}/events", response_model=EventPage, responses={200: _CONTENT})
@@ -73,10 +71,9 @@ async def events(
     With many watchers, each gets events less often, and no text of calls that are finished.
     """
     after = max(query.after, int(last_event_id or 0))
-    translator = await asyncio.to_thread(_translator, state, run, query.words, after)
     if _STREAM in request.headers.get("accept", ""):
-        return streamed(state, run, _Journal(state, run, after, translator).news)
-    return await asyncio.to_thread(_page, state, run, after, query.limit, translator)
+        return streamed(state, run, _Journal(state, run, after).news)
+    return await asyncio.to_thread(_page, state, run, after, query.limit)
 
 
 @router.get("/changes", dependencies=[Depends(no_query)], responses={200: SSE},
@@ -118,28 +115,18 @@ class _Journal:
     state: ServerState
     run: RunId
     after: int
-    translator: Translator | None
     status: str = ""
     # It has ended since that was told last: it may have gone on, and be over again.
     has_ended: bool = False
     hidden: frozenset[str] | None = None
     # Text that is not sent yet: the beginning of its task may be among entries yet to come.
     deltas: dict[str, Delta] = field(default_factory=dict)
-    # Its own, where it is told in words of a dialect.
-    tail: RunTail | None = None
-
-    def __post_init__(self) -> None:
-        if self.translator is not None:
-            texts = partial(_translations, self.translator)
-            self.tail = RunTail(self.state.store, self.run, texts)
 
     async def news(self, listener: Listener) -> tuple[str, float | None]:
         for address, delta in listener.take().items():
             add_delta(self.deltas, address, delta)
         watcher = self.state.watcher
-        tail = self.tail or watcher.tail(self.run, self.state.store)
-        # Nobody says to one of its own that there may be more.
-        tail.is_stale = tail.is_stale or self.tail is not None
+        tail = watcher.tail(self.run, self.state.store)
         batch = await tail.read(self.after)
         status = tail.status
         # Where many watch, nobody is sent text of a call whose whole answer is sent.
@@ -164,14 +151,9 @@ class _Journal:
     def _spoken(self) -> Iterator[str]:
         deltas, self.deltas = self.deltas, {}
         for address, delta in deltas.items():
-            if name_of(address) in (self.hidden or ()):
-                continue
-            if self.translator is None:
+            if name_of(address) not in (self.hidden or ()):
                 part = {"address": address, "text": delta.text, "whole": delta.is_whole}
                 yield event_text(_json(part), "delta")
-            else:
-                for event in self.translator.streamed(address, delta.text):
-                    yield event_text(_json(event))
 
 
 async def _changed(state: ServerState, listener: Listener) -> tuple[str, float | None]:
@@ -193,34 +175,12 @@ def _items(state: ServerState, runs: set[RunId]) -> str:
     return "".join(sent)
 
 
-def _page(
-    state: ServerState, run: RunId, after: int, limit: int, translator: Translator | None
-) -> EventPage:
+def _page(state: ServerState, run: RunId, after: int, limit: int) -> EventPage:
     entries = list(state.store.read(run, after=after, limit=limit + 1))
     shown = entries[:limit]
-    events: Any = [journal_event(run, entry) for entry in shown]
-    if translator is not None:
-        events = [event for entry in shown for event in translator.take(entry)]
     last = shown[-1].seq if shown else after
+    events = [journal_event(run, entry) for entry in shown]
     return EventPage(events=events, last_seq=last, more=len(entries) > limit)
-
-
-def _translator(state: ServerState, run: RunId, words: str, after: int) -> Translator | None:
-    if words == "journal":
-        return None
-    workflow = workflow_of(state.store, run)
-    translator = Translator(run, workflow)
-    if not translator.has_words:
-        raise UsageError(f"the dialect {workflow.dialect!r} has no event names of its own")
-    for entry in state.store.read(run, limit=after):
-        translator.take(entry)
-    return translator
-
-
-def _translations(translator: Translator, entry: Entry) -> Iterator[str]:
-    texts = [_json(text) for text in translator.take(entry)]
-    for position, text in enumerate(texts, start=1):
-        yield event_text(text, seq=entry.seq if position == len(texts) else None)
 
 
 def _json(value: Any) -> str:

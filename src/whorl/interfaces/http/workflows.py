@@ -1,6 +1,5 @@
 """The project and its workflows: nothing here runs, starts or fetches anything."""
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Depends, Query
@@ -327,7 +326,6 @@ class GraphLoop(Closed):
     target: float | None
     limits: dict[str, JsonValue]
     on_limit: str
-    check: str
     carry: list[str]
     returns: str
     ask: str
@@ -358,7 +356,7 @@ class GraphNode(Closed):
         default=None, description="of a loop whose file draws it with ports; else null"
     )
     settings: dict[str, str] = Field(
-        default_factory=dict, description="what the file says it is given, such as its prompt"
+        default_factory=dict, description="its prompt, as the file writes it"
     )
 
 
@@ -509,44 +507,26 @@ def _ports(loop: ir.Loop | ir.ForEach) -> GraphPorts | None:
 
 
 def _settings(node: ir.Node) -> dict[str, str]:
-    """What a step is given, as the file writes it."""
-    given: list[tuple[str, ir.Value]] = []
-    match node:
-        case ir.Task() | ir.Call():
-            given = [(str(name), value) for name, value in node.inputs.entries]
-        case ir.Gate():
-            given = [("message", node.message), ("show", node.show)]
-        case ir.Compute():
-            given = [("value", node.value)]
-        case ir.ForEach():
-            given = [("items", node.items)]
-    return {name: safe(words)[:_SETTING_MAX] for name, value in given if (words := _written(value))}
-
-
-def _written(value: ir.Value) -> str:
-    match value:
-        case ir.Constant():
-            plain = value.value
-            return plain if isinstance(plain, str) else "" if plain is None else json.dumps(plain)
-        case ir.Expression():
-            return value.source
-        case ir.Items():
-            return f"[{', '.join(_written(item) for item in value.items)}]"
-        case ir.Fields():
-            parts = (f"{name}: {_written(part)}" for name, part in value.entries)
-            return f"{{{', '.join(parts)}}}"
+    """The prompt of a step, as the file writes it."""
+    prompt = dict(node.inputs.entries).get("prompt") if isinstance(node, ir.Task) else None
+    words = safe(_written(prompt))[:_SETTING_MAX]
+    return {"prompt": words} if words else {}
 
 
 def _model(task: ir.Task, workflow: ir.Workflow) -> str | None:
     usual = (fields.entries for kind, fields in workflow.defaults if kind == task.kind)
     model = dict(task.inputs.entries).get("model") or dict(next(usual, ())).get("model")
-    words = ""
-    if isinstance(model, ir.Constant) and model.value is not None:
-        plain = model.value
-        words = ", ".join(map(str, plain)) if isinstance(plain, list) else str(plain)
-    elif isinstance(model, ir.Expression):
-        words = model.source
-    return line(words, 80) or None
+    return line(_written(model), 80) or None
+
+
+def _written(value: ir.Value | None) -> str:
+    """A text, a list of texts or an expression, as the file writes it."""
+    match value:
+        case ir.Constant(list() as texts):
+            return ", ".join(map(str, texts))
+        case ir.Constant(str() as text) | ir.Expression(source=text):
+            return text
+    return ""
 
 
 def _loop(loop: ir.Loop) -> GraphLoop:
