@@ -177,9 +177,3 @@ def test_a_hostile_request_has_its_documented_answer(
         assert word not in answer
     assert not (folder / "canary").exists()
     assert client.http.get("/healthz").status_code == 200
-
-
-def test_there_are_as_many_cases_as_numbers() -> None:
-    numbers = [int(name[2:4]) for name in CASES]
-
-    assert numbers == [*range(1, 49), 52, 53]

@@ -217,18 +217,6 @@ def test_a_problem_belongs_to_the_innermost_step_that_it_stands_in(editor: Clien
     assert {(2, None), (8, "a/b"), (9, "a/c")} <= nodes
 
 
-def test_names_in_scope_come_with_types_and_readers(editor: Client) -> None:
-    text = editor.get("/workflows/sketch", file="polish.yaml")["text"]
-    body = {"name": "polish.yaml", "text": text, "at": "polish/review"}
-
-    names = {one["name"]: one for one in editor.post("/workflows/names", body, 200)["names"]}
-    refused = editor.post("/workflows/names", {**body, "at": "nobody"}, 422)
-
-    assert names["write"]["step"] == "polish/write"
-    assert names["write"]["readers"][0]["line"] > 1
-    assert refused["error"]["code"] == "C105"
-
-
 def test_a_part_in_a_new_file_is_known_before_it_is_saved(editor: Client, folder: Path) -> None:
     text = 'whorl: 1\nsteps:\n  a: {ask: "One"}\n  b: {ask: "{{ a }}"}\noutputs: {x: "{{ b }}"}\n'
     operations = [{"operation": "extract", "at": "a", "file": "part.yaml"}]

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from served import TOKEN
 
-from whorl.interfaces.http.state import Heartbeat
 from whorl.runtimes.time_slices import SLICE_S, CpuScheduler
 
 if TYPE_CHECKING:
@@ -172,11 +171,3 @@ def test_what_has_many_steps_can_be_stopped() -> None:
         return len(asked) > 5
 
     assert asyncio.run(CpuScheduler().go_through(steps(), is_stopped)) is None
-
-
-def test_a_heartbeat_knows_the_longest_stall() -> None:
-    heartbeat = Heartbeat()
-    assert heartbeat.stall_ms == 0
-    for late_s in (0.01, 0.25, 0.02):
-        heartbeat.note(late_s)
-    assert heartbeat.stall_ms == 250.0

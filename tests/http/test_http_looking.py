@@ -9,7 +9,6 @@ from served import POLISH, connected, make_project
 
 from experiments.served import SERVED, model
 from retelling import retold
-from whorl.interfaces.http.iterations import verdicts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,17 +105,6 @@ def test_iterations_tell_scores_costs_and_verdicts(shared: Client, polished: str
     assert matrix["nodes"] == ["write", "length", "review"]
 
 
-def test_a_verdict_has_the_reason_and_the_evidence_of_a_judge() -> None:
-    judged = {"by": "judge", "met": False, "answer": "NO. So.", "reason": "So.", "evidence": "x"}
-
-    found = verdicts({"facts": [judged, {"by": "score", "met": None, "score": None}]})
-
-    assert [(one.words, one.reason, one.evidence) for one in found] == [
-        ("judge: NO. So.", "So.", "x"),
-        ("no score", "", ""),
-    ]
-
-
 def test_two_iterations_of_one_run_or_two_are_compared(shared: Client, polished: str) -> None:
     other = shared.finish(inputs={"task": "a haiku"})["id"]
     same = shared.get(f"/runs/{polished}/compare", one=2, other=2, **{"with": other})
@@ -132,17 +120,16 @@ def test_two_iterations_of_one_run_or_two_are_compared(shared: Client, polished:
     assert unknown.status_code == 404
 
 
-def test_a_step_tells_its_attempts_and_the_one_before(shared: Client, polished: str) -> None:
+def test_a_step_tells_its_record_and_the_one_before(shared: Client, polished: str) -> None:
     found = shared.get(f"/runs/{polished}/node", address="polish[2]/write")
     computed = shared.get(f"/runs/{polished}/node", address="polish[3]/length")
 
-    assert found["kind"] == "ask"
-    assert found["attempts"][0]["output"] == "draft two"
-    assert found["attempts"][0]["inputs"] == {"prompt": "Write a haiku after draft one"}
+    assert found["record"]["kind"] == "ask"
+    assert found["record"]["output"] == "draft two"
+    assert found["record"]["inputs"] == {"prompt": "Write a haiku after draft one"}
     assert found["previous"] == {"address": "polish[1]/write", "output": "draft one"}
     # A step that only computes is found by replaying.
-    assert (computed["kind"], computed["value"], computed["attempts"]) == ("compute", 11, [])
-    assert computed["record"]["output"] == 11
+    assert (computed["record"]["kind"], computed["record"]["output"]) == ("compute", 11)
     assert list(computed["record"]["inputs"]) == ["write"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -81,27 +81,6 @@ def test_a_stream_goes_on_when_an_ended_run_is_continued(client: Client) -> None
     assert statuses == ["succeeded", "succeeded"]
     assert seqs == list(range(1, len(seqs) + 1))
     assert client.get(f"/runs/{run}")["iteration"] == 2
-
-
-@pytest.mark.slow
-def test_an_end_that_comes_at_once_after_the_last_one_is_told(
-    client: Client, project: Path
-) -> None:
-    run = RunId(client.finish()["id"])
-
-    async def end_again(last: int) -> None:
-        async with SqliteStore(project / ".whorl" / "whorl.db") as store:
-            owner = await store.claim(run)
-            ended = next(store.read(run, after=last - 1)).event
-            await store.append(run, owner, [ended])
-            await store.release(run, owner)
-
-    with client.stream(f"/runs/{run}/events") as events:
-        first = until_end(events)[-1]["data"]
-        asyncio.run(end_again(first["last_seq"]))
-        second = until_end(events)[-1]["data"]
-
-    assert second == {"status": "succeeded", "last_seq": first["last_seq"] + 1}
 
 
 def test_text_is_told_as_it_comes_and_whole_to_whoever_comes_late(client: Client) -> None:
@@ -309,21 +288,6 @@ def test_what_is_new_is_read_once_for_all(tmp_path: Path) -> None:
     with_tail(tmp_path, work)
 
 
-def test_who_comes_from_elsewhere_shares_what_comes_next(tmp_path: Path) -> None:
-    async def work(store: CountingStore, tail: journal.RunTail) -> None:
-        await store.write(5)
-        for after in (0, 2):
-            assert (await tail.read(after)).last == 6
-        assert store.reads == 2
-        await store.write(2)
-        tail.is_stale = True
-        assert seqs(await tail.read(6)) == [7, 8]
-        assert seqs(await tail.read(2)) == [3, 4, 5, 6, 7, 8]
-        assert store.reads == 3
-
-    with_tail(tmp_path, work)
-
-
 def test_what_is_written_during_a_read_is_not_missed(tmp_path: Path) -> None:
     async def work(store: CountingStore, tail: journal.RunTail) -> None:
         early = asyncio.create_task(tail.read(0))
@@ -333,18 +297,6 @@ def test_what_is_written_during_a_read_is_not_missed(tmp_path: Path) -> None:
         # It began before that was written, and whoever comes now asks for it.
         assert seqs(await tail.read(0)) == [1, 2]
         await early
-
-    with_tail(tmp_path, work)
-
-
-def test_who_leaves_does_not_end_it_for_others(tmp_path: Path) -> None:
-    async def work(store: CountingStore, tail: journal.RunTail) -> None:
-        leaving, staying = (asyncio.create_task(tail.read(0)) for _ in range(2))
-        await asyncio.sleep(0)
-        leaving.cancel()
-        with suppress(asyncio.CancelledError):
-            await leaving
-        assert seqs(await staying) == [1]
 
     with_tail(tmp_path, work)
 
@@ -368,29 +320,6 @@ def test_who_is_far_behind_gets_all_in_parts(
             (everything, True),
         ]
         assert store.reads == 3
-
-    with_tail(tmp_path, work)
-
-
-def test_what_is_sent_at_once_and_kept_is_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, most in (("PAGE", 2), ("_SENT_MAX", 300), ("_KEPT_MAX", 400)):
-        monkeypatch.setattr(journal, name, most)
-
-    async def work(store: CountingStore, tail: journal.RunTail) -> None:
-        await store.write(9)
-        told, sizes = [], []
-        found = journal.Batch(0, is_all=False)
-        while not found.is_all:
-            found = await tail.read(found.last)
-            told += seqs(found)
-            sizes.append(len(found.text))
-        assert told == list(range(1, 11))
-        assert len(sizes) == 5
-        assert sum(len(batch.text) for batch in tail._batches.values()) <= 400
-        again = await tail.read(6)
-        assert (seqs(again), again.is_all) == ([7, 8], False)
 
     with_tail(tmp_path, work)
 
@@ -424,23 +353,5 @@ def test_each_listener_is_told_streamed_text_once() -> None:
                 watcher.text(RUN, "c", "six")
                 watcher.entries(RUN, [Entry(2, Event("task.finished", "a", 1.0, {}))])
                 assert texts(many[0].take()) == {"c": ("six", False)}
-
-    asyncio.run(work())
-
-
-def test_who_is_late_for_streamed_text_gets_all_that_is_still_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(event_stream, "_UNTAKEN_MAX", 500)
-
-    async def work() -> None:
-        watcher = event_stream.StreamWatcher()
-        with watcher.listening(RUN) as listener:
-            for number in range(8):
-                watcher.text(RUN, "a", f"{number} ")
-            told = texts(listener.take())
-            assert told == {"a": ("0 1 2 3 4 5 6 7 ", True)}
-            watcher.text(RUN, "a", "8 ")
-            assert texts(listener.take()) == {"a": ("8 ", False)}
 
     asyncio.run(work())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -121,8 +121,6 @@ async def test_every_step_of_a_run_has_a_record(place: Path) -> None:
     async with whorl.Session() as session:
         run = await session.start(workflow)
         await run.result()
-        history: Any = run.history("azure")
-        assert history["properties"]["actions"]["no"]["status"] == "Skipped"
         with pytest.raises(whorl.UsageError, match="nothing happened at 'nowhere'"):
             run.records("nowhere")
         outer, inner, some = (

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
-
-from waiting import wait_until
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from browsed import Site
@@ -136,15 +133,3 @@ def fit(page: Page) -> None:
     """Shows the whole picture."""
     page.locator(".edit-canvas .react-flow__controls-fitview").click()
     settle(page)
-
-
-def wait_for_text(site: Site, file: str, wanted: str) -> None:
-    """Waits until a file holds some words."""
-    wait_until(lambda: wanted in (site.project / file).read_text())
-
-
-def node_of(text: str, name: str) -> dict[str, Any]:
-    """A node of a canvas file, by its id."""
-    found = [node for node in json.loads(text)["nodes"] if node["id"] == name]
-    assert len(found) == 1, text
-    return dict(found[0])

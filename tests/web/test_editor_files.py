@@ -159,19 +159,3 @@ def test_a_new_file_is_saved_when_it_is_opened(site: Site, page: Page) -> None:
     assert 'ask: "Draft {{ task }}"   # short' in body.read_text()
     assert "{{ both.write }}" in (site.project / "drafts.yaml").read_text()
     body.unlink()
-
-
-@pytest.mark.slow
-def test_a_new_file_that_is_not_saved_can_be_tried(site: Site, page: Page) -> None:
-    opened(site, page, "drafts.yaml")
-    title(page, "write").click()
-    form = page.get_by_role("region", name="inspector")
-    form.get_by_text("Move to a file…").click()
-    form.get_by_label("new file").fill("first.yaml")
-    form.get_by_role("button", name="Move", exact=True).click()
-    form.get_by_text("Try this step").click()
-    form.get_by_label("task", exact=True).fill("a haiku")
-    form.get_by_role("button", name="Try", exact=True).click()
-
-    expect(form.get_by_text("succeeded")).to_be_visible()
-    assert not (site.project / "first.yaml").exists()

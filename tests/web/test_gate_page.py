@@ -252,18 +252,6 @@ def test_an_iteration_is_accepted_with_edits(site: Site, page: Page) -> None:
 
 
 @pytest.mark.slow
-def test_edits_are_kept_when_somebody_else_answers(site: Site, page: Page) -> None:
-    run = asked(site, page, "gated.yaml")
-    page.get_by_role("button", name="Approve with edits…").click()
-    page.get_by_role("group", name="edits").get_by_label("value").fill("Mine.")
-    site.post(f"/runs/{run}/approve", {"address": "check", "value": "Theirs."})
-    card = answered(page)
-
-    expect(card).to_contain_text("Someone else answered: Approve with edits")
-    expect(card.get_by_label("what you wrote")).to_have_text("Mine.")
-
-
-@pytest.mark.slow
 def test_another_iteration_is_asked_for_with_words_that_outlive_a_reload(
     site: Site, page: Page
 ) -> None:
@@ -292,18 +280,6 @@ def test_another_iteration_is_asked_for_with_words_that_outlive_a_reload(
     assert found["stopped_by"] == found["result"]["loops"][0]["stopped_by"] == "person"
 
 
-PUBLISHING = """
-whorl: 1
-name: publishing
-steps:
-  work:
-    repeat:
-      until: check.approved
-      at_most: 3
-      steps: {write: {ask: "Draft it"}, check: {approve: {message: "Good?", show: "{{ write }}"}}}
-outputs: {text: "{{ work.write }}"}
-"""
-
 TWO = """
 whorl: 1
 name: two
@@ -311,24 +287,6 @@ steps:
   both: {together: {left: {approve: {message: "Left?"}}, right: {approve: {message: "Right?"}}}}
 outputs: {words: "{{ right.feedback }}"}
 """
-
-
-def test_a_gate_in_a_loop_shows_what_has_changed_since_it_was_rejected(
-    site: Site, page: Page
-) -> None:
-    (site.project / "publishing.yaml").write_text(PUBLISHING)
-    run = asked(site, page, "publishing.yaml")
-    page.get_by_label("Feedback").fill("not yet")
-    page.get_by_role("button", name="Reject").click()
-    answered(page).get_by_role("link", name="next question →").click()
-    page.get_by_text("work[2]/check").first.wait_for()
-    page.get_by_label("changes since #1").check(force=True)
-
-    expect(page.locator(".diff-text.diff-added")).to_contain_text("A second, longer draft.")
-    page.get_by_role("button", name="Approve", exact=True).click()
-    assert site.wait(run, "succeeded")["iteration"] == 2
-    told = [(one["approved"], one.get("feedback", "")) for one in decisions(site, run)]
-    assert told == [(False, "not yet"), (True, "")]
 
 
 @pytest.mark.slow

@@ -10,23 +10,14 @@ import itertools
 from typing import TYPE_CHECKING
 
 import pytest
-from browsed import ROOT, ready
+from browsed import ready
 from playwright.sync_api import expect
-
-from waiting import wait_until
 
 if TYPE_CHECKING:
     from browsed import Site
     from playwright.sync_api import Locator, Page, Request
 
 DELAYS_MS = (100, 300, 600)
-GUARD_MS = 700
-HELD = """
-whorl: 1
-name: pressed
-steps: {hold: {run: "until [ -e study-go ]; do sleep 0.05; done; echo done"}}
-outputs: {text: "{{ hold }}"}
-"""
 # It fails until it is mended: one that failed again could be retried again.
 STUMBLING = """
 whorl: 1
@@ -39,13 +30,6 @@ whorl: 1
 name: tight
 budget: 0.001
 steps: {draft: {ask: "Draft it", max_tokens: 20}}
-"""
-STUDY = """
-experiment: 1
-name: study
-workflow: pressed.yaml
-cases: [{id: a}, {id: b}, {id: c}]
-grade: {taste: {person: "Would you send this?", show: "{{ outputs.text }}"}}
 """
 # What is only checked, drawn or asked changes nothing.
 HARMLESS = ("/validate", "/sketch", "/edit", "/names", "/what-if", "/session")
@@ -67,10 +51,8 @@ STEERING = ("run.paused", "run.resumed", "run.accepted", "run.continued", "run.c
 
 @pytest.fixture(scope="module", autouse=True)
 def files(site: Site) -> None:
-    (site.project / "pressed.yaml").write_text(HELD)
     (site.project / "stumbling.yaml").write_text(STUMBLING)
     (site.project / "tight.yaml").write_text(TIGHT)
-    (site.project / "study.experiment.yaml").write_text(STUDY)
 
 
 def told(request: Request) -> str:
@@ -236,25 +218,6 @@ def test_what_the_editor_asks_for_it_asks_for_once(site: Site, page: Page) -> No
     assert [one.partition(" ")[0] for one in presses.refused] == ["409"]
 
 
-@pytest.mark.slow
-def test_an_experiment_is_run_stopped_and_graded_once(site: Site, page: Page) -> None:
-    site.open(page)
-    presses = Presses(page)
-    study, start = "/experiments/study", "POST /experiments"
-    presses.screen(site, study, "Run", asks=start)
-    presses.screen(site, "", "Stop", asks=f"POST {study}/stop")
-    presses.screen(site, "", "Run", asks=start)
-    (site.project / "study-go").touch()
-    wait_until(lambda: site.get(study)["people"] == 3)
-
-    site.open(page, f"{study}?tab=grade")
-    _, second, third = (one["run"] for one in site.get(f"{study}/queue")["gradings"])
-    presses.twice(page.get_by_role("button", name="Skip s", exact=True))
-    presses.screen(site, "", "Yes y", asks=f"POST /runs/{second}/approve")
-    presses.screen(site, "", "No n", asks=f"POST /runs/{third}/reject")
-    assert (presses.asked, presses.refused) == (presses.wanted, [])
-
-
 def test_a_file_is_saved_once(site: Site, page: Page) -> None:
     site.open(page, "/edit/short.yaml?mode=source")
     presses = Presses(page)
@@ -273,25 +236,3 @@ def test_a_file_is_saved_once(site: Site, page: Page) -> None:
     page.keyboard.insert_text("\nodd: 1")
     expect(page.get_by_role("button", name="Save with 1 problem")).to_be_visible()
     assert [one.bounding_box() for one in head.all()] == before
-
-
-@pytest.mark.slow
-def test_what_is_edited_is_edited_once(site: Site, page: Page) -> None:
-    inputs = "inputs: {one: string, two: string, three: string}"
-    (site.project / "rows.yaml").write_text(HELD.replace("steps:", f"{inputs}\nsteps:"))
-    orka = ROOT / "examples" / "orka" / "quality_loop.yml"
-    (site.project / "text.yml").write_text(orka.read_text())
-    site.open(page, "/edit/rows.yaml")
-    presses = Presses(page)
-    for delay_ms in DELAYS_MS:
-        presses.twice(page.get_by_role("button", name="Remove the input").first, delay_ms)
-        page.wait_for_timeout(GUARD_MS)
-        left = page.get_by_role("button", name="Remove the input").count()
-        assert left == 2 - DELAYS_MS.index(delay_ms)
-    for number, delay_ms in enumerate(DELAYS_MS):
-        presses.twice(page.locator(".kind-button[data-kind=run]"), delay_ms)
-        page.wait_for_timeout(GUARD_MS)
-        expect(page.locator(".edit-changes")).to_contain_text(f"{number + 4} changes")
-    copied = "POST /workflows"
-    presses.screen(site, "/edit/text.yml", "Make a native copy", asks=copied)
-    assert (presses.asked, presses.refused) == ([copied], [])

@@ -135,17 +135,6 @@ def test_the_journal_says_what_each_event_came_to(site: Site, page: Page, review
     ended.get_by_text("limit of iterations").wait_for()
 
 
-@pytest.mark.slow
-def test_the_small_map_is_there_only_for_what_does_not_fit(site: Site, page: Page) -> None:
-    run = site.example("nested.yaml", {"task": "a parser"})
-    site.open(page, f"/runs/{run}")
-    page.locator("[data-path='draft/fix/check']").wait_for()
-    assert page.locator(".react-flow__minimap").count() == 0
-    for _ in range(4):
-        page.get_by_role("button", name="Zoom In").click()
-    page.locator(".react-flow__minimap").wait_for()
-
-
 def test_on_a_phone_the_graph_goes_down_and_begins_in_the_upper_half(
     site: Site, page: Page, review: str
 ) -> None:

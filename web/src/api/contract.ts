@@ -31,7 +31,6 @@ export type Matrix = Schemas["Matrix"];
 export type NodeDetail = Schemas["NodeDetail"];
 export type RecordItem = Schemas["RecordItem"];
 export type RecordList = Schemas["RecordList"];
-export type NodeAttempt = Schemas["Attempt"];
 export type Diagnostic = Schemas["Diagnostic"];
 export type Validated = Schemas["Validated"];
 export type WorkflowItem = Schemas["WorkflowItem"];

@@ -660,7 +660,7 @@ export interface paths {
         };
         /**
          * Show Node
-         * @description What happened at a step: each attempt with what it was given and what it gave.
+         * @description What became of a step, and what it gave in the iteration before.
          */
         get: operations["show_node_api_runs__run__node_get"];
         put?: never;
@@ -1370,35 +1370,6 @@ export interface components {
              * @default
              */
             variant: string;
-        };
-        /**
-         * Attempt
-         * @description One time that a step was carried out.
-         */
-        Attempt: {
-            /** Address */
-            address: string;
-            /** Ended At */
-            ended_at: number | null;
-            /** Error */
-            error: unknown;
-            /** In Doubt */
-            in_doubt: boolean;
-            /** Inputs */
-            inputs: unknown;
-            /** Model */
-            model: string | null;
-            /** Number */
-            number: number;
-            /** Output */
-            output: unknown;
-            /** Seconds */
-            seconds: number | null;
-            /** Started At */
-            started_at: number | null;
-            /** Status */
-            status: string;
-            usage: components["schemas"]["UsageItem"];
         };
         /**
          * AuditItem
@@ -2633,23 +2604,12 @@ export interface components {
         };
         /**
          * NodeDetail
-         * @description All that happened at one step.
+         * @description What became of one step.
          */
         NodeDetail: {
-            /** Address */
-            address: string;
-            /** Attempts */
-            attempts: components["schemas"]["Attempt"][];
-            /** Kind */
-            kind: string;
             previous: components["schemas"]["Previous"] | null;
             /** @description its record of the last time that it ran */
-            record: components["schemas"]["RecordItem"] | null;
-            /**
-             * Value
-             * @description the result of a step that only computes
-             */
-            value: unknown;
+            record: components["schemas"]["RecordItem"];
         };
         /**
          * Nothing

@@ -93,16 +93,7 @@ async def readyz(state: State) -> Response:
     """Whether new work is taken: the store can be written, and the server is not being stopped."""
     if state.driving.is_closing:
         return refused(503, "W900", STOPPING)
-    fault = await store_fault(state)
-    try:
-        if fault is None:
-            async with asyncio.timeout(_PATIENCE_S):
-                await state.store.change(lambda connection: None)
-    except StoreError as error:
-        fault = error
-    except TimeoutError:
-        return refused(503, "R900", f"the store was not free to be written for {_PATIENCE_S:g} s")
-    if fault is not None:
+    if (fault := await store_fault(state)) is not None:
         return refused(503, fault.code, str(fault), fault.help)
     return JSONResponse({"status": "ready"})
 

@@ -1,4 +1,4 @@
-"""What became of the steps of a run: records, attempts, all of one step, and large values."""
+"""What became of the steps of a run: records, all of one step, and large values."""
 
 import base64
 import json
@@ -11,15 +11,10 @@ from pydantic import Field
 from whorl.errors import UsageError
 from whorl.interfaces.http.journal import body_of, shortened
 from whorl.interfaces.http.models import Closed, JsonValue, Shown
-from whorl.interfaces.http.runs import UsageItem, usage_item
+from whorl.interfaces.http.runs import UsageItem
 from whorl.interfaces.http.state import KnownRun, State, no_query
 from whorl.interfaces.status_words import skip_words
-from whorl.services.inspecting.places import (
-    StepAttempt,
-    attempts_of,
-    previous_address,
-    unknown_place,
-)
+from whorl.services.inspecting.places import previous_address, unknown_place
 from whorl.services.records import Records, RunRecords, document
 
 RECORDS_MAX = 1_000
@@ -133,23 +128,6 @@ def _items(found: Records) -> list[RecordItem]:
     return items
 
 
-class Attempt(Closed):
-    """One time that a step was carried out."""
-
-    number: int
-    address: str
-    status: str
-    started_at: float | None
-    ended_at: float | None
-    seconds: float | None
-    model: str | None
-    inputs: JsonValue
-    output: JsonValue
-    usage: UsageItem
-    error: JsonValue
-    in_doubt: bool
-
-
 class Previous(Closed):
     """The same step in the iteration before."""
 
@@ -158,13 +136,9 @@ class Previous(Closed):
 
 
 class NodeDetail(Closed):
-    """All that happened at one step."""
+    """What became of one step."""
 
-    address: str
-    kind: str
-    record: RecordItem | None = Field(description="its record of the last time that it ran")
-    attempts: list[Attempt]
-    value: JsonValue = Field(description="the result of a step that only computes")
+    record: RecordItem = Field(description="its record of the last time that it ran")
     previous: Previous | None
 
 
@@ -176,29 +150,15 @@ class NodeQuery(Closed):
 
 @router.get("/node")
 def show_node(state: State, run: KnownRun, query: Annotated[NodeQuery, Query()]) -> NodeDetail:
-    """What happened at a step: each attempt with what it was given and what it gave."""
-    store, address = state.store, query.address
-    attempts = attempts_of(store.entries_at(run, address), address)
-    record = _last_record(state.records(run), address)
-    if not attempts and record is None:
-        raise unknown_place(store, run, address)
+    """What became of a step, and what it gave in the iteration before."""
+    address, records = query.address, state.records(run)
+    record = _last_record(records, address)
+    if record is None:
+        raise unknown_place(state.store, run, address)
     before = previous_address(address)
-    earlier = _last_record(state.records(run), before) if before else None
-    return NodeDetail(
-        address=address,
-        kind=next((each.kind for each in attempts if each.kind), record.kind if record else ""),
-        record=record,
-        attempts=[_attempt(each) for each in attempts],
-        value=record.output if record and not attempts else None,
-        previous=None if earlier is None else Previous(address=before, output=earlier.output),
-    )
-
-
-def _attempt(attempt: StepAttempt) -> Attempt:
-    seconds = None
-    if attempt.started_at is not None and attempt.ended_at is not None:
-        seconds = max(0.0, round(attempt.ended_at - attempt.started_at, 6))
-    return Attempt.from_row(attempt, usage=usage_item(attempt.usage), seconds=seconds)
+    earlier = _last_record(records, before) if before else None
+    previous = None if earlier is None else Previous(address=before, output=earlier.output)
+    return NodeDetail(record=record, previous=previous)
 
 
 def _last_record(records: RunRecords, address: str) -> RecordItem | None:

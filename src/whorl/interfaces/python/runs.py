@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from whorl.interfaces.python.events import E, StreamEvent
     from whorl.interfaces.python.values import JsonLike, Mark, Record, Result, Status
     from whorl.interpreter.events import Event as JournalEvent
-    from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.journal import IterationRow, RunId
     from whorl.runtimes.runtime import Runtime
@@ -233,10 +232,6 @@ class Run(RunHistory):
         if place and not found and not first:
             raise unknown_place(self._store, self._run, place)
         return tuple(values.record_from(document(record)) for record in found)
-
-    def history(self, system: str, at: str = "") -> Json:
-        """All records of the run, or of a place of it, in the shape that a package has."""
-        return self._records.history(text(system, "system"), text(at, "at"))
 
     async def pause(self) -> None:
         """Lets calls that are under way finish, and starts no new ones."""

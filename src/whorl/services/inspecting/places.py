@@ -20,7 +20,6 @@ from whorl.runtimes.journal.projection import (
     loop_of,
     step_of,
 )
-from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.runtimes.sqlite.listing import KEPT, TRY, RunFilter
 from whorl.services.inspecting.results import (
     each_left,
@@ -31,11 +30,11 @@ from whorl.services.inspecting.results import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
-    from whorl.runtimes.journal.journal import Entry, IterationRow, RunId
+    from whorl.runtimes.journal.journal import IterationRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
 # So many places are named where a person has to choose one.
@@ -175,41 +174,6 @@ def carried_into(store: SqliteStore, run: RunId, loop: str, number: int) -> dict
     return dict(frame.get("carry") or {})
 
 
-# Attempts at a step: when each was made, with what, and what came of it.
-
-_ATTEMPT = regex(r"#([0-9]+)$")
-_ENDS = {"task.finished": "succeeded", "task.failed": "failed", "node.skipped": "skipped"}
-
-
-@dataclass(slots=True)
-class StepAttempt:
-    """One time that a step was carried out."""
-
-    number: int
-    address: str
-    kind: str = ""
-    status: str = "running"
-    started_at: float | None = None
-    ended_at: float | None = None
-    model: str | None = None
-    inputs: Json = None
-    output: Json = None
-    usage: Json = None
-    error: Json = None
-    in_doubt: bool = False
-
-
-def attempts_of(entries: Iterable[Entry], address: str) -> list[StepAttempt]:
-    attempts: dict[int, StepAttempt] = {}
-    for entry in entries:
-        at = entry.event.address
-        match = _ATTEMPT.search(at)
-        base, number = (at[: match.start()], int(match[1])) if match else (at, 1)
-        if base == address:
-            _take(attempts.setdefault(number, StepAttempt(number, at)), entry.event)
-    return [attempts[number] for number in sorted(attempts)]
-
-
 def previous_address(address: str) -> str:
     """The same step in the iteration before, of the innermost loop around it; empty: none."""
     for at in range(len(address), 0, -1):
@@ -217,34 +181,6 @@ def previous_address(address: str) -> str:
         if number is not None and address[at:][:1] in ("/", "") and address[:at].endswith("]"):
             return numbered(loop, number - 1) + address[at:] if number > 1 else ""
     return ""
-
-
-def _take(attempt: StepAttempt, event: Event) -> None:
-    body = shown(event)
-    inputs: Any = body.get("inputs")
-    match event.kind:
-        case "task.started":
-            attempt.started_at, attempt.inputs = event.at, inputs
-            attempt.kind, attempt.status = str(body.get("kind", "")), "running"
-            model = inputs.get("model") if isinstance(inputs, dict) else None
-            attempt.model = model if isinstance(model, str) else None
-        case "task.finished" | "task.failed" | "node.skipped":
-            attempt.ended_at, attempt.status = event.at, _ENDS[event.kind]
-            attempt.output, attempt.error = body.get("value"), body.get("error")
-            attempt.usage = body.get("usage")
-            attempt.model = str(body["model"]) if body.get("model") else attempt.model
-        case "task.in_doubt":
-            attempt.in_doubt = True
-        case "gate.waiting":
-            attempt.kind, attempt.status = "gate", "waiting"
-            attempt.started_at, attempt.inputs = event.at, body
-        case "gate.decided":
-            attempt.status, attempt.ended_at, attempt.output = "succeeded", event.at, body
-        case "node.finished":
-            attempt.ended_at, attempt.status = event.at, str(body.get("status") or "succeeded")
-            attempt.output, attempt.error = body.get("branch"), body.get("error")
-            attempt.usage = body.get("usage") or attempt.usage
-            attempt.in_doubt = attempt.in_doubt or bool(body.get("usage"))
 
 
 # What runs cost: from what the store keeps, or, by step and iteration, from journals.

@@ -379,12 +379,7 @@ def _new_text(state: State, request: NewFile) -> str:
 @router.get("/templates", dependencies=[Depends(no_query)])
 def list_templates() -> TemplateList:
     """The templates for new workflow files."""
-    listed = [
-        TemplateItem(
-            name=one.name, dialects=one.dialects, description=one.description, needs=one.needs
-        )
-        for one in templates.TEMPLATES
-    ]
+    listed = [TemplateItem.from_row(one) for one in templates.TEMPLATES]
     return TemplateList(templates=listed, empty=editing.edited_dialects())
 
 
