@@ -179,8 +179,8 @@ async def pause(state: State, run: KnownRun, request: Request) -> RunItem:
     return await _ask(state, run, request, lambda: steering.paused(state.store, run))
 
 
-class More(Request):
-    """What may be added to the budgets of a run."""
+class Resume(Request):
+    """Goes on after a pause or a crash; of a failed run, tries again what failed."""
 
     budget_usd: Dollars | None = Field(default=None, description="added to the budget")
     tokens: Number | None = Field(default=None, description="added to the budget")
@@ -188,10 +188,6 @@ class More(Request):
 
     def more(self) -> steering.More:
         return steering.More(self.budget_usd, self.tokens, self.calls)
-
-
-class Resume(More):
-    """Goes on after a pause or a crash; of a failed run, tries again what failed."""
 
 
 @router.post("/{run}/resume", status_code=202)
@@ -228,7 +224,7 @@ async def cancel(state: State, run: KnownRun, request: Cancel) -> RunItem:
     return await _ask(state, run, request, lambda: steering.cancelled(request.feedback))
 
 
-class Continue(More):
+class Continue(Resume):
     """Reopens a loop for more iterations, or every loop that stopped for its budget.
 
     At least one of the amounts is needed.
