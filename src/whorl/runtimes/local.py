@@ -43,7 +43,14 @@ from whorl.runtimes.journal.sealed_secrets import (
 from whorl.runtimes.replay_core import in_doubt
 from whorl.runtimes.runtime import raise_objection
 from whorl.runtimes.sqlite.ownership import throughout
-from whorl.runtimes.start_options import Pins, new_run_id, shown_labels, started, without_secrets
+from whorl.runtimes.start_options import (
+    Pins,
+    new_run_id,
+    shown_labels,
+    shown_steps,
+    started,
+    without_secrets,
+)
 from whorl.runtimes.time_slices import CPU_MAX_S, CpuScheduler
 
 if TYPE_CHECKING:
@@ -130,7 +137,8 @@ class LocalRuntime:
         workflow, given = without_defaults(workflow, start.input)
         pinned, digest, plan = self._pins.pin(workflow)
         shown = without_secrets(workflow, given, self.workers.redacted)
-        body = started(run, plan, replace(start, input=shown), self.url)
+        steps = shown_steps(start.steps, self.workers.redacted)
+        body = started(run, plan, replace(start, input=shown, steps=steps), self.url)
         if memory := {} if start.cold else remembered(workflow, self.store.memory):
             body["memory"] = memory
         about = (workflow.name, workflow.dialect, start.file, start.key)

@@ -46,6 +46,8 @@ class Start:
     # Whether its cost budget pauses it, and ends no loop of it.
     pauses: bool = False
     refused: dict[str, Json] | None = None
+    # Models and prompts that a person chose for steps, which the workflow has already.
+    steps: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def started(run: RunId, plan: Plan, start: Start, url: str) -> dict[str, Json]:
@@ -63,6 +65,7 @@ def started(run: RunId, plan: Plan, start: Start, url: str) -> dict[str, Json]:
         "again": None if start.again is None else [*start.again],
         "pauses": start.pauses or None,
         "refused": start.refused,
+        "steps": {name: {**fields} for name, fields in start.steps.items()} or None,
     }
     if plan.awaits_calls:
         import secrets
@@ -82,6 +85,13 @@ def without_secrets(
 def shown_labels(labels: dict[str, str], redacted: Callable[[Json], Json]) -> dict[str, str]:
     """Labels without the operator's secrets."""
     return {name: str(redacted(value)) for name, value in labels.items()}
+
+
+def shown_steps(
+    steps: dict[str, dict[str, str]], redacted: Callable[[Json], Json]
+) -> dict[str, dict[str, str]]:
+    """Models and prompts without the operator's secrets."""
+    return {name: shown_labels(fields, redacted) for name, fields in steps.items()}
 
 
 def new_run_id(now: float) -> RunId:

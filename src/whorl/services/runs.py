@@ -199,6 +199,8 @@ def check_key(store: SqliteStore, run: RunId, start: Start, name: str = "") -> N
     # What the file has for secrets was given to the run.
     filled = {port.name: before.get(port.name) for port in workflow.inputs if port.secret}
     different = "other inputs" if before != filled | start.input else ""
+    if (first.body.get("steps") or {}) != start.steps:
+        different = "another model or prompt"
     redaction = redaction_of(secrets_of(workflow, before))
     sources = shown_sources(start.sources, redaction)
     is_same = sorted(store.sources(run).values()) == sorted(sources.values())

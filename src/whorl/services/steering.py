@@ -19,12 +19,13 @@ from whorl.interpreter.requests import (
     objection,
 )
 from whorl.ir import Constant, Expression, Fields, Task, to_json
-from whorl.ir.walk import walk, with_nodes
+from whorl.ir.walk import walk, with_all_nodes
 from whorl.language import LanguageError, parse
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import check_key, fold
 from whorl.runtimes.journal.sealed_secrets import opened
 from whorl.services.configuration.trust import ENDING
+from whorl.services.files.forecasting import tasks_of
 from whorl.services.files.preflight import check_allowed, check_performable, unknown_names
 from whorl.services.inspecting import results
 from whorl.services.inspecting.places import (
@@ -265,26 +266,48 @@ def check_functions(store: SqliteStore, providers: Providers, run: RunId) -> Non
 
 
 def with_steps(workflow: Workflow, steps: Mapping[str, Mapping[str, str]]) -> Workflow:
-    """The workflow with another model or prompt in steps that ask, by their paths or names."""
+    """The workflow with another model or prompt in steps that ask, by their paths or names.
+
+    An empty name means every step, also those of the workflows that it calls.
+    """
     asking = {p: n for p, n in walk(workflow.body) if isinstance(n, Task) and n.kind == "ask"}
-    changed: dict[int, Node] = {}
-    for name, fields in steps.items():
+    everywhere = steps.get("", {})
+    if everywhere and not any(task.kind == "ask" for _, task in tasks_of(workflow)):
+        raise UsageError(f"no step of {workflow.name!r} asks a model", code="W907")
+    own: dict[int, Mapping[str, str]] = {}
+    for name, fields in ((name, fields) for name, fields in steps.items() if name):
         found = [node for path, node in asking.items() if name in (path, node.name)]
         if len(found) != 1:
             advice = did_you_mean(name, asking) or f"there are: {some(asking)}"
             words = f"{name!r} does not name one step that asks a model"
             raise UsageError(words, help=advice, code="W907")
-        others = [entry for entry in found[0].inputs.entries if entry[0] not in fields]
-        written = dict(found[0].inputs.entries)
+        own[id(found[0])] = {**own.get(id(found[0]), {}), **fields}
+
+    def change(node: Node) -> Node:
+        fields = {**everywhere, **own.get(id(node), {})}
+        if not fields or not isinstance(node, Task) or node.kind != "ask":
+            return node
+        written = dict(node.inputs.entries)
+        others = [entry for entry in node.inputs.entries if entry[0] not in fields]
         values = [(field, _rewritten(written.get(field), text)) for field, text in fields.items()]
-        changed[id(found[0])] = replace(found[0], inputs=Fields((*others, *values)))
-    return replace(workflow, body=with_nodes(workflow.body, lambda n: changed.get(id(n), n)))
+        return replace(node, inputs=Fields((*others, *values)))
+
+    return with_all_nodes(workflow, change) if steps else workflow
+
+
+def chosen_steps(store: SqliteStore, run: RunId) -> dict[str, dict[str, str]]:
+    """The models and prompts that a person chose for the steps of a run when it was started."""
+    kinds = frozenset({"run.started", "run.forked"})
+    chosen: Any = [entry.event.body.get("steps") for entry in store.read(run, kinds=kinds)]
+    return dict(chosen[-1] or {}) if chosen else {}
 
 
 def _rewritten(written: Value | None, text: str) -> Value:
     """Another text in the place of one, in the same syntax."""
     if not isinstance(written, Expression):
-        return Expression("jinja", text) if "{{" in text else Constant(text)
+        if "{{" not in text:
+            return Constant(text)
+        written = Expression("template", text)
     expression = replace(written, source=text)
     try:
         parse(expression)
@@ -339,7 +362,11 @@ def _checked_fork(store: SqliteStore, providers: Providers, source: RunId, fork:
                 help=did_you_mean(name, names) or f"there are: {', '.join(names) or 'none'}",
             )
     check_allowed(workflow, providers)
-    return replace(fork, at=numbered(loop, number))
+    # Another version of the file has its own models and prompts.
+    steps = {} if fork.sources is not None else chosen_steps(store, source)
+    for name, fields in fork.steps.items():
+        steps[name] = {**steps.get(name, {}), **fields}
+    return replace(fork, at=numbered(loop, number), steps=steps)
 
 
 def _iteration_meant(store: SqliteStore, run: RunId, at: str) -> tuple[str, int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import safe
 from whorl.interfaces.advice import command, flags, root_code, way_on
-from whorl.interfaces.cli.options import pasted
+from whorl.interfaces.cli.options import pasted, step_words
 from whorl.interfaces.formatting import as_much_again
 from whorl.interpreter.requests import objection
 from whorl.lazily import dataclass
@@ -20,7 +20,7 @@ from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.runtimes.sqlite.listing import EXPERIMENT
 from whorl.services.inspecting.results import amounts_to_go_on, workflow_of
 from whorl.services.runs import changed_file, one_of_several
-from whorl.services.steering import resumed
+from whorl.services.steering import chosen_steps, resumed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,7 +148,7 @@ def run_again(store: SqliteStore, run: RunId, note: str = "") -> Command:
         is_secret = name in ports and ports[name].secret
         inputs += ["-i", f"{name}=VALUE" if is_secret else _given(name, value)]
     limits: Any = body.get("limits") or {}
-    options = []
+    options = step_words(chosen_steps(store, run))
     if (budget := limits.get("cost_usd")) not in (None, workflow.limits.cost_usd):
         options += ["--budget", f"{budget:g}"]
     if iterations := body.get("iterations"):

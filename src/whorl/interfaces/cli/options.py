@@ -15,7 +15,7 @@ from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, sa
 from whorl.interfaces.cli.terminal import echo, is_ours, json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable
+    from collections.abc import Callable, Container, Iterable, Mapping
     from pathlib import Path
 
     from whorl.ir import Workflow
@@ -137,6 +137,39 @@ def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*args, more=more, **rest)
 
     return with_more
+
+
+def step_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds --model and --prompt; the command gets them as `steps`: fields by step, "" for all."""
+
+    @click.option("--model", "models", multiple=True, metavar="[STEP=]MODEL",
+                  help="Another model for all steps, or for STEP. Repeatable.")  # fmt: skip
+    @click.option("--prompt", "prompts", multiple=True, metavar="STEP=TEXT",
+                  help="Another prompt for a step; also STEP=@FILE. Repeatable.")  # fmt: skip
+    @wraps(command)
+    def with_steps(*args: Any, models: tuple[str, ...], prompts: tuple[str, ...], **rest: Any) -> R:
+        steps: dict[str, dict[str, str]] = {}
+        for model in (model for model in models if "=" not in model):
+            if steps or not model:
+                raise UsageError("--model is given twice", help="--model MODEL, --model STEP=MODEL")
+            steps[""] = {"model": model}
+        named = [model for model in models if "=" in model]
+        for name, texts in (("model", named), ("prompt", prompts)):
+            for step, text in read_values(texts, f"--{name}", read_stdin).items():
+                steps.setdefault(step, {})[name] = str(text)
+        return command(*args, steps=steps, **rest)
+
+    return with_steps
+
+
+def step_words(steps: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """The same as words of a command."""
+    return [
+        word
+        for step, fields in steps.items()
+        for name, text in fields.items()
+        for word in (f"--{name}", f"{step}={text}" if step else text)
+    ]
 
 
 def read_stdin() -> str:

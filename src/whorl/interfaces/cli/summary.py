@@ -49,6 +49,7 @@ from whorl.interfaces.status_words import (
 from whorl.interpreter.events import unescape
 from whorl.runtimes.journal.sealed_secrets import shown
 from whorl.services.inspecting import results
+from whorl.services.steering import chosen_steps
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
@@ -88,6 +89,13 @@ _QUIET = frozenset(
 _ITEMS_MAX = 50
 _STEPS_MAX = 40
 _VALUE_MAX = 60
+
+
+def choice_lines(store: SqliteStore, run: RunId) -> Iterator[str]:
+    """The models and prompts that a person chose for a run on the command line."""
+    for step, fields in chosen_steps(store, run).items():
+        of = f" of {line(step, 60)}" if step else ""
+        yield from (f"  {name}{of}: {line(text, 100)} (--{name})" for name, text in fields.items())
 
 
 def print_outputs(outputs: dict[str, Json]) -> None:

@@ -385,6 +385,7 @@ async def fork(state: State, run: KnownRun, request: Fork, response: Response) -
         limits={} if request.budget_usd is None else {"cost_usd": request.budget_usd},
         key=request.key or "",
         origin=state.runtime.origin,
+        steps=steps,
     )
     try:
         forked, created = await steering.new_fork(state.runtime, state.providers, run, made)

@@ -51,6 +51,8 @@ class Fork:
     file: str = ""
     key: str = ""
     origin: str = ""
+    # Models and prompts that a person chose for steps, which `workflow` has already.
+    steps: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 async def fork_run(
@@ -91,6 +93,8 @@ def new_run_of(
     }
     if explored := _explored_around(machine, fork.at):
         body["by_rule"] = explored
+    if fork.steps:
+        body["steps"] = {name: {**fields} for name, fields in fork.steps.items()}
     if old != encoded:
         # Whoever replays the fork from its start needs it, and the source may be deleted.
         body["workflow"] = old

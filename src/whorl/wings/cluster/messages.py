@@ -20,7 +20,7 @@ from whorl.runtimes.journal.sealed_secrets import (
     without_defaults,
 )
 from whorl.runtimes.replay_core import PureDriver
-from whorl.runtimes.start_options import shown_labels, started, without_secrets
+from whorl.runtimes.start_options import shown_labels, shown_steps, started, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,7 +204,8 @@ def new_beginning(
             "leave out its limit in [queue] and the concurrency of its trigger",
         )
     shown = without_secrets(workflow, given, redacted)
-    body = started(run, plan, replace(start, input=shown), url)
+    steps = shown_steps(start.steps, redacted)
+    body = started(run, plan, replace(start, input=shown, steps=steps), url)
     redaction = redaction_of(secrets_of(workflow, given))
     return Beginning(
         run=run,

@@ -335,6 +335,7 @@ _ITERATION = re.compile(r"(?P<run>[^/]+)/(?P<loop>.+)\[(?P<number>[0-9]{1,9})\]"
 @click.option("--pin", "pins", multiple=True, metavar="STEP=VALUE",
               help="The result of a step that is not run; also STEP:=JSON.")  # fmt: skip
 @options.budget_option("The most that it may spend.")
+@options.step_options
 @click.option("--yes", "may", is_flag=True, help="Let it run commands, call and write.")
 @show_options
 @partial(located, drives=True)
@@ -348,6 +349,7 @@ def try_command(
     values_of: str | None,
     pins: tuple[str, ...],
     budget: float | None,
+    steps: dict[str, dict[str, str]],
     may: bool,
     show: Show,
 ) -> int:
@@ -386,6 +388,7 @@ def try_command(
         {step: pin.value for step, pin in kept.items() if not pin.is_stale} | given,
         _source(project, values_of),
         single_step.BUDGET_USD if budget is None else budget,
+        steps=steps,
     )
     if not show.is_silent:
         ask_for_trust(project)

@@ -25,6 +25,7 @@ from whorl.runtimes.start_options import Start
 from whorl.services.files.forecasting import Effects, effects_of
 from whorl.services.files.preflight import check_given
 from whorl.services.records import records_of
+from whorl.services.steering import with_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -70,6 +71,8 @@ class Wanted:
     source: Source | None = None
     budget_usd: float = BUDGET_USD
     others: Others = None
+    # Other models and prompts by step.
+    steps: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def prepare(
@@ -80,6 +83,7 @@ def prepare(
     `forms` say how inputs are given on the command line, if they are given there.
     """
     reading = project.read_text(wanted.text, wanted.file, others=wanted.others)
+    reading = replace(reading, workflow=with_steps(reading.workflow, wanted.steps))
     nodes = nodes_by_path(reading.workflow)
     node = nodes.get(wanted.at)
     if node is None or isinstance(node, _ALONE):
@@ -110,6 +114,7 @@ def prepare(
         key=f"{TRY}{secrets.token_hex(8)}",
         file=wanted.file,
         sources=dict(reading.sources),
+        steps=wanted.steps,
     )
     return workflow, start
 

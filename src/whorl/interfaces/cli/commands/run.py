@@ -38,6 +38,7 @@ from whorl.services.files import forecasting, preflight
 from whorl.services.inspecting.results import status_words
 from whorl.services.runs import QUEUED_S, check_key, find_run
 from whorl.services.serving.triggers import starts_of
+from whorl.services.steering import with_steps
 
 if TYPE_CHECKING:
     from whorl.dialects import Reading
@@ -69,6 +70,7 @@ _UNFIT = (
 )
 @click.option("--id", "key", default="", metavar="KEY", help="Start at most one run for this key.")
 @options.workflow_option
+@options.step_options
 @click.option("--explore", multiple=True, metavar="LOOP=N",
               help="Let a loop go on to N iterations past its rule.")  # fmt: skip
 @click.option("--label", "labels", multiple=True, metavar="NAME=VALUE",
@@ -91,6 +93,7 @@ def run_command(
     explore: tuple[str, ...],
     labels: tuple[str, ...],
     runtime: str | None,
+    steps: dict[str, dict[str, str]],
     show: Show,
     **as_given: Any,
 ) -> int:
@@ -106,6 +109,7 @@ def run_command(
     if file != named and not show.is_silent:
         say(f"{safe(named)} is {safe(file)}")
     reading = project.read(file, workflow)
+    reading = replace(reading, workflow=with_steps(reading.workflow, steps))
     read = reading.workflow
     show.check(read)
     given = options.read_inputs(read, inputs)
@@ -120,6 +124,7 @@ def run_command(
         sources=dict(reading.sources),
         explore=_explored(read, explore),
         labels=preflight.check_labels(options.read_labels(labels)),
+        steps=steps,
         **as_given,
     )
     if reading.warnings:

@@ -278,6 +278,7 @@ def _overview(records: RunRecords, *, whole: bool) -> Iterator[str]:
     given = _given(store, run)
     for name, value in (given if isinstance(given, dict) else {}).items():
         yield f"  {line(name, 40)} = {line(written(value), 100)}"
+    yield from summary.choice_lines(store, run)
     yield from _places(progress, is_short=len(loops) > _TABLES_MAX)
     yield from (_loop_line(row) for row in loops if row.address not in progress.loops)
     yield from quiet_lines(records, {*progress.steps, *(row.address for row in loops)})

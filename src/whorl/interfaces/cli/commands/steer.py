@@ -182,10 +182,7 @@ async def accept(session: RunSession, run: RunId, *, number: int | None, at: str
 @click.option("--at", default="", metavar="LOOP[K]", help="The iteration to redo.")
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE",
               help="Another input, carried value or variable; also NAME:=JSON.")  # fmt: skip
-@click.option("--model", "models", multiple=True, metavar="STEP=MODEL",
-              help="Another model for a step.")  # fmt: skip
-@click.option("--prompt", "prompts", multiple=True, metavar="STEP=TEXT",
-              help="Another prompt for a step; also STEP=@FILE.")  # fmt: skip
+@options.step_options
 @click.option("--file", metavar="FILE", help="Another version of the workflow.")
 @options.workflow_option
 @options.budget_option("The most that the new run may spend.")
@@ -196,8 +193,7 @@ async def fork(
     *,
     at: str,
     sets: tuple[str, ...],
-    models: tuple[str, ...],
-    prompts: tuple[str, ...],
+    steps: dict[str, dict[str, str]],
     file: str | None,
     workflow: str,
     budget: float | None,
@@ -212,10 +208,6 @@ async def fork(
         raise UsageError("say which iteration to redo", help="for example --at 'polish[2]'")
     reading = session.project.read(file, workflow) if file else None
     changed = reading.workflow if reading else None
-    steps: dict[str, dict[str, str]] = {}
-    for field, written in (("model", models), ("prompt", prompts)):
-        for name, text in options.read_values(written, f"--{field}", options.read_stdin).items():
-            steps.setdefault(name, {})[field] = str(text)
     if steps:
         changed = steering.with_steps(changed or workflow_of(session.store, run), steps)
     values = options.read_values(sets, "--set", options.read_stdin)
@@ -227,11 +219,12 @@ async def fork(
         workflow=changed,
         sources=dict(reading.sources) if reading else None,
         file=os.path.abspath(file) if file else "",
+        steps=steps,
     )
     session.show.check(now)
     session.say_toy(now)
-    given = {"--at": (at,), "--set": sets, "--model": models, "--prompt": prompts}
-    words = [word for name, texts in given.items() for text in texts for word in (name, text)]
+    words = ["--at", at, *(word for each in sets for word in ("--set", each))]
+    words += options.step_words(steps)
     words += [] if budget is None else ["--budget", f"{budget:g}"]
     if not file and (notice := changed_words(session.store, run, words)):
         say(carrying(safe(notice)))
