@@ -42,6 +42,9 @@ def kinds() -> dict[str, str]:
 
 
 class Providers:
+    # Whether mocks answer instead, so that nothing is sent.
+    is_mocked = False
+
     def __init__(
         self, settings: Settings, functions: Tasks | None = None, *, resolve: Resolve | None = None
     ) -> None:

@@ -5,11 +5,14 @@ A watcher is one who looks on.
 
 from __future__ import annotations
 
+import os
+import shlex
 from typing import TYPE_CHECKING, Protocol
 
-from whorl.errors import UsageError
+from whorl.errors import UsageError, safe
 from whorl.lazily import dataclass
 from whorl.plugins import needed
+from whorl.runtimes.sqlite.listing import MOCKED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
@@ -103,6 +106,16 @@ def raise_objection(refusal: Refused | None) -> None:
     """Raises what a run has against a request."""
     if refusal is not None:
         raise UsageError(str(refusal), facts=refusal.facts)
+
+
+def check_unmocked(store: SqliteStore, run: RunId) -> None:
+    """Refuses to go on with a run whose answers are mocks: real ones would follow them."""
+    row = store.run(run)
+    if name := row.labels.get(MOCKED):
+        test = shlex.quote(f"--mocks={name.partition(': ')[2]}")
+        advice = f"run it again: `whorl run {safe(os.path.relpath(row.file))} {safe(test)}`"
+        words = f"run {run} has mocked answers, so it cannot go on with real ones"
+        raise UsageError(words, help=advice, code="W905")
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,7 @@ async def open_runtime(
             origin=origin,
             cpu_max_s=settings.limits.get("cpu", CPU_MAX_S),
             url=url,
+            is_mocked=providers.is_mocked,
         )
 
 

@@ -24,6 +24,7 @@ from whorl.language import LanguageError, parse
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import check_key, fold
 from whorl.runtimes.journal.sealed_secrets import opened
+from whorl.runtimes.runtime import check_unmocked
 from whorl.services.configuration.trust import ENDING
 from whorl.services.files.forecasting import tasks_of
 from whorl.services.files.preflight import check_allowed, check_performable, unknown_names
@@ -348,6 +349,7 @@ def _check_key(store: SqliteStore, run: RunId, source: RunId, fork: Fork) -> Non
 
 def _checked_fork(store: SqliteStore, providers: Providers, source: RunId, fork: Fork) -> Fork:
     """The fork with the iteration that its address names or lies in."""
+    check_unmocked(store, source)
     workflow = fork.workflow or workflow_of(store, source)
     loop, number = _iteration_meant(store, source, fork.at)
     path = next((row.path for row in store.loops(source) if row.address == loop), loop)

@@ -61,6 +61,9 @@ def next_command(store: SqliteStore, run: RunId, result: dict[str, Any], asked: 
 
 
 def _next(store: SqliteStore, run: RunId, result: dict[str, Any]) -> list[Command]:
+    if "mocked" in result:
+        # It cannot go on with real answers.
+        return [Command(["why" if result["loops"] else "show", run])]
     match result["status"]:
         case "succeeded":
             usual = Command(["why" if result["loops"] else "show", run])

@@ -41,12 +41,13 @@ from whorl.services.inspecting.live_text import folder_of, listening
 from whorl.services.inspecting.places import split_place
 from whorl.services.inspecting.results import full_result
 from whorl.services.runs import find_run, is_running, open_runtime
-from whorl.services.steering import check_drivable, check_functions, resumed
+from whorl.services.steering import asked, check_drivable, check_functions, resumed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence, Set
 
     from whorl.ir import Workflow
+    from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.runtime import Runtime
@@ -183,6 +184,8 @@ class RunSession:
     report: Callable[[object], None] = print_json
     loaded: Sequence[Any] = ()
     """Warnings of the file, which are no part of the run."""
+    decide: Callable[[str], dict[str, Json] | None] = lambda address: None
+    """What mocks answer at a gate in the place of the person."""
     _asking: asyncio.Task[bool] | None = None
 
     async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> int:
@@ -223,7 +226,7 @@ class RunSession:
         """Asks the person at the terminal what the run waits for; shows what it came to."""
         is_attended = not self.show.is_silent and is_ours(sys.stdin, sys.stderr)
         shown, later = set[str](), set[str]()
-        while is_attended and not self.was_stopped:
+        while (is_attended or self.providers.is_mocked) and not self.was_stopped:
             result: dict[str, Any] = full_result(self.store, run)
             if result["status"] == "running":
                 if not await self._follow(run):
@@ -235,6 +238,13 @@ class RunSession:
                 continue
             gates = [gate for gate in result["waiting_for"] if gate["address"] not in later]
             if result["status"] != "waiting" or not gates:
+                break
+            if (decision := self.decide(gates[0]["address"])) is not None:
+                answer = asked("gate.decided", decision, gates[0]["address"])
+                if not await self._carry_out(run, answer):
+                    return 0
+                continue
+            if not is_attended:
                 break
             shown.add(gates[0]["address"])
             try:
@@ -294,8 +304,9 @@ class RunSession:
         return True
 
     async def _drive(self, run: RunId, requests: Sequence[Event]) -> None:
-        check_functions(self.store, self.providers, run)
-        if self.store.run(run).last_seq > 1:
+        if not self.providers.is_mocked:
+            check_functions(self.store, self.providers, run)
+        if self.store.run(run).last_seq > 1 and not self.providers.is_mocked:
             # One that has just begun was checked before.
             with objections(run):
                 check_drivable(self.store, self.providers, run, requests)

@@ -129,7 +129,8 @@ def final_lines(
     words, color = badge(status, row.mark)
     head = paint(words, color, bold=True)
     took = seconds(worked) if (worked := formatting.worked(row)) else ""
-    yield joined(head, line(row.name, 60), took, usage_words(result["usage"]), f"run {run}")
+    mocked = f"mocked by {line(result['mocked'], 200)}" if "mocked" in result else ""
+    yield joined(head, line(row.name, 60), took, usage_words(result["usage"]), f"run {run}", mocked)
     yield from indented(loops_lines(result["loops"]))
     if asked != "show":
         yield from indented(all_loops(run, result["loops"]))

@@ -38,6 +38,8 @@ EXPERIMENT: Final = "experiment:"
 UNLISTED: Final = (EXPERIMENT, TRY)
 # The label of runs that were under way in a backup that was restored: its time.
 RESTORED: Final = "restored"
+# The label of runs whose answers are mocks: the file and the name of the test that has them.
+MOCKED: Final = "mocked"
 
 COLUMNS: Final = """SELECT number, runs.id, name, status, dialect, file, created_at, updated_at,
     coalesce(key, ''), parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd,

@@ -99,8 +99,8 @@ def check_labels(labels: dict[str, str]) -> dict[str, str]:
         is_line = 0 < len(value) <= LABEL_LENGTH_MAX and value.isprintable()
         if _LABEL.fullmatch(name) is None or not is_line:
             raise UsageError(f"{name[:80]!r} is not a label of a run", help=advice)
-        if name in EXPERIMENT_LABELS:
-            raise UsageError(f"the label {name!r} is only for runs of experiments")
+        if name in (*EXPERIMENT_LABELS, "mocked"):
+            raise UsageError(f"the label {name!r} is only for runs of experiments and with mocks")
     return labels
 
 

@@ -23,6 +23,7 @@ from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.journal import RunId, known_cost
 from whorl.runtimes.journal.projection import CHARGED, LoopFold, RunFold
 from whorl.runtimes.journal.sealed_secrets import shown
+from whorl.runtimes.sqlite.listing import MOCKED
 from whorl.services.files.forecasting import asks_models
 
 if TYPE_CHECKING:
@@ -223,6 +224,8 @@ def full_result(
         show = without(gate.show, hidden) if isinstance(gate.show, dict) else gate.show
         question: dict[str, Json] = {"address": gate.address, "reason": gate.reason}
         waiting_for.append(question | {"message": gate.message, "show": show})
+    if mocked := row.labels.get(MOCKED):
+        result["mocked"] = mocked
     return result | {
         "parent": row.parent or None,
         "paused_by": machine.state.get("paused_by") if is_paused else None,

@@ -17,6 +17,7 @@ WING = Wing(
             "Run the tests of workflows, or replay a recorded run.",
         ),
     },
+    offers={"mocks": "whorl.wings.testing.files:mocked_run"},
     files=(
         FileKind(
             "tests",

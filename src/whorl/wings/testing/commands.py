@@ -27,6 +27,7 @@ from whorl.interfaces.cli.options import (
 )
 from whorl.interfaces.cli.terminal import echo, paint, print_lines, say
 from whorl.ir.walk import index_nodes
+from whorl.runtimes.sqlite.listing import MOCKED
 from whorl.services.inspecting.results import result_of
 from whorl.services.project import candidates
 from whorl.services.replay import (
@@ -276,7 +277,10 @@ def _newest(store: SqliteStore, file: str, name: str) -> RunId:
     runs = [
         row.id
         for row in store.runs(limit=1_000)
-        if row.status == "succeeded" and row.file and Path(row.file).resolve() == path
+        if row.status == "succeeded"
+        and MOCKED not in row.labels
+        and row.file
+        and Path(row.file).resolve() == path
         if not name or row.name.lower() == name.lower()
     ]
     if not runs:

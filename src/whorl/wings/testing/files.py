@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import field
+from dataclasses import field, replace
 from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,17 +17,19 @@ from typing import TYPE_CHECKING, Any
 from whorl import ir
 from whorl.dialects.mocking import mock_words
 from whorl.dialects.reader import parse
-from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError
+from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError, did_you_mean
 from whorl.ir import Loop
+from whorl.ir.walk import with_all_nodes
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.sealed_secrets import shown
+from whorl.services.files.preflight import LABEL_LENGTH_MAX
 from whorl.services.inspecting.results import loop_document, result_of, workflow_of
 from whorl.services.records import document, records_of
 from whorl.source import Document, Mapping, Sequence, plain
 from whorl.source.paths import open_file
 from whorl.wings.testing.format import FORMAT, Mistake, check
 from whorl.wings.testing.mocks import Key, Mocks, key_of, meant_by, parts_of, steps_of
-from whorl.wings.testing.running import Setup, run_test
+from whorl.wings.testing.running import MockedProviders, Setup, run_test
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -166,6 +168,51 @@ def _check_expected(mocks: Mocks, expect: dict[str, Any], path: Place) -> None:
             if not any(isinstance(step.node, Loop) for step in meant_by(key, mocks.steps)):
                 message = f"{text!r} is not a loop"
                 mocks.mistakes.append(Mistake(place, "W010", message, is_key=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Mocked:
+    """A run that is answered by a test: what it runs, what it is given, and who answers."""
+
+    name: str
+    workflow: ir.Workflow
+    inputs: dict[str, Json]
+    iterations: int | None
+    providers: MockedProviders
+
+
+def mocked_run(project: Project, file: str, reading: Reading, test: str) -> Mocked:
+    """A run of a file with the answers of a test beside it: of the first one, or that of a name."""
+    found = tests_beside(file)
+    if not found:
+        name = os.path.basename(file)
+        words = f"there are no tests beside {name!r}, whose mocks would answer"
+        advice = (
+            f"write {Path(file).stem}{ENDINGS[0]}; `whorl test {file} --save` makes one of a run"
+        )
+        raise UsageError(words, help=advice)
+    suites = [read_test_file(project, each) for each in found]
+    names = [name for suite in suites for name in suite.fields["tests"]]
+    chosen = test or names[0]
+    suite = next((each for each in suites if chosen in each.fields["tests"]), None)
+    if suite is None:
+        advice = did_you_mean(test, names) or f"there are: {', '.join(map(repr, names))}"
+        raise UsageError(f"there is no test {test!r} beside {file!r}", help=advice)
+    suite.reading = reading
+    mocks, setup = _bound(suite, chosen)
+    if mocks.mistakes:
+        raise _invalid(suite.document, mocks.mistakes)
+    workflow = with_all_nodes(mocks.mocked(keeps_retries=setup.retries), _forgetful)
+    providers = MockedProviders(mocks, setup, project.secrets())
+    name = f"{os.path.basename(suite.file)}: {chosen}"[:LABEL_LENGTH_MAX]
+    return Mocked(name, workflow, mocks.given | setup.inputs, setup.max_iterations, providers)
+
+
+def _forgetful(node: ir.Node) -> ir.Node:
+    """No later run remembers what was mocked."""
+    if isinstance(node, Loop) and node.memory is not None:
+        return replace(node, memory=replace(node.memory, across_runs=False))
+    return node
 
 
 def run_tests(read: Suite) -> Iterator[Tested]:

@@ -20,7 +20,7 @@ from whorl.providers.functions import Tasks
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.registry import KINDS, Providers
 from whorl.providers.settings.sections import settings_from
-from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
+from whorl.providers.task import Effect, Emit, Estimate, Reply, Request, Usage
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.journal import IterationRow
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
@@ -31,12 +31,14 @@ from whorl.services.replay import OneKind, simulate
 from whorl.wings.testing.mocks import Answer, Mock, Mocks, decision
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator, Sequence
+    from collections.abc import Coroutine, Iterator, Mapping, Sequence
 
     from whorl import ir
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
+    from whorl.providers.redaction import Secret
     from whorl.providers.settings import Settings
+    from whorl.providers.task import TaskKind
     from whorl.runtimes.journal.journal import LoopRow, RunId
     from whorl.runtimes.simulated import MemoryJournal
 
@@ -117,6 +119,38 @@ def run_test(mocks: Mocks, setup: Setup) -> Outcome:
         run = runtime.start(changed, given, run="test", **chosen)
         result = simulate(runtime, run, kind.decision)
     return Outcome(workflow, mocks, result, kind.calls, kind.problems, runtime.journal, run)
+
+
+class MockedProviders(Providers):
+    """Answers each task of a run that is stored: at once, and for nothing.
+
+    `secrets` are the operator's, which are redacted all the same.
+    """
+
+    is_mocked = True
+    secrets: tuple[Secret, ...] = ()
+
+    def __init__(self, mocks: Mocks, setup: Setup, secrets: tuple[Secret, ...]) -> None:
+        super().__init__(_scripted(setup.models), setup.tasks)
+        self.secrets = secrets
+        for mock in mocks.mocks:
+            mock.answers = tuple(
+                replace(answer, delay_s=0.0, usage=Usage(calls=answer.usage.calls))
+                for answer in mock.answers
+            )
+        self._calls = UnmockedCalls(setup)
+        self._performing = _Performing(mocks, self._calls)
+        self.decide = self._performing.decision
+
+    def kind(self, name: str) -> TaskKind:
+        return self._performing
+
+    def effect(self, name: str, inputs: Mapping[str, Json] | None = None) -> Effect:
+        return "outside"
+
+    async def close(self) -> None:
+        self._calls.close()
+        await super().close()
 
 
 class _Performing:

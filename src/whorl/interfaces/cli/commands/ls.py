@@ -17,7 +17,7 @@ from whorl.interfaces.cli.terminal import badge, echo, paint, room, say
 from whorl.interfaces.formatting import clock, line
 from whorl.interfaces.status_words import EXIT_REASONS
 from whorl.runtimes.sqlite import RunFilter
-from whorl.runtimes.sqlite.listing import EXPERIMENT, RESTORED, SORTS, UNLISTED
+from whorl.runtimes.sqlite.listing import EXPERIMENT, MOCKED, RESTORED, SORTS, UNLISTED
 from whorl.services.inspecting import results
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _cells(store: SqliteStore, row: RunRow, wanted: list[str]) -> tuple[Cells, C
         "KEY": line(row.key, 24),
         "LOOP": f"{loop} {iteration}".strip(),
         "SCORE": f"{curve} {score}".strip(),
-        "COST": f"{cost}{budget}",
+        "COST": MOCKED if MOCKED in row.labels else f"{cost}{budget}",
         "EXIT": ended,
         "WHY": line(row.held or restored, 60),
         "PROJECT": line(row.belongs_to, 120),

@@ -31,8 +31,10 @@ from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.status_words import EXIT_CODES, calls_words, effects_words, forecast_words
 from whorl.ir.worst_case import worst_case
+from whorl.plugins import needed
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import VARIABLE
+from whorl.runtimes.sqlite.listing import MOCKED
 from whorl.runtimes.start_options import Start
 from whorl.services.files import forecasting, preflight
 from whorl.services.inspecting.results import status_words
@@ -56,7 +58,15 @@ _UNFIT = (
 )
 
 
-@click.command(name="run")
+class _RunCommand(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Reads `--mocks` as `--mocks=`: click would take the next word for the test."""
+        end = args.index("--") if "--" in args else len(args)
+        made = ["--mocks=" if word == "--mocks" else word for word in args[:end]]
+        return super().parse_args(ctx, made + args[end:])
+
+
+@click.command(name="run", cls=_RunCommand)
 @click.argument("file", metavar="FILE")
 @click.argument("text", metavar="[TEXT]", required=False)
 @click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE",
@@ -78,6 +88,8 @@ _UNFIT = (
 @click.option("--runtime", type=click.Choice(["local", "temporal"]),
               help="Where it is driven, instead of [runtime] kind.")  # fmt: skip
 @click.option("--cold", is_flag=True, help="Leave out what loops remember from earlier runs.")
+@click.option("--mocks", metavar="[=TEST]",
+              help="Take answers from TEST, or the first test, of FILE.")  # fmt: skip
 @show_options
 @partial(located, drives=True)
 def run_command(
@@ -94,6 +106,7 @@ def run_command(
     labels: tuple[str, ...],
     runtime: str | None,
     steps: dict[str, dict[str, str]],
+    mocks: str | None,
     show: Show,
     **as_given: Any,
 ) -> int:
@@ -115,6 +128,13 @@ def run_command(
     given = options.read_inputs(read, inputs)
     given = options.add_main_text(read, given, text, read_stdin)
     given = options.with_paths(project, read, given)
+    mocked = None
+    if mocks is not None:
+        if detach or dry_run or project.is_on_cluster:
+            other = "--detach" if detach else "--dry-run" if dry_run else "--runtime temporal"
+            raise UsageError(f"--mocks and {other} exclude each other", help=f"leave {other} out")
+        mocked = needed("mocks")(project, file, reading, mocks)
+        given = mocked.inputs | given
     given = options.add_secrets(read, given)
     preflight.check_given(read, given, advice=options.FORMS, has_options=True)
     start = Start(
@@ -127,6 +147,10 @@ def run_command(
         steps=steps,
         **as_given,
     )
+    if mocked is not None:
+        iterations = start.iterations or mocked.iterations
+        marked = start.labels | {MOCKED: mocked.name}
+        start = replace(start, labels=marked, iterations=iterations, cold=True)
     if reading.warnings:
         show_diagnostics(reading.warnings, reading.sources)
     starts = starts_of(read, start, time.time())
@@ -138,9 +162,9 @@ def run_command(
         return 0
     if dry_run:
         return max(_rehearse(project, read, each, show) for each in starts.each)
-    if not show.is_silent:
+    if not show.is_silent and mocked is None:
         ask_for_trust(project)
-    return asyncio.run(_run(project, reading, starts, show, detach=detach))
+    return asyncio.run(_run(project, reading, starts, show, mocked, detach=detach))
 
 
 def _explored(workflow: Workflow, words: tuple[str, ...]) -> dict[str, int]:
@@ -157,17 +181,22 @@ def _explored(workflow: Workflow, words: tuple[str, ...]) -> dict[str, int]:
 
 
 async def _run(
-    project: Project, reading: Reading, starts: Starts, show: Show, *, detach: bool
+    project: Project, reading: Reading, starts: Starts, show: Show, mocked: Any, *, detach: bool
 ) -> int:
     """Starts the runs, one or one for each item of a list, and drives one after the other.
 
     The worst exit code is that of all.
     """
-    providers = Providers(project.settings())
-    start, note = preflight.permitted(reading.workflow, providers, starts.each[0])
+    workflow = reading.workflow if mocked is None else mocked.workflow
+    providers = Providers(project.settings()) if mocked is None else mocked.providers
+    start, note = starts.each[0], ""
+    if mocked is None:
+        start, note = preflight.permitted(workflow, providers, start)
     if start.refused is not None and detach:
         raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
-    if start.refused is None:
+    if mocked is not None:
+        say(f"mocked by {safe(mocked.name)}: nothing is sent, nothing is paid for")
+    elif start.refused is None:
         _say_before(reading, providers, start, note)
     origin = "detached" if detach else "terminal"
     async with run_session(project, show, providers=providers, origin=origin) as session:
@@ -178,9 +207,11 @@ async def _run(
         made = []
         for each in starts.each:
             each = replace(each, refused=start.refused, at_once=start.at_once)
-            made.append((each, *await session.runtime.start(reading.workflow, each)))
+            made.append((each, *await session.runtime.start(workflow, each)))
         for each, run, _ in made:
             await note_start(session.store, run, each.file)
+        if mocked is not None:
+            session.decide = mocked.providers.decide
         results: list[object] = []
         if starts.is_split:
             say(f"{plural(len(made), 'run')}, one for each item of the trigger")

@@ -25,7 +25,7 @@ from whorl.ir.nodes import LoopLimits
 from whorl.ir.walk import walk
 from whorl.language import LanguageError, MappingScope
 from whorl.lazily import dataclass
-from whorl.runtimes.sqlite.listing import RunFilter
+from whorl.runtimes.sqlite.listing import MOCKED, RunFilter
 from whorl.services.files.preflight import find_loop
 from whorl.services.inspecting.results import result_of
 from whorl.services.replay import cassette_from_run, replay
@@ -160,7 +160,7 @@ def runs_of_version(
     """The ended runs of one version of a workflow, by default the newest, and how many others."""
     by: dict[str, list[RunId]] = {}
     for row in store.list_runs(RunFilter(name=workflow), RUNS_MAX):
-        if row.status in ("succeeded", "failed"):
+        if row.status in ("succeeded", "failed") and MOCKED not in row.labels:
             by.setdefault(content_hash(store.workflow(row.id)), []).append(row.id)
     if not by:
         advice = "`whorl ls --all` lists runs and their workflows"

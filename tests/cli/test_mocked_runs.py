@@ -1,0 +1,104 @@
+"""`whorl run --mocks`: answers come from the tests beside the file; nothing is sent or paid for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from command_line import Whorl
+
+TESTS = """
+whorl_tests: 1
+mocks: {report: a mocked report}
+tests:
+  two drafts:
+    inputs: {task: bees}
+    mocks:
+      write: [one, two]
+      review:
+        - {outputs: {approved: false, score: 0.2}, delay: 1h}
+        - {outputs: {approved: true, score: 1}, usage: {cost_usd: 5, input_tokens: 9}}
+    expect: {output: a mocked report}
+  one draft:
+    inputs: {task: ants}
+    mocks: {write: only, review: {outputs: {approved: true, score: 1}}}
+    expect: {status: succeeded}
+  short of answers:
+    inputs: {task: ants}
+    mocks: {write: only}
+    expect: {status: succeeded}
+"""
+GATED_TESTS = """
+whorl_tests: 1
+tests:
+  "yes": {mocks: {draft: text, check: {outputs: {approved: true, feedback: good}}},
+    expect: {status: succeeded}}
+  nobody answers: {mocks: {draft: text}, expect: {status: waiting}}
+"""
+
+
+@pytest.fixture
+def tested(project: Path) -> Path:
+    (project / "polish.test.yaml").write_text(TESTS)
+    (project / "gated.test.yaml").write_text(GATED_TESTS)
+    # No provider, and a configuration that nobody has trusted.
+    (project / "whorl.toml").write_text('[allow]\ncommands = ["make"]\n')
+    return project
+
+
+def test_a_mocked_run_needs_no_model_and_is_marked(whorl: Whorl, tested: Path) -> None:
+    done = whorl("run polish.yaml --mocks").ends(0, "mocked by polish.test.yaml: two drafts")
+    assert done.out == "text:\na mocked report\n\ndraft:\ntwo\n"
+    assert "after 2 iterations" in done.err
+    assert [word for word in ("$", "not known") if word in done.err] == []
+
+    [row] = whorl("ls --json").json
+    assert row["labels"] == {"mocked": "polish.test.yaml: two drafts"}
+    assert row["cost_usd"] == 0
+    assert "mocked" in whorl("ls").out
+    assert (
+        "mocked by polish.test.yaml: two drafts" in whorl("show last").err + whorl("show last").out
+    )
+    assert whorl("show last --json").json["mocked"] == "polish.test.yaml: two drafts"
+    assert "bees" in whorl("show last/polish[1]/write").out
+
+
+def test_a_test_is_chosen_and_inputs_of_the_person_win(whorl: Whorl, tested: Path) -> None:
+    result = whorl("run polish.yaml wasps '--mocks=one draft' --json").ends(0).json
+    assert result["mocked"] == "polish.test.yaml: one draft"
+    assert result["outputs"]["draft"] == "only"
+    assert whorl("show last --json").json["input"] == {"task": "wasps"}
+
+    short = whorl("run polish.yaml '--mocks=short of answers'").ends(1)
+    short.says("P112", "polish[1]/review", "has no mock")
+    whorl("run polish.yaml --mocks=on").ends(2, "no test 'on'", "one draft")
+    whorl("run slow.yaml --mocks").ends(2, "no tests beside 'slow.yaml'", "slow.test.yaml")
+    whorl("run polish.yaml --mocks --detach").ends(2, "--mocks and --detach exclude each other")
+
+
+def test_gates_are_answered_by_mocks(whorl: Whorl, tested: Path) -> None:
+    assert whorl("run gated.yaml --mocks").ends(0).out == "ok:\ntrue\n\nwords:\ngood\n"
+
+
+def test_a_mocked_run_never_goes_on_with_real_answers(whorl: Whorl, tested: Path) -> None:
+    run = whorl("run gated.yaml '--mocks=nobody answers' --json").ends(4).json["run"]
+    (tested / "whorl.toml").unlink()
+    again = "whorl run gated.yaml '--mocks=nobody answers'"
+    for command in ("approve last", "resume last"):
+        whorl(command).ends(2, f"run {run} has mocked answers", again)
+    whorl("resume --all").ends(0)
+    whorl("cancel last").ends(0)
+
+    run = whorl("run polish.yaml --mocks --max-iterations 1 --json").json["run"]
+    refused = whorl("continue last --iterations 1").ends(2, f"run {run} has mocked answers")
+    refused.says("whorl run polish.yaml '--mocks=two drafts'")
+    whorl("fork last --at polish[1]").ends(2, f"run {run} has mocked answers")
+    whorl("accept last --iteration 1").ends(2, f"run {run} has mocked answers")
+
+
+def test_the_label_is_not_given_by_people(whorl: Whorl) -> None:
+    whorl("run polish.yaml x --label mocked=no").ends(2, "the label 'mocked'")
