@@ -63,7 +63,7 @@ def test_init_makes_a_folder_in_which_everything_works(empty: Path, whorl: Whorl
 def test_what_init_says_works(empty: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch) -> None:
     made = whorl("init", "my flows")
     monkeypatch.chdir(empty / "my flows")
-    whorl("validate first.yaml first.test.yaml").ends(0, "run them with `whorl test`")
+    whorl("validate first.yaml first.test.yaml").ends(0).prints("run them with `whorl test`")
     replies = '{approved = true, score = 0.9, feedback = "fine"}'
     Path("own.toml").write_text(
         '[providers.canned]\nkind = "scripted"\nmodel = "m"\n'

@@ -36,7 +36,7 @@ def test_validate(whorl: Whorl, project: Path) -> None:
     whorl("validate", str(outside)).ends(2, "does not exist")
     with (project / "whorl.toml").open("a") as config:
         config.write('\n[connectors]\nreplies = "gone.json"\n')
-    whorl("validate polish.yaml").ends(2, "replies of [connectors]: does not exist")
+    whorl("validate polish.yaml").ends(2, "gone.json")
 
 
 MINE = """
@@ -97,19 +97,55 @@ def test_what_a_run_would_stumble_over_is_a_warning(whorl: Whorl, project: Path)
     assert not (project / "ran.txt").exists()
 
 
-def test_a_folder_is_checked_as_a_whole(whorl: Whorl, project: Path) -> None:
-    (project / "flows").mkdir()
-    (project / "flows" / "good.yaml").write_text("whorl: 1\nsteps:\n  a: {use: unknown}\n")
-    (project / "flows" / "bad.yaml").write_text("whorl: 1\nsteps:\n  a: {asks: hi}\n")
-    (project / "flows" / "other.yaml").write_text("name: no workflow\n")
+def test_folders_are_checked_as_a_whole(whorl: Whorl, project: Path) -> None:
+    flows = project / "flows"
+    (flows / "deep").mkdir(parents=True)
+    (flows / "good.yaml").write_text("whorl: 1\nsteps:\n  a: {value: 1}\n")
+    (flows / "good.test.yaml").write_text(
+        "whorl_tests: 1\ntests: {one: {expect: {status: succeeded}}}\n"
+    )
+    (flows / "odd.yaml").write_text("whorl: 1\nsteps:\n  a: {use: unknown}\n")
+    (flows / "deep" / "bad.yaml").write_text("whorl: 1\nsteps:\n  a: {asks: hi}\n")
+    (flows / "other.yaml").write_text("name: no workflow\n")
+    (flows / "notes.md").write_text("text")
 
     done = whorl("validate flows").ends(2)
+    assert done.out.splitlines() == [
+        "flows/deep/bad.yaml: 1 error",
+        "flows/good.test.yaml: ok (1 test; run them with `whorl test`)",
+        "flows/good.yaml: ok (native, 1 step)",
+        "flows/odd.yaml: ok (native, 1 step, at most 1 call)",
+        "4 files: 2 ok, 1 warning, 1 error",
+    ]
+    assert done.err.index("bad.yaml:3") < done.err.index("warning[P114]")
+    files = [report["file"] for report in whorl("validate flows --json").json]
+    assert len(files) == 4
+    # The whole project, with its configuration; what another folder configures is its own.
+    (flows / "deep" / "whorl.toml").write_text("[defaults]\nmodle = 1\n")
+    whole = whorl("validate").ends(2, "modle").out
+    assert "flows/deep/whorl.toml: 1 error\n" in whole
+    assert "whorl.toml: ok (configuration)\n" in whole
+    assert whole.endswith("11 files: 7 ok, 2 warnings, 2 errors\n")
+    whorl("test flows").ends(0).prints("flows/good.test.yaml", "1 test, all passed")
+    whorl("test flows/deep").ends(2, "there are no tests in 'flows/deep'")
 
-    rows = [line.split() for line in done.out.splitlines()[-4:]]
-    assert rows[0] == ["file", "mistakes", "needs"]
-    assert rows[1][:2] == ["flows/bad.yaml", "1"]
-    assert rows[2] == ["flows/good.yaml", "-", "task", "unknown"]
-    assert rows[3] == ["2", "files", "1", "with", "mistakes"]
+
+def test_what_files_need_is_a_table(whorl: Whorl, project: Path) -> None:
+    steps = """whorl: 1
+steps:
+  a: {run: [make, all]}
+  b: {http: {url: "https://api.example.org/x", key: search}}
+  c: {read: notes.md}
+  d: {ask: hi, tools: [files/read]}
+"""
+    (project / "flows").mkdir()
+    (project / "flows" / "all.yaml").write_text(steps)
+    rows = whorl("validate flows --needs").out.splitlines()
+    assert rows[0].split("  ")[0] == "file"
+    names = ("programs", "hosts", "files", "MCP servers", "keys")
+    assert [name for name in names if name not in rows[0]] == []
+    needed = ("make all", "api.example.org", "notes.md", "files", "search")
+    assert [name for name in needed if name not in rows[1]] == []
 
 
 def test_graph_explain_schema_and_help(whorl: Whorl) -> None:

@@ -388,7 +388,7 @@ BYTES_MAX = 200_000
 DEPTH_MAX = 4
 # A folder that is no project may hold anything; what is not read in this time is read next time.
 READING_S = 5.0
-_SUFFIXES = (".yaml", ".yml", ".json")
+SUFFIXES = (".yaml", ".yml", ".json")
 _LEFT_OUT = frozenset({"node_modules", "__pycache__", "site-packages", "dist", "build"})
 Stamp: TypeAlias = tuple[int, int]
 # A text that is not even YAML or JSON may be anything; it is listed where people keep workflows.
@@ -477,7 +477,7 @@ def is_other(fault: InvalidWorkflow, name: str) -> bool:
     return "W018" in codes or (codes <= _SYNTAX and name.count("/") > 1)
 
 
-def candidates(root: str) -> Iterator[tuple[str, Stamp]]:
+def candidates(root: str, suffixes: tuple[str, ...] = SUFFIXES) -> Iterator[tuple[str, Stamp]]:
     """Files that may be workflows, with what tells whether they have changed."""
     files = folders = 0
     waiting = deque([(root, 0)])
@@ -495,7 +495,7 @@ def candidates(root: str) -> Iterator[tuple[str, Stamp]]:
             if entry.is_dir(follow_symlinks=False):
                 if depth < DEPTH_MAX and entry.name not in _LEFT_OUT:
                     waiting.append((entry.path, depth + 1))
-            elif entry.name.endswith(_SUFFIXES) and files < FILES_MAX:
+            elif entry.name.endswith(suffixes) and files < FILES_MAX:
                 with suppress(OSError):
                     about = entry.stat(follow_symlinks=False)
                     if stat.S_ISREG(about.st_mode) and about.st_size <= BYTES_MAX:

@@ -69,6 +69,26 @@ def effects_of(
     return Effects(tuple(reads), tuple(writes), tuple(runs), tuple(calls))
 
 
+def named_in(workflow: Workflow, settings: Settings) -> tuple[list[str], list[str]]:
+    """The MCP servers that a workflow names, and the keys that its calls need."""
+    servers: dict[str, None] = {}
+    keys: dict[str, None] = {}
+    for _, task in tasks_of(workflow):
+        if task.kind == "tool":
+            servers[_known(task, "server") or "a server that is computed"] = None
+        if task.kind == "http" and (name := _known(task, "key")):
+            keys[name] = None
+    asked = [request for request, _ in asked_in(workflow) if request.kind in MODELS]
+    for request in asked:
+        tools = request.inputs.get("tools")
+        names = [str(tool).partition("/")[0] for tool in (tools if isinstance(tools, list) else ())]
+        servers |= dict.fromkeys(name for name in names if name not in settings.tasks)
+    for model in _models(settings, asked):
+        if model.provider.key_variable or model.provider.api_key:
+            keys[model.provider.key_variable or f"api_key of {model.provider.name}"] = None
+    return list(servers), list(keys)
+
+
 def refused_writes(task: Task, settings: Settings) -> str:
     """Why a task may not write the file that it names; nothing where it may, or a value decides."""
     from whorl.providers.files import FileRights

@@ -65,7 +65,7 @@ _LISTED_MAX = 20
 
 
 @click.command()
-@click.argument("files", metavar="[FILE]...", nargs=-1)
+@click.argument("files", metavar="[PATH]...", nargs=-1)
 @click.option("--coverage", is_flag=True, help="List the steps that no test reaches.")
 @click.option("--fail-under", type=click.FloatRange(0, 100), metavar="PERCENT",
               help="Fail where fewer steps are reached.")  # fmt: skip
@@ -95,7 +95,7 @@ def test(
     workflow: str,
     as_json: bool,
 ) -> int:
-    """Run the tests beside workflow FILES, or FILE against recorded replies.
+    """Run the tests beside files, or below folders; or replay FILE with recorded replies.
 
     \b
       whorl test                                  all tests of the project
@@ -141,14 +141,20 @@ def test(
 
 def _find_tests(project: Project, files: tuple[str, ...]) -> dict[str, list[str]]:
     """The test files that are meant, by what was named; without a name, those of the project."""
-    if files:
-        named = {file: [file] if is_test_file(file) else [] for file in files}
-        return {file: tests or tests_beside(project.locate(file)) for file, tests in named.items()}
-    paths = sorted(path for path, _ in candidates(str(project.root)) if is_test_file(path))
-    if not paths:
-        advice = "write NAME.test.yaml beside NAME.yaml, or `whorl test FILE --save NAME.test.yaml`"
-        raise UsageError("there are no tests in this project", help=advice)
-    return {path: [path] for path in map(os.path.relpath, paths)}
+    found: dict[str, list[str]] = {}
+    for file in files or (os.path.relpath(project.root),):
+        if os.path.isdir(file):
+            paths = sorted(path for path, _ in candidates(file) if is_test_file(path))
+            if not paths:
+                where = repr(file) if files else "this project"
+                advice = "write NAME.test.yaml beside NAME.yaml, or "
+                advice += "`whorl test FILE --save NAME.test.yaml`"
+                raise UsageError(f"there are no tests in {where}", help=advice)
+            found |= {path: [path] for path in map(os.path.normpath, paths)}
+        else:
+            is_test = is_test_file(file)
+            found[file] = [file] if is_test else tests_beside(project.locate(file))
+    return found
 
 
 def _test_files(

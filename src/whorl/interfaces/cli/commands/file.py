@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import asdict, replace
+from dataclasses import asdict, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from whorl.dialects.reader import parse
 from whorl.errors import (
     Diagnostic,
     InvalidWorkflow,
+    ProviderError,
     SeveralWorkflows,
     Span,
     UsageError,
@@ -35,9 +36,10 @@ from whorl.ir.worst_case import worst_case
 from whorl.lazily import dataclass
 from whorl.plugins import FileKind, load_reference, wings
 from whorl.providers.registry import Providers
-from whorl.services.files.forecasting import Forecast, forecast
+from whorl.services.configuration.trust import CONFIG_NAME
+from whorl.services.files.forecasting import Forecast, forecast, named_in
 from whorl.services.files.preflight import missing_permissions, unknown_names
-from whorl.services.project import candidates, is_other
+from whorl.services.project import FILES_MAX, SUFFIXES, candidates, find_project, is_other
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
@@ -48,40 +50,67 @@ if TYPE_CHECKING:
     Report = dict[str, Any]
 
 
+# The columns of `--needs`, and what fills them.
+_NEEDS = ("programs", "hosts", "files", "MCP servers", "keys")
+
+
 @click.command()
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.argument("paths", metavar="[PATH]...", nargs=-1)
 @click.option("--known", is_flag=True, help="Leave out files that are not workflows.")
+@click.option("--needs", "is_table", is_flag=True, help="List what each workflow needs.")
 @workflow_option
 @with_json
 def validate(
-    project: Project, *, files: tuple[str, ...], known: bool, workflow: str, as_json: bool
+    project: Project,
+    *,
+    paths: tuple[str, ...],
+    known: bool,
+    is_table: bool,
+    workflow: str,
+    as_json: bool,
 ) -> int:
-    """Check workflow files, or all of a folder. Nothing is run; all mistakes are listed.
+    """Check files, and folders with all below them; by default, the project. Nothing is run.
+
+    Workflows, tests, experiments and whorl.toml are checked; all mistakes are listed.
 
     \b
       whorl validate flows/*.yaml
-      whorl validate .
+      whorl validate
+      whorl validate flows --needs
     """
+    check = _Check(project, is_quiet=as_json or is_table, is_known=known)
     reports: list[Report] = []
-    folders = [file for file in files if Path(file).is_dir()]
-    for file in files:
-        if file in folders:
-            check = _Check(project, folder=file, is_quiet=as_json)
-            for path, _ in sorted(candidates(file)):
-                reports += check.file(os.path.normpath(path))
+    is_one = len(paths) == 1
+    for path in paths or (os.path.relpath(project.root),):
+        if Path(path).is_dir():
+            is_one, reports = False, reports + check.folder(path)
         else:
-            reports += _Check(project, is_known=known, is_quiet=as_json).file(file, workflow)
+            reports += check.file(path, workflow)
     if as_json:
-        print_json(reports)
-    elif folders:
-        rows = [("file", "mistakes", "needs")]
-        for report in reports:
-            mistakes, needs = _count(report, "error"), ", ".join(report.get("needs", ()))
-            rows.append((safe(report["file"]), str(mistakes or "-"), safe(needs) or "-"))
-        bad = sum(not report["ok"] for report in reports)
-        rows.append((plural(len(reports), "file"), f"{bad} with mistakes", ""))
-        print_lines(table(rows, right={1}))
+        print_json([each if is_table else _without_needs(each) for each in reports])
+    elif is_table:
+        rows = [(safe(each["file"]), *map(_listed, each["requires"].values()))
+                for each in reports if "requires" in each]  # fmt: skip
+        print_lines(table([("file", *_NEEDS), *rows]))
+    for diagnostics, texts in check.found:
+        show_diagnostics(diagnostics, texts)
+    if not (as_json or is_table or is_one):
+        bad = sum(not each["ok"] for each in reports)
+        odd = sum(each["ok"] and bool(each["diagnostics"]) for each in reports)
+        words = [f"{len(reports) - bad - odd} ok"]
+        words += [
+            plural(count, what) for count, what in ((odd, "warning"), (bad, "error")) if count
+        ]
+        echo(f"{plural(len(reports), 'file')}: {', '.join(words)}")
     return 0 if all(report["ok"] for report in reports) else 2
+
+
+def _without_needs(report: Report) -> Report:
+    return {name: value for name, value in report.items() if name != "requires"}
+
+
+def _listed(names: Sequence[str]) -> str:
+    return safe(", ".join(names)) or "-"
 
 
 def _count(report: Report, severity: str) -> int:
@@ -90,45 +119,67 @@ def _count(report: Report, severity: str) -> int:
 
 @dataclass(slots=True)
 class _Check:
-    """Checks files, and says what it finds unless it `is_quiet`.
+    """Checks files, and says in a line what each comes to unless it `is_quiet`.
 
     What is probably no workflow is left out of a folder, and of what only `is_known` as one.
+    `found` are mistakes and warnings, each with the texts that they are about.
     """
 
     project: Project
-    folder: str = ""
     is_known: bool = False
     is_quiet: bool = False
+    found: list[tuple[Sequence[Diagnostic], dict[str, str]]] = field(default_factory=list)
 
-    def file(self, file: str, name: str = "") -> list[Report]:
+    def folder(self, folder: str) -> list[Report]:
+        """The reports of all files below a folder."""
+        paths = sorted(path for path, _ in candidates(folder, (*SUFFIXES, CONFIG_NAME)))
+        if len(paths) == FILES_MAX:
+            say(f"{safe(folder)} has more than {FILES_MAX} files; only these are checked")
+        names = [os.path.normpath(path) for path in paths]
+        return [report for name in names for report in self.file(name, folder=folder)]
+
+    def file(self, file: str, name: str = "", folder: str = "") -> list[Report]:
         """The report of a file; one for each workflow where it has several and none is named."""
+        report: Report = {"ok": True, "diagnostics": []}
+        texts: dict[str, str] = {}
         try:
-            if (kind := self._kind(file)) is not None:
+            if os.path.basename(file) == CONFIG_NAME:
+                words = self._of_configuration(file)
+            elif (kind := self._kind(file)) is not None:
                 check: Any = load_reference(kind.check)
-                words, found = check(self.project, file)
-                if not self.is_quiet:
-                    say(f"{safe(file)}: {words}")
-                self._show(found, {})
-                report = {"ok": True, "diagnostics": found}
+                words, report["diagnostics"] = check(self.project, file)
             else:
-                report = self._of_workflow(file, name)
+                report, words, texts = self._of_workflow(file, name)
         except InvalidWorkflow as fault:
             if isinstance(fault, SeveralWorkflows) and not name:
-                return [report for each in fault.names for report in self.file(file, each)]
+                return [part for each in fault.names for part in self.file(file, each, folder)]
             mistakes = fault.diagnostics
             if self.is_known and all(mistake.code == "W018" for mistake in mistakes):
                 return []
-            place = os.path.relpath(file, self.folder) if self.folder else ""
+            place = os.path.relpath(file, folder) if folder else ""
             if place and is_other(fault, Path(place).as_posix()):
                 return []
-            self._show(mistakes, self.project.texts(mistakes))
-            report = {"ok": False, "diagnostics": mistakes}
-        diagnostics = [*map(diagnostic_json, report["diagnostics"])]
-        return [{"file": file, **report, "diagnostics": diagnostics}]
-
-    def _show(self, diagnostics: Sequence[Diagnostic], texts: dict[str, str]) -> None:
+            report, texts = {"ok": False, "diagnostics": mistakes}, self.project.texts(mistakes)
+        except (UsageError, ProviderError) as fault:
+            if not folder or file == os.path.relpath(self.project.config or ""):
+                raise
+            mistake = Diagnostic(fault.code, f"{file}: {fault}", help=getattr(fault, "help", ""))
+            report = {"ok": False, "diagnostics": [mistake]}
+        diagnostics = report["diagnostics"]
         if diagnostics and not self.is_quiet:
-            show_diagnostics(diagnostics, texts)
+            self.found.append((diagnostics, texts))
+        report = {"file": file, **report, "diagnostics": [*map(diagnostic_json, diagnostics)]}
+        counts = ((_count(report, what), what) for what in ("error", "warning"))
+        counted = ", ".join(plural(count, what) for count, what in counts if count)
+        if not self.is_quiet:
+            line = words if report["ok"] else counted
+            echo(f"{safe(file)}{f' {safe(name)}' if name else ''}: {line}")
+        return [report]
+
+    def _of_configuration(self, file: str) -> str:
+        """What a whorl.toml comes to, which belongs to the project of its folder."""
+        find_project(self.project.environment, folder=Path(file).parent).settings()
+        return "ok (configuration)"
 
     def _kind(self, file: str) -> FileKind | None:
         """The kind of a file that is no workflow; of those that are `known` as one, by its text."""
@@ -145,13 +196,14 @@ class _Check:
         named = (kind for kind in kinds if kind.infix and kind.infix in path.name)
         return None if self.is_known else next(named, None)
 
-    def _of_workflow(self, file: str, name: str) -> Report:
+    def _of_workflow(self, file: str, name: str) -> tuple[Report, str, dict[str, str]]:
+        """The report of a workflow, the words for it, and the texts that it was read from."""
         reading = self.project.read(file, name)
         workflow, settings = reading.workflow, self.project.settings()
         notes, needs = _findings(self.project, reading)
-        warnings = [*reading.warnings, *notes]
-        worst = worst_case(workflow)
-        foreseen = forecast(workflow, Providers(settings), included=reading.included)
+        worst, providers = worst_case(workflow), Providers(settings)
+        foreseen = forecast(workflow, providers, included=reading.included)
+        effects = foreseen.effects
         facts = {
             "name": workflow.name,
             "dialect": workflow.dialect,
@@ -160,15 +212,17 @@ class _Check:
             "calls_without_retries": worst.typical,
             "bound_usd": foreseen.bound_usd,
             "limits": {key: value for key, value in asdict(workflow.limits).items() if value},
-            "effects": asdict(foreseen.effects),
+            "effects": asdict(effects),
         }
-        if not self.is_quiet:
-            self._show(warnings, dict(reading.sources))
-            words = ", ".join(_fact_words(facts, reading, foreseen))
-            echo(f"{safe(file)}{f' {safe(name)}' if name else ''}: ok ({words})")
-            if outside := effects_words(foreseen.effects):
-                echo(f"  {outside}")
-        return {"ok": True, "diagnostics": warnings, "needs": needs, **facts}
+        files = (*effects.reads, *effects.writes)
+        required = (effects.runs, effects.calls, files, *named_in(workflow, settings))
+        facts["requires"] = dict(zip(_NEEDS, map(list, required), strict=True))
+        words = f"ok ({', '.join(_fact_words(facts, reading, foreseen))})"
+        if outside := effects_words(effects):
+            words += f"\n  {outside}"
+        diagnostics = [*reading.warnings, *notes]
+        report = {"ok": True, "diagnostics": diagnostics, "needs": needs, **facts}
+        return report, words, dict(reading.sources)
 
 
 def _findings(project: Project, reading: Reading) -> tuple[list[Diagnostic], list[str]]:
