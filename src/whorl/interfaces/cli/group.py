@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 
 from whorl import __version__
-from whorl.errors import Diagnostic, InvalidWorkflow, WhorlError, did_you_mean, safe
+from whorl.errors import Diagnostic, InvalidWorkflow, WhorlError, did_you_mean, safe, tame
 from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.terminal import is_colored, ours, paint, say
 from whorl.lazily import later_patterns, regex
@@ -181,12 +181,18 @@ def _report(fault: Exception, *, as_json: bool) -> int:
         show_diagnostics(found, find_project(os.environ).texts(found))
     else:
         say(f"{paint(f'error[{first.code}]', 'red', bold=True)}: {safe(first.message)}")
-        say(*[f"  = help: {safe(first.help)}"] if first.help else [])
+        lines = [safe(words) for words in first.help.split("\n") if words]
+        say(
+            *[
+                f"          {words}" if at else f"  = help: {words}"
+                for at, words in enumerate(lines)
+            ]
+        )
     if as_json:
         from whorl.interfaces.cli.options import print_json
 
         # The document that the HTTP interface answers with, too.
-        error = {"code": first.code, "message": safe(first.message), "help": safe(first.help)}
+        error = {"code": first.code, "message": safe(first.message), "help": tame(first.help)}
         print_json({"error": error | {"diagnostics": [*map(diagnostic_json, found)] or None}})
     if isinstance(fault, click.ClickException):
         return 2

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, safe
+from whorl.errors import InvalidWorkflow, StoreError, UsageError, WhorlError, plural, safe
 from whorl.interfaces.cli.terminal import echo, is_ours, json_text
 
 if TYPE_CHECKING:
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 STDIN_BYTES_MAX = 2_000_000
+# Of the files of one input.
+FILES_MAX, FILES_BYTES_MAX = 500, 50_000_000
 NO_RUNS = "no runs yet; start one with `whorl run FILE`"
 FORMS = (
     "write NAME=VALUE for a text or a path, NAME:=JSON for any value; NAME=@FILE is the text of a "
-    "file, and NAME:=@FILE the JSON in it; a list takes several -i"
+    "file, and NAME:=@FILE the JSON in it; a list takes several -i; --inputs FILE has many inputs"
 )
 
 
@@ -218,7 +220,108 @@ def print_json(value: object) -> None:
     echo(json_text(value, indent=2))
 
 
-def read_inputs(workflow: Workflow, written: Iterable[str]) -> dict[str, Json]:
+def input_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Adds -i and --inputs; the command gets all of them as `inputs`."""
+
+    @click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE",
+                  help="An input; also NAME:=JSON, and @FILE for either. Repeatable.")  # fmt: skip
+    @click.option("--inputs", "tables", multiple=True, metavar="FILE",
+                  help="Inputs by name, in JSON, YAML or TOML; - is standard input.")  # fmt: skip
+    @wraps(command)
+    def with_inputs(*args: Any, inputs: tuple[str, ...], tables: tuple[str, ...], **rest: Any) -> R:
+        return command(*args, inputs=(*(f"@{name}" for name in tables), *inputs), **rest)
+
+    return with_inputs
+
+
+def read_inputs(
+    project: Project,
+    workflow: Workflow,
+    written: Iterable[str],
+    *,
+    text: str | None = None,
+    file: str = "FILE",
+) -> dict[str, Json]:
+    """The inputs by -i, those of files below them, and the main one as a `text`."""
+    tables: dict[str, Json] = {}
+    found: dict[str, list[Json]] = {}
+    rest: list[str] = []
+    ports = {n: port for port in workflow.inputs for n in (port.name, *port.aliases)}
+    for words in written:
+        name, equals, value = words.partition("=")
+        kind = ports[name].type if name in ports else ""
+        if words.startswith("@"):
+            tables |= _read_table(words[1:], file)
+        elif equals and kind in ("file", "files") and value.startswith("@") and value != "@-":
+            found.setdefault(name, []).extend(_find_files(value[1:], name, kind == "files"))
+        else:
+            rest.append(words)
+    given = _read_own(workflow, rest)
+    for name, paths in found.items():
+        if name in given or (ports[name].type == "file" and len(paths) > 1):
+            raise UsageError(f"-i gives {name!r} twice", help="leave one of them out")
+        given[name] = paths if ports[name].type == "files" else paths[0]
+    given = add_main_text(workflow, given, text, read_stdin)
+    return with_paths(project, workflow, tables | given)
+
+
+def _read_table(name: str, file: str) -> dict[str, Json]:
+    """The object that a file holds; no error shows what is in it."""
+    from whorl.dialects.reader import parse
+    from whorl.source import plain
+
+    text, place = read_stdin() if name == "-" else _read_file(name, "--inputs"), f"--inputs {name}"
+    table: Any = []
+    if name.endswith(".toml"):
+        import tomllib
+
+        try:
+            table = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as fault:
+            raise UsageError(f"{place} is not TOML{str(fault).partition('(')[2]:.40}") from None
+    elif not name.endswith((".csv", ".jsonl", ".tsv")):
+        try:
+            table = plain(parse(text, "inputs" if name == "-" else name).root)
+        except InvalidWorkflow as fault:
+            at = fault.diagnostics[0].span
+            where = f": see line {at.line}, column {at.column}" if at else ""
+            raise UsageError(f"{place} is neither JSON nor YAML{where}") from None
+    if isinstance(table, dict):
+        return table
+    if not isinstance(table, list):
+        raise UsageError(f"{place} holds no object", help='such as {"topic": "rain"}')
+    experiment = f"{os.path.basename(file).partition('.')[0]}.experiment.yaml"
+    advice = (
+        f"write {experiment}, and run all of them with `whorl experiment run {experiment}`:\n"
+        f'experiment: 1\nworkflow: {file}\ncases: {name}\ngrade: "1"'
+    )
+    raise UsageError(f"{place} has several cases, and a run takes one", help=advice)
+
+
+def _find_files(pattern: str, name: str, is_list: bool) -> list[Json]:
+    """The files that a path names, sorted; for a list also those in a folder, or by a pattern."""
+    import glob
+
+    paths = [pattern]
+    if is_list and os.path.isdir(pattern):
+        paths = glob.glob(os.path.join(glob.escape(pattern), "*"))
+    elif is_list and not os.path.exists(pattern):
+        paths = glob.glob(pattern, recursive=True)
+    elif os.path.isdir(pattern):
+        raise UsageError(f"-i {name}: {pattern!r} is a folder, and {name!r} takes one file")
+    paths = sorted(path for path in paths if os.path.isfile(path))
+    size = sum(map(os.path.getsize, paths))
+    if not paths:
+        advice = "paths are relative to the current folder"
+        raise UsageError(f"-i {name}: {pattern!r} matches no file", help=advice)
+    if len(paths) > FILES_MAX or size > FILES_BYTES_MAX:
+        words = f"-i {name}: {pattern!r} means {plural(len(paths), 'file')} with {size:,} bytes"
+        words += f", and at most {FILES_MAX} with {FILES_BYTES_MAX:,} are taken"
+        raise UsageError(words, help="name fewer")
+    return [*paths]
+
+
+def _read_own(workflow: Workflow, written: Iterable[str]) -> dict[str, Json]:
     """The inputs that are given by -i; each text that is given to a list is one of its items."""
     lists = {port.name for port in workflow.inputs if port.type in ("list", "files")}
     secrets = {n for port in workflow.inputs if port.secret for n in (port.name, *port.aliases)}

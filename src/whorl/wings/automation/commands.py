@@ -16,7 +16,6 @@ from whorl.interfaces.cli.options import (
     json_option,
     located,
     print_json,
-    read_stdin,
     workflow_option,
 )
 from whorl.interfaces.cli.terminal import echo, print_lines, say
@@ -63,8 +62,7 @@ def schedule() -> None:
 @click.option(
     "--backfill", is_flag=True, help="Also start runs for times when no server was running."
 )
-@click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE",
-              help="An input; also NAME:=JSON, and @FILE for either. Repeatable.")  # fmt: skip
+@options.input_options
 @options.budget_option("The most that each run may spend.")
 @click.option("--name", default="", metavar="NAME", help="Its name. [default: the workflow's]")
 @options.workflow_option
@@ -93,8 +91,6 @@ def schedule_add(
       whorl schedule add poll.yaml --every 15m --overlap queue -i source=inbox
     """
     read = project.read(project.locate(file), workflow).workflow
-    given = options.read_inputs(read, inputs)
-    given = options.add_main_text(read, given, text, read_stdin)
     new = NewSchedule(
         file=file,
         named=workflow,
@@ -104,7 +100,7 @@ def schedule_add(
         zone=zone,
         overlap=overlap,
         backfill=backfill,
-        inputs=options.with_paths(project, read, given),
+        inputs=options.read_inputs(project, read, inputs, text=text, file=file),
         budget_usd=budget,
     )
 

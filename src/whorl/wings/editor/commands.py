@@ -25,7 +25,6 @@ from whorl.interfaces.cli.options import (
     located,
     print_json,
     read_stdin,
-    with_paths,
     write_file,
 )
 from whorl.interfaces.cli.session import Show, run_session, show_options
@@ -327,8 +326,7 @@ _ITERATION = re.compile(r"(?P<run>[^/]+)/(?P<loop>.+)\[(?P<number>[0-9]{1,9})\]"
 @click.command(name="try")
 @click.argument("file", metavar="FILE")
 @click.option("--at", required=True, metavar="STEP", help="The step, or the loop, that is tried.")
-@click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE",
-              help="An input of the workflow; also NAME:=JSON and NAME=@FILE.")  # fmt: skip
+@options.input_options
 @click.option("--value", "values", multiple=True, metavar="NAME=VALUE",
               help="What the step sees: a step before it, or a carried value.")  # fmt: skip
 @click.option("--values-of", metavar="RUN/LOOP[N]", help="The values of an iteration of a run.")
@@ -383,7 +381,7 @@ def try_command(
         text,
         os.path.abspath(path),
         at,
-        with_paths(project, read.workflow, options.read_values(inputs, "-i", read_stdin)),
+        options.read_inputs(project, read.workflow, inputs, file=path),
         options.read_values(values, "--value", read_stdin),
         {step: pin.value for step, pin in kept.items() if not pin.is_stale} | given,
         _source(project, values_of),

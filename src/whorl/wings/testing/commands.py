@@ -21,7 +21,6 @@ from whorl.interfaces.cli.options import (
     located,
     print_json,
     read_inputs,
-    with_paths,
     workflow_option,
     write_file,
 )
@@ -329,8 +328,7 @@ def _replay(
     *,
     as_json: bool,
 ) -> int:
-    given = with_paths(project, workflow, read_inputs(workflow, inputs))
-    replayed = replay(workflow, recorded, given)
+    replayed = replay(workflow, recorded, read_inputs(project, workflow, inputs))
     if as_json:
         print_json(asdict(replayed) | {"same": replayed.is_same})
     else:

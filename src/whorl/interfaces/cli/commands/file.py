@@ -78,14 +78,12 @@ def validate(
       whorl validate
       whorl validate flows --needs
     """
-    check = _Check(project, is_quiet=as_json or is_table, is_known=known)
+    paths = paths or (os.path.relpath(project.root),)
+    is_one = len(paths) == 1 and not Path(paths[0]).is_dir()
+    check = _Check(project, is_quiet=as_json or is_table, is_known=known, is_one=is_one)
     reports: list[Report] = []
-    is_one = len(paths) == 1
-    for path in paths or (os.path.relpath(project.root),):
-        if Path(path).is_dir():
-            is_one, reports = False, reports + check.folder(path)
-        else:
-            reports += check.file(path, workflow)
+    for path in paths:
+        reports += check.folder(path) if Path(path).is_dir() else check.file(path, workflow)
     if as_json:
         print_json([each if is_table else _without_needs(each) for each in reports])
     elif is_table:
@@ -128,6 +126,7 @@ class _Check:
     project: Project
     is_known: bool = False
     is_quiet: bool = False
+    is_one: bool = False
     found: list[tuple[Sequence[Diagnostic], dict[str, str]]] = field(default_factory=list)
 
     def folder(self, folder: str) -> list[Report]:
@@ -171,7 +170,7 @@ class _Check:
         report = {"file": file, **report, "diagnostics": [*map(diagnostic_json, diagnostics)]}
         counts = ((_count(report, what), what) for what in ("error", "warning"))
         counted = ", ".join(plural(count, what) for count, what in counts if count)
-        if not self.is_quiet:
+        if not self.is_quiet and (report["ok"] or not self.is_one):
             line = words if report["ok"] else counted
             echo(f"{safe(file)}{f' {safe(name)}' if name else ''}: {line}")
         return [report]

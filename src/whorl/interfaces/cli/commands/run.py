@@ -21,7 +21,6 @@ from whorl.interfaces.cli.options import (
     note_start,
     pasted,
     print_json,
-    read_stdin,
     with_help,
 )
 from whorl.interfaces.cli.session import Show, on_run, run_session, show_options
@@ -69,8 +68,7 @@ class _RunCommand(click.Command):
 @click.command(name="run", cls=_RunCommand)
 @click.argument("file", metavar="FILE")
 @click.argument("text", metavar="[TEXT]", required=False)
-@click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE",
-              help="An input; also NAME:=JSON, and @FILE for either. Repeatable.")  # fmt: skip
+@options.input_options
 @options.budget_option("The most that the run may spend.")
 @click.option("--max-iterations", "iterations", type=click.IntRange(1), metavar="N",
               help="Limit of iterations for every loop, instead of the file's.")  # fmt: skip
@@ -125,9 +123,7 @@ def run_command(
     reading = replace(reading, workflow=with_steps(reading.workflow, steps))
     read = reading.workflow
     show.check(read)
-    given = options.read_inputs(read, inputs)
-    given = options.add_main_text(read, given, text, read_stdin)
-    given = options.with_paths(project, read, given)
+    given = options.read_inputs(project, read, inputs, text=text, file=file)
     mocked = None
     if mocks is not None:
         if detach or dry_run or project.is_on_cluster:
